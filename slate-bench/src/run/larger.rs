@@ -7,7 +7,7 @@ use std::{fs, io, path::Path, time::Duration};
 
 use slate_bench_harness::{MemoryLimit, Progress, Report, Result, Rng, Row, Samples, Verdict, format, number};
 
-use super::{Bench, load::insert, open_in};
+use super::{Bench, Opened, load::insert, open_in};
 use crate::{
     Answer, Change, Condition, Consume, Field, Find, Options, Patch, Query, Record, Setup, Subject, Test, Value,
     workload::{LARGER, SPACE, all_match},
@@ -52,44 +52,53 @@ pub fn run<S: Subject>(
     let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
     for &size in &options.records {
         bench.size = size;
-        bench.progress.more(10);
+        bench.progress.more(12);
         measure(&mut bench, &mut open)?;
     }
     Ok(bench.report)
 }
 
 fn measure<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, Setup) -> Result<S>) -> Result<()> {
-    let mut opened = open_in(bench.options, open, 1)?;
-    let subject = &mut opened.subject;
-    let (time, _) = insert(bench, subject, 0)?;
-    let samples = std::iter::once(time).collect();
-    bench.push(LARGER, Row { samples, verdict: Verdict::Right, items: bench.size, ..Row::new("load") });
+    let Opened { mut subject, folder } = open_in(bench.options, open, 1)?;
+    let path = folder.path();
+    let (time, _) = insert(bench, &mut subject, 0)?;
+    once(bench, "load", time);
     let size = subject.size()?;
     space(bench, "files after loading", size);
-    scan(bench, subject)?;
-    each(bench, subject, "find_by_id", |bench, subject, rng| lookup(bench, subject, rng))?;
-    each(bench, subject, "indexed page of 20", |bench, subject, rng| page(bench, subject, rng))?;
+    scan(bench, &mut subject)?;
+    each(bench, &mut subject, "find_by_id", |bench, subject, rng| lookup(bench, subject, rng))?;
+    each(bench, &mut subject, "indexed page of 20", |bench, subject, rng| page(bench, subject, rng))?;
     let mut largest = 0;
     let mut updates = 0;
-    each(bench, subject, "update one record", |bench, subject, rng| {
+    each(bench, &mut subject, "update one record", |bench, subject, rng| {
         updates += 1;
         if updates % OPERATIONS == 0 {
-            largest = largest.max(bytes_within(opened.folder.path())?);
+            largest = largest.max(bytes_within(path)?);
         }
         update(bench, subject, rng, updates)
     })?;
-    update_many(bench, subject, opened.folder.path(), &mut largest)?;
+    update_many(bench, &mut subject, path, &mut largest)?;
     space(bench, "files while updating, largest", Some(largest));
-    let compacted = match subject.compact() {
-        Ok(()) => subject.size()?,
-        Err(_) => None,
-    };
-    let closed = opened.folder;
-    drop(opened.subject);
-    let size = bytes_within(closed.path())?;
+    let mut compacted = None;
+    if bench.options.shared.wants(LARGER, "compact") {
+        let (done, time) = bench.options.shared.clock.timed(|| subject.compact());
+        if done.is_ok() {
+            compacted = subject.size()?;
+            once(bench, "compact", time);
+        }
+    }
+    let ((), time) = bench.options.shared.clock.timed(|| drop(subject));
+    once(bench, "close", time);
+    let size = bytes_within(path)?;
     space(bench, "files when compacted", compacted);
     space(bench, "files when closed", Some(size));
     Ok(())
+}
+
+/// Adds the row of an operation on the whole collection.
+fn once(bench: &mut Bench<'_>, name: &'static str, time: Duration) {
+    let samples = std::iter::once(time).collect();
+    bench.push(LARGER, Row { samples, verdict: Verdict::Right, items: bench.size, ..Row::new(name) });
 }
 
 /// Updates as many records as there are, chosen at random, many in each commit: hours of a service, compressed.

@@ -340,7 +340,7 @@ impl Database {
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
     ///
-    /// On redb it also compacts a file of up to 256 MiB that is a fifth longer than its data explains, at most a twentieth of
+    /// On redb it also compacts a file with up to 256 MiB of data that is a fifth longer than they explain, at most a twentieth of
     /// the time: usually a fraction of a second, after many updates a few seconds, in which nothing can begin.
     ///
     /// # Errors
@@ -413,8 +413,8 @@ impl Database {
     }
 
     /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
-    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open. Files of up
-    /// to 256 MiB are compacted by `flush` and up to 1 GiB when the database is closed, if that saves a fifth.
+    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open. Up to
+    /// 256 MiB of data are compacted by `flush` and up to 1 GiB when the database is closed, if that saves a fifth.
     ///
     /// Cost: up to a read and a write of the whole database.
     ///

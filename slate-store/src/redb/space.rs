@@ -1,7 +1,7 @@
 //! Decides when the file is compacted without an explicit call.
 //!
 //! redb doubles the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database
-//! compact a file that is a fifth longer than expected, if it is [short enough](Occasion). The expected length is the length
+//! compact a file that is a fifth longer than expected, if it is [short enough](Occasion::limit). The expected length is the length
 //! after the last compaction plus the bytes that transactions have added since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
@@ -32,9 +32,7 @@ struct State {
 pub(super) enum Occasion {
     /// An explicit call, which compacts every file.
     Call,
-    /// Files of at most 256 MiB.
     Flush,
-    /// Files of at most 1 GiB.
     Close,
 }
 
@@ -46,10 +44,24 @@ impl Occasion {
             Self::Close => "close",
         }
     }
+
+    /// The greatest expected length in bytes of a file that is compacted. It bounds the duration, which depends on the data
+    /// more than on the length of the file.
+    fn limit(self) -> u64 {
+        match self {
+            Self::Call => u64::MAX,
+            Self::Flush => 256 << 20,
+            Self::Close => 1 << 30,
+        }
+    }
 }
 
 /// The least length of a file that is compacted.
 const SHORTEST: u64 = 16 << 20;
+
+/// The greatest length of a file that is compacted, as a multiple of the [limit](Occasion::limit) of its expected length. After
+/// a keyspace was dropped, the expected length is unknown.
+const LONGEST: u64 = 4;
 
 /// The size of the pages of keys and values, in eighths of the size of the keys and values.
 const EIGHTHS: i64 = 9;
@@ -78,12 +90,13 @@ impl Space {
     pub(super) fn should_compact(&self, occasion: Occasion) -> bool {
         let Some(length) = self.length() else { return false };
         let state = self.state();
-        let is_allowed = match occasion {
-            Occasion::Call => return true,
-            Occasion::Flush => length <= 256 << 20 && state.pause_until.is_none_or(|end| Instant::now() >= end),
-            Occasion::Close => length <= 1 << 30,
-        };
-        is_allowed && length >= SHORTEST && length > state.expected.saturating_add(state.expected / 5)
+        let is_paused = occasion == Occasion::Flush && state.pause_until.is_some_and(|end| Instant::now() < end);
+        occasion == Occasion::Call
+            || !is_paused
+                && length >= SHORTEST
+                && length > state.expected.saturating_add(state.expected / 5)
+                && state.expected <= occasion.limit()
+                && length <= occasion.limit().saturating_mul(LONGEST)
     }
 
     /// Records that the file has been compacted completely.

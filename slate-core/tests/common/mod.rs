@@ -11,6 +11,7 @@
 )]
 
 pub mod random;
+pub mod random_pipelines;
 pub mod records;
 
 use std::path::Path;

@@ -509,6 +509,60 @@ fn explain_returns_the_plan_without_executing_it() {
 }
 
 #[test]
+fn sizes_of_a_collection_and_of_the_database() {
+    on_every_store(|db| {
+        let none = doc! {
+            "ns": "test.c", "size": 0, "count": 0, "storageSize": 0, "nindexes": 0, "totalIndexSize": 0, "totalSize": 0,
+            "indexSizes": {}, "scaleFactor": 1, "ok": 1.0,
+        };
+        assert_eq!(run(db, doc! { "collStats": "c" }), none);
+        let empty = run(db, doc! { "dbStats": 1 });
+        assert_eq!((empty.get_i64("objects").unwrap(), empty.get_f64("avgObjSize").unwrap()), (0, 0.0), "{empty}");
+
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "a": 1 }, { "_id": 2, "a": 2 }] });
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a_1" }] });
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        let bytes = db.collection::<Document>("c").stats().unwrap();
+        let length = |bytes: u64| i32::try_from(bytes).unwrap();
+        let (stored, entries) = (length(bytes.bytes), length(bytes.indexes[0].bytes));
+        let expected = doc! {
+            "ns": "shop.c", "size": 42, "count": 2, "avgObjSize": 21, "storageSize": stored, "capped": false, "nindexes": 2,
+            "indexBuilds": [], "totalIndexSize": entries, "totalSize": stored + entries,
+            "indexSizes": { "_id_": 0, "a_1": entries }, "scaleFactor": 1, "ok": 1.0,
+        };
+        assert_eq!(run(db, doc! { "collStats": "c", "$db": "shop" }), expected);
+        let scaled = run(db, doc! { "collStats": "c", "scale": 10 });
+        let sizes =
+            ["size", "count", "avgObjSize", "storageSize", "scaleFactor"].map(|name| scaled.get_i32(name).unwrap());
+        assert_eq!(sizes, [4, 2, 21, stored / 10, 10], "{scaled}");
+
+        let expected = doc! {
+            "db": "shop", "collections": 1_i64, "views": 1_i64, "objects": 2_i64, "avgObjSize": 21.0, "dataSize": 42.0,
+            "storageSize": f64::from(stored), "indexes": 2_i64, "indexSize": f64::from(entries),
+            "totalSize": f64::from(stored + entries), "scaleFactor": 1_i64, "ok": 1.0,
+        };
+        assert_eq!(run(db, doc! { "dbStats": 1, "$db": "shop" }), expected);
+        let scaled = run(db, doc! { "dbStats": 1, "scale": 10, "freeStorage": 1 });
+        assert_eq!(
+            (scaled.get_f64("dataSize").unwrap(), scaled.get_i64("scaleFactor").unwrap()),
+            (4.2, 10),
+            "{scaled}"
+        );
+        let free = db.stats().unwrap().storage.free;
+        assert_eq!(scaled.contains_key("totalFreeStorageSize"), free.is_some(), "{scaled}");
+
+        refused(db, doc! { "collStats": "v" }, 166);
+        refused(db, doc! { "collStats": 1 }, 73);
+        refused(db, doc! { "collStats": "c", "scale": 0 }, 2);
+        refused(db, doc! { "collStats": "c", "scale": "a" }, 14);
+        refused(db, doc! { "collStats": "c", "verbose": true }, 40415);
+        refused(db, doc! { "dbStats": 1, "scale": -1 }, 2);
+        refused(db, doc! { "dbStats": 1, "free": 1 }, 40415);
+        refused(db, doc! { "aggregate": 1, "pipeline": [{ "$collStats": {} }], "cursor": {} }, 73);
+    });
+}
+
+#[test]
 fn unknown_commands_fail_by_name() {
     on_every_store(|db| {
         assert_eq!(run(db, doc! { "ping": 1 }), doc! { "ok": 1.0 });

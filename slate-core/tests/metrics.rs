@@ -269,3 +269,76 @@ fn reads_of_the_caches_are_counted() {
     memory.collection("c").insert_one(&rawdoc! { "_id": 1 }).unwrap();
     assert_eq!((memory.metrics().cache_hits, memory.metrics().cache_misses), (0, 0));
 }
+
+/// The uses of each index according to `$indexStats`.
+fn uses(numbers: &Collection<RawDocumentBuf>) -> BTreeMap<String, i64> {
+    let described = numbers.aggregate([doc! { "$indexStats": {} }]).with_type::<bson::Document>().collect().unwrap();
+    let uses = |index: &bson::Document| {
+        let accesses = index.get_document("accesses").unwrap();
+        assert!(accesses.get_datetime("since").unwrap().timestamp_millis() > 0);
+        (index.get_str("name").unwrap().to_owned(), accesses.get_i64("ops").unwrap())
+    };
+    described.iter().map(uses).collect()
+}
+
+#[test]
+fn each_operation_counts_as_one_use_of_each_index_that_it_reads() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 100);
+    numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+    numbers.create_index(Index::on(doc! { "rest": 1 })).run().unwrap();
+    type Work<'a> = &'a dyn Fn();
+    let union = doc! { "$or": [{ "n": { "$gt": 95 } }, { "n": { "$lt": 3 } }, { "rest": 4 }] };
+    let joined = [
+        doc! { "$match": { "_id": { "$lt": 2 } } },
+        doc! { "$lookup": { "from": "numbers", "localField": "n", "foreignField": "n", "as": "same" } },
+    ];
+    let cases: [(&str, Work<'_>, [i64; 3]); 12] = [
+        ("nothing", &|| {}, [0, 0, 0]),
+        ("by _id", &|| drop(numbers.find_by_id(5).unwrap()), [1, 0, 0]),
+        ("by _id, missing", &|| drop(numbers.find_by_id(-5).unwrap()), [1, 0, 0]),
+        ("express", &|| drop(numbers.find(doc! { "n": 5 }).collect().unwrap()), [0, 1, 0]),
+        ("a range", &|| drop(numbers.find(doc! { "n": { "$gt": 95 } }).collect().unwrap()), [0, 1, 0]),
+        ("a scan", &|| drop(numbers.find(doc! {}).collect().unwrap()), [0, 0, 0]),
+        ("a union of three scans", &|| drop(numbers.find(union.clone()).collect().unwrap()), [0, 1, 1]),
+        ("a count", &|| assert_eq!(numbers.count_documents(doc! { "rest": 5 }).run().unwrap(), 10), [0, 0, 1]),
+        ("distinct values", &|| drop(numbers.distinct("rest", doc! {}).run().unwrap()), [0, 0, 1]),
+        (
+            "an update",
+            &|| drop(numbers.update_many(doc! { "n": 5 }, doc! { "$set": { "a": 1 } }).run().unwrap()),
+            [0, 1, 0],
+        ),
+        ("a delete by _id", &|| assert_eq!(numbers.delete_one(doc! { "_id": 99 }).run().unwrap(), 1), [1, 0, 0]),
+        ("a join", &|| drop(numbers.aggregate(joined.clone()).collect().unwrap()), [1, 1, 0]),
+    ];
+    for (what, work, expected) in cases {
+        let before = uses(&numbers);
+        work();
+        let after = uses(&numbers);
+        let added = ["_id_", "n_1", "rest_1"].map(|name| after[name] - before[name]);
+        assert_eq!(added, expected, "{what}");
+    }
+    // Another index and new statistics change the catalog, not the counts.
+    let before = uses(&numbers);
+    numbers.create_index(Index::on(doc! { "other": 1 })).run().unwrap();
+    numbers.analyze().unwrap();
+    let mut after = uses(&numbers);
+    assert_eq!(after.remove("other_1"), Some(0));
+    assert_eq!(after, before);
+    // An index of the same name is another one.
+    numbers.drop_index("n_1").unwrap();
+    numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+    assert_eq!(uses(&numbers)["n_1"], 0);
+}
+
+#[test]
+fn a_read_that_is_repeated_on_another_path_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::open(&format!("redb:{}", folder.path().join("numbers.slate").display())).unwrap();
+    let numbers = numbers(&db, 100);
+    let before = uses(&numbers)["_id_"];
+    for id in 0..100 {
+        assert!(numbers.find_by_id(id).unwrap().is_some());
+    }
+    assert_eq!(uses(&numbers)["_id_"] - before, 100);
+}

@@ -11,8 +11,18 @@ use crate::{
 };
 
 /// The commands that only read. An aggregation may write.
-const READING: [&str; 8] =
-    ["count", "distinct", "explain", "find", "listCollections", "listIndexes", "ping", "aggregate"];
+const READING: [&str; 10] = [
+    "aggregate",
+    "collStats",
+    "count",
+    "dbStats",
+    "distinct",
+    "explain",
+    "find",
+    "listCollections",
+    "listIndexes",
+    "ping",
+];
 
 /// The commands that create a database that does not exist.
 const CREATING: [&str; 3] = ["create", "createIndexes", "insert"];

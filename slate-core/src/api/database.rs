@@ -1,12 +1,12 @@
-use std::{collections::BTreeMap, fmt, path::Path, time::Duration};
+use std::{fmt, path::Path, time::Duration};
 
 use bson::{Document, RawDocument, RawDocumentBuf};
 use slate_store::{SizeDetail, Store};
 
 use crate::{
-    Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CollectionStats, CopyTarget, CopyTo,
-    DatabaseBuilder, DatabaseStats, Durability, Error, ErrorKind, IntoDocument, Metrics, Result, Snapshot, StorageSize,
-    Transaction, TransactionOptions, Verify, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CopyTarget, CopyTo, DatabaseBuilder,
+    DatabaseStats, Durability, Error, ErrorKind, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
+    TransactionOptions, Verify, WriteOperation,
     api::database_builder::LOCK_TIMEOUT,
     api::index_build,
     api::transaction_options::Started,
@@ -14,7 +14,6 @@ use crate::{
     engine::{self, OpenOptions},
     operation::{
         handle::DatabaseHandle,
-        read_op::ReadOp,
         retry::{self, Failure},
         scope::Scope,
         write_op::WriteOp,
@@ -315,6 +314,7 @@ impl Database {
     /// | `findAndModify` | full |
     /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |
     /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered indexes: `unique`, `sparse`, `partialFilterExpression` |
+    /// | `collStats`, `dbStats` | sizes of documents and indexes |
     /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |
     ///
@@ -474,16 +474,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails; on redb as a write.
     pub fn stats(&self) -> Result<DatabaseStats> {
-        let (engine, interrupt) = (self.handle.engine()?, &self.handle.limits().begin());
-        let snapshot = engine.snapshot()?;
-        let mut collections = BTreeMap::new();
-        for collection in snapshot.catalog().collections() {
-            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats { interrupt })?.try_into()?;
-            collections.insert(collection.name.to_string(), stats);
-        }
-        drop(snapshot);
-        let storage = engine.size(SizeDetail::Measured(self.wait()))?;
-        Ok(DatabaseStats { collections, storage })
+        self.handle.stats(&self.handle.limits().begin(), SizeDetail::Measured(self.wait()))
     }
 
     /// How long a call may wait in the writer queue.

@@ -6,7 +6,7 @@ use std::sync::{
 use slate_store::{Version, View};
 
 use super::Catalog;
-use crate::{Result, commit::ChangeStamp};
+use crate::{Result, commit::ChangeStamp, metrics::UseTable};
 
 /// The last parsed catalog. [`commit`](crate::commit) explains when it is valid for a view: if no commit between the
 /// two changed the catalog.
@@ -16,6 +16,7 @@ pub(crate) struct CatalogCache {
     changes: ChangeStamp,
     /// How often the catalog was read from the store again.
     reads: AtomicU64,
+    uses: UseTable,
     /// Whether only this process changes the catalog. If not, its version is read with every view.
     is_exclusive: bool,
 }
@@ -29,7 +30,13 @@ struct Cached {
 
 impl CatalogCache {
     pub(crate) fn new(is_exclusive: bool) -> Self {
-        Self { last: RwLock::default(), changes: ChangeStamp::default(), reads: AtomicU64::default(), is_exclusive }
+        Self {
+            last: RwLock::default(),
+            changes: ChangeStamp::default(),
+            reads: AtomicU64::default(),
+            uses: UseTable::default(),
+            is_exclusive,
+        }
     }
 
     /// How often the catalog was read from the store again because the cached one was outdated.
@@ -93,7 +100,10 @@ impl CatalogCache {
             Some(cached) => cached.catalog,
             None => {
                 self.reads.fetch_add(u64::from(is_again), Ordering::Relaxed);
-                Arc::new(Catalog::read(view, stored)?)
+                let mut catalog = Catalog::read(view, stored)?;
+                catalog.count_in(&self.uses);
+                self.uses.forget_unused();
+                Arc::new(catalog)
             }
         };
         let read_at = view.version();

@@ -10,7 +10,10 @@ use super::{
     CollectionStatistics, IndexInfo, KeyStatistics, Validator, damaged,
     index::{keyspace, put_keyspace, read_collation, write_collation},
 };
-use crate::Result;
+use crate::{
+    Result,
+    metrics::{CollectionUses, UseTable},
+};
 
 /// A collection: the keyspace of its records, and its indexes in the order in which they were declared.
 #[derive(Clone, Debug)]
@@ -26,6 +29,8 @@ pub(crate) struct CollectionInfo {
     pub(crate) statistics: Option<Arc<CollectionStatistics>>,
     /// The indexes that are being built: writers maintain their entries, but no query uses them.
     pub(crate) building: Vec<Arc<IndexInfo>>,
+    /// Counted in this process. Not stored.
+    pub(crate) uses: Arc<CollectionUses>,
 }
 
 impl CollectionInfo {
@@ -44,6 +49,7 @@ impl CollectionInfo {
             indexes: Vec::new(),
             building: Vec::new(),
             statistics: None,
+            uses: Arc::default(),
         }
     }
 
@@ -108,7 +114,16 @@ impl CollectionInfo {
         let building = read_indexes(name, doc, "building")?.unwrap_or_default();
         let collation = read_collation(doc, &format!("collection {name}"))?;
         let validator = Validator::read(doc, collation.as_ref())?.map(Arc::new);
-        Ok(Self { name: name.into(), records, collation, validator, indexes, building, statistics: None })
+        Ok(Self { collation, validator, indexes, building, ..Self::new(name, records) })
+    }
+
+    /// Continues to count its uses in `table`.
+    pub(super) fn count_in(&mut self, table: &UseTable) {
+        self.uses = table.of_collection(self.records);
+        for index in self.indexes.iter_mut().chain(&mut self.building) {
+            let uses = table.of_index(index.keyspace);
+            Arc::make_mut(index).uses = uses;
+        }
     }
 
     pub(super) fn write(&self) -> Vec<u8> {

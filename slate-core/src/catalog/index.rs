@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -9,7 +11,7 @@ use slate_query::{
 use slate_store::Keyspace;
 
 use super::{ArrayPaths, Wildcard};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, metrics::Uses};
 
 /// For each field of an index, a bit set: bit i is set if some document has an array at the i-th name of the field's
 /// path.
@@ -35,6 +37,8 @@ pub(crate) struct IndexInfo {
     pub(crate) multikey: MultikeyPaths,
     /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
+    /// Counted in this process. Not stored.
+    pub(crate) uses: Arc<Uses>,
 }
 
 /// The condition of a partial index.
@@ -155,6 +159,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         wildcard,
         multikey,
         truncated: flag("truncated").unwrap_or_default(),
+        uses: Arc::default(),
     }))
 }
 

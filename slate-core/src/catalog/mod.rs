@@ -36,7 +36,7 @@ pub(crate) use validator::Validator;
 pub(crate) use view::{ResolvedView, ViewInfo, not_on_view};
 pub(crate) use wildcard::{ArrayPaths, Wildcard};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, metrics::UseTable};
 
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
@@ -102,6 +102,11 @@ impl Catalog {
         drop(cursor);
         statistics::read_all(view, &mut collections)?;
         Ok(Self { version, next_keyspace, collections, views })
+    }
+
+    /// Continues to count the uses of its collections and indexes in `table`.
+    fn count_in(&mut self, table: &UseTable) {
+        self.collections.values_mut().for_each(|collection| Arc::make_mut(collection).count_in(table));
     }
 
     pub(crate) fn collection(&self, name: &str) -> Option<&Arc<CollectionInfo>> {

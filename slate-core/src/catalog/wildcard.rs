@@ -1,4 +1,4 @@
-use std::collections::BTreeSet;
+use std::{collections::BTreeSet, sync::Arc};
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -148,6 +148,7 @@ impl IndexInfo {
             wildcard: None,
             multikey,
             truncated: self.truncated,
+            uses: Arc::clone(&self.uses),
         }
     }
 }

@@ -7,11 +7,13 @@
 mod aggregate;
 mod call;
 mod coll_mod;
+mod coll_stats;
 mod common;
 mod concern;
 mod count;
 mod create;
 mod create_indexes;
+mod db_stats;
 mod delete;
 mod distinct;
 mod drop;
@@ -57,7 +59,7 @@ static COMMANDS: &[(&str, Command)] = &[
     ("buildinfo", Unsupported),
     ("bulkWrite", Unsupported),
     ("collMod", Offered(coll_mod::run)),
-    ("collStats", Unsupported),
+    ("collStats", Offered(coll_stats::run)),
     ("commitTransaction", Unsupported),
     ("compact", Unsupported),
     ("connectionStatus", Unsupported),
@@ -68,7 +70,7 @@ static COMMANDS: &[(&str, Command)] = &[
     ("currentOp", Unsupported),
     ("dataSize", Unsupported),
     ("dbHash", Unsupported),
-    ("dbStats", Unsupported),
+    ("dbStats", Offered(db_stats::run)),
     ("delete", Offered(delete::run)),
     ("deleteIndexes", Offered(drop_indexes::run)),
     ("distinct", Offered(distinct::run)),

@@ -1,4 +1,4 @@
-use bson::RawDocumentBuf;
+use bson::{Document, RawDocumentBuf};
 use slate_query::raw::{Doc, Kind, Value, Writer};
 
 use crate::{Error, Result};
@@ -14,6 +14,13 @@ impl Reply {
 
     pub(super) fn document(&mut self, name: &str, doc: Doc<'_>) {
         self.value(name, Value::new(Kind::Document, doc.bytes()));
+    }
+
+    /// Appends the fields of a document.
+    pub(super) fn fields(&mut self, fields: &Document) -> Result<()> {
+        let fields = RawDocumentBuf::try_from(fields).map_err(Error::conversion)?;
+        Doc::from(&fields).elements().for_each(|field| self.0.append(field.name, field.value));
+        Ok(())
     }
 
     pub(super) fn boolean(&mut self, name: &str, truth: bool) {

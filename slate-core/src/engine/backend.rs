@@ -76,14 +76,24 @@ impl<S: Store> Backend<S> {
             let records = |catalog: &Catalog| match catalog.collection(collection) {
                 // A view is read by a query.
                 None if catalog.view(collection).is_some() => None,
-                found => Some(found.map(|collection| collection.records)),
+                found => Some(found.map(|collection| {
+                    collection.uses.ids.add();
+                    collection.records
+                })),
             };
             let Some(records) = self.shared.catalogs.try_with(records).flatten() else {
                 return Ok(PointRead::Postponed);
             };
             let Some(records) = records else { return Ok(PointRead::Missing) };
             let read = self.store.try_get(records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
-            read.map_or(Ok(PointRead::Postponed), |found| found.unwrap_or(Ok(PointRead::Missing)))
+            let Some(found) = read else {
+                // It is counted when it is repeated.
+                let uncount =
+                    |catalog: &Catalog| catalog.collection(collection).map(|found| found.uses.ids.take_back());
+                self.shared.catalogs.try_with(uncount);
+                return Ok(PointRead::Postponed);
+            };
+            found.unwrap_or(Ok(PointRead::Missing))
         })
     }
 

@@ -80,7 +80,7 @@ pub(super) fn read<V: View>(
             let mut call = Call::of_query(memory.observer(), query, &collection);
             call.tallied(&resources.tally);
             let gathered = call.within(|| {
-                let plan = resources.executes(query, exec::plan(query, view, &collection)?);
+                let plan = resources.executes(query, &collection, exec::plan(query, view, &collection)?);
                 exec::gather(plan, view, &collection, &resources)
             })?;
             ReadOutput::Rows(Box::new(ObservedRows::new(gathered, call)))
@@ -131,6 +131,7 @@ pub(super) fn get<V: View>(
             None => Ok(PointRead::Missing),
         };
     };
+    collection.uses.ids.add();
     let found = view.get(collection.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
     found.unwrap_or(Ok(PointRead::Missing))
 }

@@ -54,6 +54,7 @@ pub(super) fn find<V: View>(
     let Some(key) = equality.key() else { return Ok(None) };
     interrupt.check()?;
     if is_on_id(&equality) {
+        collection.uses.ids.add();
         return ExpressRows::load(view, collection.records, &[&key]).map(Some);
     }
     match collection.usable().find(|index| serves(index, equality.path())) {
@@ -121,6 +122,7 @@ impl<V: View> ExpressRows<V> {
         if stopped.transpose()? == Some(Stop::TooMany) {
             return Ok(None);
         }
+        index.uses.add();
         let keys: [&[u8]; MAX_ENTRIES] = keys.each_ref().map(SmallBytes::as_slice);
         let rows = Self::load(view, collection.records, keys.get(..found).unwrap_or_default())?;
         if rows.records < found {

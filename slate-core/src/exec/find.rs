@@ -32,7 +32,7 @@ pub(crate) fn find<V: Snapshot>(
     let resources = Resources::new(interrupt, memory.of(query.memory), catalog).with_views(&query.others);
     call.tallied(&resources.tally);
     let opened = call.within(|| {
-        let plan = resources.executes(query, plan(query, snapshot, collection)?);
+        let plan = resources.executes(query, collection, plan(query, snapshot, collection)?);
         open(plan, snapshot, collection, &resources)
     })?;
     Ok(Box::new(ObservedRows::new(opened, call)))

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::meter::{Meter, Recorder};
 use crate::{
-    catalog::Catalog,
+    catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     metrics::{Executed, Tally},
     plan::{DocumentNode, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
@@ -38,8 +38,14 @@ impl Resources {
         Self { views: Arc::clone(views), ..self }
     }
 
-    /// Returns the plan, which is remembered for the report of a slow query.
-    pub(crate) fn executes(&self, query: &Query, Planned { plan, rules }: Planned) -> Plan {
+    /// Returns the plan, which is remembered for the report of a slow query, and counts the indexes that it uses.
+    pub(crate) fn executes(
+        &self,
+        query: &Query,
+        collection: &CollectionInfo,
+        Planned { plan, rules }: Planned,
+    ) -> Plan {
+        plan.count_uses(collection);
         self.tally.executes(|| Executed { plan: plan.clone(), rules: query.rules(rules).collect() });
         plan
     }

@@ -30,6 +30,7 @@ pub(crate) fn visit_targets<V: View>(
     resources.interrupt.check()?;
     query.check(collection)?;
     if let Some(key) = express::record_key(query) {
+        collection.uses.ids.add();
         let mut reader = view.point_reader()?;
         reader.load(&[(collection.records, &key)])?;
         let found = reader.loaded(0);
@@ -37,7 +38,7 @@ pub(crate) fn visit_targets<V: View>(
         return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }
     let planned = super::plan(query, view, collection)?;
-    let Plan::Whole { input: plan } = resources.executes(query, planned) else {
+    let Plan::Whole { input: plan } = resources.executes(query, collection, planned) else {
         return Err(Error::corrupt("the query of a write has a projection"));
     };
     let ordered = match &plan {

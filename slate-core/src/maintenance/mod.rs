@@ -1,5 +1,6 @@
 //! Statistics of collections, and verification of their documents and indexes.
 
+pub(crate) mod sizes;
 mod stats;
 mod verify;
 

@@ -37,6 +37,8 @@ pub struct IndexStats {
 pub struct DatabaseStats {
     /// The collections by name.
     pub collections: BTreeMap<String, CollectionStats>,
+    /// Number of views.
+    pub views: usize,
     /// The space that the store takes.
     pub storage: StorageSize,
 }

@@ -14,6 +14,11 @@ impl Counter {
         self.0.store(self.get().wrapping_add(number), Ordering::Relaxed);
     }
 
+    /// Takes back what the thread has added.
+    pub(super) fn subtract(&self, number: u64) {
+        self.0.store(self.get().wrapping_sub(number), Ordering::Relaxed);
+    }
+
     #[inline]
     pub(super) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)

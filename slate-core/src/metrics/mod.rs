@@ -1,6 +1,7 @@
 //! Counts the work of a database. [`observer`] holds the counters of one database, [`call`] measures one call and
 //! [`rows`] the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
-//! [`Database::metrics`](crate::Database::metrics) returns. [`slow`] reports calls that take too long.
+//! [`Database::metrics`](crate::Database::metrics) returns. [`slow`] reports calls that take too long. [`uses`] counts the uses of
+//! each index.
 
 mod call;
 mod counters;
@@ -11,6 +12,7 @@ mod report;
 mod rows;
 mod slow;
 mod tally;
+mod uses;
 
 pub(crate) use call::Call;
 pub use histogram::Histogram;
@@ -21,3 +23,4 @@ pub(crate) use rows::ObservedRows;
 pub use slow::SlowQuery;
 pub(crate) use slow::{Executed, SlowQueries, Subject};
 pub(crate) use tally::Tally;
+pub(crate) use uses::{CollectionUses, UseTable, Uses};

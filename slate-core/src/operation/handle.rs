@@ -1,14 +1,15 @@
 use std::{
     borrow::Cow,
+    collections::BTreeMap,
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant},
 };
 
 use slate_query::Code;
-use slate_store::Capabilities;
+use slate_store::{Capabilities, SizeDetail};
 
 use crate::{
-    Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
+    CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
     api::transaction_options::Started,
     catalog::Catalog,
     engine::{Engine, Writer},
@@ -166,6 +167,20 @@ impl DatabaseHandle {
             writer.commit(self.inner.durability).map(|_| result)
         });
         written.map_err(|error| if error.is_retryable() { would_wait() } else { error })
+    }
+
+    /// Measures all collections and indexes of the latest commit, and the files.
+    pub(crate) fn stats(&self, interrupt: &Interrupt, detail: SizeDetail) -> Result<DatabaseStats> {
+        let engine = self.engine()?;
+        let snapshot = engine.snapshot()?;
+        let mut collections = BTreeMap::new();
+        for collection in snapshot.catalog().collections() {
+            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats { interrupt })?.try_into()?;
+            collections.insert(collection.name.to_string(), stats);
+        }
+        let views = snapshot.catalog().views().count();
+        drop(snapshot);
+        Ok(DatabaseStats { collections, views, storage: engine.size(detail)? })
     }
 
     /// Gathers a collection's statistics and retries after a conflict.

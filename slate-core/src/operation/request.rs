@@ -18,7 +18,7 @@ use slate_query::{
 
 use crate::{
     CancelToken, Error, IntoDocument, Result, ReturnDocument,
-    catalog::{Definitions, ResolvedView},
+    catalog::{Definitions, ResolvedView, not_on_view},
     clock::now_millis,
     exec::Rows,
     interrupt::{CallLimits, Interrupt},
@@ -358,6 +358,11 @@ impl Request {
         let last = self.pipeline.last().map(|last| Sink::parse(Doc::from(last), &bindings)).transpose()?.flatten();
         let stages = self.pipeline.len() - usize::from(last.is_some());
         let stages = self.pipeline.iter().take(stages).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+        if let (Some(view), Some(first)) = (&self.definitions.view, self.pipeline.first())
+            && Doc::from(first).get("$collStats").is_some()
+        {
+            return Err(not_on_view(view.name()).at("$collStats"));
+        }
         let stages = pipeline::parse(self.view_documents().chain(stages), &bindings)?;
         if matches!(stages.first(), Some(Stage::Documents(_))) != self.has_own_documents {
             let message = match self.has_own_documents {

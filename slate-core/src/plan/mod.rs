@@ -27,6 +27,7 @@ mod query;
 mod rules;
 mod stage;
 mod table;
+mod uses;
 mod view;
 
 pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};

@@ -198,6 +198,7 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         wildcard,
         multikey: vec![0; fields],
         truncated: false,
+        uses: Arc::default(),
     })
 }
 

@@ -24,8 +24,8 @@ pub use sink::{Merge, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
 pub(crate) use stages::names as stage_names;
 pub use stages::{
-    BucketAuto, Buckets, DenseRows, Densify, Documents, Facet, GraphLookup, Group, GroupStates, Join, Lookup, Member,
-    Redact, ReplaceRoot, UnionWith, Unwind, UnwoundRows,
+    BucketAuto, Buckets, CollStats, DenseRows, Densify, Documents, Facet, GraphLookup, Group, GroupStates, Join,
+    Lookup, Member, Redact, ReplaceRoot, UnionWith, Unwind, UnwoundRows,
 };
 pub(crate) use window::names as window_function_names;
 pub use window::{CurrentPartition, Partition, Results, RunningResults, Windows};

@@ -28,11 +28,12 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
             return Err(Error::new(Code(40_323), message).at(format!("pipeline.{place}")));
         };
         let name = only.display_name();
-        if name == "$documents" && place > 0 {
-            let message = "$documents is only valid as the first stage in a pipeline";
+        let stages = stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?;
+        if place > 0 && stages.first().is_some_and(Stage::is_source) {
+            let message = format!("{name} is only valid as the first stage in a pipeline");
             return Err(Error::new(Code(40_602), message).at(&*name));
         }
-        parsed.extend(stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?);
+        parsed.extend(stages);
     }
     Ok(parsed)
 }
@@ -61,6 +62,8 @@ mod tests {
             (bson!({"$skip": 0}), "$skip 0"),
             (bson!({"$sample": {"size": 3}}), "$sample 3"),
             (bson!({"$count": "n"}), "$count n"),
+            (bson!({"$collStats": {"count": {}}}), "$collStats { \"count\": {} }"),
+            (bson!({"$indexStats": {}}), "$indexStats {}"),
             (bson!({"$unset": "a.b"}), "$project { \"a.b\": 0 }"),
             (bson!({"$unset": ["a", "b"]}), "$project { \"a\": 0, \"b\": 0 }"),
             (bson!({"$project": {"a": 1}}), "$project { \"a\": 1 }"),
@@ -76,6 +79,15 @@ mod tests {
     }
 
     #[test]
+    fn a_stage_with_its_own_documents_comes_first() {
+        for stage in [bson!({"$collStats": {}}), bson!({"$indexStats": {}}), bson!({"$documents": []})] {
+            assert_eq!(parsed(bson!([stage.clone(), {"$limit": 1}])).unwrap().len(), 2);
+            let refused = parsed(bson!([{"$match": {}}, stage.clone()])).unwrap_err();
+            assert_eq!(refused.code(), Code(40_602), "{stage}");
+        }
+    }
+
+    #[test]
     fn refused_stages_have_mongodbs_codes() {
         for (stage, code) in [
             (bson!(7), 14),
@@ -84,6 +96,23 @@ mod tests {
             (bson!({"$nothing": 1}), 40_324),
             (bson!({"limit": 1}), 40_324),
             (bson!({"$geoNear": {}}), 238),
+            (bson!({"$collStats": 1}), 5_447_000),
+            (bson!({"$collStats": []}), 5_447_000),
+            (bson!({"$collStats": {"counts": {}}}), 40_415),
+            (bson!({"$collStats": {"count": 1}}), 14),
+            (bson!({"$collStats": {"count": {"a": 1}}}), 31_170),
+            (bson!({"$collStats": {"queryExecStats": {"a": 1}}}), 31_170),
+            (bson!({"$collStats": {"storageStats": []}}), 14),
+            (bson!({"$collStats": {"storageStats": {"scale": "a"}}}), 14),
+            (bson!({"$collStats": {"storageStats": {"scale": 0}}}), 2),
+            (bson!({"$collStats": {"storageStats": {"scale": 0.5}}}), 2),
+            (bson!({"$collStats": {"latencyStats": {}}}), 238),
+            (bson!({"$indexStats": 1}), 28_803),
+            (bson!({"$indexStats": []}), 28_803),
+            (bson!({"$indexStats": {"a": 1}}), 28_803),
+            (bson!({"$facet": {"a": [{"$collStats": {}}]}}), 40_600),
+            (bson!({"$facet": {"a": [{"$indexStats": {}}]}}), 40_600),
+            (bson!({"$facet": {"a": [{"$documents": []}]}}), 40_600),
             (bson!({"$match": 1}), 15_959),
             (bson!({"$match": {"$nothing": 1}}), 2),
             (bson!({"$limit": "a"}), 5_107_201),

@@ -5,7 +5,8 @@ use bson::RawDocumentBuf;
 use super::{
     Needs, Windows,
     stages::{
-        BucketAuto, Densify, Documents, Facet, GraphLookup, Group, Lookup, Redact, ReplaceRoot, UnionWith, Unwind,
+        BucketAuto, CollStats, Densify, Documents, Facet, GraphLookup, Group, Lookup, Redact, ReplaceRoot, UnionWith,
+        Unwind,
     },
 };
 use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
@@ -34,6 +35,8 @@ pub enum Stage {
     Sample(u64),
     /// Returns a document for each of a number of buckets.
     BucketAuto(BucketAuto),
+    /// Returns a document about the collection in place of its documents.
+    CollStats(CollStats),
     /// Replaces the documents by one document with their number under this name; by none if there are no documents.
     Count(Box<str>),
     /// Adds documents where the values of a field leave gaps. The documents come in the order of the field.
@@ -46,6 +49,8 @@ pub enum Stage {
     GraphLookup(Box<GraphLookup>),
     /// Returns a document for each group.
     Group(Group),
+    /// Returns a document for each index of the collection in place of its documents.
+    IndexStats,
     /// Adds the matching documents of another collection.
     Lookup(Lookup),
     /// Removes parts of each document, as an expression decides.
@@ -67,11 +72,13 @@ impl Stage {
             Self::Match(_) => "$match",
             Self::Project { name, .. } => name,
             Self::BucketAuto(_) => "$bucketAuto",
+            Self::CollStats(_) => "$collStats",
             Self::Densify(_) => "$densify",
             Self::Documents(_) => "$documents",
             Self::Facet(_) => "$facet",
             Self::GraphLookup(_) => "$graphLookup",
             Self::Group(_) => "$group",
+            Self::IndexStats => "$indexStats",
             Self::Lookup(_) => "$lookup",
             Self::Redact(_) => "$redact",
             Self::ReplaceRoot(_) => "$replaceRoot",
@@ -97,6 +104,11 @@ impl Stage {
         }
     }
 
+    /// Whether the stage returns documents in place of those of the collection. Such a stage is the first of its pipeline.
+    pub fn is_source(&self) -> bool {
+        matches!(self, Self::CollStats(_) | Self::Documents(_) | Self::IndexStats)
+    }
+
     /// Whether the stage is a `$facet`, or contains one.
     pub(super) fn has_facet(&self) -> bool {
         match self {
@@ -119,11 +131,13 @@ impl Stage {
             | Self::Skip(_)
             | Self::Sample(_)
             | Self::BucketAuto(_)
+            | Self::CollStats(_)
             | Self::Count(_)
             | Self::Densify(_)
             | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
+            | Self::IndexStats
             | Self::Redact(_)
             | Self::SetWindowFields(_)
             | Self::UnionWith(_)
@@ -143,11 +157,13 @@ impl Stage {
             | Self::Skip(_)
             | Self::Sample(_)
             | Self::BucketAuto(_)
+            | Self::CollStats(_)
             | Self::Count(_)
             | Self::Densify(_)
             | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
+            | Self::IndexStats
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
             | Self::SetWindowFields(_)
@@ -167,7 +183,7 @@ impl Stage {
             Self::Project { projection, .. } => return projection.needs(after),
             Self::Sort(sort) => sort.fields().iter().for_each(|(path, _)| after.add_path(path)),
             Self::Limit(_) | Self::Skip(_) | Self::Sample(_) | Self::UnionWith(_) => {}
-            Self::Count(_) | Self::Documents(_) => return Needs::NOTHING,
+            Self::CollStats(_) | Self::Count(_) | Self::Documents(_) | Self::IndexStats => return Needs::NOTHING,
             Self::BucketAuto(stage) => return stage.needs(),
             Self::Densify(densify) => return densify.needs(after),
             Self::Facet(facet) => return facet.needs(),
@@ -192,11 +208,13 @@ impl Stage {
             Self::GraphLookup(graph) => graph.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
             Self::BucketAuto(_)
+            | Self::CollStats(_)
             | Self::Count(_)
             | Self::Densify(_)
             | Self::Documents(_)
             | Self::Facet(_)
             | Self::Group(_)
+            | Self::IndexStats
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
             | Self::SetWindowFields(_)
@@ -217,6 +235,8 @@ impl fmt::Display for Stage {
             Self::Project { document, .. } => write!(f, "{:?}", Doc::from(document)),
             Self::Sort(sort) => sort.fmt(f),
             Self::Limit(number) | Self::Skip(number) | Self::Sample(number) => number.fmt(f),
+            Self::CollStats(stats) => stats.fmt(f),
+            Self::IndexStats => f.write_str("{}"),
             Self::Count(name) => name.fmt(f),
             Self::BucketAuto(stage) => stage.fmt(f),
             Self::Densify(densify) => densify.fmt(f),

@@ -1,11 +1,8 @@
-use slate_query::{
-    pipeline::Documents,
-    raw::{Doc, OwnedValue, Value},
-};
+use slate_query::raw::{Doc, OwnedValue, Value};
 
 use crate::{Result, interrupt::Interrupt};
 
-/// Documents that are part of the pipeline.
+/// Documents that are part of the pipeline, or that describe its collection.
 pub(crate) struct DocumentsRows {
     documents: std::vec::IntoIter<OwnedValue>,
     current: Option<OwnedValue>,
@@ -13,8 +10,8 @@ pub(crate) struct DocumentsRows {
 }
 
 impl DocumentsRows {
-    pub(super) fn new(documents: Documents, interrupt: Interrupt) -> Self {
-        Self { documents: documents.into_documents().into_iter(), current: None, interrupt }
+    pub(super) fn new(documents: Vec<OwnedValue>, interrupt: Interrupt) -> Self {
+        Self { documents: documents.into_iter(), current: None, interrupt }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {

@@ -1,10 +1,10 @@
 use std::sync::Arc;
 
-use slate_query::{path::Path, pipeline::Stage};
+use slate_query::{Code, path::Path, pipeline::Stage};
 use slate_store::{Bounds, View};
 
 use crate::{
-    Result,
+    Error, Result,
     catalog::CollectionInfo,
     exec::{
         self, Resources,
@@ -17,6 +17,8 @@ use crate::{
 /// Another collection or view that a stage reads, in the same view of the store.
 pub(super) struct Foreign<V: View> {
     view: V,
+    /// The name of the collection.
+    name: Box<str>,
     /// `None` if the collection does not exist.
     collection: Option<Arc<CollectionInfo>>,
     /// The stages that make the view's documents. `None` for a collection.
@@ -34,6 +36,7 @@ impl<V: View> Foreign<V> {
         let recorder = resources.recorder.as_ref().map(|_| Recorder::default());
         Self {
             view: view.clone(),
+            name: name.into(),
             collection: resources.catalog.collection(name).cloned(),
             view_stages: of_view.map(|of_view| of_view.stages.clone()),
             optimization,
@@ -78,12 +81,17 @@ impl<V: View> Foreign<V> {
     /// Executes a pipeline on the collection or view.
     pub(super) fn open(&self, mut stages: Vec<Stage>) -> Result<Output<V>> {
         if let Some(first) = &self.view_stages {
+            if let Some(source) = stages.first().filter(|stage| stage.is_source() && !first.is_empty()) {
+                let message = format!("{} is only valid as the first stage in a pipeline", source.name());
+                return Err(Error::invalid(Code(40_602), message).at(source.name()));
+            }
             stages.splice(0..0, first.iter().cloned());
         }
-        let absent = || Arc::new(CollectionInfo::absent(""));
+        let absent = || Arc::new(CollectionInfo::absent(&self.name));
         let collection = self.collection.clone().unwrap_or_else(absent);
         let query = plan::pipeline_query(stages, self.optimization);
         let plan = exec::plan(&query, &self.view, &collection)?.plan;
+        plan.count_uses(&collection);
         output::open(plan, &self.view, &collection, &self.resources)
     }
 

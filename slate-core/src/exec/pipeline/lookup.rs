@@ -451,8 +451,8 @@ fn key_of(value: Value<'_>, buffer: &mut Vec<u8>) -> SmallBytes {
 fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec<Stage>> {
     let mut stages = if lookup.has_pipeline() { lookup.stages(document)? } else { Vec::new() };
     if let Some(join) = join {
-        // A `$documents` stage must stay first.
-        let place = usize::from(matches!(stages.first(), Some(Stage::Documents(_))));
+        // A stage with its own documents must stay first.
+        let place = usize::from(stages.first().is_some_and(Stage::is_source));
         stages.splice(place..place, batch_stages(lookup, join, std::iter::once(document))?);
     }
     Ok(stages)

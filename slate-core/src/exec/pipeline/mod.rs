@@ -21,6 +21,7 @@ mod slice;
 mod sort;
 mod sorted_group;
 mod source;
+mod statistics;
 mod union_with;
 mod unwind;
 mod window;

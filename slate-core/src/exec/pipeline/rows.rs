@@ -21,6 +21,7 @@ use super::{
     sort::SortRows,
     sorted_group::SortedGroupRows,
     source::SourceRows,
+    statistics,
     union_with::UnionRows,
     unwind::UnwindRows,
     window::WindowRows,
@@ -82,9 +83,22 @@ impl<V: View> DocumentRows<V> {
             None => Vec::new(),
         };
         let input = Self::open(plan, nodes, view, collection, resources)?;
+        let described = match &node {
+            DocumentNode::CollStats(stats) => Some(statistics::of_collection(stats, view, collection, resources)?),
+            DocumentNode::IndexStats => Some(statistics::of_indexes(collection, resources)?),
+            _ => None,
+        };
+        if let Some(documents) = described {
+            let rows = Self::Documents(DocumentsRows::new(documents, resources.interrupt.clone()));
+            return Ok(rows.measured(meters));
+        }
         let meter = meters.last().map_or_else(Meter::default, Meter::same);
         let rows = Self::of_node(node, input, view, resources, meter);
-        Ok(if meters.is_empty() { rows } else { Self::Measured(Box::new(MeasuredRows::new(rows, meters))) })
+        Ok(rows.measured(meters))
+    }
+
+    fn measured(self, meters: Vec<Meter>) -> Self {
+        if meters.is_empty() { self } else { Self::Measured(Box::new(MeasuredRows::new(self, meters))) }
     }
 
     /// The rows of nodes above these, without execution statistics.
@@ -111,8 +125,10 @@ impl<V: View> DocumentRows<V> {
             }
             DocumentNode::Densify(densify) => Self::Densify(Box::new(DensifyRows::new(input, densify, resources))),
             DocumentNode::Documents(documents) => {
-                Self::Documents(DocumentsRows::new(documents, resources.interrupt.clone()))
+                Self::Documents(DocumentsRows::new(documents.into_documents(), resources.interrupt.clone()))
             }
+            // `open`, which knows the collection, opens these. They are the first of a pipeline, and not in a `$facet`.
+            DocumentNode::CollStats(_) | DocumentNode::IndexStats => input,
             DocumentNode::Facet { facets, kept, .. } => {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))
             }

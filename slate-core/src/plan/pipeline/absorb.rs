@@ -24,7 +24,7 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
         if let (Output::Whole, Some(first)) = (&query.output, &first)
             && let Some(fields) = paths(&first.needs(Needs::of(stages.as_slice())))
         {
-            if matches!(first, Stage::Documents(_)) {
+            if first.is_source() {
                 // Nothing of the collection is read.
                 query.limit = Some(0);
             } else if fields.is_empty() {

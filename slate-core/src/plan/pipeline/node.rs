@@ -4,8 +4,8 @@ use bson::RawDocumentBuf;
 use slate_query::{
     filter::Filter,
     pipeline::{
-        BucketAuto, Densify, Documents, GraphLookup, Group, Kept, Lookup, Needs, Redact, ReplaceRoot, Stage, UnionWith,
-        Unwind, Windows,
+        BucketAuto, CollStats, Densify, Documents, GraphLookup, Group, Kept, Lookup, Needs, Redact, ReplaceRoot, Stage,
+        UnionWith, Unwind, Windows,
     },
     projection::Projection,
     raw::Doc,
@@ -50,8 +50,10 @@ pub(crate) enum DocumentNode {
     Slice(Window),
     Sample(u64),
     BucketAuto(BucketAuto),
-    /// Documents in place of those of the plan.
+    /// A document about the collection, in place of those of the plan.
+    CollStats(CollStats),
     Densify(Densify),
+    /// Documents in place of those of the plan.
     Documents(Documents),
     /// The number of documents, in a field of this name; no document if there are none.
     Count(Box<str>),
@@ -75,6 +77,8 @@ pub(crate) enum DocumentNode {
         order: GroupOrder,
         result: GroupResult,
     },
+    /// A document for each index, in place of those of the plan.
+    IndexStats,
     Lookup {
         lookup: Box<Lookup>,
         optimization: Optimization,
@@ -159,8 +163,10 @@ impl DocumentNode {
             | Self::Count(_)
             | Self::NameCount(_)
             | Self::Repeat
+            | Self::CollStats(_)
             | Self::Densify(_)
             | Self::Documents(_)
+            | Self::IndexStats
             | Self::Redact(_)
             | Self::ReplaceRoot(_)
             | Self::UnionWith { .. }
@@ -179,11 +185,13 @@ impl DocumentNode {
             Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
             Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
             Self::BucketAuto(_) => (Window::default(), Some(plan::Stage::BucketAuto)),
+            Self::CollStats(_) => (Window::default(), Some(plan::Stage::CollStats)),
             Self::Densify(_) => (Window::default(), Some(plan::Stage::Densify)),
             Self::Documents(_) => (Window::default(), Some(plan::Stage::Documents)),
             Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
             Self::GraphLookup { .. } => (Window::default(), Some(plan::Stage::GraphLookup)),
             Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
+            Self::IndexStats => (Window::default(), Some(plan::Stage::IndexStats)),
             Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
             Self::Redact(_) => (Window::default(), Some(plan::Stage::Redact)),
             Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
@@ -210,6 +218,7 @@ impl DocumentNode {
             Stage::Sample(size) => Self::Sample(size),
             Stage::Count(name) => Self::Count(name),
             Stage::BucketAuto(stage) => Self::BucketAuto(stage),
+            Stage::CollStats(stats) => Self::CollStats(stats),
             Stage::Densify(densify) => Self::Densify(densify),
             Stage::Documents(documents) => Self::Documents(documents),
             Stage::Facet(facet) => {
@@ -230,6 +239,7 @@ impl DocumentNode {
                 let facets = facet.into_pipelines().into_iter().map(|(name, stages)| (name, nodes(stages))).collect();
                 Self::Facet { facets, kept, argument }
             }
+            Stage::IndexStats => Self::IndexStats,
             Stage::GraphLookup(graph) => Self::GraphLookup { graph, optimization },
             Stage::Group(group) => Self::Group { group, order: GroupOrder::None, result: GroupResult::Sorted },
             Stage::Lookup(lookup) => Self::Lookup { lookup: Box::new(lookup), optimization },
@@ -253,6 +263,7 @@ impl fmt::Display for DocumentNode {
             Self::Sample(size) => size.fmt(f),
             Self::Count(name) | Self::NameCount(name) => name.fmt(f),
             Self::BucketAuto(stage) => stage.fmt(f),
+            Self::CollStats(stats) => stats.fmt(f),
             Self::Densify(densify) => densify.fmt(f),
             Self::Documents(documents) => documents.fmt(f),
             Self::Facet { argument, .. } => argument.fmt(f),
@@ -270,7 +281,7 @@ impl fmt::Display for DocumentNode {
             Self::UnionWith { union, .. } => union.fmt(f),
             Self::Unwind(unwind) => unwind.fmt(f),
             // A slice is drawn as up to two nodes of its own, repetitions not at all.
-            Self::Slice(_) | Self::Repeat => Ok(()),
+            Self::IndexStats | Self::Slice(_) | Self::Repeat => Ok(()),
         }
     }
 }

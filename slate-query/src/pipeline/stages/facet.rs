@@ -36,7 +36,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             .ok_or_else(|| Error::new(Code(40_170), "arguments to $facet must be arrays").at(&*name))?;
         let stages = parse_within("$facet", 40_600, stages, bindings).map_err(|error| error.at(&*name))?;
         let refused = match stages.as_slice() {
-            [Stage::Documents(_), ..] => Some("$documents"),
+            [first, ..] if first.is_source() => Some(first.name()),
             stages => stages.iter().any(Stage::has_facet).then_some("$facet"),
         };
         if let Some(stage) = refused {

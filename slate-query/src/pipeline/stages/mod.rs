@@ -3,6 +3,7 @@
 mod add_fields;
 mod bucket;
 mod bucket_auto;
+mod coll_stats;
 mod count;
 mod densify;
 mod documents;
@@ -10,6 +11,7 @@ mod facet;
 mod fill;
 mod graph_lookup;
 mod group;
+mod index_stats;
 mod limit;
 mod lookup;
 mod matching;
@@ -31,6 +33,7 @@ use crate::{
 };
 
 pub use bucket_auto::{BucketAuto, Buckets};
+pub use coll_stats::CollStats;
 pub use densify::{DenseRows, Densify};
 pub use documents::Documents;
 pub use facet::Facet;
@@ -63,7 +66,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$bucketAuto", Offered(bucket_auto::parse)),
     ("$changeStream", Unsupported),
     ("$changeStreamSplitLargeEvent", Unsupported),
-    ("$collStats", Unsupported),
+    ("$collStats", Offered(coll_stats::parse)),
     ("$count", Offered(count::parse)),
     ("$currentOp", Unsupported),
     ("$densify", Composed(densify::parse)),
@@ -73,7 +76,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$geoNear", Unsupported),
     ("$graphLookup", Offered(graph_lookup::parse)),
     ("$group", Composed(group::parse)),
-    ("$indexStats", Unsupported),
+    ("$indexStats", Offered(index_stats::parse)),
     ("$limit", Offered(limit::parse)),
     ("$listClusterCatalog", Unsupported),
     ("$listLocalSessions", Unsupported),

@@ -1,0 +1,40 @@
+use bson::RawDocumentBuf;
+use slate_query::Code;
+
+use super::{call::Call, common::Common, concern::Concerns, fields::Fields, reply::Reply};
+use crate::{
+    CollectionStats, Error, Result,
+    maintenance::sizes,
+    operation::{handle::DatabaseHandle, read_op::ReadOp},
+};
+
+/// `{collStats: collection, scale}`: the sizes of a collection and its indexes.
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let name = call.collection()?;
+    let scale = scale(&mut call.fields)?;
+    let common = Common::take(&mut call.fields, Concerns::Read)?;
+    call.fields.finish()?;
+
+    let snapshot = database.engine()?.snapshot()?;
+    let stats: CollectionStats = snapshot.read(name, ReadOp::Stats { interrupt: &common.interrupt })?.try_into()?;
+    let sizes = match snapshot.catalog().collection(name) {
+        Some(collection) => sizes::of_collection(&stats, collection, scale),
+        None => sizes::of_no_collection(scale),
+    };
+    let mut reply = Reply::default();
+    reply.text("ns", &common.namespace(name));
+    reply.fields(&sizes)?;
+    reply.finish()
+}
+
+/// Takes the number by which sizes are divided, 1 if it is missing.
+///
+/// # Errors
+/// `BadValue` (2) for a number below 1.
+pub(super) fn scale(fields: &mut Fields<'_>) -> Result<u64> {
+    let Some(scale) = fields.integer("scale")? else { return Ok(1) };
+    u64::try_from(scale).ok().filter(|scale| *scale > 0).ok_or_else(|| {
+        let message = format!("BSON field 'scale' value must be >= 1, actual value '{scale}'");
+        Error::invalid(Code::BAD_VALUE, message).at("scale")
+    })
+}

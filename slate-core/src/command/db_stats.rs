@@ -1,0 +1,24 @@
+use bson::RawDocumentBuf;
+use slate_store::SizeDetail;
+
+use super::{call::Call, coll_stats, common::Common, concern::Concerns, reply::Reply};
+use crate::{Result, maintenance::sizes, operation::handle::DatabaseHandle};
+
+/// `{dbStats: 1, scale}`: the sizes of all collections and indexes together.
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let scale = coll_stats::scale(&mut call.fields)?;
+    let has_free = call.fields.integer("freeStorage")?.is_some_and(|wanted| wanted != 0);
+    let common = Common::take(&mut call.fields, Concerns::Read)?;
+    call.fields.finish()?;
+
+    let detail = if has_free { SizeDetail::Measured(database.lock_timeout()) } else { SizeDetail::Known };
+    let stats = database.stats(&common.interrupt, detail)?;
+    let mut sizes = sizes::of_database(&stats, scale);
+    if let Some(free) = stats.storage.free.filter(|_| has_free) {
+        sizes.insert("totalFreeStorageSize", sizes::scaled(free, scale));
+    }
+    let mut reply = Reply::default();
+    reply.text("db", &common.database);
+    reply.fields(&sizes)?;
+    reply.finish()
+}

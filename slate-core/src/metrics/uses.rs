@@ -1,0 +1,115 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, PoisonError, Weak},
+};
+
+use slate_store::Keyspace;
+use thread_local::ThreadLocal;
+
+use super::counters::Counter;
+use crate::clock;
+
+/// How many operations have used an index, or have scanned a collection, in this process. Each thread has a counter of its own, so
+/// that threads do not wait for each other's cache lines.
+#[derive(Debug)]
+pub(crate) struct Uses {
+    counters: ThreadLocal<Counter>,
+    /// When counting began: when the database was opened, or when the index was created.
+    since_millis: i64,
+}
+
+impl Default for Uses {
+    fn default() -> Self {
+        Self { counters: ThreadLocal::default(), since_millis: clock::now_millis() }
+    }
+}
+
+impl Uses {
+    #[inline]
+    pub(crate) fn add(&self) {
+        self.counters.get_or_default().add(1);
+    }
+
+    /// Takes back the last addition of this thread.
+    #[cold]
+    pub(crate) fn take_back(&self) {
+        self.counters.get_or_default().subtract(1);
+    }
+
+    pub(crate) fn count(&self) -> u64 {
+        self.counters.iter().map(Counter::get).fold(0, u64::saturating_add)
+    }
+
+    pub(crate) fn since_millis(&self) -> i64 {
+        self.since_millis
+    }
+}
+
+/// The uses of a collection without an index of its own.
+#[derive(Debug, Default)]
+pub(crate) struct CollectionUses {
+    /// Operations that found records by their `_id`.
+    pub(crate) ids: Uses,
+    /// Operations that scanned all records.
+    pub(crate) scans: Uses,
+}
+
+/// The uses of all collections and indexes by their keyspaces. They outlive a catalog that is read again.
+#[derive(Debug, Default)]
+pub(crate) struct UseTable(Mutex<UseMaps>);
+
+#[derive(Debug, Default)]
+struct UseMaps {
+    collections: HashMap<Keyspace, Weak<CollectionUses>>,
+    indexes: HashMap<Keyspace, Weak<Uses>>,
+}
+
+impl UseTable {
+    pub(crate) fn of_collection(&self, records: Keyspace) -> Arc<CollectionUses> {
+        shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).collections, records)
+    }
+
+    pub(crate) fn of_index(&self, entries: Keyspace) -> Arc<Uses> {
+        shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).indexes, entries)
+    }
+
+    /// Forgets the uses that no catalog refers to.
+    pub(crate) fn forget_unused(&self) {
+        let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        maps.collections.retain(|_, uses| uses.strong_count() > 0);
+        maps.indexes.retain(|_, uses| uses.strong_count() > 0);
+    }
+}
+
+fn shared<U: Default>(known: &mut HashMap<Keyspace, Weak<U>>, keyspace: Keyspace) -> Arc<U> {
+    known.get(&keyspace).and_then(Weak::upgrade).unwrap_or_else(|| {
+        let uses = Arc::new(U::default());
+        known.insert(keyspace, Arc::downgrade(&uses));
+        uses
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uses_are_counted_in_all_threads_and_shared_by_keyspace() {
+        let table = UseTable::default();
+        let (uses, other) = (table.of_index(Keyspace(3)), table.of_index(Keyspace(4)));
+        std::thread::scope(|threads| {
+            for _ in 0..3 {
+                threads.spawn(|| table.of_index(Keyspace(3)).add());
+            }
+        });
+        uses.add();
+        uses.add();
+        uses.take_back();
+        assert_eq!((uses.count(), other.count()), (4, 0));
+        table.forget_unused();
+        assert_eq!(table.of_index(Keyspace(3)).count(), 4);
+        drop(uses);
+        table.forget_unused();
+        assert_eq!(table.of_index(Keyspace(3)).count(), 0, "an index that was dropped");
+    }
+}

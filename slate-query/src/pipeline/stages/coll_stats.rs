@@ -1,0 +1,99 @@
+//! `$collStats`: one document about the collection, in place of its documents.
+
+use std::fmt;
+
+use crate::{
+    Code, Error, Result,
+    number::Number,
+    pipeline::{Bindings, Stage},
+    raw::{Doc, Kind, OwnedValue, Value},
+};
+
+/// A parsed `$collStats`.
+#[derive(Clone, Debug)]
+pub struct CollStats {
+    counts: bool,
+    scale: Option<u64>,
+    counts_scans: bool,
+    argument: OwnedValue,
+}
+
+/// # Errors
+/// 5447000 for an argument that is not a document; `TypeMismatch` (14), 31170 for an option that is not empty, and
+/// `IDLUnknownField` (40415); `BadValue` (2) for a scale below 1; `NotImplemented` (238) for `latencyStats`.
+pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
+    let options = document(argument).ok_or_else(|| {
+        let message = format!("$collStats must take a nested object but found: {}", argument.kind().alias());
+        Error::new(Code(5_447_000), message)
+    })?;
+    let (mut counts, mut scale, mut counts_scans) = (false, None, false);
+    for option in options.elements() {
+        let name = &*option.display_name();
+        let fields = || document(option.value).ok_or_else(|| mistyped(name, option.value, "object"));
+        match name {
+            "count" => counts = empty(name, fields()?)?,
+            "queryExecStats" => counts_scans = empty(name, fields()?)?,
+            "storageStats" => scale = Some(parse_scale(fields()?)?),
+            "latencyStats" => return Err(Error::unsupported(name).at(name)),
+            _ => {
+                let message = format!("BSON field '$collStats.{name}' is an unknown field.");
+                return Err(Error::new(Code::IDL_UNKNOWN_FIELD, message).at(name));
+            }
+        }
+    }
+    Ok(Stage::CollStats(CollStats { counts, scale, counts_scans, argument: argument.to_owned() }))
+}
+
+/// The scale in the argument of `storageStats`. Other fields, which concern a server, are ignored as in MongoDB.
+fn parse_scale(options: Doc<'_>) -> Result<u64> {
+    if options.get("numericOnly").and_then(Value::as_bool) == Some(true) {
+        return Err(Error::unsupported("numericOnly").at("storageStats.numericOnly"));
+    }
+    let Some(scale) = options.get("scale").filter(|scale| scale.kind() != Kind::Null) else { return Ok(1) };
+    let path = "storageStats.scale";
+    let scale = Number::of(scale).and_then(Number::to_i64_truncating).ok_or_else(|| mistyped(path, scale, "int"))?;
+    u64::try_from(scale).ok().filter(|scale| *scale > 0).ok_or_else(|| {
+        let message = format!("BSON field 'scale' value must be >= 1, actual value '{scale}'");
+        Error::new(Code::BAD_VALUE, message).at(path)
+    })
+}
+
+fn empty(name: &str, options: Doc<'_>) -> Result<bool> {
+    if options.is_empty() {
+        return Ok(true);
+    }
+    Err(Error::new(Code(31_170), format!("expected an empty object, but got {options:?}")).at(name))
+}
+
+fn mistyped(path: &str, value: Value<'_>, expected: &str) -> Error {
+    let found = value.kind().alias();
+    let message = format!("BSON field '$collStats.{path}' is the wrong type '{found}', expected type '{expected}'");
+    Error::new(Code::TYPE_MISMATCH, message).at(path)
+}
+
+fn document(value: Value<'_>) -> Option<Doc<'_>> {
+    value.as_document().filter(|_| value.kind() == Kind::Document)
+}
+
+impl CollStats {
+    /// Whether the document has the number of documents.
+    pub fn counts(&self) -> bool {
+        self.counts
+    }
+
+    /// The number by which the sizes in the document are divided; `None` if it has no sizes.
+    pub fn scale(&self) -> Option<u64> {
+        self.scale
+    }
+
+    /// Whether the document has the number of collection scans.
+    pub fn counts_scans(&self) -> bool {
+        self.counts_scans
+    }
+}
+
+impl fmt::Display for CollStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.argument.as_value())
+    }
+}

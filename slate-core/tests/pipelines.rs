@@ -107,6 +107,39 @@ fn every_plan_of_a_pipeline_returns_the_same_documents() {
 }
 
 #[test]
+fn a_field_that_a_stage_overwrites_keeps_its_place() {
+    on_every_store(|database| {
+        let collection: Documents = database.collection("c");
+        collection.insert_one(&raw(&doc! { "_id": 1, "a": [1], "b": [2], "c": 3 })).unwrap();
+        collection.create_index(Index::on(doc! { "c": 1 })).run().unwrap();
+        let shown = doc! { "$project": { "b": 1, "a": 1, "c": 1 } };
+        let unwind = doc! { "$unwind": "$b" };
+        let lookup = doc! { "$lookup": { "from": OTHER, "localField": "c", "foreignField": "_id", "as": "a" } };
+        let graph = doc! { "$graphLookup": {
+            "from": OTHER, "startWith": "$c", "connectFromField": "c", "connectToField": "_id", "as": "a",
+        } };
+        let windows =
+            doc! { "$setWindowFields": { "sortBy": { "_id": 1 }, "output": { "a": { "$documentNumber": {} } } } };
+        let added = doc! { "$addFields": { "a": "$c", "_id": "x" } };
+        for overwriting in [lookup, graph, windows, added] {
+            for pipeline in [
+                vec![unwind.clone(), overwriting.clone(), shown.clone()],
+                vec![overwriting.clone(), unwind.clone(), shown.clone()],
+                vec![doc! { "$sort": { "c": 1 } }, overwriting.clone(), doc! { "$facet": { "all": [shown.clone()] } }],
+                vec![overwriting, doc! { "$project": { "a": 1, "c": 1 } }],
+            ] {
+                let aggregate = collection.aggregate(&pipeline);
+                let written = rows(aggregate.clone().unoptimized()).unwrap();
+                assert_eq!(rows(aggregate).unwrap(), written, "{pipeline:?}");
+            }
+        }
+        let pipeline = [doc! { "$sort": { "c": 1 } }, doc! { "$addFields": { "_id": 0, "b": 1 } }, shown];
+        let row = collection.aggregate(pipeline).first().unwrap().unwrap();
+        assert_eq!(row.keys().collect::<Vec<_>>(), ["_id", "a", "b", "c"]);
+    });
+}
+
+#[test]
 fn of_equal_values_an_index_finds_the_same_least_and_greatest_as_a_scan() {
     on_every_store(|database| {
         let collection: Documents = database.collection("c");

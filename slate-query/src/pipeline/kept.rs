@@ -12,10 +12,7 @@ pub struct Kept(Option<Names>);
 impl Kept {
     /// Keeps the needed fields.
     pub fn of(needs: &Needs) -> Self {
-        Self(match needs {
-            Needs::Whole => None,
-            Needs::Fields(fields) => Some(fields.iter().map(|name| name.as_bytes()).collect()),
-        })
+        Self(needs.fields().map(|fields| fields.iter().map(|name| name.as_bytes()).collect()))
     }
 
     /// Keeps the fields at the start of these paths.

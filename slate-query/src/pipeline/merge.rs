@@ -31,9 +31,9 @@ impl Stage {
             Self::Match(filter) => filter.is_empty(),
             Self::Skip(skip) => *skip == 0,
             Self::Lookup(lookup) => lookup.is_unused(after),
-            Self::Project { projection, .. } => match after {
-                Needs::Whole => projection.is_identity(),
-                Needs::Fields(names) => {
+            Self::Project { projection, .. } => match after.fields() {
+                None => projection.is_identity(),
+                Some(names) => {
                     let is_preserved = |name: &str| Path::parse(name).is_ok_and(|path| projection.preserves(&path));
                     projection.is_infallible() && names.iter().all(|name| is_preserved(name))
                 }

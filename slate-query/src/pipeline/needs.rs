@@ -10,6 +10,8 @@ pub enum Needs {
     Whole,
     /// It reads these fields at most; the result does not depend on others, nor on the order of the fields.
     Fields(BTreeSet<Box<str>>),
+    /// It reads these fields at most, and returns several of them in the order of the document.
+    Ordered(BTreeSet<Box<str>>),
 }
 
 impl Needs {
@@ -21,20 +23,38 @@ impl Needs {
         stages.iter().rev().fold(Self::Whole, |after, stage| stage.needs(after))
     }
 
+    /// The fields; `None` for whole documents.
+    pub fn fields(&self) -> Option<&BTreeSet<Box<str>>> {
+        match self {
+            Self::Whole => None,
+            Self::Fields(fields) | Self::Ordered(fields) => Some(fields),
+        }
+    }
+
+    /// Whether the result depends on the order of the fields.
+    pub(crate) fn is_ordered(&self) -> bool {
+        !matches!(self, Self::Fields(_))
+    }
+
+    /// The same fields, of which several are returned in the order of the document.
+    pub(crate) fn ordered(self) -> Self {
+        match self {
+            Self::Fields(fields) => Self::Ordered(fields),
+            Self::Whole | Self::Ordered(_) => self,
+        }
+    }
+
     /// Adds a field; `None`: the whole document.
     pub(crate) fn add(&mut self, field: Option<&FieldName>) {
-        match (&mut *self, field) {
-            (Self::Whole, _) => {}
-            (Self::Fields(_), None) => *self = Self::Whole,
-            (Self::Fields(fields), Some(field)) => {
-                fields.insert(field.as_str().into());
-            }
+        match field {
+            None => *self = Self::Whole,
+            Some(field) => self.add_name(field.as_str()),
         }
     }
 
     /// Adds a field by its name.
     pub(crate) fn add_name(&mut self, name: &str) {
-        if let Self::Fields(fields) = self {
+        if let Self::Fields(fields) | Self::Ordered(fields) = self {
             fields.insert(name.into());
         }
     }
@@ -57,7 +77,7 @@ impl Needs {
         }
     }
 
-    /// Removes a field that is written before it is read.
+    /// Removes a field that is written before it is read. If the order matters, the field stays: a written field keeps its place.
     pub(crate) fn remove(&mut self, name: &str) {
         if let Self::Fields(fields) = self {
             fields.remove(name);
@@ -65,9 +85,15 @@ impl Needs {
     }
 
     pub(crate) fn add_all(&mut self, other: Self) {
+        let is_ordered = self.is_ordered() || other.is_ordered();
         match (&mut *self, other) {
             (Self::Whole, _) | (_, Self::Whole) => *self = Self::Whole,
-            (Self::Fields(fields), Self::Fields(others)) => fields.extend(others),
+            (Self::Fields(fields) | Self::Ordered(fields), Self::Fields(others) | Self::Ordered(others)) => {
+                fields.extend(others);
+                if is_ordered {
+                    *self = std::mem::replace(self, Self::NOTHING).ordered();
+                }
+            }
         }
     }
 }
@@ -86,9 +112,9 @@ mod tests {
     fn needs(pipeline: Bson) -> String {
         let stages =
             with_value(&pipeline, |value| parse(value.as_array().unwrap().values(), &Bindings::default()).unwrap());
-        match Needs::of(&stages) {
-            Needs::Whole => "*".into(),
-            Needs::Fields(fields) => fields.into_iter().collect::<Vec<_>>().join(" "),
+        match Needs::of(&stages).fields() {
+            None => "*".into(),
+            Some(fields) => fields.iter().map(|name| &**name).collect::<Vec<_>>().join(" "),
         }
     }
 
@@ -112,6 +138,10 @@ mod tests {
             (bson!([{"$facet": {"x": [{"$group": {"_id": "$a"}}], "y": [{"$sortByCount": "$b"}]}}]), "a b"),
             (bson!([{"$facet": {"x": [{"$group": {"_id": "$a"}}], "y": [{"$limit": 1}]}}]), "*"),
             (bson!([{"$sample": {"size": 1}}, {"$group": {"_id": "$a"}}]), "a"),
+            // A field that is written keeps its place among those that are returned.
+            (bson!([{"$addFields": {"a": "$c"}}, {"$project": {"a": 1, "b": 1, "_id": 0}}]), "a b c"),
+            (bson!([{"$addFields": {"a": "$c"}}, {"$project": {"a": 1, "_id": 0}}]), "c"),
+            (bson!([{"$addFields": {"a": "$c"}}, {"$project": {"a": 1, "b": 1}}, {"$sortByCount": "$a"}]), "_id b c"),
         ] {
             assert_eq!(needs(pipeline.clone()), expected, "{pipeline}");
         }

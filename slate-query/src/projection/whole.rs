@@ -159,7 +159,7 @@ impl Projection {
             Some(shown) => {
                 let mut needs = Needs::NOTHING;
                 shown.iter().for_each(|name| needs.add_name(name));
-                needs
+                if shown.len() > 1 && after.is_ordered() { needs.ordered() } else { needs }
             }
             None => after,
         };

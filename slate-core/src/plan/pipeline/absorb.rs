@@ -40,10 +40,7 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
 
 /// The paths of the needed fields; `None` for whole documents.
 fn paths(needs: &Needs) -> Option<Box<[Path]>> {
-    match needs {
-        Needs::Fields(fields) => fields.iter().map(|name| Path::parse(name).ok()).collect(),
-        Needs::Whole => None,
-    }
+    needs.fields()?.iter().map(|name| Path::parse(name).ok()).collect()
 }
 
 /// Makes nodes of stages, and adds them after the others.

@@ -179,7 +179,7 @@ impl Group {
 
     /// Drops the fields that are not needed and cannot fail. Returns whether there are any.
     pub fn keep(&mut self, needs: &Needs) -> bool {
-        let Needs::Fields(needed) = needs else { return false };
+        let Some(needed) = needs.fields() else { return false };
         let before = self.fields.len();
         self.fields.retain(|(name, spec)| needed.contains(name) || !spec.is_infallible());
         if self.fields.len() == before {

@@ -236,7 +236,7 @@ impl Lookup {
 
     /// Whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
     pub(in crate::pipeline) fn is_unused(&self, after: &Needs) -> bool {
-        let (Needs::Fields(names), Some(first)) = (after, self.target.parts().first()) else { return false };
+        let (Some(names), Some(first)) = (after.fields(), self.target.parts().first()) else { return false };
         // A pipeline can fail.
         self.pipeline.is_none() && !self.is_unwound && !names.contains(first.name())
     }

@@ -328,6 +328,40 @@ fn percentiles_are_values_of_the_input() {
     );
 }
 
+/// The first values are those of MongoDB's own tests. The others were computed with another implementation of MD5.
+#[test]
+fn hashes_of_index_keys_are_those_of_mongodb() {
+    let oid = bson::oid::ObjectId::parse_str("47cc67093475061e3d95369d").unwrap();
+    let mongodb = [
+        (bson!("hashThisStringLiteral"), -5_776_344_739_422_278_694_i64),
+        (bson!(123), -6_548_868_637_522_515_075),
+        (Bson::Timestamp(bson::Timestamp { time: 0, increment: 0 }), -7_867_208_682_377_458_672),
+        (Bson::ObjectId(oid), 1_576_265_281_381_834_298),
+        (Bson::DateTime(DateTime::from_millis(0)), -1_178_696_894_582_842_035),
+        (bson!("$missing"), 2_338_878_944_348_059_895),
+        (Bson::Null, 2_338_878_944_348_059_895),
+        (bson!({ "$pow": [2, 4] }), 2_598_032_665_634_823_220),
+        (Bson::Undefined, 40_158_834_000_849_533),
+    ];
+    let scope =
+        Bson::JavaScriptCodeWithScope(bson::JavaScriptCodeWithScope { code: "x".into(), scope: doc! { "y": 1 } });
+    let others = [
+        (bson!({ "a": [1, 2.9] }), 6_341_073_278_760_501_284),
+        (bson!({ "$literal": { "a": [1.5, 2_i64] } }), 6_341_073_278_760_501_284),
+        (bson!(9_223_372_036_854_775_808.0), 4_532_067_210_535_695_462),
+        (Bson::Decimal128("9223372036854775808".parse().unwrap()), 921_523_596_458_303_250),
+        (bson!(f64::INFINITY), 921_523_596_458_303_250),
+        (bson!(f64::NAN), 4_854_801_880_128_277_513),
+        (Bson::Decimal128("0.5".parse().unwrap()), 4_854_801_880_128_277_513),
+        (bson!(-0.9), 4_854_801_880_128_277_513),
+        (scope, -7_997_191_720_256_297_171),
+        (bson!(true), 6_405_873_908_747_105_701),
+    ];
+    for (operand, hash) in mongodb.into_iter().chain(others) {
+        check(doc! {}, &[(bson!({ "$toHashedIndexKey": operand }), Bson::Int64(hash))]);
+    }
+}
+
 fn binary(subtype: u8, bytes: &[u8]) -> Bson {
     bson::Binary { subtype: subtype.into(), bytes: bytes.to_vec() }.into()
 }

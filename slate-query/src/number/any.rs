@@ -89,6 +89,17 @@ impl Number {
         }
     }
 
+    /// The number as an integer, as MongoDB's commands convert it: doubles are truncated, decimals rounded (ties to even), NaN is 0,
+    /// and a number outside the range of int64 becomes the end of the range.
+    pub fn to_i64_saturating(self) -> i64 {
+        let bound = if self.signum() == Ordering::Less { i64::MIN } else { i64::MAX };
+        match self {
+            _ if self.is_nan() => 0,
+            Self::Decimal(decimal) => decimal.to_i64_rounding().unwrap_or(bound),
+            _ => self.to_i64_truncating().unwrap_or(bound),
+        }
+    }
+
     /// The nearest double (ties to even). A decimal beyond the range of doubles becomes an infinity.
     pub fn to_f64(self) -> f64 {
         match self {

@@ -125,6 +125,11 @@ impl Decimal {
         self.to_integer(Remainder::Dropped)
     }
 
+    /// The nearest integer (ties to even); `None` for NaN, infinities and numbers outside the range of int64.
+    pub fn to_i64_rounding(self) -> Option<i64> {
+        self.to_integer(Remainder::Rounded)
+    }
+
     fn to_integer(self, remainder: Remainder) -> Option<i64> {
         let Self::Finite { sign, coefficient, exponent } = self else { return None };
         let magnitude = match u32::try_from(exponent) {
@@ -136,6 +141,12 @@ impl Decimal {
                 match remainder {
                     Remainder::Refused if rest != 0 => return None,
                     Remainder::Refused | Remainder::Dropped => whole,
+                    // A divisor that overflows is more than twice the greatest coefficient.
+                    Remainder::Rounded => match power.map(|power| (rest * 2).cmp(&power)) {
+                        None | Some(Ordering::Less) => whole,
+                        Some(Ordering::Equal) => whole + whole % 2,
+                        Some(Ordering::Greater) => whole + 1,
+                    },
                 }
             }
         };
@@ -178,6 +189,8 @@ impl Decimal {
 enum Remainder {
     Dropped,
     Refused,
+    /// Half to even.
+    Rounded,
 }
 
 impl Sign {

@@ -16,6 +16,7 @@ mod compare;
 mod convert;
 pub(super) mod date;
 mod functions;
+mod hashed;
 mod logical;
 mod meta;
 mod misc;
@@ -213,7 +214,7 @@ static OPERATORS: &[Line] = &[
     operator("$toDate", convert::to_type),
     operator("$toDecimal", convert::to_type),
     operator("$toDouble", convert::to_type),
-    unsupported("$toHashedIndexKey"),
+    function("$toHashedIndexKey", ONE, hashed::to_hashed_index_key),
     operator("$toInt", convert::to_type),
     operator("$toLong", convert::to_type),
     function("$toLower", ONE, string::to_lower),

@@ -28,7 +28,7 @@ fn indexed(count: i32) -> Records {
     collection
 }
 
-fn questions() -> Vec<(&'static str, Document, Document)> {
+fn queries() -> Vec<(&'static str, Document, Document)> {
     let either = doc! { "$or": [{ "tags": "vip" }, { "contacts_count": 7 }, { "name": "x", "status": "active" }] };
     let many = doc! {
         "status": "active",
@@ -52,7 +52,7 @@ fn finds(criterion: &mut Criterion) {
         [("no index", common::collection(0)), ("five indexes, empty", indexed(0)), ("five indexes", indexed(2_000))];
     for (kind, collection) in &collections {
         let mut group = criterion.benchmark_group(format!("plan with {kind}"));
-        for (name, filter, sort) in questions() {
+        for (name, filter, sort) in queries() {
             group.bench_function(name, |bencher| {
                 let find = || collection.find(black_box(&filter)).sort(&sort).limit(50);
                 bencher.iter(|| find().explain(ExplainVerbosity::QueryPlanner).unwrap());

@@ -50,15 +50,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn explain_queries(orders: &Collection<Document>) -> slate_core::Result<()> {
-    let questions = [
+    let queries = [
         ("of one customer, dearest first", orders.find(doc! { "customer": 17 }).sort(doc! { "total": -1 }).limit(5)),
         ("the totals alone", orders.find(doc! { "customer": 17 }).projection(doc! { "total": 1, "_id": 0 })),
         ("open and cheap", orders.find(doc! { "state": "open", "total": { "$lt": 100 } })),
         ("either of two", orders.find(doc! { "$or": [{ "customer": 3 }, { "tags": "b", "customer": 5 }] })),
     ];
-    for (what, question) in questions {
-        println!("{what}: {} documents", question.clone().run()?.count());
-        println!("{}\n", question.explain(ExplainVerbosity::QueryPlanner)?);
+    for (what, query) in queries {
+        println!("{what}: {} documents", query.clone().run()?.count());
+        println!("{}\n", query.explain(ExplainVerbosity::QueryPlanner)?);
     }
     println!(
         "the distinct customers:\n{}\n",

@@ -25,7 +25,7 @@ enum Operation {
 /// A query, the stages that its plan must have, and the keys and documents that it reads by collection size.
 struct Case {
     name: &'static str,
-    question: fn(&Documents) -> Find<RawDocumentBuf>,
+    query: fn(&Documents) -> Find<RawDocumentBuf>,
     operation: Operation,
     stages: &'static [&'static str],
     reads: fn(u64) -> (u64, u64),
@@ -38,63 +38,63 @@ fn by(index: &str) -> Hint {
 const CASES: &[Case] = &[
     Case {
         name: "scan with a filter",
-        question: |c| c.find(doc! { "name": "record 0" }),
+        query: |c| c.find(doc! { "name": "record 0" }),
         operation: Operation::Find,
         stages: &["COLLSCAN", "FILTER"],
         reads: |n| (0, n),
     },
     Case {
         name: "limit",
-        question: |c| c.find(doc! {}).limit(20),
+        query: |c| c.find(doc! {}).limit(20),
         operation: Operation::Find,
         stages: &["COLLSCAN", "LIMIT"],
         reads: |_| (0, 20),
     },
     Case {
         name: "filter with limit",
-        question: |c| c.find(doc! { "missing": null }).skip(5).limit(20),
+        query: |c| c.find(doc! { "missing": null }).skip(5).limit(20),
         operation: Operation::Find,
         stages: &["COLLSCAN", "FILTER"],
         reads: |_| (0, 25),
     },
     Case {
         name: "point lookup",
-        question: |c| c.find(doc! { "_id": 700 }),
+        query: |c| c.find(doc! { "_id": 700 }),
         operation: Operation::Find,
         stages: &["IDHACK", "FETCH"],
         reads: |_| (1, 1),
     },
     Case {
         name: "point lookup of a missing key",
-        question: |c| c.find(doc! { "_id": -1 }),
+        query: |c| c.find(doc! { "_id": -1 }),
         operation: Operation::Find,
         stages: &["IDHACK", "FETCH"],
         reads: |_| (1, 0),
     },
     Case {
         name: "range of _id",
-        question: |c| c.find(doc! { "_id": { "$gte": 300, "$lt": 400 } }),
+        query: |c| c.find(doc! { "_id": { "$gte": 300, "$lt": 400 } }),
         operation: Operation::Find,
         stages: &["COLLSCAN"],
         reads: |_| (0, 100),
     },
     Case {
         name: "index range",
-        question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }),
+        query: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }),
         operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
         reads: |_| (100, 100),
     },
     Case {
         name: "index range with a filter",
-        question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 }, "notes": 1 }),
+        query: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 }, "notes": 1 }),
         operation: Operation::Find,
         stages: &["IXSCAN", "FETCH", "FILTER"],
         reads: |_| (100, 100),
     },
     Case {
         name: "range of a multikey index",
-        question: |c| c.find(doc! { "pairs": { "$lt": 400 } }).hint(by("pairs_1")),
+        query: |c| c.find(doc! { "pairs": { "$lt": 400 } }).hint(by("pairs_1")),
         operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
         // Each record has two entries. The last record in the range has one outside it.
@@ -102,7 +102,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "condition on an index's second field",
-        question: |c| {
+        query: |c| {
             c.find(doc! { "status": "active", "contacts_count": 7 }).hint(by("status_1_contacts_count_1")).limit(2)
         },
         operation: Operation::Find,
@@ -111,14 +111,14 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "sort by index with limit",
-        question: |c| c.find(doc! {}).sort(doc! { "number": -1 }).limit(20),
+        query: |c| c.find(doc! {}).sort(doc! { "number": -1 }).limit(20),
         operation: Operation::Find,
         stages: &["IXSCAN", "FETCH"],
         reads: |_| (20, 20),
     },
     Case {
         name: "sort within groups of an index, with limit",
-        question: |c| c.find(doc! {}).sort(doc! { "pair": 1, "name": 1 }).hint(by("pair_1")).limit(20),
+        query: |c| c.find(doc! {}).sort(doc! { "pair": 1, "name": 1 }).hint(by("pair_1")).limit(20),
         operation: Operation::Find,
         stages: &["IXSCAN", "FETCH", "SORT"],
         // Groups are read completely, and records in batches of doubling size.
@@ -126,35 +126,35 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "top-k without an index",
-        question: |c| c.find(doc! {}).sort(doc! { "name": 1 }).limit(20),
+        query: |c| c.find(doc! {}).sort(doc! { "name": 1 }).limit(20),
         operation: Operation::Find,
         stages: &["COLLSCAN", "SORT"],
         reads: |n| (0, n),
     },
     Case {
         name: "covered",
-        question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }).projection(doc! { "number": 1 }),
+        query: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }).projection(doc! { "number": 1 }),
         operation: Operation::Find,
         stages: &["IXSCAN", "PROJECTION_COVERED"],
         reads: |_| (100, 0),
     },
     Case {
         name: "count over an index",
-        question: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }),
+        query: |c| c.find(doc! { "number": { "$gte": 300, "$lt": 400 } }),
         operation: Operation::Count,
         stages: &["IXSCAN", "COUNT_SCAN"],
         reads: |_| (100, 0),
     },
     Case {
         name: "count by scan",
-        question: |c| c.find(doc! { "missing": null }),
+        query: |c| c.find(doc! { "missing": null }),
         operation: Operation::Count,
         stages: &["COLLSCAN", "COUNT"],
         reads: |n| (0, n),
     },
     Case {
         name: "distinct over an index",
-        question: |c| c.find(doc! {}),
+        query: |c| c.find(doc! {}),
         operation: Operation::Distinct("ten"),
         stages: &["IXSCAN"],
         // One entry of each value, and two more before the cursor seeks to the next value.
@@ -162,14 +162,14 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "distinct by scan",
-        question: |c| c.find(doc! {}),
+        query: |c| c.find(doc! {}),
         operation: Operation::Distinct("name"),
         stages: &["COLLSCAN"],
         reads: |n| (0, n),
     },
     Case {
         name: "union of two indexes",
-        question: |c| {
+        query: |c| {
             let (number, pair) =
                 (doc! { "number": { "$gte": 0, "$lt": 50 } }, doc! { "pair": { "$gte": 200, "$lt": 225 } });
             c.find(doc! { "$or": [number, pair] })
@@ -180,7 +180,7 @@ const CASES: &[Case] = &[
     },
     Case {
         name: "intersection of two indexes",
-        question: |c| c.find(doc! { "number": { "$gte": 50, "$lt": 150 }, "pair": { "$lt": 50 } }),
+        query: |c| c.find(doc! { "number": { "$gte": 50, "$lt": 150 }, "pair": { "$lt": 50 } }),
         operation: Operation::Find,
         stages: &["AND_SORTED", "IXSCAN", "FETCH"],
         reads: |_| (200, 50),
@@ -195,7 +195,7 @@ fn stages(node: &Document) -> Vec<&str> {
 
 impl Case {
     fn run(&self, collection: &Documents) -> Explain {
-        let find = (self.question)(collection);
+        let find = (self.query)(collection);
         let explained = match self.operation {
             Operation::Find => find.explain(ExplainVerbosity::ExecutionStats),
             Operation::Count => find.count().explain(ExplainVerbosity::ExecutionStats),

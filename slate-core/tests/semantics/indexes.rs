@@ -184,12 +184,12 @@ fn distinct_and_count_by_a_multikey_index_see_every_element() {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, [doc! { "_id": 0, "a": [1, 10] }, doc! { "_id": 1, "a": 3 }]);
-        let question = || records.find(doc! { "a": { "$gt": 5 } });
-        for plan in 0..question().distinct("a").explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
-            assert_eq!(question().force(plan).distinct("a").run().unwrap(), [Bson::Int32(1), Bson::Int32(10)]);
+        let query = || records.find(doc! { "a": { "$gt": 5 } });
+        for plan in 0..query().distinct("a").explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
+            assert_eq!(query().force(plan).distinct("a").run().unwrap(), [Bson::Int32(1), Bson::Int32(10)]);
         }
-        for plan in 0..question().count().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
-            assert_eq!(question().force(plan).count().run().unwrap(), 1);
+        for plan in 0..query().count().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates() {
+            assert_eq!(query().force(plan).count().run().unwrap(), 1);
         }
         assert_eq!(records.count_documents(doc! { "a": { "$lt": 11 } }).run().unwrap(), 2);
     });
@@ -220,8 +220,8 @@ fn limits_count_records_that_survive_the_residual_filter() {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
         insert(&records, (0..100).map(|n| doc! { "_id": n, "a": n, "b": n % 10 }));
-        let question = records.find(doc! { "a": { "$gte": 10 }, "b": 3 }).sort(doc! { "a": 1 }).skip(1).limit(3);
-        finds_in_order(&question, [23, 33, 43]);
+        let query = records.find(doc! { "a": { "$gte": 10 }, "b": 3 }).sort(doc! { "a": 1 }).skip(1).limit(3);
+        finds_in_order(&query, [23, 33, 43]);
     });
 }
 
@@ -390,7 +390,7 @@ fn a_plan_is_the_same_on_every_store() {
         let document =
             |n: i32| doc! { "_id": n, "age": n % 90, "city": format!("c{}", n % 20), "tags": [n % 7, n % 5] };
         insert(&users, (0..5_000).map(document));
-        let questions = [
+        let queries = [
             doc! { "age": 5, "city": "c5" },
             doc! { "age": { "$gt": 2 }, "city": "c5" },
             doc! { "age": { "$lt": 2 }, "city": { "$gt": "c" } },
@@ -398,7 +398,7 @@ fn a_plan_is_the_same_on_every_store() {
             doc! { "tags": { "$in": [1, 2] }, "city": { "$in": ["c1", "c2"] } },
             doc! { "_id": { "$lt": 50 }, "age": 7 },
         ];
-        questions.map(|filter| {
+        queries.map(|filter| {
             users
                 .find(filter)
                 .sort(doc! { "age": 1 })

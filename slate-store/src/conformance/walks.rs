@@ -93,8 +93,8 @@ fn change(transaction: &mut impl Transaction, model: &mut Model, random: &mut Ra
             let (start, end) = bounds(random);
             let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
             transaction.delete_range(A, bounds);
-            let doomed: Vec<Vec<u8>> = entries(model, bounds).into_iter().map(|(key, _)| key.to_vec()).collect();
-            doomed.iter().for_each(|key| drop(model.remove(key)));
+            let deleted: Vec<Vec<u8>> = entries(model, bounds).into_iter().map(|(key, _)| key.to_vec()).collect();
+            deleted.iter().for_each(|key| drop(model.remove(key)));
         }
         1..=4 => {
             transaction.delete(A, &at).unwrap();

@@ -400,8 +400,8 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
             }
             8 => {
                 let mine = open.swap_remove(which);
-                let mut touched = mine.writes.keys().chain(&mine.guards);
-                let must_conflict = touched.any(|key| written.get(key).is_some_and(|commit| *commit > mine.began));
+                let mut accessed = mine.writes.keys().chain(&mine.guards);
+                let must_conflict = accessed.any(|key| written.get(key).is_some_and(|commit| *commit > mine.began));
                 match mine.transaction.commit(Durability::Deferred) {
                     Ok(_) => {
                         assert!(!must_conflict, "a conflict was missed");
@@ -461,9 +461,9 @@ pub fn large_transactions_commit_and_conflict_like_small_ones<S: Store>(fixture:
                 large.put(keyspace, &first.to_be_bytes(), &value).unwrap();
                 model.insert((keyspace, first.to_be_bytes()), value);
             }
-            let doomed = random.below(10_000).to_be_bytes();
-            large.delete(keyspace, &doomed).unwrap();
-            model.remove(&(keyspace, doomed));
+            let deleted = random.below(10_000).to_be_bytes();
+            large.delete(keyspace, &deleted).unwrap();
+            model.remove(&(keyspace, deleted));
             made += batch;
             if look && made >= writes / 2 && made < writes / 2 + batch {
                 assert!(!all_entries(&large.view(), B).is_empty());

@@ -47,7 +47,7 @@ fn explain(node: &Node, document: Doc<'_>, out: &mut Writer) {
     }
 }
 
-/// Appends the nodes for which evaluation has the outcome in query.
+/// Appends the nodes for which evaluation has this outcome.
 fn clauses(name: &str, nodes: &[Node], document: Doc<'_>, wanted: fn(bool) -> bool, out: &mut Writer) {
     out.open_array(name.as_bytes());
     let found = nodes.iter().enumerate().filter(|(_, node)| wanted(node.evaluate(document).unwrap_or(false)));

@@ -563,6 +563,53 @@ fn sizes_of_a_collection_and_of_the_database() {
 }
 
 #[test]
+fn a_bulk_write_reports_each_operation() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let ops = vec![
+            doc! { "insert": 1, "document": { "_id": 1 } },
+            doc! { "update": 0, "filter": { "_id": 1 }, "updateMods": { "$set": { "a": 1 } } },
+            doc! { "update": 0, "filter": { "_id": 90 }, "updateMods": [{ "$set": { "b": "$$c" } }], "constants": { "c": 5 }, "upsert": true },
+            doc! { "insert": 1, "document": { "_id": 1 } },
+            doc! { "delete": 0, "filter": { "_id": { "$in": [1, 90] } }, "multi": true },
+        ];
+        let bulk = |options: Document| {
+            let mut command =
+                doc! { "bulkWrite": 1, "ops": ops.clone(), "nsInfo": [{ "ns": "test.c" }, { "ns": "test.others" }] };
+            command.extend(options);
+            command
+        };
+        let reply = run(db, bulk(doc! { "ordered": false }));
+        let entries = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let entries: Vec<Document> = entries.iter().map(|entry| entry.as_document().unwrap().clone()).collect();
+        assert_eq!(entries[0], doc! { "ok": 1.0, "idx": 0, "n": 1 });
+        assert_eq!(entries[1], doc! { "ok": 1.0, "idx": 1, "n": 1, "nModified": 1 });
+        assert_eq!(entries[2], doc! { "ok": 1.0, "idx": 2, "n": 1, "nModified": 0, "upserted": { "_id": 90 } });
+        assert_eq!((entries[3].get_i32("idx").unwrap(), entries[3].get_i32("code").unwrap()), (3, 11000));
+        assert_eq!(entries[3].get_f64("ok").unwrap(), 0.0);
+        assert_eq!(entries[4], doc! { "ok": 1.0, "idx": 4, "n": 2 });
+        let sums = doc! { "nErrors": 1, "nInserted": 1, "nMatched": 1, "nModified": 1, "nUpserted": 1, "nDeleted": 2 };
+        sums.iter().for_each(|(name, sum)| assert_eq!(reply.get(name), Some(sum), "{name}"));
+
+        // In order, it stops at the first error, which is all that is listed.
+        let reply = run(db, bulk(doc! { "errorsOnly": true }));
+        let entries = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert_eq!(entries.len(), 1);
+        assert_eq!(reply.get_i32("nErrors").unwrap(), 1);
+        assert_eq!((reply.get_i32("nInserted").unwrap(), reply.get_i32("nMatched").unwrap()), (0, 0));
+
+        refused(db, doc! { "bulkWrite": 1, "ops": [], "nsInfo": [{ "ns": "test.c" }] }, 16);
+        refused(db, doc! { "bulkWrite": 1, "ops": [{ "delete": 1, "filter": {} }], "nsInfo": [{ "ns": "test.c" }] }, 2);
+        refused(db, doc! { "bulkWrite": 1, "ops": [{ "delete": 0, "filter": {} }], "nsInfo": [{ "ns": "c" }] }, 73);
+        refused(db, doc! { "bulkWrite": 1, "ops": [{ "replace": 0 }], "nsInfo": [{ "ns": "test.c" }] }, 40415);
+        refused(db, doc! { "bulkWrite": 1, "ops": [{ "insert": 0 }], "nsInfo": [{ "ns": "test.c" }] }, 40414);
+        refused(db, doc! { "bulkWrite": 1, "ops": [{ "insert": 0, "document": {} }] }, 40414);
+        let several = doc! { "bulkWrite": 1, "ops": [{ "insert": 0, "document": {} }], "nsInfo": [{ "ns": "a.c" }, { "ns": "b.c" }] };
+        unsupported(db, several, "bulkWrite over several databases");
+    });
+}
+
+#[test]
 fn unknown_commands_fail_by_name() {
     on_every_store(|db| {
         assert_eq!(run(db, doc! { "ping": 1 }), doc! { "ok": 1.0 });

@@ -52,7 +52,12 @@ pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
             statement.insert("limit", options.get("limit").cloned().unwrap_or(Bson::Int32(0)));
             return Some(statement_command(command, "deletes", statement, options, hint));
         }
-        // `bulkWrite` and others that Slate does not have.
+        "bulkWrite" => {
+            command.insert("bulkWrite", 1);
+            add(&mut command, case, &[("ops", "ops")]);
+            command.insert("nsInfo", vec![doc! { "ns": format!("test.{}", case.collection) }]);
+        }
+        // Operations that Slate does not have.
         _ => return None,
     }
     command.extend(options);

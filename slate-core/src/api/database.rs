@@ -310,10 +310,11 @@ impl Database {
     /// |---|---|
     /// | `find` | all documents in the first batch: the cursor's `id` is 0 |
     /// | `count`, `distinct` | full |
-    /// | `insert`, `update`, `delete` | an `insert` is one transaction; otherwise each statement is one |
+    /// | `aggregate` | the stages of [aggregations](crate::Collection::aggregate) |
+    /// | `insert`, `update`, `delete`, `bulkWrite` | an `insert` is one transaction; otherwise each statement is one |
     /// | `findAndModify` | full |
     /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |
-    /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered indexes: `unique`, `sparse`, `partialFilterExpression` |
+    /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered and wildcard indexes, with all options but those of other types |
     /// | `collStats`, `dbStats` | sizes of documents and indexes |
     /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |

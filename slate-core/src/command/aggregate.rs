@@ -40,7 +40,7 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     let collection = collection(&call)?;
     let fields = &mut call.fields;
     let pipeline = pipeline(fields)?;
-    let has_cursor = options(fields)?;
+    let has_cursor = take_cursor(fields)?;
     let collated = fields.object_not_null("collation")?;
     let hint = hint::take(fields)?;
     let variables = fields.object_not_null("let")?;
@@ -91,7 +91,7 @@ fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {
 }
 
 /// Takes `cursor` and returns whether it is present. Every reply contains all documents, whatever the batch size.
-fn options(fields: &mut Fields<'_>) -> Result<bool> {
+pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<bool> {
     let Some(cursor) = fields.any("cursor") else { return Ok(false) };
     let cursor = cursor
         .as_document()

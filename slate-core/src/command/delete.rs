@@ -25,12 +25,12 @@ use crate::{
     write::DeleteOutcome,
 };
 
-/// One of the statements of a `delete`.
-struct Statement<'c> {
-    filter: Doc<'c>,
-    target: Target,
-    hint: Option<Hint>,
-    collation: Option<Doc<'c>>,
+/// One of the statements of a `delete`, or a delete of a `bulkWrite`.
+pub(super) struct Statement<'c> {
+    pub(super) filter: Doc<'c>,
+    pub(super) target: Target,
+    pub(super) hint: Option<Hint>,
+    pub(super) collation: Option<Doc<'c>>,
 }
 
 /// `{delete: collection, deletes: [{q, limit, hint}, …], ordered}`: each statement is a transaction of its own.
@@ -77,7 +77,13 @@ impl<'c> Statement<'c> {
         })
     }
 
-    fn run(&self, scope: &Scope, collection: &str, variables: Option<Doc<'_>>, interrupt: &Interrupt) -> Result<u64> {
+    pub(super) fn run(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        variables: Option<Doc<'_>>,
+        interrupt: &Interrupt,
+    ) -> Result<u64> {
         let mut request = Request::new(owned(self.filter)?);
         given(self.collation, |collation| request.collation(collation))?;
         request.hint = self.hint.clone();

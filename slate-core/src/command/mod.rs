@@ -5,6 +5,7 @@
 //! ignored.
 
 mod aggregate;
+mod bulk_write;
 mod call;
 mod coll_mod;
 mod coll_stats;
@@ -57,7 +58,7 @@ static COMMANDS: &[(&str, Command)] = &[
     ("authenticate", Unsupported),
     ("buildInfo", Unsupported),
     ("buildinfo", Unsupported),
-    ("bulkWrite", Unsupported),
+    ("bulkWrite", Offered(bulk_write::run)),
     ("collMod", Offered(coll_mod::run)),
     ("collStats", Offered(coll_stats::run)),
     ("commitTransaction", Unsupported),

@@ -38,6 +38,10 @@ impl Reply {
         self.value(name, Value::new(Kind::Int32, &int.to_le_bytes()));
     }
 
+    pub(super) fn double(&mut self, name: &str, double: f64) {
+        self.value(name, Value::new(Kind::Double, &double.to_le_bytes()));
+    }
+
     /// Appends a count: as int32 if it fits, as int64 otherwise.
     pub(super) fn count(&mut self, name: &str, count: u64) {
         match i32::try_from(count) {
@@ -91,7 +95,7 @@ impl Reply {
     /// # Errors
     /// Fails if the reply exceeds the length of a BSON document.
     pub(super) fn finish(mut self) -> Result<RawDocumentBuf> {
-        self.value("ok", Value::new(Kind::Double, &1.0_f64.to_le_bytes()));
+        self.double("ok", 1.0);
         RawDocumentBuf::from_bytes(self.0.finish()).map_err(Error::conversion)
     }
 }

@@ -82,24 +82,34 @@ impl WriteErrors {
         self.0.push((place, error));
     }
 
+    /// Returns the errors and the positions of their statements.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = (usize, &Error)> {
+        self.0.iter().map(|(place, error)| (*place, error))
+    }
+
     /// Appends the errors to the reply, if there are any.
     pub(super) fn append_to(&self, reply: &mut Reply) {
         if self.0.is_empty() {
             return;
         }
         reply.array("writeErrors", |errors| {
-            for (nth, (place, error)) in self.0.iter().enumerate() {
+            for (nth, (place, error)) in self.iter().enumerate() {
                 errors.nest(&nth.to_string(), |entry| {
-                    entry.count("index", u64::try_from(*place).unwrap_or(u64::MAX));
-                    entry.int("code", error.code());
-                    if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {
-                        entry.document("errInfo", Doc::from(&details));
-                    }
-                    entry.text("errmsg", &error.to_string());
+                    entry.count("index", u64::try_from(place).unwrap_or(u64::MAX));
+                    append_error(error, entry);
                 });
             }
         });
     }
+}
+
+/// Appends what a reply says about a rejected statement.
+pub(super) fn append_error(error: &Error, entry: &mut Reply) {
+    entry.int("code", error.code());
+    if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {
+        entry.document("errInfo", Doc::from(&details));
+    }
+    entry.text("errmsg", &error.to_string());
 }
 
 /// Returns whether the statement or its time limit caused the error, and not the storage.

@@ -28,8 +28,8 @@ use crate::{
     write::{UpdateKind, UpdateOutcome},
 };
 
-/// One of the statements of an `update`.
-struct Statement<'c> {
+/// One of the statements of an `update`, or an update of a `bulkWrite`.
+pub(super) struct Statement<'c> {
     filter: Doc<'c>,
     update: Value<'c>,
     constants: Option<Doc<'c>>,
@@ -47,7 +47,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let updates = match fields.objects("updates")? {
-        Some(updates) => Some(updates.into_iter().map(Statement::parse).collect::<Result<Vec<_>>>()?),
+        Some(updates) => Some(updates.into_iter().map(parse).collect::<Result<Vec<_>>>()?),
         None => None,
     };
     let variables = fields.object("let")?;
@@ -77,6 +77,14 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     reply.finish()
 }
 
+fn parse(statement: Doc<'_>) -> Result<Statement<'_>> {
+    const OWNER: &str = "update.updates";
+    let mut fields = Fields::read(OWNER, statement)?;
+    let statement = Statement::take(&mut fields, OWNER, ["q", "u", "c"])?;
+    fields.finish()?;
+    Ok(statement)
+}
+
 fn append_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
     if upserted.is_empty() {
         return;
@@ -92,22 +100,21 @@ fn append_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
 }
 
 impl<'c> Statement<'c> {
-    fn parse(statement: Doc<'c>) -> Result<Self> {
-        let mut fields = Fields::read("update.updates", statement)?;
-        let filter = fields.object("q")?;
-        let update = fields.any("u").map(modification).transpose()?;
-        let constants = fields.object("c")?;
+    /// Takes the fields of a statement of `owner`, which has these names for its filter, update and variables.
+    pub(super) fn take(fields: &mut Fields<'c>, owner: &str, [q, u, c]: [&str; 3]) -> Result<Self> {
+        let filter = fields.object(q)?;
+        let update = fields.any(u).map(modification).transpose()?;
+        let constants = fields.object(c)?;
         let array_filters = fields.owned_objects("arrayFilters")?.unwrap_or_default();
-        let hint = hint::take(&mut fields)?;
+        let hint = hint::take(fields)?;
         let multi = fields.boolean("multi")?.unwrap_or_default();
         let upsert = fields.boolean("upsert")?.unwrap_or_default();
         let collation = fields.object("collation")?;
         let sort = fields.object("sort")?;
         fields.refuse(&["upsertSupplied", "sampleId"])?;
-        fields.finish()?;
         Ok(Self {
-            filter: filter.ok_or_else(|| missing("update.updates", "q"))?,
-            update: update.ok_or_else(|| missing("update.updates", "u"))?,
+            filter: filter.ok_or_else(|| missing(owner, q))?,
+            update: update.ok_or_else(|| missing(owner, u))?,
             constants,
             array_filters,
             target: if multi { Target::All } else { Target::One },
@@ -118,7 +125,7 @@ impl<'c> Statement<'c> {
         })
     }
 
-    fn run(
+    pub(super) fn run(
         &self,
         scope: &Scope,
         collection: &str,

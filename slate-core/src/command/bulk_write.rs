@@ -1,0 +1,247 @@
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Doc, OwnedValue},
+};
+
+use super::{
+    aggregate::take_cursor,
+    call::Call,
+    common::Common,
+    concern::Concerns,
+    delete,
+    fields::{Fields, missing, owned},
+    hint,
+    reply::Reply,
+    statements::{self, Order, WriteErrors, append_error},
+    update,
+};
+use crate::{
+    Error, Result,
+    api::document::borrowed,
+    exec::Target,
+    interrupt::Interrupt,
+    namespace,
+    operation::{
+        handle::DatabaseHandle,
+        scope::Scope,
+        write_op::{DocumentValidation, WriteOp},
+    },
+    write::{InsertMode, InsertOutcome},
+};
+
+const OPS: &str = "bulkWrite.ops";
+
+/// One of the operations, and the position of its collection.
+struct Operation<'c> {
+    collection: usize,
+    write: Write<'c>,
+}
+
+enum Write<'c> {
+    Insert(RawDocumentBuf),
+    Update(Box<update::Statement<'c>>),
+    Delete(delete::Statement<'c>),
+}
+
+/// The effect of an operation.
+enum Effect {
+    Inserted,
+    Updated { matched: u64, modified: u64, upserted: Option<OwnedValue> },
+    Deleted(u64),
+}
+
+/// The sums of the effects.
+#[derive(Default)]
+struct Sums {
+    inserted: u64,
+    matched: u64,
+    modified: u64,
+    upserted: u64,
+    deleted: u64,
+}
+
+/// `{bulkWrite: 1, ops: [{insert | update | delete: N, …}, …], nsInfo: [{ns}, …], ordered, errorsOnly}`: each operation is a
+/// transaction of its own, on the collection at position `N` of `nsInfo`.
+pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let fields = &mut call.fields;
+    let operations = match fields.objects("ops")? {
+        Some(operations) => Some(operations.into_iter().map(Operation::parse).collect::<Result<Vec<_>>>()?),
+        None => None,
+    };
+    let namespaces = fields.objects("nsInfo")?;
+    let variables = fields.object("let")?;
+    let order = Order::take(fields)?;
+    let errors_only = fields.boolean("errorsOnly")?.unwrap_or_default();
+    take_cursor(fields)?;
+    let validation = statements::take_common(fields)?;
+    let common = Common::take(fields, Concerns::Write)?;
+    call.fields.finish()?;
+    let operations = statements::required(operations, "bulkWrite", "ops")?;
+    let collections = collections(namespaces.ok_or_else(|| missing("bulkWrite", "nsInfo"))?)?;
+    for (place, operation) in operations.iter().enumerate() {
+        if operation.collection >= collections.len() {
+            let message = format!("BulkWrite ops entry {place} has an invalid nsInfo index.");
+            return Err(Error::invalid(Code::BAD_VALUE, message).at("nsInfo"));
+        }
+    }
+
+    let scope = Scope::Database(database.clone());
+    let (mut sums, mut effects) = (Sums::default(), Vec::new());
+    let errors = WriteErrors::run(&operations, order, |place, operation| {
+        let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
+        let effect = operation.write.run(&scope, collection, (variables, validation), &common.interrupt)?;
+        sums.add(&effect);
+        if !errors_only {
+            effects.push((place, effect));
+        }
+        Ok(())
+    })?;
+    reply(&sums, &effects, &errors)
+}
+
+fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<RawDocumentBuf> {
+    let mut reply = Reply::default();
+    let (mut effects, mut failures) = (effects.iter().peekable(), errors.iter().peekable());
+    reply.cursor("admin.$cmd.bulkWrite", |batch, name| {
+        // Both are in the order of the operations.
+        let failed = failures.next_if(|(place, _)| effects.peek().is_none_or(|(done, _)| place < done));
+        if let Some((place, error)) = failed {
+            batch.nest(name, |entry| {
+                entry.double("ok", 0.0);
+                entry.count("idx", u64::try_from(place).unwrap_or(u64::MAX));
+                append_error(error, entry);
+                entry.count("n", 0);
+            });
+            return Ok(true);
+        }
+        let Some((place, effect)) = effects.next() else { return Ok(false) };
+        batch.nest(name, |entry| {
+            entry.double("ok", 1.0);
+            entry.count("idx", u64::try_from(*place).unwrap_or(u64::MAX));
+            effect.append_to(entry);
+        });
+        Ok(true)
+    })?;
+    reply.count("nErrors", u64::try_from(errors.iter().len()).unwrap_or(u64::MAX));
+    reply.count("nInserted", sums.inserted);
+    reply.count("nMatched", sums.matched);
+    reply.count("nModified", sums.modified);
+    reply.count("nUpserted", sums.upserted);
+    reply.count("nDeleted", sums.deleted);
+    reply.finish()
+}
+
+/// Returns the names of the collections.
+///
+/// # Errors
+/// Fails with `InvalidNamespace` (73) for a name without a database, and by name for more than one database.
+fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<&str>> {
+    const OWNER: &str = "bulkWrite.nsInfo";
+    let (mut collections, mut database) = (Vec::with_capacity(namespaces.len()), None);
+    for info in namespaces {
+        let mut fields = Fields::read(OWNER, info)?;
+        let full = fields.string("ns")?.ok_or_else(|| missing(OWNER, "ns"))?;
+        fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])?;
+        fields.finish()?;
+        let Some((of, collection)) = full.split_once('.') else {
+            return Err(
+                Error::invalid(Code::INVALID_NAMESPACE, format!("Invalid namespace specified: '{full}'")).at("ns")
+            );
+        };
+        namespace::check(collection)?;
+        if *database.get_or_insert(of) != of {
+            return Err(Error::unsupported_by_name("bulkWrite over several databases").at("ns"));
+        }
+        collections.push(collection);
+    }
+    Ok(collections)
+}
+
+impl<'c> Operation<'c> {
+    fn parse(operation: Doc<'c>) -> Result<Self> {
+        let mut fields = Fields::read(OPS, operation)?;
+        let kind = fields.names().next().unwrap_or_default();
+        let write: fn(&mut Fields<'c>) -> Result<Write<'c>> = match kind {
+            "insert" => |fields| {
+                let document = fields.object("document")?.ok_or_else(|| missing(OPS, "document"))?;
+                Ok(Write::Insert(owned(document)?))
+            },
+            "update" => |fields| {
+                let statement = update::Statement::take(fields, OPS, ["filter", "updateMods", "constants"])?;
+                Ok(Write::Update(Box::new(statement)))
+            },
+            "delete" => |fields| {
+                let filter = fields.object("filter")?.ok_or_else(|| missing(OPS, "filter"))?;
+                let multi = fields.boolean("multi")?.unwrap_or_default();
+                let (hint, collation) = (hint::take(fields)?, fields.object("collation")?);
+                let target = if multi { Target::All } else { Target::One };
+                Ok(Write::Delete(delete::Statement { filter, target, hint, collation }))
+            },
+            _ => {
+                let message = format!("BSON field '{OPS}.{kind}' is an unknown field.");
+                return Err(Error::invalid(Code::IDL_UNKNOWN_FIELD, message).at("ops"));
+            }
+        };
+        let collection = fields.size(kind)?.ok_or_else(|| missing(OPS, kind))?;
+        let write = write(&mut fields)?;
+        fields.finish()?;
+        Ok(Self { collection: usize::try_from(collection).unwrap_or(usize::MAX), write })
+    }
+}
+
+impl Write<'_> {
+    fn run(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        (variables, validation): (Option<Doc<'_>>, DocumentValidation),
+        interrupt: &Interrupt,
+    ) -> Result<Effect> {
+        match self {
+            Self::Insert(document) => {
+                let inserted = scope.write(interrupt, |writer| {
+                    let documents = &borrowed(std::slice::from_ref(document));
+                    let op = WriteOp::Insert { collection, documents, mode: InsertMode::Ordered, interrupt };
+                    writer.run::<InsertOutcome>(validation.of(op))
+                })?;
+                inserted.refused.into_iter().next().map_or(Ok(Effect::Inserted), |(_, error)| Err(error))
+            }
+            Self::Update(statement) => {
+                let outcome = statement.run(scope, collection, (variables, validation), interrupt)?;
+                Ok(Effect::Updated { matched: outcome.matched, modified: outcome.modified, upserted: outcome.upserted })
+            }
+            Self::Delete(statement) => statement.run(scope, collection, variables, interrupt).map(Effect::Deleted),
+        }
+    }
+}
+
+impl Effect {
+    fn append_to(&self, entry: &mut Reply) {
+        match self {
+            Self::Inserted => entry.count("n", 1),
+            Self::Updated { matched, modified, upserted } => {
+                entry.count("n", matched + u64::from(upserted.is_some()));
+                entry.count("nModified", *modified);
+                if let Some(id) = upserted {
+                    entry.nest("upserted", |entry| entry.value("_id", id.as_value()));
+                }
+            }
+            Self::Deleted(deleted) => entry.count("n", *deleted),
+        }
+    }
+}
+
+impl Sums {
+    fn add(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Inserted => self.inserted += 1,
+            Effect::Updated { matched, modified, upserted } => {
+                self.matched += matched;
+                self.modified += modified;
+                self.upserted += u64::from(upserted.is_some());
+            }
+            Effect::Deleted(deleted) => self.deleted += deleted,
+        }
+    }
+}

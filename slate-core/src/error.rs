@@ -248,9 +248,10 @@ impl Error {
         error
     }
 
-    /// `shown` is the key as the message shows it. MongoDB's drivers and tests know the text.
+    /// `shown` is the end of the message: the key, after the collation of an index that has one. MongoDB's drivers and tests know the
+    /// text.
     pub(crate) fn duplicate_key(collection: &str, index: &str, key: Document, shown: &str) -> Self {
-        let message = format!("E11000 duplicate key error collection: {collection} index: {index} dup key: {shown}");
+        let message = format!("E11000 duplicate key error collection: {collection} index: {index} {shown}");
         let mut error = Self::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message);
         error.0.place = Some(Place { collection: Some(collection.into()), index: Some(index.into()), key: Some(key) });
         error

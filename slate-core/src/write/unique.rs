@@ -1,5 +1,5 @@
 use bson::doc;
-use slate_query::raw::OwnedValue;
+use slate_query::raw::{Doc, OwnedValue};
 use slate_store::{Keyspace, PointReader, View};
 
 use super::{
@@ -88,11 +88,15 @@ pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) 
 /// Returns the error for a duplicate unique key. `key` is the key of the entry.
 pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
     let key = KeyFields::decode(index, key);
-    Error::duplicate_key(&collection.name, &index.name, key.document(), &key.to_string())
+    let shown = match &index.collation {
+        Some(collation) => format!("collation: {:?} dup key: {key}", Doc::from(&collation.to_document())),
+        None => format!("dup key: {key}"),
+    };
+    Error::duplicate_key(&collection.name, &index.name, key.document(), &shown)
 }
 
 /// Returns the error for a duplicate `_id`.
 pub(super) fn duplicate_id(collection: &CollectionInfo, id: &OwnedValue) -> Error {
     let key = id.as_value().to_bson().map(|id| doc! { "_id": id }).unwrap_or_default();
-    Error::duplicate_key(&collection.name, "_id_", key, &format!("{{ _id: {id:?} }}")).at("_id")
+    Error::duplicate_key(&collection.name, "_id_", key, &format!("dup key: {{ _id: {id:?} }}")).at("_id")
 }

@@ -111,7 +111,6 @@ fn find_fails_where_mongodb_fails() {
         refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
         let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
         refused(db, positional, 224);
-        unsupported(db, doc! { "find": "c", "min": { "a": 1 } }, "min");
         unsupported(db, doc! { "find": "c", "returnKey": true }, "returnKey");
         unsupported(db, doc! { "find": "c", "showRecordId": true }, "showRecordId");
     });
@@ -505,6 +504,89 @@ fn explain_returns_the_plan_without_executing_it() {
         refused(db, doc! { "explain": { "find": "c" }, "verbosity": "loud" }, 2);
         unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "allPlansExecution" }, "allPlansExecution");
         unsupported(db, doc! { "explain": { "delete": "c" } }, "explain of delete");
+    });
+}
+
+#[test]
+fn min_and_max_limit_the_keys_of_the_hinted_index() {
+    on_every_store(|db| {
+        let ids = |command: Document| -> Vec<i32> {
+            rows(db, command).iter().map(|row| row.get_i32("_id").unwrap()).collect()
+        };
+        let keys = || (0..4).flat_map(|a| (0..4).rev().map(move |b| (a, b)));
+        let documents: Vec<Document> =
+            (0..).zip(keys()).map(|(id, (a, b))| doc! { "_id": id, "a": a, "b": b }).collect();
+        run(db, doc! { "insert": "c", "documents": &documents });
+        let index = |keys: Document, name: &str| doc! { "key": keys, "name": name };
+        let indexes = [index(doc! { "a": 1, "b": -1 }, "ab"), index(doc! { "a": -1, "b": 1 }, "ba")];
+        run(db, doc! { "createIndexes": "c", "indexes": indexes.to_vec() });
+        let limit = |(a, b): (i32, i32)| doc! { "a": a, "b": b };
+        // The _ids are in the order of the index `ab`, and against that of `ba`.
+        for (low, min) in (0..).zip(keys()) {
+            for (high, max) in (0..16).zip(keys()).skip(usize::try_from(low).unwrap() + 1) {
+                let find = doc! { "find": "c", "hint": "ab", "min": limit(min), "max": limit(max) };
+                assert_eq!(ids(find), (low..high).collect::<Vec<_>>(), "{min:?} {max:?}");
+                let find = doc! { "find": "c", "hint": "ba", "min": limit(max), "max": limit(min) };
+                assert_eq!(ids(find), (low + 1..=high).rev().collect::<Vec<_>>(), "{min:?} {max:?}");
+            }
+        }
+        let find = |rest: Document| {
+            let mut find =
+                doc! { "find": "c", "hint": { "a": 1, "b": -1 }, "min": limit((1, 2)), "max": limit((3, 1)) };
+            find.extend(rest);
+            find
+        };
+        assert_eq!(ids(find(doc! {})), [5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(ids(find(doc! { "filter": { "b": { "$gte": 2 } } })), [5, 8, 9, 12, 13]);
+        assert_eq!(ids(find(doc! { "filter": { "a": 2 }, "skip": 1, "limit": 2 })), [9, 10]);
+        assert_eq!(ids(find(doc! { "sort": { "a": -1, "b": 1 }, "limit": 2 })), [13, 12]);
+        assert_eq!(ids(find(doc! { "sort": { "_id": -1 }, "limit": 2 })), [13, 12]);
+        assert_eq!(ids(find(doc! { "max": {} })), (5..16).collect::<Vec<_>>());
+        assert_eq!(ids(find(doc! { "min": {} })), (0..14).collect::<Vec<_>>());
+        let covered = rows(db, find(doc! { "projection": { "_id": 0, "b": 1 }, "limit": 2 }));
+        assert_eq!(covered, [doc! { "b": 2 }, doc! { "b": 1 }]);
+        let explained =
+            run(db, doc! { "explain": find(doc! { "projection": { "_id": 0, "b": 1 } }), "verbosity": "queryPlanner" });
+        assert!(explained.to_string().contains("PROJECTION_COVERED"), "{explained}");
+        let by_id = |rest: Document| {
+            let mut find = doc! { "find": "c", "hint": "_id_" };
+            find.extend(rest);
+            ids(find)
+        };
+        assert_eq!(by_id(doc! { "min": { "_id": 3.0 }, "max": { "_id": 6 } }), [3, 4, 5]);
+        assert_eq!(by_id(doc! { "min": { "_id": 13 }, "sort": { "_id": -1 } }), [15, 14, 13]);
+        assert_eq!(by_id(doc! { "max": { "_id": 2 } }), [0, 1]);
+
+        // A document with several keys is returned once, and sorted by all of them.
+        run(
+            db,
+            doc! { "insert": "t", "documents": [{ "_id": 1, "t": [5, 1] }, { "_id": 2, "t": [3, 4] }, { "_id": 3, "t": "x" }] },
+        );
+        run(db, doc! { "createIndexes": "t", "indexes": [index(doc! { "t": 1 }, "t")] });
+        let tagged = doc! { "find": "t", "hint": "t", "min": { "t": 2 }, "max": { "t": 6 } };
+        assert_eq!(ids(tagged.clone()), [2, 1]);
+        let mut sorted = tagged;
+        sorted.insert("sort", doc! { "t": 1 });
+        assert_eq!(ids(sorted), [1, 2]);
+        assert_eq!(ids(doc! { "find": "t", "hint": "t", "min": { "t": "a" } }), [3]);
+
+        refused(db, doc! { "find": "c", "min": { "a": 1, "b": 1 } }, 51173);
+        for limits in [doc! { "a": 1 }, doc! { "b": 1, "a": 1 }, doc! { "a": 1, "b": 1, "_id": 1 }] {
+            refused(db, doc! { "find": "c", "hint": "ab", "min": limits }, 51174);
+        }
+        refused(db, doc! { "find": "c", "hint": "ab", "min": limit((2, 0)), "max": limit((1, 0)) }, 51175);
+        refused(db, doc! { "find": "c", "hint": "ab", "min": limit((2, 0)), "max": limit((2, 0)) }, 51175);
+        refused(db, doc! { "find": "c", "hint": "ab", "min": limit((1, 0)), "max": { "b": 1, "a": 2 } }, 51176);
+        refused(db, doc! { "find": "c", "hint": { "$natural": 1 }, "min": limit((1, 0)) }, 291);
+        refused(db, doc! { "find": "c", "hint": "ab", "min": 1 }, 14);
+        refused(db, doc! { "find": "t", "hint": "t", "min": { "t": "x".repeat(2_000) } }, 2);
+        let collated = doc! { "locale": "en", "strength": 2 };
+        refused(db, doc! { "find": "t", "hint": "t", "min": { "t": "a" }, "collation": &collated }, 51174);
+        assert_eq!(ids(doc! { "find": "t", "hint": "t", "min": { "t": 4 }, "collation": &collated }), [2, 1, 3]);
+        run(db, doc! { "createIndexes": "t", "indexes": [{ "key": { "$**": 1 }, "name": "all" }] });
+        refused(db, doc! { "find": "t", "hint": "all", "min": { "t": 1 } }, 51174);
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        refused(db, doc! { "find": "v", "hint": "ab", "min": limit((1, 0)) }, 168);
     });
 }
 

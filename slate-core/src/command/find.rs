@@ -50,6 +50,8 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     }
     not_tailable(fields)?;
     let variables = fields.object("let")?;
+    let min = fields.object_not_null("min")?.filter(|min| !min.is_empty());
+    let max = fields.object_not_null("max")?.filter(|max| !max.is_empty());
     let refused = refused(fields)?;
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
@@ -63,6 +65,8 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
+    request.min = min.map(owned).transpose()?;
+    request.max = max.map(owned).transpose()?;
     request.allow_disk_use(disk_use.unwrap_or(true));
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);
@@ -98,10 +102,8 @@ fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
             refused.get_or_insert(name);
         }
     }
-    for name in ["min", "max", "$_resumeAfter"] {
-        if fields.object_not_null(name)?.is_some_and(|bounds| !bounds.is_empty()) {
-            refused.get_or_insert(name);
-        }
+    if fields.object_not_null("$_resumeAfter")?.is_some_and(|token| !token.is_empty()) {
+        refused.get_or_insert("$_resumeAfter");
     }
     Ok(refused)
 }

@@ -21,6 +21,12 @@ use crate::{
 impl Request {
     /// The query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self) -> Result<Query> {
+        for (name, limit) in [("min", &self.min), ("max", &self.max)] {
+            if limit.is_some() {
+                let message = format!("Option '{name}' not supported in aggregation.");
+                return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
+            }
+        }
         let bindings = self.bindings()?;
         let mut stages = self.matches_in_view(&bindings)?;
         stages.extend(self.order_in_view(&bindings)?);

@@ -25,7 +25,7 @@ use crate::{
     metrics::OperationKind,
     operation::write_op::DocumentValidation,
     operation::{scope::Scope, sink},
-    plan::{self, Force, ForeignView, Hint, Optimization, Output, Query, Ties, Values, Window},
+    plan::{self, Force, ForeignView, Hint, KeyLimits, Optimization, Output, Query, Ties, Values, Window},
     spill::{Budget, DiskUse},
 };
 
@@ -39,6 +39,9 @@ pub(crate) struct Request {
     pub(crate) skip: u64,
     pub(crate) limit: Option<u64>,
     pub(crate) hint: Option<Hint>,
+    /// `min` and `max` of a find.
+    pub(crate) min: Option<RawDocumentBuf>,
+    pub(crate) max: Option<RawDocumentBuf>,
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pipeline: Vec<RawDocumentBuf>,
@@ -317,7 +320,8 @@ impl Request {
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };
-        let query = self.parse(output, Ties::Any)?;
+        let mut query = self.parse(output, Ties::Any)?;
+        query.limits = self.key_limits()?.map(Arc::new);
         match &query.output {
             Output::Project { projection, .. } if projection.needs_position() => {
                 if query.filter.has_expression() {
@@ -328,6 +332,26 @@ impl Request {
             }
             _ => Ok(query),
         }
+    }
+
+    /// The limits of the hinted index's keys.
+    fn key_limits(&self) -> Result<Option<KeyLimits>> {
+        let (min, max) = (self.min.clone(), self.max.clone());
+        if min.is_none() && max.is_none() {
+            return Ok(None);
+        }
+        if let (Some(min), Some(max)) = (&min, &max) {
+            let names = |limit| Doc::from(limit).elements().map(|element| element.name);
+            if !names(min).eq(names(max)) {
+                let message = "min and max must have the same field names";
+                return Err(Error::invalid(Code(51_176), message).at("min"));
+            }
+        }
+        if self.hint.is_none() {
+            let message = "When using min()/max() a hint of which index to use must be provided";
+            return Err(Error::invalid(Code(51_173), message).at("hint"));
+        }
+        Ok(Some(KeyLimits { min, max, collation: self.comparing().cloned() }))
     }
 
     /// Executes an aggregation: finds its rows, or writes them and returns none.

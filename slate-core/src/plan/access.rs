@@ -155,7 +155,7 @@ fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direct
     let fields = index.pattern.fields();
     let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
     let is_unordered = index.truncated || index.collation.as_ref() != sort.collation();
-    if is_unordered || (index.is_multikey() && (bounds.used() > 0 || has_other_keys())) {
+    if is_unordered || (index.is_multikey() && (bounds.are_limited() || has_other_keys())) {
         return RowOrder { fields: 0, ties_by_id: false };
     }
     let (mut at, mut matched) = (0, 0);

@@ -13,7 +13,7 @@ use crate::{
     key_range::KeyRange,
 };
 
-/// Bounds on the leading fields of an index, and the ranges of entry keys within them.
+/// Bounds on the leading fields of an index, and the ranges of entry keys within them; or a range of keys alone.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IndexBounds {
     fields: Vec<IntervalSet>,
@@ -36,6 +36,21 @@ impl IndexBounds {
         Self { fields, ranges }
     }
 
+    /// The entries whose values are within a range.
+    pub(crate) fn of_keys(range: KeyRange) -> Self {
+        Self { fields: Vec::new(), ranges: vec![range] }
+    }
+
+    /// Returns whether they are a range of keys that is not one of fields.
+    pub(crate) fn are_of_keys(&self) -> bool {
+        self.fields.is_empty() && !self.ranges.is_empty()
+    }
+
+    /// Returns whether entries can be outside of them.
+    pub(crate) fn are_limited(&self) -> bool {
+        !self.fields.is_empty() || !self.ranges.is_empty()
+    }
+
     /// Returns how many leading fields are bound.
     pub(crate) fn used(&self) -> usize {
         self.fields.len()
@@ -46,14 +61,14 @@ impl IndexBounds {
         &self.fields
     }
 
-    /// Returns the ranges of entry keys if a field is bound.
+    /// Returns the ranges of entry keys if they are limited.
     pub(crate) fn ranges(&self) -> &[KeyRange] {
         &self.ranges
     }
 
-    /// Returns the ranges of entry keys, ascending and disjoint: one range over all keys if no field is bound.
+    /// Returns the ranges of entry keys, ascending and disjoint: one range over all keys if nothing is bound.
     pub(crate) fn into_ranges(self) -> Vec<KeyRange> {
-        if self.fields.is_empty() { vec![KeyRange::default()] } else { self.ranges }
+        if self.are_limited() { self.ranges } else { vec![KeyRange::default()] }
     }
 
     /// Returns whether the field is bound to one value.

@@ -170,7 +170,7 @@ impl<'a> Keys<'a> {
                 statistics: of_records,
             }),
             AccessPath::Points { ids } => Self::Known(u64::try_from(ids.len()).unwrap_or(u64::MAX)),
-            AccessPath::Index { index, bounds, .. } if bounds.used() == 0 => {
+            AccessPath::Index { index, bounds, .. } if !bounds.are_limited() => {
                 Self::of_all(context, collection.index_statistics(index).or(of_records))
             }
             AccessPath::Index { index, bounds, .. } => Self::Within(Ranges {

@@ -270,6 +270,9 @@ fn index_node(scan: &IndexScan) -> Node {
         line.push_str(": ");
         line.push_str(&fields.join(", "));
     }
+    if bounds.are_of_keys() {
+        line.push_str(" within min and max");
+    }
     let mut checked = Document::new();
     for (field, held) in checks {
         if let Some((path, _)) = index.pattern.fields().get(*field) {

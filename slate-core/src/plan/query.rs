@@ -6,7 +6,7 @@ use slate_query::{
 };
 
 use super::{
-    FiredRules, Nodes, Values, Window,
+    FiredRules, KeyLimits, Nodes, Values, Window,
     view::{self, ForeignView},
 };
 use crate::{
@@ -27,6 +27,8 @@ pub(crate) struct Query {
     pub(crate) limit: Option<u64>,
     pub(crate) output: Output,
     pub(crate) hint: Option<Hint>,
+    /// The part of the hinted index that is read.
+    pub(crate) limits: Option<Arc<KeyLimits>>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
     /// The memory for the rows that the query holds.
@@ -104,6 +106,7 @@ impl Query {
             limit: None,
             output: Output::Whole,
             hint: None,
+            limits: None,
             force: Force::No,
             ties: Ties::Any,
             memory: Budget::default(),

@@ -1,5 +1,5 @@
 use bson::doc;
-use slate_query::raw::{Doc, OwnedValue};
+use slate_query::raw::{Doc, Element, OwnedValue};
 use slate_store::{Keyspace, PointReader, View};
 
 use super::{
@@ -89,7 +89,12 @@ pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) 
 pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
     let key = KeyFields::decode(index, key);
     let shown = match &index.collation {
-        Some(collation) => format!("collation: {:?} dup key: {key}", Doc::from(&collation.to_document())),
+        Some(collation) => {
+            let options = collation.to_document();
+            let option = |option: Element<'_>| format!("{}: {:?}", option.display_name(), option.value);
+            let options: Vec<String> = Doc::from(&options).elements().map(option).collect();
+            format!("collation: {{ {} }} dup key: {key}", options.join(", "))
+        }
         None => format!("dup key: {key}"),
     };
     Error::duplicate_key(&collection.name, &index.name, key.document(), &shown)

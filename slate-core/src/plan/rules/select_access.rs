@@ -1,6 +1,8 @@
 //! Chooses the access path: a scan, `_id`, or indexes. Removes the conjuncts for which its bounds are exact from the
 //! filter.
 
+use std::sync::Arc;
+
 use slate_query::{Code, pattern::Direction, raw::Doc};
 
 use super::Outcome;
@@ -44,6 +46,16 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
 
 fn choose(context: &Context<'_>) -> Result<Access> {
     let (collection, query) = (context.collection, context.query);
+    if let (Some(limits), Some(hint)) = (&query.limits, &query.hint) {
+        return match hinted_by(hint, context)? {
+            Hinted::Natural(_) => {
+                let message = "min and max are incompatible with $natural";
+                Err(Error::invalid(Code(291), message).at("hint"))
+            }
+            Hinted::Id => limits.access(None, query),
+            Hinted::Index(index) => limits.access(Some(index), query),
+        };
+    }
     let (usable, merging) = match (&query.hint, query.force) {
         (None, Force::No) => (viable_candidates(collection, query), Merging::Allowed),
         (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
@@ -58,15 +70,33 @@ fn choose(context: &Context<'_>) -> Result<Access> {
     }
 }
 
-fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec<Access>> {
-    let index = match hint {
-        Hint::Natural(direction) => return Ok(vec![Access { direction: *direction, ..Access::full_scan() }]),
-        Hint::Name(name) if name == "_id_" => None,
-        Hint::Keys(keys) if is_id(Doc::from(keys)) => None,
+/// What a hint names.
+enum Hinted<'c> {
+    Natural(Direction),
+    Id,
+    Index(&'c Arc<IndexInfo>),
+}
+
+fn hinted_by<'c>(hint: &Hint, context: &Context<'c>) -> Result<Hinted<'c>> {
+    Ok(match hint {
+        Hint::Natural(direction) => Hinted::Natural(*direction),
+        Hint::Name(name) if name == "_id_" => Hinted::Id,
+        Hint::Keys(keys) if is_id(Doc::from(keys)) => Hinted::Id,
         Hint::Name(name) => {
-            Some(context.collection.index(name).filter(|index| !index.hidden).ok_or_else(|| no_such(name))?)
+            let index = context.collection.index(name).filter(|index| !index.hidden);
+            Hinted::Index(index.ok_or_else(|| no_such(name))?)
         }
-        Hint::Keys(keys) => Some(by_keys(context, keys).ok_or_else(|| no_such(&format!("{:?}", Doc::from(keys))))?),
+        Hint::Keys(keys) => {
+            Hinted::Index(by_keys(context, keys).ok_or_else(|| no_such(&format!("{:?}", Doc::from(keys))))?)
+        }
+    })
+}
+
+fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec<Access>> {
+    let index = match hinted_by(hint, context)? {
+        Hinted::Natural(direction) => return Ok(vec![Access { direction, ..Access::full_scan() }]),
+        Hinted::Id => None,
+        Hinted::Index(index) => Some(index),
     };
     let Some(index) = index else {
         let by_id = |access: &Access| matches!(access.path, AccessPath::Records { .. } | AccessPath::Points { .. });
@@ -95,7 +125,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
 }
 
 /// Returns the first index on these keys that can serve the query; otherwise the first index on these keys.
-fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c std::sync::Arc<IndexInfo>> {
+fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c Arc<IndexInfo>> {
     if let Some(wildcard) = context.collection.usable().find(|index| index.wildcard.is_some() && index.keys == *keys) {
         return Some(wildcard);
     }

@@ -1,0 +1,121 @@
+//! `min` and `max` of a find: the part of the hinted index that is read.
+
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    collation::Collation,
+    interval::{Interval, IntervalSet, Place},
+    key,
+    path::Path,
+    pattern::Direction,
+    raw::{Doc, Kind, SmallBytes, Value},
+};
+
+use super::{Access, AccessPath, Conjuncts, IndexBounds, Query};
+use crate::{Error, Result, catalog::IndexInfo, entry::MAX_UNIQUE_PREFIX, key_range::KeyRange};
+
+/// The keys between which the hinted index is read: a value for each of its fields.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct KeyLimits {
+    /// The first key.
+    pub(crate) min: Option<RawDocumentBuf>,
+    /// The key before which the walk ends.
+    pub(crate) max: Option<RawDocumentBuf>,
+    /// How the query compares strings.
+    pub(crate) collation: Option<Collation>,
+}
+
+impl KeyLimits {
+    /// The path by the part of an index; by `_id` if `index` is `None`.
+    ///
+    /// # Errors
+    /// MongoDB's codes: 51174 for limits that are not on the fields of the index, or with strings that it compares otherwise;
+    /// 51175 if the first is not below the second. `BadValue` (2) for values that an index entry does not store completely.
+    pub(super) fn access(&self, index: Option<&Arc<IndexInfo>>, query: &Query) -> Result<Access> {
+        let path = match index {
+            None => {
+                let id = [(Path::parse("_id")?, Direction::Ascending)];
+                let (min, max) = self.keys(&id, None)?;
+                let high = max.map_or_else(|| Interval::all().high().clone(), Place::before);
+                let within = Interval::new(Place::before(min.unwrap_or_default()), high);
+                AccessPath::Records { bounds: Some(IntervalSet::from(vec![within])) }
+            }
+            Some(index) if index.wildcard.is_some() => return Err(incompatible()),
+            Some(index) => {
+                let (min, max) = self.keys(index.pattern.fields(), index.collation.as_ref())?;
+                let is_long = |key: &Option<SmallBytes>| key.as_ref().is_some_and(|key| key.len() >= MAX_UNIQUE_PREFIX);
+                if is_long(&min) || is_long(&max) {
+                    let message = format!("min and max are limited to {MAX_UNIQUE_PREFIX} bytes of index key");
+                    return Err(Error::invalid(Code::BAD_VALUE, message));
+                }
+                let bounds = IndexBounds::of_keys(KeyRange { start: min.unwrap_or_default(), end: max });
+                AccessPath::Index { index: Arc::clone(index), bounds, checks: Vec::new() }
+            }
+        };
+        let mut access = Access::of_path(path, Conjuncts::default());
+        if let Some(sort) = query.order() {
+            let ordered = |direction| access.path.ordered_by(sort, direction).fields;
+            if ordered(Direction::Descending) > ordered(Direction::Ascending) {
+                access.direction = Direction::Descending;
+            }
+        }
+        Ok(access)
+    }
+
+    /// The encoded keys.
+    fn keys(
+        &self,
+        fields: &[(Path, Direction)],
+        collation: Option<&Collation>,
+    ) -> Result<(Option<SmallBytes>, Option<SmallBytes>)> {
+        let encode = |limit: &RawDocumentBuf| self.key(Doc::from(limit), fields, collation);
+        let (min, max) = (self.min.as_ref().map(encode).transpose()?, self.max.as_ref().map(encode).transpose()?);
+        if let (Some(min), Some(max)) = (&min, &max)
+            && min.as_slice() >= max.as_slice()
+        {
+            let message =
+                "The value provided for min() does not come before the value provided for max() in the hinted index";
+            return Err(Error::invalid(Code(51_175), message).at("min"));
+        }
+        Ok((min, max))
+    }
+
+    fn key(&self, limit: Doc<'_>, fields: &[(Path, Direction)], collation: Option<&Collation>) -> Result<SmallBytes> {
+        let mut bytes = Vec::new();
+        let mut values = limit.elements();
+        for (path, direction) in fields {
+            let value =
+                values.next().filter(|value| value.name == path.as_str().as_bytes()).ok_or_else(incompatible)?;
+            let value = value.value;
+            if collation != self.collation.as_ref() && has_text(value) {
+                return Err(incompatible());
+            }
+            match collation {
+                Some(collation) => {
+                    key::encode_directed(Some(collation.apply(value).as_value()), *direction, &mut bytes);
+                }
+                None => key::encode_directed(Some(value), *direction, &mut bytes),
+            }
+        }
+        if values.next().is_some() {
+            return Err(incompatible());
+        }
+        Ok(bytes.into())
+    }
+}
+
+/// Whether the value is a string, or contains one.
+fn has_text(value: Value<'_>) -> bool {
+    match value.kind() {
+        Kind::String | Kind::Symbol => true,
+        Kind::Document => value.as_document().is_some_and(|document| document.values().any(has_text)),
+        Kind::Array => value.as_array().is_some_and(|array| array.values().any(has_text)),
+        _ => false,
+    }
+}
+
+fn incompatible() -> Error {
+    Error::invalid(Code(51_174), "The index chosen is not compatible with min/max")
+}

@@ -74,6 +74,35 @@ fn writes_of_a_thousand_documents_take_a_handful_of_round_trips() {
     assert!(db.verify().run().unwrap().is_sound());
 }
 
+/// redb's file then has the records of a commit next to each other.
+#[test]
+fn records_are_written_after_the_entries_of_all_indexes() {
+    // More than an operation's memory the second time.
+    for filler in [0, 100_000] {
+        let store = CountingStore::default();
+        let counts = Arc::clone(&store.counts);
+        let db = Database::with_store(store).unwrap();
+        let c = db.collection::<Document>("c");
+        c.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+        c.create_index(Index::on(doc! { "tags": 1 })).run().unwrap();
+        let documents = |range| {
+            let mut documents = numbered(range);
+            documents.iter_mut().for_each(|document| drop(document.insert("filler", "x".repeat(filler))));
+            documents
+        };
+        // Also defines the collection and its multikey index.
+        c.insert_many(&documents(0..10)).run().unwrap();
+        counts.take_writes();
+        c.insert_many(&documents(10..500)).run().unwrap();
+        let writes = counts.take_writes();
+        let records = writes.iter().max_by_key(|(_, bytes)| *bytes).unwrap().0;
+        let mut order: Vec<_> = writes.iter().map(|(keyspace, _)| *keyspace).collect();
+        order.dedup();
+        assert_eq!(order.len(), 3, "{writes:?}");
+        assert_eq!(order.last(), Some(&records), "{writes:?}");
+    }
+}
+
 fn state(collection: &Collection<Document>) -> Vec<Document> {
     collection.find(doc! {}).sort(doc! { "_id": 1 }).run().unwrap().map(Result::unwrap).collect()
 }

@@ -42,12 +42,14 @@ pub(super) struct ChangeSet {
     spilled_bytes: usize,
 }
 
-/// What a block of writes belongs to.
+/// What a block of writes belongs to. The order in which writes are applied: redb puts the pages of a commit into the lowest
+/// free places of its file, so the indexes take those that their replaced pages left, and the records, which are most of the
+/// new pages, are next to each other behind them. Scans then read longer parts of the file at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
-    Records,
     /// The index at this position in the collection.
     Index(usize),
+    Records,
 }
 
 /// Bytes of spilled writes that are read together.
@@ -214,8 +216,8 @@ impl ChangeSet {
         let Self { records, indexes, spilled, memory, .. } = self;
         let sorter = spilled.get_or_insert_with(|| Box::new(Sorter::new(memory.clone(), u64::MAX)));
         let mut key = Vec::new();
-        for (number, entries) in std::iter::once(records).chain(indexes).enumerate() {
-            let place = u32::try_from(number).unwrap_or(u32::MAX).to_be_bytes();
+        for (place, entries) in places(records, indexes) {
+            let place = place.number().to_be_bytes();
             for (entry, write) in entries.writes() {
                 key.clear();
                 key.extend_from_slice(&place);
@@ -243,7 +245,7 @@ impl ChangeSet {
         Ok(())
     }
 
-    /// Calls `visitor` with the writes to the wanted places, in key order, in blocks that contain all writes of a key.
+    /// Calls `visitor` with the writes to the wanted places, in the order of places and keys, in blocks that contain all writes of a key.
     /// Can be repeated. [`finish`](Self::finish) precedes it.
     pub(super) fn for_each_block(
         &mut self,
@@ -251,8 +253,7 @@ impl ChangeSet {
         mut visitor: impl FnMut(Place, &Entries) -> Result<()>,
     ) -> Result<()> {
         let Some(sorter) = &mut self.spilled else {
-            for (number, entries) in std::iter::once(&mut self.records).chain(&mut self.indexes).enumerate() {
-                let place = Place::at(number);
+            for (place, entries) in places(&mut self.records, &mut self.indexes) {
                 if wanted(place) && entries.len() > 0 {
                     entries.sort();
                     visitor(place, entries)?;
@@ -265,7 +266,7 @@ impl ChangeSet {
         while sorter.advance()? {
             let Some(row) = sorter.current() else { break };
             let Some((number, key)) = row.sort_key().split_first_chunk() else { continue };
-            let next = Place::at(usize::try_from(u32::from_be_bytes(*number)).unwrap_or(usize::MAX));
+            let next = Place::at(u32::from_be_bytes(*number));
             if !wanted(next) {
                 continue;
             }
@@ -288,11 +289,30 @@ impl ChangeSet {
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 
+/// The number of [`Place::Records`], above those of all indexes.
+const RECORDS: u32 = u32::MAX;
+
 impl Place {
-    /// Numbers the places: the records, then the indexes.
-    fn at(number: usize) -> Self {
-        number.checked_sub(1).map_or(Self::Records, Self::Index)
+    /// Numbers the places in their order.
+    fn number(self) -> u32 {
+        match self {
+            Self::Index(at) => u32::try_from(at).unwrap_or(RECORDS),
+            Self::Records => RECORDS,
+        }
     }
+
+    fn at(number: u32) -> Self {
+        match usize::try_from(number) {
+            Ok(at) if number != RECORDS => Self::Index(at),
+            _ => Self::Records,
+        }
+    }
+}
+
+/// Returns the writes of each place, in the order of places.
+fn places<'e>(records: &'e mut Entries, indexes: &'e mut [Entries]) -> impl Iterator<Item = (Place, &'e mut Entries)> {
+    let indexes = indexes.iter_mut().enumerate().map(|(at, entries)| (Place::Index(at), entries));
+    indexes.chain(std::iter::once((Place::Records, records)))
 }
 
 /// Returns the record key that a delete is conditional on: in a unique index that is being built, the build may not have

@@ -6,7 +6,7 @@ use std::{
     ops::ControlFlow,
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::Duration,
@@ -23,6 +23,8 @@ use slate_store::{
 pub struct Counts {
     round_trips: AtomicU64,
     keys: AtomicU64,
+    /// For each call that writes: the keyspace, and the bytes of the values.
+    writes: Mutex<Vec<(Keyspace, usize)>>,
 }
 
 impl Counts {
@@ -34,6 +36,11 @@ impl Counts {
     /// Returns and resets the counts: round trips, keys loaded.
     pub fn take(&self) -> (u64, u64) {
         (self.round_trips.swap(0, Ordering::Relaxed), self.keys.swap(0, Ordering::Relaxed))
+    }
+
+    /// Removes and returns the calls that wrote: the keyspace, and the bytes of the values.
+    pub fn take_writes(&self) -> Vec<(Keyspace, usize)> {
+        std::mem::take(&mut *self.writes.lock().unwrap())
     }
 }
 
@@ -167,6 +174,8 @@ impl<T: Transaction> Transaction for Counting<T> {
 
     // Writes and guards are sent with the commit.
     fn write(&mut self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) -> Result<()> {
+        let bytes = writes.iter().filter_map(|(_, value)| value.map(<[u8]>::len)).sum();
+        self.counts.writes.lock().unwrap().push((keyspace, bytes));
         self.inner.write(keyspace, writes)
     }
 

@@ -222,6 +222,14 @@ impl Interrupt {
         if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check_rows() } else { Ok(()) }
     }
 
+    /// Counts rows, and checks as often as [`tick`](Self::tick), or once if that would be several times.
+    #[inline]
+    pub(crate) fn tick_by(&mut self, rows: u64) -> Result<()> {
+        let before = self.ticks / ROWS_PER_CHECK;
+        self.ticks = self.ticks.wrapping_add(u32::try_from(rows).unwrap_or(ROWS_PER_CHECK));
+        if self.ticks / ROWS_PER_CHECK == before { Ok(()) } else { self.check_rows() }
+    }
+
     fn check_rows(&self) -> Result<()> {
         if self.is_short() { Err(would_wait()) } else { self.check() }
     }

@@ -144,6 +144,23 @@ pub trait Cursor {
     /// Any failure of the backend's storage.
     fn step_back(&mut self) -> Result<bool>;
 
+    /// Moves forward to the first entry, from the current one on, whose key does not begin with `prefix` or whose value is not
+    /// `value`. Passes at most `most` entries, and returns how many it passed. A backend can do this faster than by
+    /// single steps.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn skip_run(&mut self, prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
+        let is_of_run = |(key, other): (&[u8], &[u8])| key.starts_with(prefix) && other == value;
+        let mut passed = 0;
+        while passed < most && self.current().is_some_and(is_of_run) {
+            self.step_forward()?;
+            passed += 1;
+        }
+        Ok(passed)
+    }
+
     /// Returns the key and the value at the cursor's position, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
 

@@ -24,8 +24,6 @@ pub(crate) struct CoveredRows<V: View> {
     row: Row,
     /// Whether there is a current row.
     has_row: bool,
-    /// Whether the walk is already at the entry after the current row.
-    is_ahead: bool,
     meter: Meter,
 }
 
@@ -48,7 +46,6 @@ impl<V: View> CoveredRows<V> {
             left: window.limit.unwrap_or(u64::MAX),
             row: Row::default(),
             has_row: false,
-            is_ahead: false,
             meter,
         }
     }
@@ -59,21 +56,14 @@ impl<V: View> CoveredRows<V> {
         if !self.advance()? {
             return Ok(0);
         }
-        let mut run = 1;
-        while self.left > 0 && !self.shape.has_id {
-            if !self.next_entry()? {
-                self.left = 0;
-                break;
-            }
-            let Some(entry) = self.walk.current()? else { break };
-            if !self.row.is_made_of(&entry) {
-                self.is_ahead = true;
-                break;
-            }
-            run += 1;
-            self.left -= 1;
+        if self.shape.has_id {
+            return Ok(1);
         }
-        Ok(run)
+        let start = self.meter.start();
+        let passed = self.walk.skip_run(&self.row.values, &self.row.extras, self.left)?;
+        self.meter.moved_by(start, passed);
+        self.left -= passed;
+        Ok(1 + passed)
     }
 
     #[inline(never)]
@@ -103,10 +93,6 @@ impl<V: View> CoveredRows<V> {
 
     #[inline(always)]
     fn next_entry(&mut self) -> Result<bool> {
-        if self.is_ahead {
-            self.is_ahead = false;
-            return Ok(true);
-        }
         if !self.meter.is_read() {
             return self.walk.advance();
         }

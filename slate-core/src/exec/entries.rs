@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_query::{interval::IntervalSet, key, pattern::Direction};
+use slate_query::{interval::IntervalSet, key, pattern::Direction, raw::same};
 use slate_store::View;
 
 use super::{meter::Meter, probe::RangeWalk};
@@ -25,6 +25,8 @@ pub(super) struct EntryWalk<V: View> {
     firsts: usize,
     /// The encoded values of these fields in the last entry.
     group: Vec<u8>,
+    /// Whether the walk is already at the next entry.
+    is_ahead: bool,
 }
 
 impl<V: View> EntryWalk<V> {
@@ -38,7 +40,7 @@ impl<V: View> EntryWalk<V> {
         let mut checks: Vec<_> = checks.iter().map(check).collect();
         checks.sort_by_key(|(field, _)| *field);
         let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.into_ranges(), direction);
-        Self { walk, index, checks, interrupt: interrupt.clone(), meter, firsts, group: Vec::new() }
+        Self { walk, index, checks, interrupt: interrupt.clone(), meter, firsts, group: Vec::new(), is_ahead: false }
     }
 
     /// Moves to the next entry. Returns `false` after the last.
@@ -49,7 +51,7 @@ impl<V: View> EntryWalk<V> {
         }
         loop {
             self.interrupt.tick()?;
-            if !self.walk.advance()? {
+            if !std::mem::take(&mut self.is_ahead) && !self.walk.advance()? {
                 return Ok(false);
             }
             // Reads the entry's bytes only for execution statistics, because it costs time on some stores.
@@ -59,6 +61,51 @@ impl<V: View> EntryWalk<V> {
                 return Ok(true);
             }
         }
+    }
+
+    /// Moves past the entries after the current one that have these values and extras, which are its own, at most `most`. Returns
+    /// their number.
+    pub(super) fn skip_run(&mut self, values: &[u8], extras: &[u8], most: u64) -> Result<u64> {
+        // In a unique index, and among the first entries of groups, no two entries have the same values.
+        if self.index.unique || self.firsts > 0 || self.is_ahead {
+            return Ok(0);
+        }
+        if self.walk.is_ascending() && !self.meter.is_read() {
+            return self.skip_run_in_store(values, extras, most);
+        }
+        let mut passed = 0;
+        while passed < most && self.walk.advance()? {
+            self.interrupt.tick()?;
+            let is_same = |entry: Entry<'_>| same(entry.values, values) && same(entry.extras, extras);
+            if !self.current()?.is_some_and(is_same) {
+                self.is_ahead = true;
+                break;
+            }
+            let entry = if self.meter.is_read() { self.walk.current() } else { None };
+            self.meter.key_read(entry);
+            passed += 1;
+        }
+        Ok(passed)
+    }
+
+    fn skip_run_in_store(&mut self, values: &[u8], extras: &[u8], most: u64) -> Result<u64> {
+        /// Entries between two checks of the interrupt.
+        const MOST_AT_ONCE: u64 = 1_024;
+        // The run begins with the current entry.
+        let (mut passed, most) = (0, most.saturating_add(1));
+        while passed < most {
+            let at_once = (most - passed).min(MOST_AT_ONCE);
+            let skipped = self.walk.skip_run(values, extras, at_once)?;
+            self.interrupt.tick_by(skipped)?;
+            passed += skipped;
+            if skipped < at_once {
+                break;
+            }
+        }
+        self.is_ahead = self.walk.current().is_some();
+        let passed = passed.saturating_sub(1);
+        self.meter.keys_read(passed);
+        Ok(passed)
     }
 
     /// Moves to the first entry of the next group of entries that are equal in the leading fields.

@@ -107,6 +107,16 @@ impl<V: View> RangeWalk<V> {
         if cursor.seek(Edge::AtOrAfter(&after))? { Ok(true) } else { self.next_range() }
     }
 
+    pub(super) fn is_ascending(&self) -> bool {
+        self.direction == Direction::Ascending
+    }
+
+    /// Moves past the entries that begin with these encoded values and have this value, at most `most`, from the current one on.
+    /// Returns their number. Only for ascending walks. They are in one range, because bounds do not divide equal values.
+    pub(super) fn skip_run(&mut self, values: &[u8], value: &[u8], most: u64) -> Result<u64> {
+        Ok(self.cursor.as_mut().map_or(Ok(0), |cursor| cursor.skip_run(values, value, most))?)
+    }
+
     #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {

@@ -12,21 +12,32 @@ pub(super) enum Value {
 /// The most bytes of an inline value. With their length they take the place of the length in a shared value's pointer.
 const INLINE: usize = 7;
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Inline {
     len: u8,
     bytes: [u8; INLINE],
 }
 
+impl Inline {
+    /// The value with these bytes; `None` if it is too long.
+    pub(super) fn new(bytes: &[u8]) -> Option<Self> {
+        let mut inline = [0; INLINE];
+        inline.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self { len: u8::try_from(bytes.len()).ok()?, bytes: inline })
+    }
+}
+
 impl Value {
     pub(super) fn new(bytes: &[u8]) -> Self {
-        let mut inline = [0; INLINE];
-        match (inline.get_mut(..bytes.len()), u8::try_from(bytes.len())) {
-            (Some(place), Ok(len)) => {
-                place.copy_from_slice(bytes);
-                Self::Inline(Inline { len, bytes: inline })
-            }
-            _ => Self::Shared(bytes.into()),
+        Inline::new(bytes).map_or_else(|| Self::Shared(bytes.into()), Self::Inline)
+    }
+
+    /// Whether the value has these bytes. `inline` is the inline value of these bytes, so that short values are compared as words.
+    #[inline]
+    pub(super) fn is(&self, bytes: &[u8], inline: Option<Inline>) -> bool {
+        match self {
+            Self::Inline(own) => inline == Some(*own),
+            Self::Shared(shared) => **shared == *bytes,
         }
     }
 

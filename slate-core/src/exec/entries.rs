@@ -127,6 +127,11 @@ impl<V: View> EntryWalk<V> {
                 let Some(entry) = self.current()? else { return Ok(false) };
                 let values: Vec<u8> = entry.values.get(..group).unwrap_or_default().into();
                 self.group = values;
+                if !self.walk.is_ascending() {
+                    // A descending walk arrives at the last entry of the group.
+                    self.walk.seek_first(&self.group)?;
+                    self.meter.key_read(self.walk.current().filter(|_| self.meter.is_read()));
+                }
                 return Ok(true);
             } else {
                 more = self.walk.advance()?;

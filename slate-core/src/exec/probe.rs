@@ -95,8 +95,11 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
-    /// Moves past the entries that begin with these encoded values. Only for ascending walks.
+    /// Moves past the entries that begin with these encoded values. A descending walk must be at the first of them.
     pub(super) fn leave(&mut self, values: &[u8]) -> Result<bool> {
+        if !self.is_ascending() {
+            return self.advance();
+        }
         // Steps over one entry first: a step costs a fraction of a seek.
         if !self.advance()? || !self.current().is_some_and(|(key, _)| key.starts_with(values)) {
             return Ok(self.current().is_some());
@@ -105,6 +108,11 @@ impl<V: View> RangeWalk<V> {
         // 0xff never follows whole values (docs/format.md), so this key is greater than every entry of the group.
         let after = [values, &[0xff]].concat();
         if cursor.seek(Edge::AtOrAfter(&after))? { Ok(true) } else { self.next_range() }
+    }
+
+    /// Moves to the first entry that begins with these encoded values, in the range of the current entry.
+    pub(super) fn seek_first(&mut self, values: &[u8]) -> Result<bool> {
+        Ok(self.cursor.as_mut().map_or(Ok(false), |cursor| cursor.seek(Edge::AtOrAfter(values)))?)
     }
 
     pub(super) fn is_ascending(&self) -> bool {

@@ -1,6 +1,7 @@
 use super::{
-    Context, DocumentNode, GroupOrder, Output, Plan, Query, RawPlan, Ties,
+    Context, CoveredField, DocumentNode, GroupOrder, IndexScan, Output, Plan, Query, RawPlan, Ties, Window,
     candidates::candidates,
+    keys_only::drawn,
     pipeline,
     rules::{self, FiredRules, Outcome},
 };
@@ -21,15 +22,30 @@ pub(crate) struct Planned {
 /// not exist.
 pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
     let mut nodes = context.query.pipeline.nodes.clone();
-    let Some((access, sort)) = pipeline::by_end(context.query, context.collection) else {
+    let by_end = |nodes: &mut Vec<DocumentNode>| {
+        if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {
+            *order = GroupOrder::ByEnd;
+        }
+    };
+    if let Some(scan) = pipeline::by_end(context.query, context.collection) {
+        by_end(&mut nodes);
+        let plan = Plan::Pipeline { input: Box::new(covered_last(scan)), nodes };
+        return Ok(Planned { plan, rules: FiredRules::default() });
+    }
+    let Some((access, sort)) = pipeline::by_end_of_leading(context.query, context.collection) else {
         return build_query(context, nodes);
     };
-    if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {
-        *order = GroupOrder::ByEnd;
-    }
+    by_end(&mut nodes);
     // Of equal values of different types, a scan finds that of the least `_id` first.
     let query = Query { ties: Ties::ById, ..context.query.sorted_without_pipeline(sort) };
     build_query(&Context { query: &query, access: Some(&access), ..*context }, nodes)
+}
+
+/// Reads the last field of an index.
+fn covered_last(scan: IndexScan) -> Plan {
+    let last = scan.index.pattern.fields().last().map(|(path, _)| path.clone());
+    let fields = vec![CoveredField::Indexed(scan.index.pattern.fields().len().saturating_sub(1))];
+    Plan::Covered { scan, fields, window: Window::default(), document: drawn(last.as_slice()) }
 }
 
 /// Plans the query of a pipeline, with its nodes above.

@@ -3,7 +3,12 @@
 //!
 //! An entry contains the exact values of the document only if the index has met no array, truncated no value, and has no collation.
 
-use slate_query::{interval::IntervalSet, path::Path};
+use bson::RawDocumentBuf;
+use slate_query::{
+    interval::IntervalSet,
+    path::Path,
+    raw::{Kind, Value, Writer},
+};
 
 use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query, Values};
 use crate::catalog::IndexInfo;
@@ -47,6 +52,15 @@ pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec
     included.iter().map(covered).collect()
 }
 
+/// The fields as a projection, for explain.
+pub(super) fn drawn(fields: &[Path]) -> RawDocumentBuf {
+    let mut document = Writer::new();
+    fields
+        .iter()
+        .for_each(|field| document.append(field.as_str().as_bytes(), Value::new(Kind::Int32, &1_i32.to_le_bytes())));
+    RawDocumentBuf::from_bytes(document.finish()).unwrap_or_default()
+}
+
 /// Returns whether each record of an access path can be counted by one key.
 fn counts(path: &AccessPath) -> bool {
     match path {
@@ -68,12 +82,13 @@ pub(super) fn lists_values(
     path: &Path,
     values: &Values,
 ) -> bool {
+    values.collation.is_none() && groups_by(index, bounds, checks, path)
+}
+
+/// Returns whether the entries of an index within the bounds are ordered by the values at `path`, then by `_id`.
+pub(super) fn groups_by(index: &IndexInfo, bounds: &IndexBounds, checks: &[(usize, IntervalSet)], path: &Path) -> bool {
     let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
-    last == path
-        && values.collation.is_none()
-        && holds_values(index)
-        && checks.is_empty()
-        && (0..before.len()).all(|field| bounds.is_point(field))
+    last == path && holds_values(index) && checks.is_empty() && (0..before.len()).all(|field| bounds.is_point(field))
 }
 
 fn holds_values(index: &IndexInfo) -> bool {

@@ -37,7 +37,8 @@ pub(crate) struct IndexScan {
     pub(crate) direction: Direction,
     /// The most records to return. Set only if no node above rejects a record.
     pub(crate) limit: Option<u64>,
-    /// Of the entries that are equal in this many leading fields only the first is returned; 0: all are.
+    /// Of the entries that are equal in this many leading fields only the first in ascending order is returned; 0: all are. With
+    /// `checks` only for an ascending walk.
     pub(crate) firsts: usize,
 }
 

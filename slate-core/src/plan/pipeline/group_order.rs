@@ -3,26 +3,37 @@
 
 use std::sync::Arc;
 
-use slate_query::{pattern::Direction, sort::Sort};
+use slate_query::{path::Path, pattern::Direction, sort::Sort};
 
 use super::{DocumentNode, GroupOrder, GroupResult};
 use crate::{
     catalog::{CollectionInfo, IndexInfo},
-    plan::{Access, AccessPath, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan, leaf_order},
+    plan::{
+        Access, AccessPath, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan,
+        candidates::candidates, keys_only::groups_by, leaf_order,
+    },
 };
 
-/// Returns the access path and the order that read an index from the end at which the group finds its only value: `{$max: "$a"}` of all
-/// documents is the last value that is not null of an index on `a`.
-pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<(Access, Sort)> {
-    let is_plain = query.filter.is_empty()
-        && query.sort.is_none()
-        && query.window().is_all()
-        && query.hint.is_none()
-        && query.force == Force::No;
-    let Some(DocumentNode::Group { group, .. }) = query.pipeline.nodes.first().filter(|_| is_plain) else {
-        return None;
-    };
-    let (path, direction) = group.end()?;
+/// Returns the walk over an index from the end at which the group finds its only value: for `{$max: "$a"}` of all documents from the
+/// greatest value of an index on `a`. A filter may bind the fields of the index before `a` to one value each, and `a` to a range. Of
+/// equal values of different types a scan finds that of the least `_id` first, which has the first entry of the value.
+pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<IndexScan> {
+    let (path, direction) = end(query)?;
+    candidates(collection, query).into_iter().find_map(|access| {
+        let AccessPath::Index { index, bounds, checks } = access.path else { return None };
+        let serves =
+            access.exact_for.are_all(query.filter.conjuncts().len()) && groups_by(&index, &bounds, &checks, &path);
+        let (_, ascending) = index.pattern.fields().last().filter(|_| serves)?;
+        let direction = if *ascending == direction { Direction::Ascending } else { Direction::Descending };
+        let firsts = index.pattern.fields().len();
+        Some(IndexScan { index, bounds, checks, direction, limit: None, firsts })
+    })
+}
+
+/// As [`by_end`], for an index whose leading field has the value, if all documents are read: the access path and the order that read
+/// the documents of one value after the other.
+pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionInfo) -> Option<(Access, Sort)> {
+    let (path, direction) = end(query).filter(|_| query.filter.is_empty())?;
     let serves = |index: &&Arc<IndexInfo>| {
         let first = index.pattern.fields().first();
         first.is_some_and(|(field, _)| *field == path)
@@ -36,6 +47,15 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
     let path_of = AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Vec::new() };
     let access = Access { direction: walk, ..Access::of_path(path_of, Conjuncts::default()) };
     Some((access, Sort::by(path, direction)))
+}
+
+/// The field and the direction of the first node's only value, if every document of the filter is grouped.
+fn end(query: &Query) -> Option<(Path, Direction)> {
+    let is_plain = query.sort.is_none() && query.window().is_all() && query.hint.is_none() && query.force == Force::No;
+    match query.pipeline.nodes.first().filter(|_| is_plain)? {
+        DocumentNode::Group { group, .. } => group.end(),
+        _ => None,
+    }
 }
 
 /// Lets the first node hold one group at a time if the plan below returns the documents of each group one after the other. If the

@@ -12,7 +12,7 @@ mod rules;
 
 use slate_query::pipeline::Stage;
 
-pub(super) use group_order::{by_end, by_key};
+pub(super) use group_order::{by_end, by_end_of_leading, by_key};
 pub(crate) use node::{DocumentNode, GroupOrder, GroupResult, Nodes};
 
 use super::Query;

@@ -1,13 +1,13 @@
 //! Builds the documents of a projection, or of the fields that a pipeline reads, from index entries that contain all of them,
 //! without fetching records. An entry of several fields also contains their order in the document.
 
-use bson::{Document, RawDocumentBuf};
-use slate_query::path::Path;
-
 use super::Outcome;
 use crate::{
     Result,
-    plan::{Context, IdPlan, Output, Plan, RawPlan, keys_only::covered_fields},
+    plan::{
+        Context, IdPlan, Output, Plan, RawPlan,
+        keys_only::{covered_fields, drawn},
+    },
 };
 
 pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
@@ -28,10 +28,4 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
         return Ok(Outcome::Finished);
     }
     Ok(Outcome::Unchanged)
-}
-
-/// The fields as a projection, for explain.
-fn drawn(fields: &[Path]) -> RawDocumentBuf {
-    let document: Document = fields.iter().map(|field| (field.as_str().into(), 1.into())).collect();
-    RawDocumentBuf::try_from(&document).unwrap_or_default()
 }

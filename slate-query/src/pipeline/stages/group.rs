@@ -216,6 +216,10 @@ impl Group {
     /// least or greatest value of a field over all documents.
     pub fn end(&self) -> Option<(Path, Direction)> {
         let [(_, only)] = &*self.fields else { return None };
+        // With a collation, strings have another order than the entries of an index.
+        if self.bindings.collation().is_some() {
+            return None;
+        }
         self.id.as_constant()?;
         let (field, direction) = only.end()?;
         Some((Path::parse(field.as_str()).ok()?, direction))

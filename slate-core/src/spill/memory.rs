@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use slate_query::Code;
+use slate_query::{Code, pipeline::GroupStates};
 
 use super::arena::Arena;
 use crate::{Error, ErrorKind, Result, metrics::Observer};
@@ -46,9 +46,12 @@ const DEFAULT_LIMIT: usize = 64 << 20;
 /// The buffers of a finished operation, for the next one. Fresh memory comes from the operating system page by page, and
 /// each page fault costs more than writing the rows that fit the page.
 #[derive(Debug, Default)]
-struct BufferPool(Mutex<Arena>);
+struct BufferPool {
+    rows: Mutex<Arena>,
+    groups: Mutex<GroupStates>,
+}
 
-/// Most bytes that the pool holds: as many as one operation uses at the default limit.
+/// Most bytes that the pool holds of each kind: as many as one operation uses at the default limit.
 const MAX_POOLED: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {
@@ -106,20 +109,26 @@ impl Memory {
         self.limit
     }
 
-    /// Takes the pooled buffers, or new ones if the pool is empty.
+    /// Takes the pooled buffers for rows, or new ones if the pool has none.
     pub(super) fn take_buffers(&self) -> Arena {
-        self.pool.0.try_lock().map(|mut pooled| std::mem::take(&mut *pooled)).unwrap_or_default()
+        take(&self.pool.rows)
     }
 
     /// Returns buffers to the pool if they are larger than those in it and not too large.
     pub(super) fn return_buffers(&self, mut arena: Arena) {
         arena.clear();
-        if arena.capacity() <= MAX_POOLED
-            && let Ok(mut pooled) = self.pool.0.try_lock()
-            && arena.capacity() > pooled.capacity()
-        {
-            *pooled = arena;
-        }
+        put(&self.pool.rows, arena, Arena::capacity);
+    }
+
+    /// Takes the pooled buffers for groups, or new ones if the pool has none.
+    pub(crate) fn take_groups(&self) -> GroupStates {
+        take(&self.pool.groups)
+    }
+
+    /// Returns the buffers of groups, as [`return_buffers`](Self::return_buffers).
+    pub(crate) fn return_groups(&self, mut groups: GroupStates) {
+        groups.clear();
+        put(&self.pool.groups, groups, GroupStates::capacity);
     }
 
     /// Creates an anonymous temporary file.
@@ -141,6 +150,19 @@ impl Memory {
             let directory = self.directory.as_deref().unwrap_or(&default);
             Error::spill(&format!("no temporary file could be created in {}", directory.display()), error)
         })
+    }
+}
+
+fn take<T: Default>(pooled: &Mutex<T>) -> T {
+    pooled.try_lock().map(|mut pooled| std::mem::take(&mut *pooled)).unwrap_or_default()
+}
+
+fn put<T>(pooled: &Mutex<T>, buffers: T, capacity: impl Fn(&T) -> usize) {
+    if capacity(&buffers) <= MAX_POOLED
+        && let Ok(mut pooled) = pooled.try_lock()
+        && capacity(&buffers) > capacity(&pooled)
+    {
+        *pooled = buffers;
     }
 }
 

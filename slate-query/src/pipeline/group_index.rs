@@ -16,8 +16,7 @@ use crate::{
 /// where only equal bytes are equal values, an int64 for whole numbers of any type, and its key otherwise.
 #[derive(Debug, Default)]
 pub(super) struct GroupIndex {
-    /// The numbers of the groups.
-    table: HashTable<usize>,
+    table: HashTable<Slot>,
     places: Vec<Place>,
     /// The identity of each group, followed by its value if that has other bytes.
     bytes: Vec<u8>,
@@ -27,16 +26,22 @@ pub(super) struct GroupIndex {
     last: usize,
 }
 
+/// A group in the table. It has the hash, so that neither a search nor the growth of the table reads other groups' memory.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    hash: u32,
+    number: u32,
+}
+
 /// A group in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    hash: u64,
     start: usize,
     /// Where the identity ends.
     middle: usize,
-    /// Where the value is.
-    value: usize,
     end: usize,
+    /// Whether the value has the bytes of the identity; otherwise it follows it.
+    is_identity: bool,
     class: Class,
     kind: Kind,
 }
@@ -58,19 +63,33 @@ enum Class {
 
 impl GroupIndex {
     /// Bytes that a group takes in addition to its value.
-    const OVERHEAD: usize = size_of::<Place>() + 2 * size_of::<usize>();
+    const OVERHEAD: usize = size_of::<Place>() + 2 * size_of::<Slot>();
 
     pub(super) fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// The memory that it uses, in bytes.
+    /// The memory that it uses, in bytes. Above any limit if it can have no more groups.
     #[inline]
     pub(super) fn memory(&self) -> usize {
-        self.bytes.len() + self.places.len() * Self::OVERHEAD
+        match u32::try_from(self.places.len()) {
+            Ok(groups) if groups < u32::MAX => self.bytes.len() + self.places.len() * Self::OVERHEAD,
+            _ => usize::MAX,
+        }
+    }
+
+    /// The memory that it has allocated, in bytes.
+    pub(super) fn capacity(&self) -> usize {
+        self.table.capacity() * size_of::<Slot>() + self.places.capacity() * size_of::<Place>() + self.bytes.capacity()
     }
 
     pub(super) fn clear(&mut self) {
+        /// A table that is emptier than one group in so many places is not cleared, because that takes longer than to fill
+        /// another one.
+        const EMPTY: usize = 64;
+        if self.table.len() * EMPTY < self.table.capacity() {
+            self.table = HashTable::new();
+        }
         self.table.clear();
         self.places.clear();
         self.bytes.clear();
@@ -84,25 +103,23 @@ impl GroupIndex {
             return self.last;
         }
         let hash = hash(&self.hasher, identity);
-        let is_group = |&number: &usize| {
-            self.places.get(number).is_some_and(|place| place.hash == hash)
-                && is_at(&self.places, &self.bytes, number, class, identity)
-        };
-        if let Some(&number) = self.table.find(hash, is_group) {
-            self.last = number;
-            return number;
+        let is_group =
+            |slot: &Slot| slot.hash == hash && is_at(&self.places, &self.bytes, slot.number(), class, identity);
+        if let Some(slot) = self.table.find(spread(hash), is_group) {
+            self.last = slot.number();
+            return self.last;
         }
         let (number, start) = (self.places.len(), self.bytes.len());
         self.bytes.extend_from_slice(identity);
         let middle = self.bytes.len();
-        let value = if identity == shown.bytes() { start } else { middle };
-        if value == middle {
+        let is_identity = identity == shown.bytes();
+        if !is_identity {
             self.bytes.extend_from_slice(shown.bytes());
         }
-        self.places.push(Place { hash, start, middle, value, end: self.bytes.len(), class, kind: shown.kind() });
+        self.places.push(Place { start, middle, end: self.bytes.len(), is_identity, class, kind: shown.kind() });
         self.last = number;
-        let places = &self.places;
-        self.table.insert_unique(hash, number, |&number| places.get(number).map_or(0, |place| place.hash));
+        let slot = Slot { hash, number: u32::try_from(number).unwrap_or(u32::MAX) };
+        self.table.insert_unique(spread(hash), slot, |slot| spread(slot.hash));
         number
     }
 
@@ -116,15 +133,30 @@ impl GroupIndex {
     #[inline]
     pub(super) fn value(&self, number: usize) -> Value<'_> {
         let Some(place) = self.places.get(number) else { return Value::NULL };
-        Value::new(place.kind, self.bytes.get(place.value..place.end).unwrap_or_default())
+        let start = if place.is_identity { place.start } else { place.middle };
+        Value::new(place.kind, self.bytes.get(start..place.end).unwrap_or_default())
+    }
+}
+
+impl Slot {
+    #[inline]
+    fn number(self) -> usize {
+        usize::try_from(self.number).unwrap_or(usize::MAX)
     }
 }
 
 #[inline]
-fn hash(hasher: &RandomState, identity: &[u8]) -> u64 {
+fn hash(hasher: &RandomState, identity: &[u8]) -> u32 {
     let mut hasher = hasher.build_hasher();
     hasher.write(identity);
-    hasher.finish()
+    let [a, b, c, d, ..] = hasher.finish().to_le_bytes();
+    u32::from_le_bytes([a, b, c, d])
+}
+
+/// The hash as the table takes it, which uses its first bits and its last.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << u32::BITS | u64::from(hash)
 }
 
 #[inline]

@@ -67,7 +67,9 @@ impl<V: View> GroupRows<V> {
         resources: &Resources,
         meter: Meter,
     ) -> Self {
-        Self { input: Some(input), ..Self::fed(group, ends_early, result, resources, meter) }
+        let mut rows = Self::fed(group, ends_early, result, resources, meter);
+        rows.input = Some(input);
+        rows
     }
 
     /// Without an input: documents are [added](Self::add), then [ended](Self::end).
@@ -86,7 +88,7 @@ impl<V: View> GroupRows<V> {
             ends_early,
             result,
             returned: 0,
-            states: GroupStates::default(),
+            states: memory.take_groups(),
             order: Sorted::new(&memory),
             overflow: GroupStates::default(),
             rest: None,
@@ -211,7 +213,7 @@ impl<V: View> GroupRows<V> {
             self.meter.spilled(rest.sorted.sorter.spilled());
             rest.sorted.advance()?;
         } else {
-            self.states = GroupStates::default();
+            self.memory.return_groups(std::mem::take(&mut self.states));
         }
         Ok(())
     }
@@ -250,6 +252,12 @@ impl<V: View> GroupRows<V> {
         }
         self.group.finish(states, number, &mut self.row);
         Ok(true)
+    }
+}
+
+impl<V: View> Drop for GroupRows<V> {
+    fn drop(&mut self) {
+        self.memory.return_groups(std::mem::take(&mut self.states));
     }
 }
 

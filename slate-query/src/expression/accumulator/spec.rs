@@ -3,6 +3,7 @@ use std::sync::Arc;
 use super::{
     Start, State, Stored, find,
     percentile::{Operands, Percentile, Ranks},
+    sum::Total,
 };
 use crate::{
     Code, Error, Result,
@@ -42,6 +43,7 @@ struct Spec {
     operand: Expression,
     /// The operand, if it is the same number for every document.
     constant: Option<Number>,
+    is_sum: bool,
     n: Option<Expression>,
     sort: Option<Sort>,
     /// The ranks of `$percentile` and `$median`.
@@ -107,7 +109,18 @@ impl AccumulatorSpec {
         let spec = |operand: Expression, n, sort: Option<Sort>| {
             let sort = sort.map(|sort| sort.with_collation(collation.clone()));
             let constant = operand.as_constant().and_then(|value| Number::of(value.as_value()?));
-            Spec { name: name.into(), start, operand, constant, n, sort, ranks: None, collation: collation.clone() }
+            let is_sum = name == "$sum";
+            Spec {
+                name: name.into(),
+                start,
+                operand,
+                constant,
+                is_sum,
+                n,
+                sort,
+                ranks: None,
+                collation: collation.clone(),
+            }
         };
         Ok(Self(Arc::new(match form {
             Form::Nothing => {
@@ -174,6 +187,10 @@ impl AccumulatorSpec {
         match (&mut gathered.0, spec.constant) {
             (Some(Stored::Total(total)), Some(number)) => {
                 total.add_number(number, times);
+                Ok(())
+            }
+            (first @ None, Some(number)) if spec.is_sum => {
+                *first = Some(Stored::Total(Total::of(number, times)));
                 Ok(())
             }
             (Some(state), _) if spec.sort.is_none() => {

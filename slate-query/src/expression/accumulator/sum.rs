@@ -11,6 +11,14 @@ use crate::{
 pub(super) struct Total(Sum);
 
 impl Total {
+    /// The sum of a number as often as `times`.
+    #[inline]
+    pub(super) fn of(number: Number, times: u64) -> Self {
+        let mut total = Self::default();
+        total.add_number(number, times);
+        total
+    }
+
     /// Adds a number as often as `times`.
     #[inline]
     pub(super) fn add_number(&mut self, number: Number, times: u64) {

@@ -335,6 +335,11 @@ impl GroupStates {
         self.index.memory() + self.gathered.len() * size_of::<Gathered>() + self.heap
     }
 
+    /// The memory that is allocated for groups, in bytes.
+    pub fn capacity(&self) -> usize {
+        self.index.capacity() + self.gathered.capacity() * size_of::<Gathered>()
+    }
+
     /// Removes all groups.
     pub fn clear(&mut self) {
         self.index.clear();

@@ -388,3 +388,53 @@ fn a_lookup_is_the_same_by_hash_by_index_and_beyond_the_memory() {
         assert_eq!(documents(&explained), 700 + 300, "the other collection is read once: {explained}");
     });
 }
+
+#[test]
+fn of_strings_that_are_equal_under_a_collation_the_one_of_the_least_id_is_shown() {
+    on_every_store(|database| {
+        let collection: Documents = database.collection("c");
+        let collation = doc! { "locale": "en", "strength": 1 };
+        for (id, text) in (0..).zip(["b", "B", "a", "Á", "A", "c", "á"]) {
+            collection.insert_one(&raw(&doc! { "_id": id, "a": text, "y": -id })).unwrap();
+        }
+        let matched = |stage: Document| vec![doc! { "$match": { "a": { "$gte": "a" }, "y": { "$lt": 1 } } }, stage];
+        let pipelines = [
+            vec![doc! { "$group": { "_id": "$a" } }],
+            vec![doc! { "$group": { "_id": "$a", "y": { "$first": "$y" } } }],
+            matched(doc! { "$group": { "_id": "$a", "n": { "$sum": 1 } } }),
+            vec![
+                doc! { "$group": { "_id": null, "least": { "$min": "$a" }, "most": { "$max": "$a" }, "all": { "$addToSet": "$a" } } },
+            ],
+            matched(doc! { "$sortByCount": "$a" }),
+        ];
+        let results = || -> Vec<Vec<Vec<RawDocumentBuf>>> {
+            let results = |pipeline: &Vec<Document>| {
+                let aggregate = collection.aggregate(pipeline).collation(&collation);
+                let plans = aggregate.clone().explain(ExplainVerbosity::QueryPlanner).unwrap().candidates();
+                let forced = (0..plans).map(|plan| rows(aggregate.clone().force(plan)).unwrap());
+                std::iter::once(rows(aggregate.clone()).unwrap()).chain(forced).collect()
+            };
+            pipelines.iter().map(results).collect()
+        };
+        let distinct = || collection.distinct("a", doc! {}).collation(&collation).run().unwrap();
+        let expected = results();
+        assert_eq!(expected[0][0], ["a", "b", "c"].map(|id| raw(&doc! { "_id": id })));
+        assert_eq!(distinct(), ["a", "b", "c"].map(Bson::from));
+        for keys in [
+            doc! { "a": 1 },
+            doc! { "a": -1 },
+            doc! { "a": 1, "y": 1 },
+            doc! { "y": 1, "a": 1 },
+            doc! { "y": -1, "a": -1 },
+        ] {
+            for index in [Index::on(keys.clone()), Index::on(keys.clone()).collation(&collation)] {
+                let name = collection.create_index(index).run().unwrap();
+                for (found, right) in results().iter().zip(&expected) {
+                    assert!(found.iter().all(|found| *found == right[0]), "{keys}: {found:?}, expected {right:?}");
+                }
+                assert_eq!(distinct(), ["a", "b", "c"].map(Bson::from), "{keys}");
+                collection.drop_index(&name).unwrap();
+            }
+        }
+    });
+}

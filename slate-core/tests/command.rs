@@ -111,7 +111,6 @@ fn find_fails_where_mongodb_fails() {
         refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
         let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
         refused(db, positional, 224);
-        unsupported(db, doc! { "find": "c", "returnKey": true }, "returnKey");
         unsupported(db, doc! { "find": "c", "showRecordId": true }, "showRecordId");
     });
 }
@@ -587,6 +586,48 @@ fn min_and_max_limit_the_keys_of_the_hinted_index() {
         refused(db, doc! { "find": "t", "hint": "all", "min": { "t": 1 } }, 51174);
         run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
         refused(db, doc! { "find": "v", "hint": "ab", "min": limit((1, 0)) }, 168);
+    });
+}
+
+#[test]
+fn return_key_returns_the_keys_of_the_index_that_is_read() {
+    on_every_store(|db| {
+        let documents =
+            [doc! { "_id": 1, "a": 1, "b": { "c": 5 } }, doc! { "_id": 2, "a": 2 }, doc! { "_id": 3, "a": 3, "b": 1 }];
+        run(db, doc! { "insert": "c", "documents": documents.to_vec() });
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": -1, "b.c": 1 }, "name": "ac" }] });
+        let keys = |rest: Document| {
+            let mut find = doc! { "find": "c", "returnKey": true };
+            find.extend(rest);
+            rows(db, find)
+        };
+        let key = |a: i32, c: Bson| doc! { "a": a, "b.c": c };
+        assert_eq!(
+            keys(doc! { "filter": { "a": { "$lte": 2 } }, "hint": "ac" }),
+            [key(2, Bson::Null), key(1, 5.into())]
+        );
+        assert_eq!(keys(doc! { "hint": "ac", "skip": 1, "limit": 1 }), [key(2, Bson::Null)]);
+        assert_eq!(keys(doc! { "filter": { "a": 1 }, "hint": "ac", "projection": { "b": 1 } }), [key(1, 5.into())]);
+        assert_eq!(
+            keys(doc! { "hint": "ac", "min": { "a": 2, "b.c": Bson::MinKey }, "max": { "a": 1, "b.c": Bson::MinKey } }),
+            [key(2, Bson::Null)]
+        );
+        assert_eq!(keys(doc! { "filter": { "_id": 2 } }), [doc! { "_id": 2 }]);
+        assert_eq!(keys(doc! { "filter": { "_id": { "$gt": 1 } } }), [doc! { "_id": 2 }, doc! { "_id": 3 }]);
+        assert_eq!(keys(doc! { "sort": { "_id": -1 }, "limit": 1 }), [doc! { "_id": 3 }]);
+        assert_eq!(keys(doc! { "hint": { "_id": 1 }, "limit": 1 }), [doc! { "_id": 1 }]);
+        assert_eq!(keys(doc! {}), [doc! {}, doc! {}, doc! {}]);
+        assert_eq!(keys(doc! { "filter": { "b": 1 } }), [doc! {}]);
+        assert_eq!(keys(doc! { "filter": { "$or": [{ "a": 1 }, { "_id": 3 }] } }), [doc! {}, doc! {}]);
+        refused(db, doc! { "find": "c", "returnKey": 1 }, 14);
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        refused(db, doc! { "find": "v", "returnKey": true }, 168);
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 4, "a": [7, 8] }] });
+        unsupported(
+            db,
+            doc! { "find": "c", "hint": "ac", "returnKey": true },
+            "returnKey of an index with several keys of a document",
+        );
     });
 }
 

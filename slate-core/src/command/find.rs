@@ -10,7 +10,9 @@ use super::{
     read::ReadCommand,
 };
 use crate::{
-    Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
+    Error, Explain, ExplainVerbosity, Result,
+    operation::handle::DatabaseHandle,
+    operation::request::{FindResult, Request},
     operation::scope::Scope,
 };
 
@@ -52,6 +54,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let variables = fields.object("let")?;
     let min = fields.object_not_null("min")?.filter(|min| !min.is_empty());
     let max = fields.object_not_null("max")?.filter(|max| !max.is_empty());
+    let returns_key = fields.boolean_not_null("returnKey")?.unwrap_or_default();
     let refused = refused(fields)?;
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
@@ -65,6 +68,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
+    request.find_result = if returns_key { FindResult::Key } else { FindResult::Document };
     request.min = min.map(owned).transpose()?;
     request.max = max.map(owned).transpose()?;
     request.allow_disk_use(disk_use.unwrap_or(true));
@@ -97,7 +101,7 @@ fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
 /// Takes the valid arguments that Slate does not support. Returns the name of one that would have an effect.
 fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
     let mut refused = None;
-    for name in ["returnKey", "showRecordId", "$_requestResumeToken"] {
+    for name in ["showRecordId", "$_requestResumeToken"] {
         if fields.boolean_not_null(name)?.unwrap_or_default() {
             refused.get_or_insert(name);
         }

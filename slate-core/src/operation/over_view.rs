@@ -11,7 +11,7 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::request::Request;
+use super::request::{FindResult, Request};
 use crate::{
     Error, IntoDocument, Result,
     metrics::OperationKind,
@@ -21,8 +21,9 @@ use crate::{
 impl Request {
     /// The query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self) -> Result<Query> {
-        for (name, limit) in [("min", &self.min), ("max", &self.max)] {
-            if limit.is_some() {
+        let returns_key = self.find_result == FindResult::Key;
+        for (name, is_given) in [("min", self.min.is_some()), ("max", self.max.is_some()), ("returnKey", returns_key)] {
+            if is_given {
                 let message = format!("Option '{name}' not supported in aggregation.");
                 return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
             }

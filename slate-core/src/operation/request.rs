@@ -42,6 +42,7 @@ pub(crate) struct Request {
     /// `min` and `max` of a find.
     pub(crate) min: Option<RawDocumentBuf>,
     pub(crate) max: Option<RawDocumentBuf>,
+    pub(crate) find_result: FindResult,
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pipeline: Vec<RawDocumentBuf>,
@@ -67,6 +68,16 @@ pub(crate) struct Request {
     pub(crate) returns: ReturnDocument,
     /// The error of the first invalid argument, returned when the builder is run.
     fault: Option<Fault>,
+}
+
+/// What a find returns of a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FindResult {
+    /// The document, or its projection.
+    #[default]
+    Document,
+    /// Its key in the index that found it: `returnKey`.
+    Key,
 }
 
 /// An error that is returned each time the builder or a clone of it is run.
@@ -317,6 +328,7 @@ impl Request {
             return self.find_over_view();
         }
         let output = match (self.parse_projection()?, &self.projection) {
+            _ if self.find_result == FindResult::Key => Output::Key,
             (Some(projection), Some(document)) => Output::Project { projection, document: document.clone() },
             _ => Output::Whole,
         };

@@ -60,6 +60,7 @@ fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Pl
             break;
         }
     }
+    pipeline::add_return_key(&mut nodes, context.query, &planned.plan)?;
     if !nodes.is_empty() {
         pipeline::by_key(&mut nodes, &mut planned.plan);
         planned.plan = Plan::Pipeline { input: Box::new(planned.plan), nodes };
@@ -89,7 +90,7 @@ fn naive(query: &Query) -> Plan {
         input = RawPlan::Slice { input: Box::new(input), window: query.window() };
     }
     match &query.output {
-        Output::Whole | Output::Fields(_) => Plan::Whole { input },
+        Output::Whole | Output::Key | Output::Fields(_) => Plan::Whole { input },
         Output::Project { projection, .. } if projection.is_identity() => Plan::Whole { input },
         Output::Project { projection, document } => Plan::Project {
             input,

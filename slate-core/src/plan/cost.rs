@@ -137,7 +137,7 @@ fn group_size(path: &AccessPath, fields: usize, collection: &CollectionInfo) -> 
 
 fn lists_records(output: &Output) -> bool {
     match output {
-        Output::Whole | Output::Fields(_) | Output::Project { .. } => true,
+        Output::Whole | Output::Key | Output::Fields(_) | Output::Project { .. } => true,
         Output::Count | Output::Distinct { .. } => false,
     }
 }

@@ -21,7 +21,7 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
     };
     is_exact
         && match (&query.output, &access.path) {
-            (Output::Whole, _) => false,
+            (Output::Whole | Output::Key, _) => false,
             (Output::Project { projection, .. }, AccessPath::Index { index, .. }) => {
                 projection.included().is_some_and(|included| covered_fields(index, included).is_some()) && is_sorted()
             }

@@ -48,6 +48,8 @@ pub(crate) struct Query {
 pub(crate) enum Output {
     /// Whole documents.
     Whole,
+    /// The key of each document in the index that the plan reads.
+    Key,
     /// Documents of which only these top-level fields are read, by the pipeline above. The others may be left out.
     Fields(Box<[Path]>),
     /// Documents with the projection applied.

@@ -115,7 +115,7 @@ fn count(query: &mut Query, node: DocumentNode) {
 
 fn computes(output: &Output) -> bool {
     match output {
-        Output::Whole | Output::Fields(_) => false,
+        Output::Whole | Output::Key | Output::Fields(_) => false,
         Output::Project { projection, .. } => projection.computes(),
         Output::Count | Output::Distinct { .. } => true,
     }

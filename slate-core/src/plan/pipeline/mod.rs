@@ -8,12 +8,14 @@
 mod absorb;
 mod group_order;
 mod node;
+mod return_key;
 mod rules;
 
 use slate_query::pipeline::Stage;
 
 pub(super) use group_order::{by_end, by_end_of_leading, by_key};
 pub(crate) use node::{DocumentNode, GroupOrder, GroupResult, Nodes};
+pub(super) use return_key::add_to as add_return_key;
 
 use super::Query;
 

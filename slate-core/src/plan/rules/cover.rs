@@ -14,7 +14,7 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
     let included = match &context.query.output {
         Output::Project { projection, .. } => projection.included(),
         Output::Fields(fields) => Some(&**fields),
-        Output::Whole | Output::Count | Output::Distinct { .. } => None,
+        Output::Whole | Output::Key | Output::Count | Output::Distinct { .. } => None,
     };
     let (Some(included), Some(input)) = (included, plan.input_mut()) else { return Ok(Outcome::Unchanged) };
     if let Some((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) = input.sliced_leaf_mut()

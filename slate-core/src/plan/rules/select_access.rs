@@ -10,7 +10,7 @@ use crate::{
     Error, Result,
     catalog::IndexInfo,
     plan::{
-        Access, AccessPath, Context, Force, Hint, Plan, RawPlan,
+        Access, AccessPath, Context, Force, Hint, Output, Plan, RawPlan,
         candidates::{Selectivity, candidates, serves, viable_candidates},
         choose::{Merging, cheapest},
     },
@@ -57,6 +57,10 @@ fn choose(context: &Context<'_>) -> Result<Access> {
         };
     }
     let (usable, merging) = match (&query.hint, query.force) {
+        // A document that several indexes found has no key.
+        (None, Force::No) if matches!(query.output, Output::Key) => {
+            (viable_candidates(collection, query), Merging::Excluded)
+        }
         (None, Force::No) => (viable_candidates(collection, query), Merging::Allowed),
         (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
         (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),

@@ -140,6 +140,42 @@ fn a_field_that_a_stage_overwrites_keeps_its_place() {
 }
 
 #[test]
+fn computed_values_nest_at_most_as_deep_as_documents() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        collection.insert_one(&raw(&doc! { "_id": 1, "a": [1] })).unwrap();
+        let reduce = |levels: i32, body: Bson| {
+            let input = bson::bson!({ "$range": [0, levels] });
+            doc! { "$project": { "a": { "$reduce": { "input": input, "initialValue": {}, "in": body } } } }
+        };
+        let code = |pipeline: &[Document]| match rows(collection.aggregate(pipeline)) {
+            Ok(_) => 0,
+            Err((code, _)) => code,
+        };
+        let deepening = [
+            bson::bson!({ "a": "$$value" }),
+            bson::bson!(["$$value"]),
+            bson::bson!({ "$setField": { "field": "a", "input": {}, "value": "$$value" } }),
+        ];
+        for body in deepening {
+            assert_eq!(
+                code(&[reduce(170, body.clone()), doc! { "$sort": { "a": 1 } }, doc! { "$group": { "_id": "$a" } }]),
+                0
+            );
+            assert_eq!(code(&[reduce(100_000, body), doc! { "$sort": { "a": 1 } }]), 15);
+        }
+        // Each stage makes the documents deeper.
+        let path = vec!["a"; 100].join(".");
+        for stage in
+            [doc! { "$replaceRoot": { "newRoot": { "a": ["$$ROOT"] } } }, doc! { "$addFields": { path: "$a" } }]
+        {
+            let pipeline = vec![stage; 100];
+            assert_eq!((code(&pipeline[..1]), code(&pipeline)), (0, 15));
+        }
+    });
+}
+
+#[test]
 fn of_equal_values_an_index_finds_the_same_least_and_greatest_as_a_scan() {
     on_every_store(|database| {
         let collection: Documents = database.collection("c");

@@ -1,6 +1,6 @@
 use crate::{
     Code, Error, Result,
-    raw::{Kind, OwnedValue, Value, Writer},
+    raw::{Kind, MAX_DEPTH, OwnedValue, Value, Writer},
 };
 
 /// The most bytes of a computed value. The documents that it is computed from have at most 16 MiB.
@@ -13,6 +13,19 @@ pub(super) fn check_size(bytes: usize) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(Code(10334), "an expression has a value of more than 64 MiB"))
+}
+
+/// # Errors
+/// `Overflow` (15) for a computed value that nests deeper than a document may: functions of the engine recurse into values.
+#[inline]
+pub(crate) fn check_depth(value: Value<'_>) -> Result<()> {
+    if value.is_deeper_than(MAX_DEPTH) {
+        return Err(Error::new(
+            Code::OVERFLOW,
+            format!("an expression has a value that nests more than {MAX_DEPTH} deep"),
+        ));
+    }
+    Ok(())
 }
 
 /// The value of an expression.

@@ -3,7 +3,7 @@ use std::{fmt::Debug, sync::Arc};
 use super::{
     Env, Evaluated,
     arguments::Function,
-    evaluated::{ArrayWriter, check_size},
+    evaluated::{ArrayWriter, check_depth, check_size},
     path,
 };
 use crate::{
@@ -58,11 +58,12 @@ pub(super) trait Operator: Debug + Send + Sync {
     }
 }
 
-/// Refuses a computed value that is too large.
+/// Refuses a computed value that is too large or nests too deeply.
 #[inline]
 fn checked(value: Evaluated<'_>) -> Result<Evaluated<'_>> {
     if let Evaluated::Owned(owned) = &value {
         check_size(owned.as_value().bytes().len())?;
+        check_depth(owned.as_value())?;
     }
     Ok(value)
 }
@@ -136,7 +137,7 @@ impl Expression {
                         writer.append(name, value);
                     }
                 }
-                Evaluated::document(writer)
+                checked(Evaluated::document(writer))?
             }
             Node::Array(elements) => {
                 let mut array = ArrayWriter::default();

@@ -3,7 +3,7 @@
 use super::output;
 use crate::{
     Result,
-    expression::{Env, Expression},
+    expression::{Env, Expression, check_depth},
     pipeline::Needs,
     raw::{Doc, FieldName, Kind, Value},
 };
@@ -127,8 +127,11 @@ impl Addition {
             }
             Self::Within(additions) => {
                 let value = value.unwrap_or(Value::new(Kind::Document, EMPTY));
-                output::head(out, kind_below(value), name);
+                let kind = kind_below(value);
+                output::head(out, kind, name);
+                let start = out.len();
                 additions.below(value, env, out)?;
+                check_depth(Value::new(kind, out.get(start..).unwrap_or_default()))?;
             }
         }
         Ok(())

@@ -120,6 +120,19 @@ impl<'a> Value<'a> {
         matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
     }
 
+    /// Whether more than `levels` documents and arrays nest in the value, which counts as one if it is one itself.
+    pub(crate) fn is_deeper_than(self, levels: usize) -> bool {
+        // An empty document takes 5 bytes, and one around it 7 more.
+        const EMPTY: usize = 5;
+        const AROUND: usize = 7;
+        match self.as_container() {
+            Some(container) if self.bytes.len() >= EMPTY + AROUND * levels => {
+                levels == 0 || container.values().any(|inner| inner.is_deeper_than(levels - 1))
+            }
+            _ => false,
+        }
+    }
+
     /// The subtype and the payload of a binary. The payload of the obsolete subtype 2 includes the inner length.
     pub fn as_binary(self) -> Option<(u8, &'a [u8])> {
         match (self.kind, self.bytes) {

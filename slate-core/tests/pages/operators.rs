@@ -1,7 +1,7 @@
 //! The examples of `docs/operators.md`: each is executed, and its result is the one on the page.
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
-use slate_core::{Collection, Database};
+use slate_core::{Collection, Database, OperatorKind};
 
 const PAGE: &str = include_str!("../../../docs/operators.md");
 
@@ -99,4 +99,29 @@ fn commands_succeed_in_the_order_of_the_page() {
         assert!(reply.get("writeErrors").unwrap().is_none(), "{row:?}: {reply:?}");
     }
     assert!(rows.len() > 15);
+}
+
+#[test]
+fn every_operator_and_command_is_named() {
+    let aggregation = include_str!("../../../docs/aggregation.md");
+    for kind in OperatorKind::ALL {
+        let page = match kind {
+            OperatorKind::Filter => section("Filters"),
+            OperatorKind::Update => section("Updates"),
+            _ => aggregation,
+        };
+        let missing: Vec<_> = kind.names().into_iter().filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert_eq!(missing, [""; 0], "{kind:?}");
+    }
+    let source = include_str!("../../src/command/mod.rs");
+    let commands = source.lines().filter_map(|line| line.trim().strip_prefix("(\"")?.split_once("\", "));
+    let page = section("Commands");
+    let (table, others) = page.split_at(page.rfind("|\n").unwrap());
+    let mut count = 0;
+    for (name, command) in commands {
+        let part = if command.starts_with("Offered") { table } else { others };
+        assert!(part.contains(&format!("`{name}`")), "{name}");
+        count += 1;
+    }
+    assert!(count > 50);
 }

@@ -7,7 +7,14 @@
 
 use std::{marker::PhantomData, time::Duration};
 
-use crate::{Error, Result, SlowQuery, metrics::OperationKind, plan::Plan};
+#[cfg(feature = "tracing")]
+use tracing::level_filters::LevelFilter;
+
+use crate::{
+    Error, Result, SlowQuery,
+    metrics::{OperationKind, PointRead},
+    plan::Plan,
+};
 
 /// The targets. All begin with `slate`, so that a subscriber selects them together: `slate=debug`.
 #[cfg(feature = "tracing")]
@@ -25,14 +32,15 @@ mod target {
 /// A span, which may be disabled.
 #[derive(Clone)]
 pub(crate) struct Span {
+    /// `None` where no subscriber wants spans of the level: it is moved and checked for less than a disabled span.
     #[cfg(feature = "tracing")]
-    span: tracing::Span,
+    span: Option<Box<tracing::Span>>,
 }
 
 /// An entered span, until it is dropped.
 pub(crate) struct Entered<'s> {
     #[cfg(feature = "tracing")]
-    _entered: tracing::span::Entered<'s>,
+    _entered: Option<tracing::span::Entered<'s>>,
     span: PhantomData<&'s Span>,
 }
 
@@ -49,16 +57,7 @@ impl Span {
     pub(crate) fn call(operation: OperationKind, collection: Option<&str>) -> Self {
         Self {
             #[cfg(feature = "tracing")]
-            span: tracing::debug_span!(
-                target: target::CALL,
-                "call",
-                operation = operation.name(),
-                collection,
-                rows = tracing::field::Empty,
-                keys_examined = tracing::field::Empty,
-                documents_examined = tracing::field::Empty,
-                error = tracing::field::Empty,
-            ),
+            span: wants_calls().then(|| open_call(operation, collection)),
         }
     }
 
@@ -68,7 +67,7 @@ impl Span {
     pub(crate) fn current() -> Self {
         Self {
             #[cfg(feature = "tracing")]
-            span: tracing::Span::current(),
+            span: (LevelFilter::current() > LevelFilter::OFF).then(|| Box::new(tracing::Span::current())),
         }
     }
 
@@ -76,7 +75,7 @@ impl Span {
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         #[cfg(feature = "tracing")]
-        return !self.span.is_none();
+        return self.span.as_ref().is_some_and(|span| !span.is_none());
         #[cfg(not(feature = "tracing"))]
         false
     }
@@ -85,7 +84,7 @@ impl Span {
     pub(crate) fn enter(&self) -> Entered<'_> {
         Entered {
             #[cfg(feature = "tracing")]
-            _entered: self.span.enter(),
+            _entered: self.span.as_deref().map(tracing::Span::enter),
             span: PhantomData,
         }
     }
@@ -94,10 +93,10 @@ impl Span {
     pub(crate) fn ended(&self, result: &CallResult) {
         let CallResult { rows, keys, documents } = result;
         #[cfg(feature = "tracing")]
-        {
-            self.span.record("rows", rows);
-            self.span.record("keys_examined", keys);
-            self.span.record("documents_examined", documents);
+        if let Some(span) = &self.span {
+            span.record("rows", rows);
+            span.record("keys_examined", keys);
+            span.record("documents_examined", documents);
         }
     }
 
@@ -105,8 +104,60 @@ impl Span {
     #[cold]
     pub(crate) fn failed(&self, error: &Error) {
         #[cfg(feature = "tracing")]
-        self.span.record("error", tracing::field::display(error));
+        if let Some(span) = &self.span {
+            span.record("error", tracing::field::display(error));
+        }
     }
+}
+
+/// Whether a subscriber may want the spans of calls.
+#[cfg(feature = "tracing")]
+#[inline]
+fn wants_calls() -> bool {
+    LevelFilter::current() >= LevelFilter::DEBUG
+}
+
+#[cfg(feature = "tracing")]
+#[cold]
+fn open_call(operation: OperationKind, collection: Option<&str>) -> Box<tracing::Span> {
+    Box::new(tracing::debug_span!(
+        target: target::CALL,
+        "call",
+        operation = operation.name(),
+        collection,
+        rows = tracing::field::Empty,
+        keys_examined = tracing::field::Empty,
+        documents_examined = tracing::field::Empty,
+        error = tracing::field::Empty,
+    ))
+}
+
+/// Executes a point read in the span of its call. Without a subscriber this is a comparison, because the read takes little time.
+#[inline]
+pub(crate) fn point_read(collection: &str, read: impl FnOnce() -> Result<PointRead>) -> Result<PointRead> {
+    #[cfg(feature = "tracing")]
+    if wants_calls() {
+        return point_read_in_span(collection, read);
+    }
+    read()
+}
+
+#[cfg(feature = "tracing")]
+#[cold]
+#[inline(never)]
+fn point_read_in_span(collection: &str, read: impl FnOnce() -> Result<PointRead>) -> Result<PointRead> {
+    let span = Span::call(OperationKind::FindById, Some(collection));
+    let read = {
+        let _entered = span.enter();
+        read()
+    };
+    match &read {
+        Ok(PointRead::Postponed) => {}
+        Ok(PointRead::Missing) => span.ended(&CallResult { rows: 0, keys: 1, documents: 0 }),
+        Ok(PointRead::Found(_)) => span.ended(&CallResult { rows: 1, keys: 1, documents: 1 }),
+        Err(error) => span.failed(error),
+    }
+    read
 }
 
 /// Executes work on the whole database in a span.
@@ -169,13 +220,13 @@ pub(crate) fn index_round(collection: &str, index: &str, documents: u64) {
 
 /// The end of an index build.
 #[cold]
-pub(crate) fn index_built(collection: &str, index: &str, time: Duration, result: &Result<()>) {
+pub(crate) fn index_built(collection: &str, index: &str, time: Duration, error: Option<&Error>) {
     #[cfg(feature = "tracing")]
-    match result {
-        Ok(()) => {
+    match error {
+        None => {
             tracing::info!(target: target::INDEX, collection, index, duration_us = micros(time), "index built");
         }
-        Err(error) => {
+        Some(error) => {
             tracing::warn!(target: target::INDEX, collection, index, duration_us = micros(time), %error, "index not built");
         }
     }

@@ -31,9 +31,14 @@ pub(crate) fn create(
     interrupt.check()?;
     match database.write(interrupt, |writer| writer.run(WriteOp::BeginBuild { collection, spec }))? {
         BuildStart::There(name) => Ok((name, false)),
-        BuildStart::Small => database.write(interrupt, |writer| {
-            writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
-        }),
+        BuildStart::Small(name) => {
+            let start = Instant::now();
+            let created = database.write(interrupt, |writer| {
+                writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
+            });
+            trace::index_built(collection, &name, start.elapsed(), created.as_ref().err());
+            created
+        }
         BuildStart::Declared { name, keyspace } => {
             finish(database, Target { collection, index: &name, keyspace }, interrupt, progress)?;
             // The index is used without statistics, too.
@@ -74,7 +79,7 @@ fn finish(
     let Target { collection, index, keyspace } = target;
     let start = Instant::now();
     let filled = fill(database, target, interrupt, progress);
-    trace::index_built(collection, index, start.elapsed(), &filled);
+    trace::index_built(collection, index, start.elapsed(), filled.as_ref().err());
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // If that fails, too, the index remains as being built and can be dropped or finished later.
         let _ = database.write(&Interrupt::default(), |writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));

@@ -11,9 +11,9 @@ use crate::{
     Error, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     commit::{OptimisticValidator, Validation},
-    metrics::{Metrics, Observer, OperationKind, PointRead},
+    metrics::{Metrics, Observer, PointRead},
     operation::read_op::{ReadOp, ReadOutput},
-    trace::{self, Span},
+    trace,
     write::{AfterCommit, BeginOptions, Session, Shared},
 };
 
@@ -69,10 +69,9 @@ impl<S: Store> Backend<S> {
         &self,
         collection: &str,
         key: &[u8],
-        span: &Span,
         visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
     ) -> Result<PointRead> {
-        self.observer().point_read(collection, span, || {
+        self.observer().point_read(collection, || {
             let records = |catalog: &Catalog| match catalog.collection(collection) {
                 // A view is read by a query.
                 None if catalog.view(collection).is_some() => None,
@@ -142,11 +141,13 @@ impl<S: Store> Engine for Backend<S> {
 
     fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
         if let ReadOp::Get { key, visitor } = op {
-            let span = Span::call(OperationKind::FindById, Some(collection));
-            if self.try_get(collection, key, &span, visitor)? == PointRead::Postponed {
-                let (view, catalog) = self.last()?;
-                self.observer().point_read(collection, &span, || get(&view, &catalog, collection, key, visitor))?;
-            }
+            trace::point_read(collection, || match self.try_get(collection, key, visitor)? {
+                PointRead::Postponed => {
+                    let (view, catalog) = self.last()?;
+                    self.observer().point_read(collection, || get(&view, &catalog, collection, key, visitor))
+                }
+                read => Ok(read),
+            })?;
             return Ok(().into());
         }
         let (view, catalog) = self.last()?;
@@ -156,9 +157,8 @@ impl<S: Store> Engine for Backend<S> {
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
         match op {
             ReadOp::Get { key, visitor } => {
-                let span = Span::call(OperationKind::FindById, Some(collection));
-                let is_read = self.try_get(collection, key, &span, visitor)? != PointRead::Postponed;
-                Ok(is_read.then(|| ().into()))
+                let read = trace::point_read(collection, || self.try_get(collection, key, visitor))?;
+                Ok((read != PointRead::Postponed).then(|| ().into()))
             }
             // A query fails after a number of rows, see [`ShortCall`](crate::interrupt::ShortCall).
             ReadOp::Definition | ReadOp::Find { .. } => {

@@ -15,7 +15,7 @@ use crate::{
     operation::read_op::{Explained, ReadOp, ReadOutput},
     plan::{self, Plan, Planned, Query},
     spill::Memory,
-    trace::Span,
+    trace,
 };
 
 /// A store's snapshot and its catalog.
@@ -86,9 +86,8 @@ pub(super) fn read<V: View>(
             ReadOutput::Rows(Box::new(ObservedRows::new(gathered, call)))
         }
         ReadOp::Get { key, visitor } => {
-            let span = Span::call(OperationKind::FindById, Some(collection));
             let visit = || get(view, catalog, collection, key, visitor);
-            memory.observer().point_read(collection, &span, visit)?;
+            trace::point_read(collection, || memory.observer().point_read(collection, visit))?;
             ().into()
         }
         ReadOp::Explain { query, verbosity, interrupt } => {

@@ -97,6 +97,12 @@ impl Call {
         self.checked(result)
     }
 
+    /// Whether a subscriber wants its span.
+    #[inline]
+    pub(super) fn is_traced(&self) -> bool {
+        self.span.is_enabled()
+    }
+
     #[inline]
     pub(super) fn enter(&self) -> Entered<'_> {
         self.span.enter()
@@ -133,7 +139,7 @@ impl Call {
 
     /// Records the tally of the call's plan, if it will be reported.
     pub(crate) fn tallied(&mut self, tally: &Arc<Tally>) {
-        if self.span.is_enabled() || self.observer.reports_slow_queries() {
+        if self.is_traced() || self.observer.reports_slow_queries() {
             self.tally = Some(Arc::clone(tally));
         }
     }
@@ -202,7 +208,7 @@ impl Drop for Call {
             return;
         }
         self.stop();
-        if self.span.is_enabled() {
+        if self.is_traced() {
             let (keys, documents) = self.all_examined();
             self.span.ended(&CallResult { rows: self.rows + self.written, keys, documents });
         }

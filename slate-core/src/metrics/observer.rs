@@ -7,11 +7,7 @@ use slate_query::raw::Doc;
 use thread_local::ThreadLocal;
 
 use super::{Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries};
-use crate::{
-    Error, Result,
-    spill::Spilled,
-    trace::{self, CallResult, Span},
-};
+use crate::{Error, Result, spill::Spilled, trace};
 
 /// Point reads of a thread of which one is timed. Reading the clock twice would take a tenth of the time of a point read.
 const POINT_READS_PER_TIMING: u64 = 32;
@@ -64,21 +60,13 @@ impl Observer {
         self.threads.get_or_default()
     }
 
-    /// Executes and counts a point read in its span.
+    /// Executes and counts a point read.
     #[inline]
-    pub(crate) fn point_read(
-        &self,
-        collection: &str,
-        span: &Span,
-        read: impl FnOnce() -> Result<PointRead>,
-    ) -> Result<PointRead> {
+    pub(crate) fn point_read(&self, collection: &str, read: impl FnOnce() -> Result<PointRead>) -> Result<PointRead> {
         let counters = self.counters();
         let operation = counters.of(OperationKind::FindById);
         let start = operation.calls.get().is_multiple_of(POINT_READS_PER_TIMING).then(Instant::now);
-        let read = {
-            let _entered = span.enter();
-            read()
-        };
+        let read = read();
         let mut found = 0;
         match &read {
             Ok(PointRead::Postponed) => return read,
@@ -91,15 +79,11 @@ impl Observer {
             }
             Err(error) => {
                 operation.failures.add(1);
-                span.failed(error);
                 self.failed(error);
             }
         }
         counters.keys.add(1);
         operation.calls.add(1);
-        if span.is_enabled() {
-            span.ended(&CallResult { rows: found, keys: 1, documents: found });
-        }
         if let Some(start) = start {
             let time = start.elapsed();
             operation.time.record(time);

@@ -18,16 +18,20 @@ impl<R: Rows> ObservedRows<R> {
     pub(crate) fn new(rows: R, call: Call) -> Self {
         Self { rows, call, length: Cell::new(0) }
     }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_in_span(&mut self) -> Result<bool> {
+        let _entered = self.call.enter();
+        self.rows.advance()
+    }
 }
 
 impl<R: Rows> Rows for ObservedRows<R> {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         self.call.add_bytes(self.length.take());
-        let more = {
-            let _entered = self.call.enter();
-            self.rows.advance()
-        };
+        let more = if self.call.is_traced() { self.advance_in_span() } else { self.rows.advance() };
         let more = self.call.checked(more);
         match more {
             Ok(true) => self.call.add_row(),

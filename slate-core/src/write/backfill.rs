@@ -29,8 +29,8 @@ const ROUND_BYTES: usize = 4 << 20;
 pub(crate) enum BuildStart {
     /// The index exists already.
     There(String),
-    /// The collection is so small that one transaction creates the index.
-    Small,
+    /// The collection is so small that one transaction creates the index of this name.
+    Small(String),
     /// The index is declared, now or before a crash, and has to be filled in rounds.
     Declared { name: String, keyspace: Keyspace },
 }
@@ -60,7 +60,7 @@ impl<T: Transaction> Session<T> {
             return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });
         }
         if self.fits_in_a_round(&collection)? {
-            return Ok(BuildStart::Small);
+            return Ok(BuildStart::Small(wanted.name.to_string()));
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
         let start = BuildStart::Declared { name: index.name.to_string(), keyspace: index.keyspace };

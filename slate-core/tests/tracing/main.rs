@@ -212,3 +212,26 @@ fn compactions_of_a_file_are_events_also_without_a_call() {
     let (_, records) = capture(|| db.close().unwrap());
     assert_eq!(compactions(&records), [(Some("file compacted"), Some("close"))], "{records:?}");
 }
+
+#[test]
+fn an_index_that_cannot_be_built_is_a_warning_and_a_failed_backup_has_its_error() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = numbers(&db, 2);
+    let unique = Index::on(doc! { "text": 1 }).unique();
+    let (_, records) = capture(|| numbers.create_index(unique).run().unwrap_err());
+    let builds = of(&records, "slate::index");
+    let event = builds.last().unwrap();
+    assert_eq!((event.message(), event.level), (Some("index not built"), tracing::Level::WARN));
+    assert_eq!((event.field("collection"), event.field("index")), (Some("numbers"), Some("text_1")));
+    assert!(event.field("error").unwrap().contains("E11000") && event.field("duration_us").is_some(), "{event:?}");
+
+    let (_, records) = capture(|| numbers.create_index(Index::on(doc! { "n": 1 })).run().unwrap());
+    let builds: Vec<_> = of(&records, "slate::index").into_iter().map(Captured::message).collect();
+    assert_eq!(builds, [Some("index built")], "a small collection has no rounds");
+
+    let (_, records) = capture(|| db.backup("/no such folder/copy").unwrap_err());
+    let spans = of(&records, "slate::storage");
+    let [backup] = &*spans else { unreachable!("one span: {spans:?}") };
+    assert_eq!((backup.field("operation"), backup.level), (Some("backup"), tracing::Level::INFO));
+    assert!(backup.field("error").is_some(), "{backup:?}");
+}

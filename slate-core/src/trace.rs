@@ -111,10 +111,12 @@ impl Span {
 }
 
 /// Whether a subscriber may want the spans of calls.
-#[cfg(feature = "tracing")]
 #[inline]
-fn wants_calls() -> bool {
-    LevelFilter::current() >= LevelFilter::DEBUG
+pub(crate) fn wants_calls() -> bool {
+    #[cfg(feature = "tracing")]
+    return LevelFilter::current() >= LevelFilter::DEBUG;
+    #[cfg(not(feature = "tracing"))]
+    false
 }
 
 #[cfg(feature = "tracing")]

@@ -176,6 +176,23 @@ fn computed_values_nest_at_most_as_deep_as_documents() {
 }
 
 #[test]
+fn a_document_that_doubles_with_each_stage_is_refused() {
+    let database = common::Store::Memory.open();
+    let collection = database.collection("c");
+    collection.insert_one(&raw(&doc! { "_id": 1, "text": "x".repeat(1_000_000) })).unwrap();
+    let doubling = [
+        doc! { "$addFields": { "a": "$$ROOT", "b": "$$ROOT" } },
+        doc! { "$project": { "a": "$$ROOT", "b": "$$ROOT" } },
+        doc! { "$bucketAuto": { "groupBy": "$$ROOT", "buckets": 1 } },
+    ];
+    for stage in doubling {
+        let pipeline = vec![stage; 40];
+        assert!(rows(collection.aggregate(&pipeline[..4])).is_ok());
+        assert_eq!(rows(collection.aggregate(&pipeline)).unwrap_err().0, 10_334);
+    }
+}
+
+#[test]
 fn of_equal_values_an_index_finds_the_same_least_and_greatest_as_a_scan() {
     on_every_store(|database| {
         let collection: Documents = database.collection("c");

@@ -8,7 +8,7 @@ pub(super) const MOST_BYTES: usize = 64 << 20;
 
 /// # Errors
 /// 10334 for a computed value of more than [`MOST_BYTES`].
-pub(super) fn check_size(bytes: usize) -> Result<()> {
+pub(crate) fn check_size(bytes: usize) -> Result<()> {
     if bytes <= MOST_BYTES {
         return Ok(());
     }

@@ -20,7 +20,7 @@ mod path;
 pub(crate) use comparison::{Comparison, Relation};
 pub use env::{Env, Frame, Variables};
 pub use evaluated::Evaluated;
-pub(crate) use evaluated::check_depth;
+pub(crate) use evaluated::{check_depth, check_size};
 pub use interruption::Interruption;
 pub use node::Expression;
 pub(crate) use operators::{date::Unit as DateUnit, names as operator_names};

@@ -3,7 +3,7 @@
 use super::output;
 use crate::{
     Result,
-    expression::{Env, Expression, check_depth},
+    expression::{Env, Expression, check_depth, check_size},
     pipeline::Needs,
     raw::{Doc, FieldName, Kind, Value},
 };
@@ -121,6 +121,7 @@ impl Addition {
         match self {
             Self::Computed(expression) => {
                 if let Some(value) = expression.evaluate(env)?.as_value() {
+                    check_size(out.len() + value.bytes().len())?;
                     output::head(out, value.kind(), name);
                     out.extend_from_slice(value.bytes());
                 }

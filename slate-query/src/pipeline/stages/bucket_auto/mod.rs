@@ -11,7 +11,7 @@ use self::granularity::Granularity;
 use super::group::{Group, GroupStates, Member};
 use crate::{
     Code, Error, Result,
-    expression::Evaluated,
+    expression::{Evaluated, check_size},
     number::Number,
     pipeline::Needs,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
@@ -121,6 +121,7 @@ impl Buckets {
         }
         let value = |next| stage.group.visit(next, |member| Ok::<_, Error>(member.id().to_owned()));
         bucket.finish(stage, next.map(value).transpose()?, out);
+        check_size(out.len())?;
         Ok(true)
     }
 }

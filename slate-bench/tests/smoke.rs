@@ -55,6 +55,8 @@ fn data_larger_than_memory_is_read_and_updated_correctly() {
             "indexed page of 20",
             "update one record",
             "update as many records as there are",
+            "compact",
+            "close",
         ]
     );
     assert!(rows.iter().all(|row| row.verdict == Verdict::Right && !row.samples.is_empty()));

@@ -192,6 +192,43 @@ fn a_document_that_doubles_with_each_stage_is_refused() {
     }
 }
 
+/// Each stage calls the one below it. A thread of Rust's usual stack must suffice for all that are accepted, without optimization.
+#[test]
+fn a_pipeline_that_is_too_deep_for_the_stack_is_refused() {
+    let database = common::Store::Memory.open();
+    let documents = database.collection("c");
+    documents.insert_many(&(0..3).map(|n| raw(&doc! { "_id": n, "x": n })).collect::<Vec<_>>()).run().unwrap();
+    let window = |n: i32| {
+        let output = doc! { format!("w{}", n % 3): { "$sum": "$x", "window": { "documents": [-1, 1] } } };
+        doc! { "$setWindowFields": { "partitionBy": "$x", "sortBy": { "_id": 1 }, "output": output } }
+    };
+    let densify = |_| doc! { "$densify": { "field": "x", "range": { "step": 1, "bounds": "full" } } };
+    let facet = |_| doc! { "$facet": { "a": [{ "$limit": 3 }], "b": [{ "$count": "n" }] } };
+    let nested = |levels: i32| {
+        (0..levels).fold(doc! { "$limit": 1 }, |inner, n| {
+            let pipeline = vec![inner, window(n), window(n + 1)];
+            doc! { "$lookup": { "from": "c", "let": { "k": "$_id" }, "pipeline": pipeline, "as": "l" } }
+        })
+    };
+    let run = |stages: Vec<Document>| rows(documents.aggregate(&stages));
+    for stages in [
+        (0..140).map(window).collect(),
+        (0..140).map(densify).collect(),
+        (0..140).map(facet).collect(),
+        vec![nested(18)],
+    ] {
+        run(stages).unwrap();
+    }
+    for stages in [
+        (0..200).map(window).collect(),
+        (0..200).map(facet).collect(),
+        vec![doc! { "$facet": { "a": (0..200).map(window).collect::<Vec<_>>() } }],
+        std::iter::once(nested(18)).chain((0..140).map(window)).rev().collect(),
+    ] {
+        assert_eq!(run(stages).unwrap_err().0, 7_749_501);
+    }
+}
+
 #[test]
 fn of_equal_values_an_index_finds_the_same_least_and_greatest_as_a_scan() {
     on_every_store(|database| {

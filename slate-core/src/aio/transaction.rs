@@ -34,10 +34,10 @@ struct Open {
 
 impl Drop for Open {
     fn drop(&mut self) {
+        // The task need not wait for the rollback, or for a commit that it no longer awaits, to write again.
+        self.transaction.release();
         if let Some((thread, token)) = self.running.take() {
             token.cancel();
-            // The task need not wait for the rollback to write again.
-            self.transaction.release();
             thread.abandon();
         }
     }

@@ -70,7 +70,8 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::Pipeline { input, nodes } => {
-            Output::Pipeline(DocumentRows::open(*input, nodes, view, collection, resources)?)
+            let resources = resources.of_pipeline(nodes.len())?;
+            Output::Pipeline(DocumentRows::open(*input, nodes, view, collection, &resources)?)
         }
         Plan::DistinctKeys { scan, values } => {
             if values.are_sorted_by(&scan) {

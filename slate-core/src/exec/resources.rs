@@ -1,7 +1,10 @@
 use std::sync::Arc;
 
+use slate_query::Code;
+
 use super::meter::{Meter, Recorder};
 use crate::{
+    Error, Result,
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     metrics::{Executed, Tally},
@@ -20,7 +23,13 @@ pub(crate) struct Resources {
     pub(super) recorder: Option<Recorder>,
     /// Counts the keys and documents that nodes without a recorder examine.
     pub(crate) tally: Arc<Tally>,
+    /// Number of nodes of pipelines that read from these nodes, those of outer pipelines included.
+    pub(super) above: usize,
 }
+
+/// The most nodes of pipelines that read from each other. Each calls the one below it, so this bounds the stack: in a build without
+/// optimization, twice as many of the deepest ones would exceed the 2 MiB that Rust gives to a thread.
+const MAX_NESTED: usize = 150;
 
 impl Resources {
     pub(crate) fn new(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>) -> Self {
@@ -31,7 +40,7 @@ impl Resources {
     /// Resources whose nodes add what they examine to `tally`.
     pub(crate) fn tallied(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>, tally: Arc<Tally>) -> Self {
         let (catalog, views) = (Arc::clone(catalog), Arc::default());
-        Self { interrupt: interrupt.clone(), memory, catalog, views, recorder: None, tally }
+        Self { interrupt: interrupt.clone(), memory, catalog, views, recorder: None, tally, above: 0 }
     }
 
     pub(crate) fn with_views(self, views: &Arc<[ForeignView]>) -> Self {
@@ -54,6 +63,22 @@ impl Resources {
     /// depend on other queries.
     pub(super) fn shared_by(&self, holders: usize) -> Self {
         Self { memory: self.memory.shared_by(holders), ..self.clone() }
+    }
+
+    /// Returns a copy for a pipeline with this many nodes.
+    ///
+    /// # Errors
+    /// MongoDB's code for a pipeline that is too long, 7749501, if with the outer pipelines more than [`MAX_NESTED`] nodes read from
+    /// each other.
+    pub(super) fn of_pipeline(&self, nodes: usize) -> Result<Self> {
+        let above = self.above + nodes;
+        if above > MAX_NESTED {
+            let message = format!(
+                "a pipeline with its views and the pipelines in its stages has more than {MAX_NESTED} stages that cannot be merged"
+            );
+            return Err(Error::invalid(Code(7_749_501), message));
+        }
+        Ok(Self { above, ..self.clone() })
     }
 
     /// Returns a copy with execution statistics.

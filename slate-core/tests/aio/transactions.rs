@@ -70,6 +70,33 @@ fn a_dropped_transaction_ends_and_admits_the_next_writer() {
 }
 
 #[test]
+fn a_task_that_has_dropped_a_commit_can_write_again() {
+    on_one_thread(|db, _| async move {
+        let documents: Documents = db.collection("documents");
+        let rounds = 50_i64;
+        documents.create().await.unwrap();
+        for n in 0..rounds {
+            let tx = db.begin().await.unwrap();
+            tx.collection("documents").insert_one(&rawdoc! { "_id": 2 * n }).await.unwrap();
+            let mut commit = Box::pin(tx.commit());
+            let _ = begin(commit.as_mut()).await;
+            drop(commit);
+            documents.insert_one(&rawdoc! { "_id": 2 * n + 1 }).await.unwrap();
+        }
+        // A commit that was polled is executed, the last one perhaps later.
+        let mut count = 0;
+        for _ in 0..1_000 {
+            count = documents.count_documents(doc! {}).run().await.unwrap();
+            if count == 2 * rounds.unsigned_abs() {
+                break;
+            }
+            sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(count, 2 * rounds.unsigned_abs());
+    });
+}
+
+#[test]
 fn a_dropped_call_in_a_transaction_is_executed_in_order() {
     on_one_thread(|db, _| async move {
         let tx = db.begin().await.unwrap();

@@ -31,7 +31,7 @@ impl RawPlan {
             Self::Scan { bounds: None, .. } => collection.uses.scans.add(),
             Self::Scan { bounds: Some(_), .. } => collection.uses.ids.add(),
             Self::Fetch { ids } => ids.count_uses(collection),
-            // The first reads nothing, the others are no leaves.
+            // EOF reads nothing; a filter, sort or slice is never a leaf.
             Self::Eof { .. } | Self::Filter { .. } | Self::Sort { .. } | Self::Slice { .. } => {}
         }
     }

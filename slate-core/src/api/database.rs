@@ -310,7 +310,7 @@ impl Database {
     /// |---|---|
     /// | `find` | all documents in the first batch: the cursor's `id` is 0 |
     /// | `count`, `distinct` | full |
-    /// | `aggregate` | the stages of [aggregations](crate::Collection::aggregate) |
+    /// | `aggregate` | the stages of [aggregations](crate::ReadCollection::aggregate) |
     /// | `insert`, `update`, `delete`, `bulkWrite` | an `insert` is one transaction; otherwise each statement is one |
     /// | `findAndModify` | full |
     /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |

@@ -206,25 +206,25 @@ fn a_pipeline_that_is_too_deep_for_the_stack_is_refused() {
     let facet = |_| doc! { "$facet": { "a": [{ "$limit": 3 }], "b": [{ "$count": "n" }] } };
     let nested = |levels: i32| {
         (0..levels).fold(doc! { "$limit": 1 }, |inner, n| {
-            let pipeline = vec![inner, window(n), window(n + 1)];
+            let pipeline = vec![doc! { "$limit": 1 }, inner, window(n), window(n + 1)];
             doc! { "$lookup": { "from": "c", "let": { "k": "$_id" }, "pipeline": pipeline, "as": "l" } }
         })
     };
     let run = |stages: Vec<Document>| rows(documents.aggregate(&stages));
     for stages in [
-        (0..140).map(window).collect(),
-        // A $densify also sorts.
-        (0..70).map(densify).collect(),
-        (0..140).map(facet).collect(),
+        // Each of the first two also sorts.
+        (0..95).map(window).collect(),
+        (0..95).map(densify).collect(),
+        (0..190).map(facet).collect(),
         vec![nested(18)],
     ] {
         run(stages).unwrap();
     }
     for stages in [
-        (0..200).map(window).collect(),
-        (0..200).map(facet).collect(),
-        vec![doc! { "$facet": { "a": (0..200).map(window).collect::<Vec<_>>() } }],
-        std::iter::once(nested(18)).chain((0..140).map(window)).rev().collect(),
+        (0..101).map(window).collect(),
+        (0..201).map(facet).collect(),
+        vec![doc! { "$facet": { "a": (0..101).map(window).collect::<Vec<_>>() } }],
+        std::iter::once(nested(18)).chain((0..95).map(window)).collect(),
     ] {
         assert_eq!(run(stages).unwrap_err().0, 7_749_501);
     }

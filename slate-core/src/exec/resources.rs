@@ -28,8 +28,8 @@ pub(crate) struct Resources {
 }
 
 /// The most nodes of pipelines that read from each other. Each calls the one below it, so this bounds the stack: in a build without
-/// optimization, twice as many of the deepest ones would exceed the 2 MiB that Rust gives to a thread.
-const MAX_NESTED: usize = 150;
+/// optimization, half as many again fit into the 2 MiB that Rust gives to a thread.
+const MAX_NESTED: usize = 200;
 
 impl Resources {
     pub(crate) fn new(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>) -> Self {

@@ -5,9 +5,9 @@ use serde::{Serialize, de::DeserializeOwned};
 use slate_query::raw::{Doc, with_value};
 
 use crate::{
-    Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Error,
-    Find, FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
-    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, CollectionStats, Count, Delete, Distinct, Error, Find, FindOne,
+    FindOneAndDelete, FindOneAndUpdate, IndexDescription, InsertMany, IntoDocument, IntoUpdate, Result, Update,
+    UpsertManyResult, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     catalog::Namespace,
@@ -15,7 +15,7 @@ use crate::{
     exec::Target,
     interrupt::CallLimits,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
-    write::{InsertMode, InsertOutcome, PutKind, UpdateKind, Visibility},
+    write::{InsertMode, InsertOutcome, PutKind, UpdateKind},
 };
 
 /// The reading half of a collection: what a [`Snapshot`](crate::Snapshot) returns, and part of every [`Collection`].
@@ -23,7 +23,7 @@ pub struct ReadCollection<T> {
     pub(crate) scope: Scope,
     pub(crate) name: Arc<str>,
     /// The limits of each call.
-    limits: CallLimits,
+    pub(super) limits: CallLimits,
     documents: As<T>,
 }
 
@@ -348,136 +348,6 @@ impl<T> Collection<T> {
     pub fn bulk_write(&self, operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite {
         let operations = operations.into_iter().map(|operation| (self.name.to_string(), operation)).collect();
         BulkWrite::new(self.scope.clone(), operations).limited(&self.limits)
-    }
-
-    /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists,
-    /// nothing changes. Returns the index's name.
-    pub fn create_index(&self, index: Index) -> CreateIndex<'static> {
-        CreateIndex::new(self.scope.clone(), &self.name, index).limited(&self.limits)
-    }
-
-    /// Creates several indexes, one after the other, and returns their names.
-    ///
-    /// # Errors
-    /// As [`CreateIndex::run`]. The indexes before the one that fails stay.
-    pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
-        let interrupt = self.limits.begin();
-        indexes.into_iter().map(|index| self.create_index(index).within(&interrupt).run()).collect()
-    }
-
-    /// Hides an index from queries, to see what dropping it would do: writes still maintain it, and its uniqueness holds. Returns
-    /// whether it was hidden already.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 27 if it does not exist; code 72 for the index on `_id`.
-    pub fn hide_index(&self, index: &str) -> Result<bool> {
-        self.set_visibility(index, Visibility::Hidden)
-    }
-
-    /// Lets queries use an index again. Returns whether it was hidden.
-    ///
-    /// # Errors
-    /// As [`hide_index`](Self::hide_index).
-    pub fn show_index(&self, index: &str) -> Result<bool> {
-        self.set_visibility(index, Visibility::Visible)
-    }
-
-    fn set_visibility(&self, index: &str, visibility: Visibility) -> Result<bool> {
-        let collection = &*self.name;
-        self.scope
-            .write(&self.limits.begin(), |writer| writer.run(WriteOp::SetVisibility { collection, index, visibility }))
-    }
-
-    /// Drops an index by name; returns whether it existed.
-    ///
-    /// # Errors
-    /// Fails for the index on `_id`; if the storage fails.
-    pub fn drop_index(&self, index: &str) -> Result<bool> {
-        self.scope
-            .write(&self.limits.begin(), |writer| writer.run(WriteOp::DropIndex { collection: &self.name, index }))
-    }
-
-    /// Gathers the statistics from which the planner estimates selectivity, from every key of the collection and its indexes.
-    /// They are refreshed as the collection grows or shrinks; call this after the distribution of values has changed, or if
-    /// `explain` shows a poor plan.
-    ///
-    /// Cost: reads every key, outside any transaction; a short transaction then writes the result.
-    ///
-    /// # Errors
-    /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly) within a transaction; as a write's.
-    pub fn analyze(&self) -> Result<()> {
-        self.scope.analyze(&self.name, &self.limits.begin())
-    }
-
-    /// Creates the collection, empty. This is rarely needed: the first document creates it too.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if it exists; code 73 if the name is not valid.
-    pub fn create(&self) -> Result<()> {
-        self.create_with(&CollectionOptions::new())
-    }
-
-    /// Creates the collection, empty, with options; or a [`View`].
-    ///
-    /// # Errors
-    /// As [`create`](Self::create); MongoDB's code for an invalid option.
-    pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
-        let spec = options.spec()?;
-        self.scope.write(&self.limits.begin(), |writer| {
-            if writer.run(spec.create(&self.name))? {
-                return Ok(());
-            }
-            Err(Error::new(
-                crate::ErrorKind::Exists,
-                slate_query::Code::NAMESPACE_EXISTS,
-                format!("the collection {} already exists", self.name),
-            ))
-        })
-    }
-
-    /// Replaces the definition of the view. Its collation stays.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the view does not exist; code 72 for a collection; MongoDB's
-    /// code for a pipeline that is not valid.
-    pub fn set_view(&self, view: &View) -> Result<()> {
-        let (name, spec) = (&*self.name, &view.spec(None)?);
-        self.scope.write(&self.limits.begin(), |writer| writer.run::<()>(WriteOp::SetView { name, spec }))
-    }
-
-    /// Replaces the validator of the collection, or removes it. Stored documents are not checked.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist; MongoDB's code for a filter
-    /// that is not valid.
-    pub fn set_validator(&self, validator: Option<Validator>) -> Result<()> {
-        let spec = validator.as_ref().map(Validator::spec).transpose()?;
-        let (collection, spec) = (&*self.name, spec.as_ref());
-        self.scope.write(&self.limits.begin(), |writer| writer.run::<()>(WriteOp::SetValidator { collection, spec }))
-    }
-
-    /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles
-    /// keep the old one. Cost: a few keys, whatever the collection's size.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist;
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 48 if `to` exists and `target` is
-    /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own; code 166 for a
-    /// view.
-    pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
-        self.scope.write(&self.limits.begin(), |writer| {
-            writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target })
-        })?;
-        Ok(Self::new(self.scope.clone(), to, self.limits.clone()))
-    }
-
-    /// Drops the collection with its documents and indexes, or the view; returns whether it existed. Views of the collection stay,
-    /// and read it as empty.
-    ///
-    /// # Errors
-    /// Fails if the storage fails.
-    pub fn drop(&self) -> Result<bool> {
-        self.scope.write(&self.limits.begin(), |writer| writer.run(WriteOp::DropCollection(&self.name)))
     }
 }
 

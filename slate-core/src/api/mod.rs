@@ -3,6 +3,7 @@
 pub(crate) mod aggregate;
 pub(crate) mod bulk_write;
 pub(crate) mod collection;
+mod collection_definition;
 pub(crate) mod collection_description;
 pub(crate) mod collection_options;
 pub(crate) mod config;

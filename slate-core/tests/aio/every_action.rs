@@ -268,6 +268,7 @@ async fn databases(awaited: &Awaited, db: &Database) {
 fn every_blocking_method_has_an_async_one() {
     let blocking = [
         include_str!("../../src/api/collection.rs"),
+        include_str!("../../src/api/collection_definition.rs"),
         include_str!("../../src/api/database.rs"),
         include_str!("../../src/api/migrations.rs"),
         include_str!("../../src/api/snapshot.rs"),

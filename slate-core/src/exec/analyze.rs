@@ -6,7 +6,6 @@ use super::{
     Resources, Rows,
     meter::{Meter, Recorder},
     output::open_shared,
-    resources::holders,
 };
 use crate::{
     Error, Result,
@@ -22,7 +21,7 @@ pub(crate) fn analyze<'v, V: View + 'v>(
     resources: &Resources,
 ) -> Result<Analysis> {
     let recorder = Recorder::default();
-    let resources = resources.shared_by(holders(&plan)).recorded_by(&recorder);
+    let resources = resources.of_plan(&plan, 0)?.recorded_by(&recorder);
     let mut meters: Vec<Meter> = plan.stages().map(|stage| resources.meter(stage)).collect();
     let start = Instant::now();
     let (executed, storage_bytes) = view.with_bytes_read(|| {

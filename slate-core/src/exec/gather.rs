@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::View;
 
-use super::{Resources, Rows, output::open_shared, resources::holders};
+use super::{Resources, Rows, output::open_shared};
 use crate::{
     Result,
     catalog::CollectionInfo,
@@ -19,7 +19,7 @@ pub(crate) fn gather<'v, V: View + 'v>(
     collection: &CollectionInfo,
     resources: &Resources,
 ) -> Result<GatheredRows> {
-    let resources = resources.shared_by(1 + holders(&plan));
+    let resources = resources.of_plan(&plan, 1)?;
     let mut gathered = Spool::new(resources.memory.clone());
     let mut rows = open_shared(plan, view, collection, &resources)?;
     while rows.advance()? {

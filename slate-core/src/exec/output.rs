@@ -7,7 +7,7 @@ use slate_store::View;
 
 use super::{
     RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
-    pipeline::DocumentRows, resources::holders,
+    pipeline::DocumentRows,
 };
 use crate::{
     Error, Result,
@@ -39,7 +39,7 @@ pub(crate) fn open<'v, V: View + 'v>(
     collection: &CollectionInfo,
     resources: &Resources,
 ) -> Result<Output<V>> {
-    let resources = resources.shared_by(holders(&plan));
+    let resources = resources.of_plan(&plan, 0)?;
     open_shared(plan, view, collection, &resources)
 }
 
@@ -70,8 +70,7 @@ pub(super) fn open_shared<'v, V: View + 'v>(
             Output::Counted(CountedRows::new(window.count(counted)))
         }
         Plan::Pipeline { input, nodes } => {
-            let resources = resources.of_pipeline(nodes.len())?;
-            Output::Pipeline(DocumentRows::open(*input, nodes, view, collection, &resources)?)
+            Output::Pipeline(DocumentRows::open(*input, nodes, view, collection, resources)?)
         }
         Plan::DistinctKeys { scan, values } => {
             if values.are_sorted_by(&scan) {

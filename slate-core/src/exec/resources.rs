@@ -59,18 +59,30 @@ impl Resources {
         plan
     }
 
-    /// Divides the memory among the nodes that hold rows. Their number is known in advance, so that spilling does not
-    /// depend on other queries.
-    pub(super) fn shared_by(&self, holders: usize) -> Self {
-        Self { memory: self.memory.shared_by(holders), ..self.clone() }
+    /// Returns the resources of a plan's nodes: the memory is divided among those that hold rows, and `others` that hold rows beside
+    /// them. Their number is known in advance, so that spilling does not depend on other queries.
+    ///
+    /// # Errors
+    /// As [`below`](Self::below).
+    pub(super) fn of_plan(&self, plan: &Plan, others: usize) -> Result<Self> {
+        let nodes = match plan {
+            Plan::Pipeline { nodes, .. } => nodes.len(),
+            _ => 0,
+        };
+        Ok(Self { memory: self.memory.shared_by(others + holders(plan)), ..self.below(nodes)? })
     }
 
-    /// Returns a copy for a pipeline with this many nodes.
+    /// As [`of_plan`](Self::of_plan), for the raw tier alone.
+    pub(super) fn of_raw_plan(&self, plan: &RawPlan) -> Self {
+        Self { memory: self.memory.shared_by(raw_holders(plan)), ..self.clone() }
+    }
+
+    /// Returns a copy for what is read by this many nodes of a pipeline.
     ///
     /// # Errors
     /// MongoDB's code for a pipeline that is too long, 7749501, if with the outer pipelines more than [`MAX_NESTED`] nodes read from
     /// each other.
-    pub(super) fn of_pipeline(&self, nodes: usize) -> Result<Self> {
+    pub(super) fn below(&self, nodes: usize) -> Result<Self> {
         let above = self.above + nodes;
         if above > MAX_NESTED {
             let message = format!(
@@ -101,7 +113,7 @@ impl Resources {
 }
 
 /// Returns how many of a plan's nodes hold rows at the same time.
-pub(super) fn holders(plan: &Plan) -> usize {
+fn holders(plan: &Plan) -> usize {
     match plan {
         Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
         Plan::Distinct { input, .. } => 1 + raw_holders(input),
@@ -112,7 +124,7 @@ pub(super) fn holders(plan: &Plan) -> usize {
 }
 
 /// Returns how many nodes of the raw tier and below hold rows at the same time.
-pub(super) fn raw_holders(plan: &RawPlan) -> usize {
+fn raw_holders(plan: &RawPlan) -> usize {
     match plan {
         RawPlan::Sort { input, .. } => 1 + raw_holders(input),
         RawPlan::Filter { input, .. } | RawPlan::Slice { input, .. } => raw_holders(input),

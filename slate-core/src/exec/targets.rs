@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::{PointReader, View};
 
-use super::{RawRows, Resources, express, resources::raw_holders};
+use super::{RawRows, Resources, express};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
@@ -47,7 +47,7 @@ pub(crate) fn visit_targets<V: View>(
         RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
-    let mut rows = RawRows::open(plan.clone(), view, collection, &resources.shared_by(raw_holders(&plan)))?;
+    let mut rows = RawRows::open(plan.clone(), view, collection, &resources.of_raw_plan(&plan))?;
     let mut least: Option<(Vec<u8>, Vec<u8>)> = None;
     while rows.advance()? {
         let Some(record) = rows.current() else { break };

@@ -78,7 +78,8 @@ pub(crate) fn number(number: u64) -> Bson {
     i32::try_from(number).map_or_else(|_| Bson::Int64(long(number)), Bson::Int32)
 }
 
-fn long(number: u64) -> i64 {
+/// A number as int64.
+pub(crate) fn long(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 

@@ -22,20 +22,20 @@ pub(crate) struct Planned {
 /// not exist.
 pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
     let mut nodes = context.query.pipeline.nodes.clone();
-    let by_end = |nodes: &mut Vec<DocumentNode>| {
+    let ends_early = |nodes: &mut Vec<DocumentNode>| {
         if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {
             *order = GroupOrder::ByEnd;
         }
     };
     if let Some(scan) = pipeline::by_end(context.query, context.collection) {
-        by_end(&mut nodes);
+        ends_early(&mut nodes);
         let plan = Plan::Pipeline { input: Box::new(covered_last(scan)), nodes };
         return Ok(Planned { plan, rules: FiredRules::default() });
     }
     let Some((access, sort)) = pipeline::by_end_of_leading(context.query, context.collection) else {
         return build_query(context, nodes);
     };
-    by_end(&mut nodes);
+    ends_early(&mut nodes);
     // Of equal values of different types, a scan finds that of the least `_id` first.
     let query = Query { ties: Ties::ById, ..context.query.sorted_without_pipeline(sort) };
     build_query(&Context { query: &query, access: Some(&access), ..*context }, nodes)

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    collation::Collation,
+    collation::{Collation, has_text},
     interval::{Interval, IntervalSet, Place},
     key,
     path::Path,
     pattern::Direction,
-    raw::{Doc, Kind, SmallBytes, Value},
+    raw::{Doc, SmallBytes},
 };
 
 use super::{Access, AccessPath, Conjuncts, IndexBounds, Query};
@@ -86,9 +86,9 @@ impl KeyLimits {
         let mut bytes = Vec::new();
         let mut values = limit.elements();
         for (path, direction) in fields {
-            let value =
-                values.next().filter(|value| value.name == path.as_str().as_bytes()).ok_or_else(incompatible)?;
-            let value = value.value;
+            let limit =
+                values.next().filter(|limit| limit.name == path.as_str().as_bytes()).ok_or_else(incompatible)?;
+            let value = limit.value;
             if collation != self.collation.as_ref() && has_text(value) {
                 return Err(incompatible());
             }
@@ -103,16 +103,6 @@ impl KeyLimits {
             return Err(incompatible());
         }
         Ok(bytes.into())
-    }
-}
-
-/// Whether the value is a string, or contains one.
-fn has_text(value: Value<'_>) -> bool {
-    match value.kind() {
-        Kind::String | Kind::Symbol => true,
-        Kind::Document => value.as_document().is_some_and(|document| document.values().any(has_text)),
-        Kind::Array => value.as_array().is_some_and(|array| array.values().any(has_text)),
-        _ => false,
     }
 }
 

@@ -201,7 +201,7 @@ pub fn show_sort_key(key: &[u8]) -> String {
 }
 
 /// Whether a string is in the value, so that a collation changes it.
-pub(crate) fn has_text(value: Value<'_>) -> bool {
+pub fn has_text(value: Value<'_>) -> bool {
     value.text().is_some() || value.as_container().is_some_and(|container| container.values().any(has_text))
 }
 

@@ -84,10 +84,10 @@ impl GroupIndex {
     }
 
     pub(super) fn clear(&mut self) {
-        /// A table that is emptier than one group in so many places is not cleared, because that takes longer than to fill
+        /// A table with fewer groups than one in this many places is replaced, because clearing it takes longer than filling
         /// another one.
-        const EMPTY: usize = 64;
-        if self.table.len() * EMPTY < self.table.capacity() {
+        const PLACES_PER_GROUP: usize = 64;
+        if self.table.len() * PLACES_PER_GROUP < self.table.capacity() {
             self.table = HashTable::new();
         }
         self.table.clear();

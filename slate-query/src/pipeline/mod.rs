@@ -19,7 +19,7 @@ mod window;
 pub use bindings::Bindings;
 pub use kept::Kept;
 pub use needs::Needs;
-pub use parse::parse;
+pub use parse::{not_first, parse};
 pub use sink::{Merge, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
 pub(crate) use stages::names as stage_names;

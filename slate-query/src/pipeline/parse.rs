@@ -30,12 +30,16 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
         let name = only.display_name();
         let stages = stages::parse(&name, only.value, bindings).map_err(|error| error.at(&*name))?;
         if place > 0 && stages.first().is_some_and(Stage::is_source) {
-            let message = format!("{name} is only valid as the first stage in a pipeline");
-            return Err(Error::new(Code(40_602), message).at(&*name));
+            return Err(not_first(&name));
         }
         parsed.extend(stages);
     }
     Ok(parsed)
+}
+
+/// The error for a stage that is not the first of its pipeline, but [must be](Stage::is_source).
+pub fn not_first(stage: &str) -> Error {
+    Error::new(Code(40_602), format!("{stage} is only valid as the first stage in a pipeline")).at(stage)
 }
 
 #[cfg(test)]

@@ -91,12 +91,11 @@ impl Space {
         let Some(length) = self.length() else { return false };
         let state = self.state();
         let is_paused = occasion == Occasion::Flush && state.pause_until.is_some_and(|end| Instant::now() < end);
-        occasion == Occasion::Call
-            || !is_paused
-                && length >= SHORTEST
-                && length > state.expected.saturating_add(state.expected / 5)
-                && state.expected <= occasion.limit()
-                && length <= occasion.limit().saturating_mul(LONGEST)
+        !is_paused
+            && length >= SHORTEST
+            && length > state.expected.saturating_add(state.expected / 5)
+            && state.expected <= occasion.limit()
+            && length <= occasion.limit().saturating_mul(LONGEST)
     }
 
     /// Records that the file has been compacted completely.

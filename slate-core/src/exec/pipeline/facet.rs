@@ -81,7 +81,7 @@ impl<V: View> FacetRows<V> {
                 }
                 First::Replay => DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt))),
             };
-            let resources = self.resources.of_pipeline(nodes.len())?;
+            let resources = self.resources.below(nodes.len())?;
             let mut rows: DocumentRows<V> = source.above(nodes, &self.view, &resources);
             writer.open_array(name.as_bytes());
             let mut place = 0_u64;

@@ -1,10 +1,13 @@
 use std::sync::Arc;
 
-use slate_query::{Code, path::Path, pipeline::Stage};
+use slate_query::{
+    path::Path,
+    pipeline::{Stage, not_first},
+};
 use slate_store::{Bounds, View};
 
 use crate::{
-    Error, Result,
+    Result,
     catalog::CollectionInfo,
     exec::{
         self, Resources,
@@ -82,8 +85,7 @@ impl<V: View> Foreign<V> {
     pub(super) fn open(&self, mut stages: Vec<Stage>) -> Result<Output<V>> {
         if let Some(first) = &self.view_stages {
             if let Some(source) = stages.first().filter(|stage| stage.is_source() && !first.is_empty()) {
-                let message = format!("{} is only valid as the first stage in a pipeline", source.name());
-                return Err(Error::invalid(Code(40_602), message).at(source.name()));
+                return Err(not_first(source.name()).into());
             }
             stages.splice(0..0, first.iter().cloned());
         }

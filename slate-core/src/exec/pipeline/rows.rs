@@ -83,18 +83,16 @@ impl<V: View> DocumentRows<V> {
             None => Vec::new(),
         };
         let input = Self::open(plan, nodes, view, collection, resources)?;
-        let described = match &node {
-            DocumentNode::CollStats(stats) => Some(statistics::of_collection(stats, view, collection, resources)?),
-            DocumentNode::IndexStats => Some(statistics::of_indexes(collection, resources)?),
-            _ => None,
+        let documents = match node {
+            DocumentNode::CollStats(stats) => statistics::of_collection(&stats, view, collection, resources)?,
+            DocumentNode::Documents(documents) => documents.into_documents(),
+            DocumentNode::IndexStats => statistics::of_indexes(collection, resources)?,
+            node => {
+                let meter = meters.last().map_or_else(Meter::default, Meter::same);
+                return Ok(Self::of_node(node, input, view, resources, meter).measured(meters));
+            }
         };
-        if let Some(documents) = described {
-            let rows = Self::Documents(DocumentsRows::new(documents, resources.interrupt.clone()));
-            return Ok(rows.measured(meters));
-        }
-        let meter = meters.last().map_or_else(Meter::default, Meter::same);
-        let rows = Self::of_node(node, input, view, resources, meter);
-        Ok(rows.measured(meters))
+        Ok(Self::Documents(DocumentsRows::new(documents, resources.interrupt.clone())).measured(meters))
     }
 
     fn measured(self, meters: Vec<Meter>) -> Self {
@@ -124,11 +122,8 @@ impl<V: View> DocumentRows<V> {
                 Self::BucketAuto(Box::new(BucketAutoRows::new(input, stage, resources, meter)))
             }
             DocumentNode::Densify(densify) => Self::Densify(Box::new(DensifyRows::new(input, densify, resources))),
-            DocumentNode::Documents(documents) => {
-                Self::Documents(DocumentsRows::new(documents.into_documents(), resources.interrupt.clone()))
-            }
-            // `open`, which knows the collection, opens these. They are the first of a pipeline, and not in a `$facet`.
-            DocumentNode::CollStats(_) | DocumentNode::IndexStats => input,
+            // They are the first of a pipeline, which `open` opens, and are refused within a `$facet`.
+            DocumentNode::CollStats(_) | DocumentNode::Documents(_) | DocumentNode::IndexStats => input,
             DocumentNode::Facet { facets, kept, .. } => {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))
             }

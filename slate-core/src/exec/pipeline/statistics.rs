@@ -45,7 +45,7 @@ pub(super) fn of_collection<V: View>(
         described.insert("count", sizes::number(counted.unwrap_or_default()));
     }
     if stage.counts_scans() {
-        let scans = long(collection.uses.scans.count());
+        let scans = sizes::long(collection.uses.scans.count());
         described.insert("queryExecStats", doc! { "collectionScans": { "total": scans, "nonTailable": scans } });
     }
     Ok(vec![OwnedValue::from(&Bson::Document(described))])
@@ -74,10 +74,6 @@ pub(super) fn of_indexes(collection: &CollectionInfo, resources: &Resources) -> 
 
 fn describe(definition: Document, uses: &Uses) -> Document {
     let (name, key) = (definition.get("name").cloned(), definition.get("key").cloned());
-    let accesses = doc! { "ops": long(uses.count()), "since": DateTime::from_millis(uses.since_millis()) };
+    let accesses = doc! { "ops": sizes::long(uses.count()), "since": DateTime::from_millis(uses.since_millis()) };
     doc! { "name": name, "key": key, "accesses": accesses, "spec": definition }
-}
-
-fn long(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -6,9 +6,9 @@ mod common;
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use common::{
-    STORES, Store, on_every_store,
+    STORES, Store, check_cases, on_every_store,
     random::{self, RandomQuery},
-    raw, rows, runner,
+    raw, rows,
 };
 use proptest::{prelude::*, test_runner::TestCaseError};
 use slate_core::{Collection, ExecutionStats, Explain, ExplainVerbosity, Find, Hint, Index};
@@ -350,10 +350,8 @@ fn every_plan_node_has_statistics_that_are_equal_on_every_store() {
     let stores = STORES.map(Store::open);
     let case = random::pool()
         .prop_flat_map(|pool| (pool.documents(20), pool.indexes(3), prop::collection::vec(pool.query(), 1..4)));
-    let number = std::cell::Cell::new(0);
-    let tested = runner(80).run(&case, |(documents, indexes, queries)| {
-        number.set(number.get() + 1);
-        let collections = stores.each_ref().map(|store| store.collection(&format!("c{}", number.get())));
+    check_cases(STORES, 80, &case, |number, (documents, indexes, queries)| {
+        let collections = stores.each_ref().map(|store| store.collection(&format!("c{number}")));
         for collection in &collections {
             let _ = collection.insert_many(&documents.iter().map(raw).collect::<Vec<_>>()).run();
             for index in &indexes {
@@ -397,9 +395,6 @@ fn every_plan_node_has_statistics_that_are_equal_on_every_store() {
         }
         Ok(())
     });
-    if let Err(error) = tested {
-        panic!("{error}");
-    }
 }
 
 #[test]

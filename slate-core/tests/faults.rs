@@ -14,7 +14,7 @@ mod common;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bson::{Bson, RawDocumentBuf, doc, rawdoc};
-use common::{each_plan, finds, finds_in_order, ids, on_every_store, random, raw, rows};
+use common::{each_plan, finds, finds_in_order, ids, on_every_store, random_values, raw, rows};
 use slate_core::{Collection, Index};
 
 type Documents = Collection<RawDocumentBuf>;
@@ -81,7 +81,7 @@ fn the_id_at_the_end_of_an_index_key_is_read_completely() {
         let records = database.collection("records");
         records.create_index(Index::on(doc! { "v": 1 })).run().unwrap();
         records.create_index(Index::on(doc! { "v": -1, "w": 1 })).run().unwrap();
-        let mut every_id = random::ids();
+        let mut every_id = random_values::ids();
         every_id.extend([125, 126, 127, 128, 253, 254, 255, 256, 1_900].map(|length| Bson::from("i".repeat(length))));
         // The length of the values is stored at the key's end: in one byte up to 254, in more beyond.
         for length in [0, 1, 250, 251, 252, 253, 254, 255, 256, 257, 1_990, 1_998, 2_000, 2_001, 5_000] {

@@ -7,13 +7,13 @@
 
 mod common;
 
-use std::{cell::Cell, collections::HashMap, fmt};
+use std::{collections::HashMap, fmt};
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
-    Refusal, Store, TestDatabase, brief, multiset,
+    Refusal, Store, TestDatabase, brief, check_cases, multiset,
     random::{self, RandomIndex, RandomQuery, Width},
-    raw, refusal, rows, runner,
+    raw, refusal, rows,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use slate_core::{Collection, ExplainVerbosity, Find, ReturnDocument};
@@ -414,14 +414,7 @@ fn check_targets(
 
 fn every_plan_agrees_with_the_scan(store: Store, cases: u32) {
     let database = store.open();
-    let number = Cell::new(0);
-    let tested = runner(cases).run(&case(), |case| {
-        number.set(number.get() + 1);
-        check(&database, number.get(), &case)
-    });
-    if let Err(error) = tested {
-        panic!("{error}");
-    }
+    check_cases(store, cases, &case(), |number, case| check(&database, number, &case));
 }
 
 #[test]

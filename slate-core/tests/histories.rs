@@ -11,7 +11,7 @@ use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
     STORES, Store, TestDatabase, brief, multiset,
     random::{self, Pool, RandomIndex},
-    raw, refusal, rows, runner,
+    random_values, raw, refusal, rows, runner,
 };
 use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::TestCaseError};
 use slate_core::{
@@ -62,7 +62,7 @@ impl fmt::Debug for Step {
 
 /// Few `_id`s, so that they collide.
 fn id() -> BoxedStrategy<Bson> {
-    let mut ids = random::ids();
+    let mut ids = random_values::ids();
     ids.truncate(7);
     ids.extend([Bson::Double(3.0), Bson::Int32(255)]);
     select(ids).boxed()

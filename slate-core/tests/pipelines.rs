@@ -7,10 +7,10 @@ mod common;
 
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
-    STORES, TestDatabase, brief, multiset, on_every_store,
+    STORES, TestDatabase, brief, check_cases, multiset, on_every_store,
     random::{self, RandomIndex},
     random_pipelines::{self, OTHER},
-    raw, refusal, runner,
+    raw, refusal,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use slate_core::{Aggregate, Collection, ErrorKind, ExplainVerbosity, Index};
@@ -97,12 +97,7 @@ fn check(database: &TestDatabase, number: u32, case: &Case) -> Result<(), TestCa
 fn every_plan_of_a_pipeline_returns_the_same_documents() {
     for store in STORES {
         let database = store.open();
-        let number = std::cell::Cell::new(0);
-        let run = |case| {
-            number.set(number.get() + 1);
-            check(&database, number.get(), &case)
-        };
-        runner(64).run(&case(), run).unwrap_or_else(|error| panic!("{store:?}: {error}"));
+        check_cases(store, 64, &case(), |number, case| check(&database, number, &case));
     }
 }
 

@@ -4,13 +4,13 @@
 
 mod common;
 
-use std::{cell::Cell, fmt, path::Path};
+use std::{fmt, path::Path};
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use common::{
-    Store,
+    Store, check_cases,
     random::{self, RandomIndex, RandomQuery},
-    raw, refusal, rows, runner,
+    raw, refusal, rows,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use slate_core::{Collection, Database, Durability, ErrorKind, ExplainVerbosity, Find, Hint, Index};
@@ -147,10 +147,8 @@ fn assert_nothing_left(folder: &Path) {
 fn results_do_not_depend_on_memory(store: Store, cases: u32) {
     let folder = tempfile::tempdir().unwrap();
     let db = open(store, folder.path());
-    let number = Cell::new(0);
-    let tested = runner(cases).run(&case(), |case| {
-        number.set(number.get() + 1);
-        let collection = db.collection::<RawDocumentBuf>(&format!("c{}", number.get()));
+    check_cases(store, cases, &case(), |number, case| {
+        let collection = db.collection::<RawDocumentBuf>(&format!("c{number}"));
         let documents: Vec<RawDocumentBuf> = case.documents.iter().map(raw).collect();
         collection.insert_many(&documents).run().map_err(|error| TestCaseError::reject(error.to_string()))?;
         for index in &case.indexes {
@@ -175,9 +173,6 @@ fn results_do_not_depend_on_memory(store: Store, cases: u32) {
         collection.drop().unwrap();
         Ok(())
     });
-    if let Err(error) = tested {
-        panic!("{error}");
-    }
     assert_nothing_left(folder.path());
 }
 

@@ -5,14 +5,12 @@
 
 mod common;
 
-use std::cell::Cell;
-
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
-    STORES, TestDatabase, brief, multiset,
+    STORES, TestDatabase, brief, check_cases, multiset,
     random::{self, RandomIndex, RandomQuery},
     random_pipelines::{self, OTHER},
-    raw, runner,
+    raw,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
 use slate_core::{Aggregate, Collection, CollectionOptions, Count, ExplainVerbosity, Find, Index, Result, View};
@@ -279,11 +277,6 @@ fn check(database: &TestDatabase, number: u32, case: &Case) -> std::result::Resu
 fn a_view_returns_what_its_pipeline_returns() {
     for store in STORES {
         let database = store.open();
-        let number = Cell::new(0);
-        let run = |case| {
-            number.set(number.get() + 1);
-            check(&database, number.get(), &case)
-        };
-        runner(48).run(&case(), run).unwrap_or_else(|error| panic!("{store:?}: {error}"));
+        check_cases(store, 48, &case(), |number, case| check(&database, number, &case));
     }
 }

@@ -12,6 +12,7 @@
 
 pub mod random;
 pub mod random_pipelines;
+pub mod random_values;
 pub mod records;
 
 use std::path::Path;
@@ -208,4 +209,21 @@ pub fn runner(default_cases: u32) -> proptest::test_runner::TestRunner {
     bytes[..8].copy_from_slice(&seed.to_le_bytes());
     let config = Config { cases, failure_persistence: None, max_shrink_time: 30_000, ..Config::default() };
     TestRunner::new_with_rng(config, TestRng::from_seed(RngAlgorithm::ChaCha, &bytes))
+}
+
+/// Checks the cases of a property. `check` gets the number of the case, for the names of its collections; a failure names `stores`.
+pub fn check_cases<C: std::fmt::Debug>(
+    stores: impl std::fmt::Debug,
+    default_cases: u32,
+    cases: &impl proptest::strategy::Strategy<Value = C>,
+    check: impl Fn(u32, C) -> Result<(), proptest::test_runner::TestCaseError>,
+) {
+    let number = std::cell::Cell::new(0);
+    let checked = runner(default_cases).run(cases, |case| {
+        number.set(number.get() + 1);
+        check(number.get(), case)
+    });
+    if let Err(error) = checked {
+        panic!("{stores:?}: {error}");
+    }
 }

@@ -1,0 +1,215 @@
+//! Commands that define collections, indexes and views.
+
+use bson::{Document, doc};
+
+use super::{on_every_store, refused, rows, run, unsupported, with_numbers};
+
+#[test]
+fn collections_are_created_listed_and_dropped() {
+    on_every_store(|db| {
+        assert_eq!(run(db, doc! { "create": "b" }), doc! { "ok": 1.0 });
+        run(db, doc! { "create": "b" });
+        run(db, doc! { "create": "a" });
+        let listed = rows(db, doc! { "listCollections": 1, "nameOnly": true });
+        assert_eq!(listed, ["a", "b"].map(|name| doc! { "name": name, "type": "collection" }));
+        let listed = rows(db, doc! { "listCollections": 1, "filter": { "name": "b" } });
+        assert_eq!(listed[0].get_document("idIndex").unwrap().get_str("name").unwrap(), "_id_");
+        assert_eq!(run(db, doc! { "drop": "b" }), doc! { "nIndexesWas": 1, "ns": "test.b", "ok": 1.0 });
+        assert_eq!(run(db, doc! { "drop": "b" }), doc! { "ok": 1.0 });
+        unsupported(db, doc! { "create": "d", "capped": true }, "capped");
+        unsupported(db, doc! { "create": "d", "timeseries": {} }, "timeseries");
+        refused(db, doc! { "create": "d", "validator": 1 }, 14);
+        run(db, doc! { "create": "d", "validator": {}, "capped": false });
+        refused(db, doc! { "create": "d", "shape": 1 }, 40415);
+        refused(db, doc! { "create": "system.d" }, 73);
+    });
+}
+
+#[test]
+fn create_indexes_is_atomic() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let index = |spec: Document| doc! { "createIndexes": "c", "indexes": [spec] };
+        let made =
+            run(db, index(doc! { "key": { "n": 1 }, "name": "n_1", "unique": true, "v": 2, "background": true }));
+        assert_eq!(
+            made,
+            doc! { "numIndexesBefore": 1, "numIndexesAfter": 2, "createdCollectionAutomatically": false, "ok": 1.0 }
+        );
+        let again = run(db, index(doc! { "key": { "n": 1 }, "name": "n_1", "unique": true }));
+        assert_eq!(again.get_str("note").unwrap(), "all indexes already exist");
+        let partial = doc! { "n": { "$gt": 3 } };
+        run(db, index(doc! { "key": { "tags": 1 }, "name": "t", "partialFilterExpression": &partial }));
+        let two = vec![doc! { "key": { "z": 1 }, "name": "z" }, doc! { "key": { "n": -1 }, "name": "n_1" }];
+        refused(db, doc! { "createIndexes": "c", "indexes": two }, 86);
+
+        let listed = rows(db, doc! { "listIndexes": "c" });
+        assert_eq!(
+            listed,
+            [
+                doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" },
+                doc! { "v": 2, "key": { "n": 1 }, "name": "n_1", "unique": true },
+                doc! { "v": 2, "key": { "tags": 1 }, "name": "t", "partialFilterExpression": partial },
+            ]
+        );
+        refused(db, doc! { "listIndexes": "nowhere" }, 26);
+    });
+}
+
+#[test]
+fn create_indexes_fails_where_mongodb_fails() {
+    on_every_store(|db| {
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a" }] });
+        let index = |spec: Document| doc! { "createIndexes": "c", "indexes": [spec] };
+        let on = |options: Document| {
+            let mut spec = doc! { "key": { "b": 1 }, "name": "b" };
+            spec.extend(options);
+            index(spec)
+        };
+        refused(db, index(doc! { "key": { "a": 1 }, "name": "other" }), 85);
+        refused(db, index(doc! { "key": { "a": 1 }, "name": "a", "unique": true }), 86);
+        refused(db, index(doc! { "key": { "a": 1 } }), 9);
+        refused(db, index(doc! { "name": "a" }), 9);
+        refused(db, index(doc! { "key": {}, "name": "none" }), 67);
+        refused(db, index(doc! { "key": { "b": 0 }, "name": "b" }), 67);
+        refused(db, index(doc! { "key": { "b": 1 }, "name": "_id_" }), 2);
+        refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "sparse": true }), 197);
+        refused(db, on(doc! { "unique": "yes" }), 14);
+        refused(db, on(doc! { "lonely": true }), 197);
+        refused(db, on(doc! { "v": 3 }), 67);
+        refused(db, on(doc! { "sparse": true, "partialFilterExpression": { "b": 1 } }), 67);
+        refused(db, on(doc! { "partialFilterExpression": { "b": { "$ne": 1 } } }), 67);
+        refused(db, on(doc! { "wildcardProjection": { "a": 1 } }), 2);
+        let wildcard = |options: Document| {
+            let mut spec = doc! { "key": { "$**": 1 }, "name": "all" };
+            spec.extend(options);
+            index(spec)
+        };
+        refused(db, wildcard(doc! { "unique": true }), 67);
+        refused(db, wildcard(doc! { "sparse": true }), 67);
+        refused(db, wildcard(doc! { "wildcardProjection": {} }), 9);
+        refused(db, wildcard(doc! { "wildcardProjection": { "a": 1, "b": 0 } }), 31254);
+        refused(db, wildcard(doc! { "wildcardProjection": 1 }), 14);
+        unsupported(db, wildcard(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
+        refused(db, doc! { "createIndexes": "c", "indexes": [] }, 2);
+        refused(db, doc! { "createIndexes": "c" }, 40414);
+        unsupported(db, on(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
+        unsupported(db, on(doc! { "expireAfterSeconds": 0 }), "expireAfterSeconds");
+        run(db, on(doc! { "hidden": false, "storageEngine": {} }));
+        unsupported(db, index(doc! { "key": { "b": "text" }, "name": "b" }), "text");
+        run(db, index(doc! { "key": { "a": 1 }, "name": "sparse", "sparse": true }));
+        run(db, index(doc! { "key": { "_id": 1 }, "name": "whatever" }));
+    });
+}
+
+#[test]
+fn indexes_are_dropped_by_name_by_keys_and_all_at_once() {
+    on_every_store(|db| {
+        let specs = ["a", "b", "d", "e"].map(|name| doc! { "key": { name: 1 }, "name": name });
+        run(db, doc! { "createIndexes": "c", "indexes": specs.to_vec() });
+        assert_eq!(run(db, doc! { "dropIndexes": "c", "index": "a" }), doc! { "nIndexesWas": 5, "ok": 1.0 });
+        run(db, doc! { "deleteIndexes": "c", "index": { "b": 1 } });
+        refused(db, doc! { "dropIndexes": "c", "index": "a" }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": { "b": 1 } }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": ["d", "a"] }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": "_id_" }, 72);
+        refused(db, doc! { "dropIndexes": "c", "index": { "_id": 1 } }, 72);
+        refused(db, doc! { "dropIndexes": "nowhere", "index": "*" }, 26);
+        refused(db, doc! { "dropIndexes": "c" }, 40414);
+        assert_eq!(run(db, doc! { "dropIndexes": "c", "index": "*" }).get_i32("nIndexesWas").unwrap(), 3);
+        assert_eq!(rows(db, doc! { "listIndexes": "c" }).len(), 1);
+    });
+}
+
+#[test]
+fn validators_are_created_changed_listed_and_reported() {
+    on_every_store(|db| {
+        let validator = doc! { "a": { "$gt": 5 } };
+        run(db, doc! { "create": "c", "validator": &validator, "validationLevel": "moderate" });
+        run(db, doc! { "create": "c", "validator": &validator, "validationLevel": "moderate" });
+        refused(db, doc! { "create": "c", "validator": { "a": 1 } }, 48);
+        refused(db, doc! { "create": "d", "validator": { "a": { "$nothing": 1 } } }, 2);
+        refused(db, doc! { "create": "d", "validationLevel": "some" }, 2);
+        let reply = run(
+            db,
+            doc! { "insert": "c", "documents": [{ "_id": 1, "a": 3 }, { "_id": 2, "a": 9 }], "ordered": false },
+        );
+        assert_eq!(reply.get_i32("n").unwrap(), 1);
+        let error = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap().clone();
+        assert_eq!((error.get_i32("index").unwrap(), error.get_i32("code").unwrap()), (0, 121));
+        let details = error.get_document("errInfo").unwrap();
+        assert_eq!(details.get_i32("failingDocumentId").unwrap(), 1);
+        assert_eq!(details.get_document("details").unwrap().get_str("operatorName").unwrap(), "$gt");
+        let update = doc! { "q": { "_id": 2 }, "u": { "$set": { "a": 0 } } };
+        let reply = run(db, doc! { "update": "c", "updates": [&update] });
+        assert_eq!(reply.get_array("writeErrors").unwrap().len(), 1);
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "a": 3 }], "bypassDocumentValidation": true });
+        run(db, doc! { "collMod": "c", "validationAction": "warn" });
+        let reply = run(db, doc! { "update": "c", "updates": [update] });
+        assert_eq!(reply.get_i32("nModified").unwrap(), 1);
+        let listed = run(db, doc! { "listCollections": 1 });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let options = batch[0].as_document().unwrap().get_document("options").unwrap();
+        let expected = doc! { "validator": validator, "validationLevel": "moderate", "validationAction": "warn" };
+        assert_eq!(options, &expected);
+        run(db, doc! { "collMod": "c", "validator": {} });
+        let listed = run(db, doc! { "listCollections": 1 });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert!(batch[0].as_document().unwrap().get_document("options").unwrap().is_empty());
+        refused(db, doc! { "collMod": "nowhere", "validator": {} }, 26);
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a", "hidden": true }] });
+        let listed = run(db, doc! { "listIndexes": "c" });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert!(batch[1].as_document().unwrap().get_bool("hidden").unwrap());
+        let wildcard = doc! { "key": { "$**": 1 }, "name": "all", "wildcardProjection": { "a": 1 } };
+        run(db, doc! { "createIndexes": "c", "indexes": [wildcard] });
+        let listed = run(db, doc! { "listIndexes": "c" });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let projection = batch[2].as_document().unwrap().get_document("wildcardProjection").unwrap();
+        assert_eq!(projection, &doc! { "a": 1 });
+        let show = doc! { "collMod": "c", "index": { "keyPattern": { "a": 1 }, "hidden": false } };
+        assert_eq!(run(db, show), doc! { "hidden_old": true, "hidden_new": false, "ok": 1.0 });
+        refused(db, doc! { "collMod": "c", "index": { "name": "b", "hidden": true } }, 27);
+        refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 72);
+        refused(db, doc! { "collMod": "c", "index": { "hidden": true } }, 72);
+    });
+}
+
+#[test]
+fn views_are_created_changed_listed_and_dropped() {
+    on_every_store(|db| {
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "n": 1 }, { "_id": 2, "n": 2 }] });
+        let pipeline = vec![doc! { "$match": { "n": { "$gt": 1 } } }];
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": &pipeline });
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": &pipeline });
+        run(db, doc! { "create": "e", "viewOn": "c" });
+        let listed = rows(db, doc! { "listCollections": 1, "filter": { "type": "view" } });
+        let expected = doc! {
+            "name": "v", "type": "view", "options": { "viewOn": "c", "pipeline": &pipeline }, "info": { "readOnly": true },
+        };
+        assert_eq!(listed[1], expected);
+        assert_eq!(rows(db, doc! { "find": "v" }), [doc! { "_id": 2, "n": 2 }]);
+        assert_eq!(run(db, doc! { "count": "v", "query": { "n": 2 } }), doc! { "n": 1, "ok": 1.0 });
+        assert_eq!(run(db, doc! { "distinct": "v", "key": "n" }), doc! { "values": [2], "ok": 1.0 });
+        run(db, doc! { "explain": { "find": "v" }, "verbosity": "executionStats" });
+        run(db, doc! { "collMod": "v", "pipeline": [{ "$match": { "n": 1 } }] });
+        assert_eq!(rows(db, doc! { "aggregate": "v", "pipeline": [], "cursor": {} }), [doc! { "_id": 1, "n": 1 }]);
+        run(db, doc! { "collMod": "v", "viewOn": "e" });
+        refused(db, doc! { "collMod": "v", "viewOn": "v" }, 5);
+        refused(db, doc! { "collMod": "v", "validator": {} }, 72);
+        refused(db, doc! { "collMod": "c", "viewOn": "v" }, 72);
+        refused(db, doc! { "collMod": "nothing", "viewOn": "v" }, 26);
+        refused(db, doc! { "create": "w", "pipeline": [] }, 72);
+        refused(db, doc! { "create": "w", "viewOn": "" }, 2);
+        refused(db, doc! { "create": "w", "viewOn": "c", "validator": { "a": 1 } }, 72);
+        refused(db, doc! { "create": "w", "viewOn": "c", "pipeline": [{ "$merge": "d" }] }, 167);
+        refused(db, doc! { "create": "w", "viewOn": "c", "pipeline": [1] }, 14);
+        refused(db, doc! { "create": "v", "viewOn": "c" }, 48);
+        refused(db, doc! { "listIndexes": "v" }, 166);
+        refused(db, doc! { "createIndexes": "v", "indexes": [{ "key": { "n": 1 }, "name": "n_1" }] }, 166);
+        refused(db, doc! { "dropIndexes": "v", "index": "n_1" }, 166);
+        refused(db, doc! { "findAndModify": "v", "remove": true }, 166);
+        assert_eq!(run(db, doc! { "drop": "v" }), doc! { "ns": "test.v", "ok": 1.0 });
+        assert_eq!(rows(db, doc! { "find": "v" }), Vec::<Document>::new());
+    });
+}

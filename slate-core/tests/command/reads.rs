@@ -1,0 +1,339 @@
+//! Commands that read.
+
+use bson::{Bson, Document, doc};
+
+use super::{on_every_store, refused, rows, run, unsupported, with_numbers};
+
+#[test]
+fn find_returns_all_documents_in_the_first_batch() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let reply = run(
+            db,
+            doc! { "find": "c", "filter": { "n": { "$gte": 3 } }, "sort": { "n": -1 }, "projection": { "n": 1, "_id": 0 },
+            "skip": 1.9, "limit": 2_i64, "batchSize": 1, "$db": "shop", "comment": { "why": 1 } },
+        );
+        let batch = vec![doc! { "n": 8 }, doc! { "n": 7 }];
+        assert_eq!(reply, doc! { "cursor": { "firstBatch": batch, "id": 0_i64, "ns": "shop.c" }, "ok": 1.0 });
+        assert_eq!(rows(db, doc! { "find": "c", "batchSize": 3, "singleBatch": true }).len(), 3);
+        assert_eq!(rows(db, doc! { "find": "c", "limit": 0 }).len(), 10);
+        assert_eq!(rows(db, doc! { "find": "nowhere" }).len(), 0);
+        assert_eq!(rows(db, doc! { "find": "c", "hint": "_id_", "let": {}, "min": {}, "returnKey": false }).len(), 10);
+    });
+}
+
+#[test]
+fn find_fails_where_mongodb_fails() {
+    on_every_store(|db| {
+        refused(db, doc! { "find": "c", "filter": 1 }, 14);
+        refused(db, doc! { "find": "c", "filter": Bson::Null }, 14);
+        refused(db, doc! { "find": "c", "sort": Bson::Null }, 14);
+        refused(db, doc! { "find": "c", "skip": "1" }, 14);
+        refused(db, doc! { "find": "c", "skip": -1 }, 2);
+        refused(db, doc! { "find": "c", "limit": -2.5 }, 2);
+        refused(db, doc! { "find": "c", "singleBatch": Bson::Null }, 14);
+        refused(db, doc! { "find": "c", "hint": 1 }, 9);
+        refused(db, doc! { "find": "c", "hint": "none" }, 2);
+        refused(db, doc! { "find": "c", "tailable": true }, 2);
+        refused(db, doc! { "find": "c", "awaitData": true }, 9);
+        refused(db, doc! { "find": "c", "query": {} }, 40415);
+        refused(db, doc! { "find": "c", "filter": {}, "maxTimeMS": -1 }, 2);
+        refused(db, doc! { "find": "c", "maxTimeMS": 1.5 }, 9);
+        refused(db, doc! { "find": "c", "writeConcern": { "w": 1 } }, 72);
+        refused(db, doc! { "find": "c", "readConcern": { "level": "best" } }, 2);
+        refused(db, doc! { "find": "c", "readConcern": { "depth": 1 } }, 40415);
+        refused(db, doc! { "find": "c", "txnNumber": 1_i64 }, 20);
+        refused(db, doc! { "find": 1 }, 73);
+        refused(db, doc! { "find": "" }, 73);
+        refused(db, doc! { "find": "a$b" }, 73);
+        refused(db, doc! { "find": "c", "let": 1 }, 14);
+        refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
+        let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
+        refused(db, positional, 224);
+        unsupported(db, doc! { "find": "c", "showRecordId": true }, "showRecordId");
+    });
+}
+
+#[test]
+fn concerns_that_always_hold_and_collations_are_accepted() {
+    on_every_store(|db| {
+        for level in ["available", "linearizable", "local", "majority", "snapshot"] {
+            assert_eq!(run(db, doc! { "count": "c", "readConcern": { "level": level } }), doc! { "n": 0, "ok": 1.0 });
+        }
+        run(db, doc! { "find": "c", "collation": { "locale": "simple" } });
+        run(db, doc! { "count": "c", "collation": Bson::Null, "readConcern": Bson::Null });
+        run(
+            db,
+            doc! { "insert": "c", "documents": [{}], "writeConcern": { "w": "majority", "j": true, "wtimeout": 5 } },
+        );
+        refused(db, doc! { "insert": "c", "documents": [{}], "writeConcern": { "w": 2 } }, 2);
+        refused(db, doc! { "insert": "c", "documents": [{}], "writeConcern": 1.0 }, 14);
+        refused(db, doc! { "insert": "c", "documents": [{}], "readConcern": { "level": "majority" } }, 72);
+        refused(db, doc! { "find": "c", "collation": { "strength": 1 } }, 40414);
+        refused(db, doc! { "find": "c", "collation": { "locale": "nowhere" } }, 2);
+        refused(db, doc! { "find": "c", "collation": { "locale": "en", "strength": 6 } }, 2);
+        refused(db, doc! { "find": "c", "collation": { "locale": "en", "case": true } }, 40415);
+        refused(db, doc! { "find": "c", "collation": { "locale": "en", "caseLevel": 1 } }, 14);
+        run(db, doc! { "create": "d", "collation": { "locale": "sv" } });
+        run(db, doc! { "create": "d", "collation": { "locale": "sv", "strength": 3 } });
+        refused(db, doc! { "create": "d" }, 48);
+        refused(db, doc! { "create": "e", "collation": { "locale": "nowhere" } }, 2);
+        let listed = run(db, doc! { "listCollections": 1, "filter": { "name": "d" } });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let options = batch[0].as_document().unwrap().get_document("options").unwrap();
+        assert_eq!(options.get_document("collation").unwrap().get_str("locale").unwrap(), "sv");
+        let index = doc! { "key": { "a": 1 }, "name": "a" };
+        let simple = doc! { "key": { "a": 1 }, "name": "simple", "collation": { "locale": "simple" } };
+        run(db, doc! { "createIndexes": "d", "indexes": [index, simple] });
+        let listed = run(db, doc! { "listIndexes": "d" });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        let collated = |index: &Bson| index.as_document().unwrap().contains_key("collation");
+        assert_eq!(batch.iter().map(collated).collect::<Vec<_>>(), [false, true, false]);
+        run(db, doc! { "insert": "d", "documents": [{ "_id": 1, "a": "z" }, { "_id": 2, "a": "ö" }] });
+        let found = run(db, doc! { "find": "d", "sort": { "a": 1 } });
+        let batch = found.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert_eq!(batch[0].as_document().unwrap().get_i32("_id").unwrap(), 1);
+    });
+}
+
+#[test]
+fn count_accepts_limits_of_either_sign_and_any_numeric_type() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let count = |options: Document| {
+            let mut command = doc! { "count": "c" };
+            command.extend(options);
+            run(db, command).get_i32("n").unwrap()
+        };
+        assert_eq!(count(doc! {}), 10);
+        assert_eq!(count(doc! { "query": { "n": { "$lt": 4 } }, "limit": -3 }), 3);
+        assert_eq!(count(doc! { "limit": 0.0, "query": Bson::Null, "fields": 1 }), 10);
+        assert_eq!(count(doc! { "skip": 2.9 }), 8);
+        assert_eq!(count(doc! { "skip": "2.5".parse::<bson::Decimal128>().unwrap() }), 8);
+        assert_eq!(count(doc! { "skip": "3.5".parse::<bson::Decimal128>().unwrap() }), 6);
+        assert_eq!(count(doc! { "skip": f64::NAN }), 10);
+        assert_eq!(count(doc! { "skip": f64::INFINITY }), 0);
+        refused(db, doc! { "count": "c", "limit": 1.5 }, 9);
+        refused(db, doc! { "count": "c", "limit": f64::NAN }, 9);
+        refused(db, doc! { "count": "c", "limit": true }, 2);
+        refused(db, doc! { "count": "c", "limit": i64::MIN }, 2);
+        refused(db, doc! { "count": "c", "skip": -1 }, 2);
+        refused(db, doc! { "count": "c", "skip": f64::NEG_INFINITY }, 2);
+    });
+}
+
+#[test]
+fn distinct_returns_values_in_order() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let reply = run(db, doc! { "distinct": "c", "key": "tags", "query": { "n": { "$lt": 5 } } });
+        assert_eq!(reply, doc! { "values": [0, 1, 2, "x"], "ok": 1.0 });
+        refused(db, doc! { "distinct": "c" }, 40414);
+        refused(db, doc! { "distinct": "c", "key": Bson::Null }, 40414);
+        refused(db, doc! { "distinct": "c", "key": 1 }, 14);
+        refused(db, doc! { "distinct": "c", "key": "a\0b" }, 31032);
+    });
+}
+
+#[test]
+fn explain_returns_the_plan_without_executing_it() {
+    on_every_store(|db| {
+        with_numbers(db);
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "n": 1 }, "name": "n_1" }] });
+        for command in [
+            doc! { "find": "c", "filter": { "n": 3 } },
+            doc! { "count": "c", "query": { "n": 3 } },
+            doc! { "distinct": "c", "key": "n", "query": { "n": 3 } },
+        ] {
+            let reply = run(db, doc! { "explain": &command, "verbosity": "queryPlanner" });
+            let planner = reply.get_document("queryPlanner").unwrap();
+            assert_eq!(planner.get_str("namespace").unwrap(), "test.c");
+            assert!(planner.get_i32("candidates").unwrap() >= 2, "{reply}");
+            assert!(planner.get_document("winningPlan").unwrap().to_string().contains("n_1"), "{reply}");
+            assert_eq!(reply.get_document("command").unwrap(), &command);
+        }
+        refused(db, doc! { "explain": { "find": "c", "filter": 1 } }, 14);
+        refused(db, doc! { "explain": { "find": "c" }, "verbosity": "loud" }, 2);
+        unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "allPlansExecution" }, "allPlansExecution");
+        unsupported(db, doc! { "explain": { "delete": "c" } }, "explain of delete");
+    });
+}
+
+#[test]
+fn min_and_max_limit_the_keys_of_the_hinted_index() {
+    on_every_store(|db| {
+        let ids = |command: Document| -> Vec<i32> {
+            rows(db, command).iter().map(|row| row.get_i32("_id").unwrap()).collect()
+        };
+        let keys = || (0..4).flat_map(|a| (0..4).rev().map(move |b| (a, b)));
+        let documents: Vec<Document> =
+            (0..).zip(keys()).map(|(id, (a, b))| doc! { "_id": id, "a": a, "b": b }).collect();
+        run(db, doc! { "insert": "c", "documents": &documents });
+        let index = |keys: Document, name: &str| doc! { "key": keys, "name": name };
+        let indexes = [index(doc! { "a": 1, "b": -1 }, "ab"), index(doc! { "a": -1, "b": 1 }, "ba")];
+        run(db, doc! { "createIndexes": "c", "indexes": indexes.to_vec() });
+        let limit = |(a, b): (i32, i32)| doc! { "a": a, "b": b };
+        // The _ids are in the order of the index `ab`, and against that of `ba`.
+        for (low, min) in (0..).zip(keys()) {
+            for (high, max) in (0..16).zip(keys()).skip(usize::try_from(low).unwrap() + 1) {
+                let find = doc! { "find": "c", "hint": "ab", "min": limit(min), "max": limit(max) };
+                assert_eq!(ids(find), (low..high).collect::<Vec<_>>(), "{min:?} {max:?}");
+                let find = doc! { "find": "c", "hint": "ba", "min": limit(max), "max": limit(min) };
+                assert_eq!(ids(find), (low + 1..=high).rev().collect::<Vec<_>>(), "{min:?} {max:?}");
+            }
+        }
+        let find = |rest: Document| {
+            let mut find =
+                doc! { "find": "c", "hint": { "a": 1, "b": -1 }, "min": limit((1, 2)), "max": limit((3, 1)) };
+            find.extend(rest);
+            find
+        };
+        assert_eq!(ids(find(doc! {})), [5, 6, 7, 8, 9, 10, 11, 12, 13]);
+        assert_eq!(ids(find(doc! { "filter": { "b": { "$gte": 2 } } })), [5, 8, 9, 12, 13]);
+        assert_eq!(ids(find(doc! { "filter": { "a": 2 }, "skip": 1, "limit": 2 })), [9, 10]);
+        assert_eq!(ids(find(doc! { "sort": { "a": -1, "b": 1 }, "limit": 2 })), [13, 12]);
+        assert_eq!(ids(find(doc! { "sort": { "_id": -1 }, "limit": 2 })), [13, 12]);
+        assert_eq!(ids(find(doc! { "max": {} })), (5..16).collect::<Vec<_>>());
+        assert_eq!(ids(find(doc! { "min": {} })), (0..14).collect::<Vec<_>>());
+        let covered = rows(db, find(doc! { "projection": { "_id": 0, "b": 1 }, "limit": 2 }));
+        assert_eq!(covered, [doc! { "b": 2 }, doc! { "b": 1 }]);
+        let explained =
+            run(db, doc! { "explain": find(doc! { "projection": { "_id": 0, "b": 1 } }), "verbosity": "queryPlanner" });
+        assert!(explained.to_string().contains("PROJECTION_COVERED"), "{explained}");
+        let by_id = |rest: Document| {
+            let mut find = doc! { "find": "c", "hint": "_id_" };
+            find.extend(rest);
+            ids(find)
+        };
+        assert_eq!(by_id(doc! { "min": { "_id": 3.0 }, "max": { "_id": 6 } }), [3, 4, 5]);
+        assert_eq!(by_id(doc! { "min": { "_id": 13 }, "sort": { "_id": -1 } }), [15, 14, 13]);
+        assert_eq!(by_id(doc! { "max": { "_id": 2 } }), [0, 1]);
+
+        // A document with several keys is returned once, and sorted by all of them.
+        run(
+            db,
+            doc! { "insert": "t", "documents": [{ "_id": 1, "t": [5, 1] }, { "_id": 2, "t": [3, 4] }, { "_id": 3, "t": "x" }] },
+        );
+        run(db, doc! { "createIndexes": "t", "indexes": [index(doc! { "t": 1 }, "t")] });
+        let tagged = doc! { "find": "t", "hint": "t", "min": { "t": 2 }, "max": { "t": 6 } };
+        assert_eq!(ids(tagged.clone()), [2, 1]);
+        let mut sorted = tagged;
+        sorted.insert("sort", doc! { "t": 1 });
+        assert_eq!(ids(sorted), [1, 2]);
+        assert_eq!(ids(doc! { "find": "t", "hint": "t", "min": { "t": "a" } }), [3]);
+
+        refused(db, doc! { "find": "c", "min": { "a": 1, "b": 1 } }, 51173);
+        for limits in [doc! { "a": 1 }, doc! { "b": 1, "a": 1 }, doc! { "a": 1, "b": 1, "_id": 1 }] {
+            refused(db, doc! { "find": "c", "hint": "ab", "min": limits }, 51174);
+        }
+        refused(db, doc! { "find": "c", "hint": "ab", "min": limit((2, 0)), "max": limit((1, 0)) }, 51175);
+        refused(db, doc! { "find": "c", "hint": "ab", "min": limit((2, 0)), "max": limit((2, 0)) }, 51175);
+        refused(db, doc! { "find": "c", "hint": "ab", "min": limit((1, 0)), "max": { "b": 1, "a": 2 } }, 51176);
+        refused(db, doc! { "find": "c", "hint": { "$natural": 1 }, "min": limit((1, 0)) }, 291);
+        refused(db, doc! { "find": "c", "hint": "ab", "min": 1 }, 14);
+        refused(db, doc! { "find": "t", "hint": "t", "min": { "t": "x".repeat(2_000) } }, 2);
+        let collated = doc! { "locale": "en", "strength": 2 };
+        refused(db, doc! { "find": "t", "hint": "t", "min": { "t": "a" }, "collation": &collated }, 51174);
+        assert_eq!(ids(doc! { "find": "t", "hint": "t", "min": { "t": 4 }, "collation": &collated }), [2, 1, 3]);
+        run(db, doc! { "createIndexes": "t", "indexes": [{ "key": { "$**": 1 }, "name": "all" }] });
+        refused(db, doc! { "find": "t", "hint": "all", "min": { "t": 1 } }, 51174);
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        refused(db, doc! { "find": "v", "hint": "ab", "min": limit((1, 0)) }, 168);
+    });
+}
+
+#[test]
+fn return_key_returns_the_keys_of_the_index_that_is_read() {
+    on_every_store(|db| {
+        let documents =
+            [doc! { "_id": 1, "a": 1, "b": { "c": 5 } }, doc! { "_id": 2, "a": 2 }, doc! { "_id": 3, "a": 3, "b": 1 }];
+        run(db, doc! { "insert": "c", "documents": documents.to_vec() });
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": -1, "b.c": 1 }, "name": "ac" }] });
+        let keys = |rest: Document| {
+            let mut find = doc! { "find": "c", "returnKey": true };
+            find.extend(rest);
+            rows(db, find)
+        };
+        let key = |a: i32, c: Bson| doc! { "a": a, "b.c": c };
+        assert_eq!(
+            keys(doc! { "filter": { "a": { "$lte": 2 } }, "hint": "ac" }),
+            [key(2, Bson::Null), key(1, 5.into())]
+        );
+        assert_eq!(keys(doc! { "hint": "ac", "skip": 1, "limit": 1 }), [key(2, Bson::Null)]);
+        assert_eq!(keys(doc! { "filter": { "a": 1 }, "hint": "ac", "projection": { "b": 1 } }), [key(1, 5.into())]);
+        assert_eq!(
+            keys(doc! { "hint": "ac", "min": { "a": 2, "b.c": Bson::MinKey }, "max": { "a": 1, "b.c": Bson::MinKey } }),
+            [key(2, Bson::Null)]
+        );
+        assert_eq!(keys(doc! { "filter": { "_id": 2 } }), [doc! { "_id": 2 }]);
+        assert_eq!(keys(doc! { "filter": { "_id": { "$gt": 1 } } }), [doc! { "_id": 2 }, doc! { "_id": 3 }]);
+        assert_eq!(keys(doc! { "sort": { "_id": -1 }, "limit": 1 }), [doc! { "_id": 3 }]);
+        assert_eq!(keys(doc! { "hint": { "_id": 1 }, "limit": 1 }), [doc! { "_id": 1 }]);
+        assert_eq!(keys(doc! {}), [doc! {}, doc! {}, doc! {}]);
+        assert_eq!(keys(doc! { "filter": { "b": 1 } }), [doc! {}]);
+        assert_eq!(keys(doc! { "filter": { "$or": [{ "a": 1 }, { "_id": 3 }] } }), [doc! {}, doc! {}]);
+        refused(db, doc! { "find": "c", "returnKey": 1 }, 14);
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        refused(db, doc! { "find": "v", "returnKey": true }, 168);
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 4, "a": [7, 8] }] });
+        unsupported(
+            db,
+            doc! { "find": "c", "hint": "ac", "returnKey": true },
+            "returnKey of an index with several keys of a document",
+        );
+    });
+}
+
+#[test]
+fn sizes_of_a_collection_and_of_the_database() {
+    on_every_store(|db| {
+        let none = doc! {
+            "ns": "test.c", "size": 0, "count": 0, "storageSize": 0, "nindexes": 0, "totalIndexSize": 0, "totalSize": 0,
+            "indexSizes": {}, "scaleFactor": 1, "ok": 1.0,
+        };
+        assert_eq!(run(db, doc! { "collStats": "c" }), none);
+        let empty = run(db, doc! { "dbStats": 1 });
+        assert_eq!((empty.get_i64("objects").unwrap(), empty.get_f64("avgObjSize").unwrap()), (0, 0.0), "{empty}");
+
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "a": 1 }, { "_id": 2, "a": 2 }] });
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a_1" }] });
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        let bytes = db.collection::<Document>("c").stats().unwrap();
+        let length = |bytes: u64| i32::try_from(bytes).unwrap();
+        let (stored, entries) = (length(bytes.bytes), length(bytes.indexes[0].bytes));
+        let expected = doc! {
+            "ns": "shop.c", "size": 42, "count": 2, "avgObjSize": 21, "storageSize": stored, "capped": false, "nindexes": 2,
+            "indexBuilds": [], "totalIndexSize": entries, "totalSize": stored + entries,
+            "indexSizes": { "_id_": 0, "a_1": entries }, "scaleFactor": 1, "ok": 1.0,
+        };
+        assert_eq!(run(db, doc! { "collStats": "c", "$db": "shop" }), expected);
+        let scaled = run(db, doc! { "collStats": "c", "scale": 10 });
+        let sizes =
+            ["size", "count", "avgObjSize", "storageSize", "scaleFactor"].map(|name| scaled.get_i32(name).unwrap());
+        assert_eq!(sizes, [4, 2, 21, stored / 10, 10], "{scaled}");
+
+        let expected = doc! {
+            "db": "shop", "collections": 1_i64, "views": 1_i64, "objects": 2_i64, "avgObjSize": 21.0, "dataSize": 42.0,
+            "storageSize": f64::from(stored), "indexes": 2_i64, "indexSize": f64::from(entries),
+            "totalSize": f64::from(stored + entries), "scaleFactor": 1_i64, "ok": 1.0,
+        };
+        assert_eq!(run(db, doc! { "dbStats": 1, "$db": "shop" }), expected);
+        let scaled = run(db, doc! { "dbStats": 1, "scale": 10, "freeStorage": 1 });
+        assert_eq!(
+            (scaled.get_f64("dataSize").unwrap(), scaled.get_i64("scaleFactor").unwrap()),
+            (4.2, 10),
+            "{scaled}"
+        );
+        let free = db.stats().unwrap().storage.free;
+        assert_eq!(scaled.contains_key("totalFreeStorageSize"), free.is_some(), "{scaled}");
+
+        refused(db, doc! { "collStats": "v" }, 166);
+        refused(db, doc! { "collStats": 1 }, 73);
+        refused(db, doc! { "collStats": "c", "scale": 0 }, 2);
+        refused(db, doc! { "collStats": "c", "scale": "a" }, 14);
+        refused(db, doc! { "collStats": "c", "verbose": true }, 40415);
+        refused(db, doc! { "dbStats": 1, "scale": -1 }, 2);
+        refused(db, doc! { "dbStats": 1, "free": 1 }, 40415);
+        refused(db, doc! { "aggregate": 1, "pipeline": [{ "$collStats": {} }], "cursor": {} }, 73);
+    });
+}

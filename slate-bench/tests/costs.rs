@@ -33,7 +33,7 @@ fn query(name: &str) -> Query {
     query_rows(1_000, SEED).into_iter().find(|row| row.name == name).unwrap_or_else(|| panic!("no {name}")).query
 }
 
-/// Returns a small and a larger collection in memory.
+/// A small and a larger collection in memory.
 struct Pair {
     sizes: [i64; 2],
     loaded: [(Slate, tempfile::TempDir); 2],

@@ -36,13 +36,13 @@ impl Arguments {
         Ok(arguments)
     }
 
-    /// The definition of the command line.
+    /// Returns the definition of the command line.
     pub(crate) fn definition() -> clap::Command {
         Self::command()
     }
 }
 
-/// The error of a word that is not a URL, but stands in its place: a command whose name is mistyped.
+/// Returns the error of a word that is not a URL, but stands in its place: a command whose name is mistyped.
 fn mistyped(word: &str) -> Option<clap::Error> {
     let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic())
         && word.chars().all(|character| character.is_ascii_alphanumeric() || character == '-');

@@ -19,7 +19,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
-    /// The code with which the program ends.
+    /// Returns the code with which the program ends.
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Success => 0,
@@ -87,7 +87,7 @@ impl Failure {
         self
     }
 
-    /// The failure of an operation on a file.
+    /// Returns the failure of an operation on a file.
     pub(crate) fn file(path: &std::path::Path, error: io::Error) -> Self {
         Self { message: format!("{}: {error}", path.display()), ..Self::from(error) }
     }
@@ -150,7 +150,7 @@ impl From<slate_core::Error> for Failure {
     }
 }
 
-/// Whether the system does not allow the access.
+/// Returns whether the system does not allow the access.
 fn is_denied(error: &slate_core::Error) -> bool {
     let causes = successors(error.source(), |cause| (*cause).source());
     let mut failures = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());

@@ -45,7 +45,7 @@ impl Interrupt {
         });
     }
 
-    /// The token of the running command.
+    /// Returns the token of the running command.
     pub(crate) fn token(&self) -> CancelToken {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const TICK: Duration = Duration::from_millis(120);
 
-/// A bar over the bytes of a file; a counter if their number is not known.
+/// Returns a bar over the bytes of a file; a counter if their number is not known.
 pub(crate) fn bytes(length: Option<u64>, what: &str) -> ProgressBar {
     let template = match length {
         Some(_) => "{msg} {wide_bar} {bytes}/{total_bytes} {binary_bytes_per_sec}, {eta} left",
@@ -15,7 +15,7 @@ pub(crate) fn bytes(length: Option<u64>, what: &str) -> ProgressBar {
     bar(length, template, what)
 }
 
-/// A bar over documents; a counter if their number is not known.
+/// Returns a bar over documents; a counter if their number is not known.
 pub(crate) fn documents(length: Option<u64>, what: &str) -> ProgressBar {
     let template = match length {
         Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {per_sec}, {eta} left",

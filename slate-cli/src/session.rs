@@ -53,7 +53,7 @@ impl Session {
         Self { url, open: None, out, cancel: Interrupt::default(), mode: Mode::default() }
     }
 
-    /// The URL on the command line.
+    /// Returns the URL on the command line.
     ///
     /// # Errors
     /// Fails if there is none.
@@ -64,7 +64,7 @@ impl Session {
         })
     }
 
-    /// The database, for reading.
+    /// Returns the database, for reading.
     ///
     /// # Errors
     /// Fails if it does not exist or cannot be opened.
@@ -72,7 +72,7 @@ impl Session {
         self.opened(Access::ReadOnly)
     }
 
-    /// The database, for writing, which must exist.
+    /// Returns the database, for writing, which must exist.
     ///
     /// # Errors
     /// Fails if it does not exist or cannot be opened.
@@ -80,7 +80,7 @@ impl Session {
         self.opened(Access::Open)
     }
 
-    /// The database, for writing. It is created if it does not exist.
+    /// Returns the database, for writing. It is created if it does not exist.
     ///
     /// # Errors
     /// Fails if it cannot be opened or created.
@@ -105,7 +105,7 @@ impl Session {
         Ok(self.open.insert(open).database.clone())
     }
 
-    /// Whether the command comes from a person at a prompt.
+    /// Returns whether the command comes from a person at a prompt.
     pub(crate) fn at_prompt(&self) -> bool {
         self.mode == Mode::Prompt
     }
@@ -120,7 +120,7 @@ impl Session {
         &mut self.out
     }
 
-    /// A token that Ctrl-C cancels.
+    /// Returns a token that Ctrl-C cancels.
     pub(crate) fn cancel(&self) -> CancelToken {
         self.cancel.token()
     }
@@ -217,7 +217,7 @@ pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
     })
 }
 
-/// The collection of this name.
+/// Returns the collection of this name.
 ///
 /// # Errors
 /// Fails with the names that exist if it does not.
@@ -236,12 +236,12 @@ pub(crate) fn existing(database: &Database, name: &str) -> Result<Collection<Raw
     })
 }
 
-/// Whether standard output is a terminal.
+/// Returns whether standard output is a terminal.
 pub(crate) fn on_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// The width of the terminal in characters; where the output is none, `COLUMNS`, or 80.
+/// Returns the width of the terminal in characters; where the output is none, `COLUMNS`, or 80.
 pub(crate) fn width() -> usize {
     let chosen = || env::var("COLUMNS").ok()?.parse::<u16>().ok();
     let columns = if on_terminal() { Some(console::Term::stdout().size().1) } else { chosen() };

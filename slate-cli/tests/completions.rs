@@ -44,7 +44,7 @@ impl Setting {
         self.command(env!("CARGO_BIN_EXE_slate")).args(arguments).output().unwrap()
     }
 
-    /// A program in the folder that finds `slate` and no settings of the user.
+    /// Returns a program in the folder that finds `slate` and no settings of the user.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         let slate = Path::new(env!("CARGO_BIN_EXE_slate")).parent().unwrap().to_owned();

@@ -26,7 +26,7 @@ const FORMATS: &[(&str, &str)] = &[
 const LARGE: u64 = 2 << 20;
 const LARGE_FORMATS: &[&str] = &["trip.bson.gz", "trip.csv"];
 
-/// The stores of this build.
+/// Returns the stores of this build.
 fn stores() -> Vec<&'static str> {
     let mut stores = vec!["memory:"];
     stores.extend(cfg!(feature = "redb").then_some("redb:trip.slate"));
@@ -64,7 +64,7 @@ fn run(folder: &Path, url: &str, script: &str) -> String {
     printed
 }
 
-/// The documents of a file of canonical extended JSON.
+/// Returns the documents of a file of canonical extended JSON.
 fn documents(path: &Path) -> Vec<Value> {
     let text = fs::read_to_string(path).unwrap();
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -22,7 +22,7 @@ fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
 }
 
-/// The public data sets, which are not part of the repository.
+/// Returns the public data sets, which are not part of the repository.
 fn data() -> Option<PathBuf> {
     let folder = env::var_os("SLATE_TEST_DATA").map_or_else(|| repository().join("../shared/data"), PathBuf::from);
     folder.is_dir().then(|| folder.canonicalize().unwrap())
@@ -148,7 +148,7 @@ fn execute(command: &str, folder: &Path) -> Option<String> {
     Some(output)
 }
 
-/// Whether the output is as expected, line by line.
+/// Returns whether the output is as expected, line by line.
 fn matches(expected: &str, output: &str) -> bool {
     let same_length = expected.lines().count() == output.lines().count();
     same_length && expected.lines().zip(output.lines()).all(|(expected, line)| line_matches(expected, line))

@@ -17,7 +17,7 @@ use std::{
 use bson::doc;
 use slate_core::{Database, Histogram, Metrics, StorageSize};
 
-/// The metrics in Prometheus' text format, version 0.0.4.
+/// Returns the metrics in Prometheus' text format, version 0.0.4.
 fn prometheus(metrics: &Metrics, size: &StorageSize) -> String {
     let mut out = String::new();
     family(&mut out, "slate_operations_total", "counter", "Finished operations");
@@ -136,7 +136,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 mod tests {
     use super::*;
 
-    /// The number of the sample with this name and these labels.
+    /// Returns the number of the sample with this name and these labels.
     fn sample(text: &str, name: &str) -> f64 {
         let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         found.and_then(|number| number.parse().ok()).unwrap_or(f64::NAN)

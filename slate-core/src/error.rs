@@ -222,7 +222,7 @@ impl Error {
         Self::of_serde(collection, &what, source)
     }
 
-    /// A distinct value that is not of the requested type.
+    /// Creates a distinct value that is not of the requested type.
     pub(crate) fn value_not_convertible(collection: &str, path: &str, source: slate_query::serde::Error) -> Self {
         Self::of_serde(collection, &format!("a value at {path} of collection {collection}"), source)
     }
@@ -257,7 +257,7 @@ impl Error {
         error
     }
 
-    /// A conflict over a collection that the transaction has read as a whole.
+    /// Creates a conflict over a collection that the transaction has read as a whole.
     pub(crate) fn read_conflict(collection: &str) -> Self {
         let message = format!("another transaction wrote to the collection {collection}, which this one has read");
         let mut error = Self::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message);

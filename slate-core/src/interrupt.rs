@@ -107,7 +107,7 @@ impl CallLimits {
         Self { deadline: self.end().map(CallDeadline::At), token: self.token.clone() }
     }
 
-    /// The time that a call has which begins now.
+    /// Returns the time that a call has which begins now.
     pub(crate) fn left(&self) -> Option<Duration> {
         match self.deadline? {
             CallDeadline::Within(within) => Some(within),
@@ -153,7 +153,7 @@ impl ShortCall {
 /// The code of [`would_wait`]. It never leaves the crate.
 const WOULD_WAIT: Code = Code(i32::MIN);
 
-/// The error of an operation that must not wait, but would have to wait or to process many rows.
+/// Returns the error of an operation that must not wait, but would have to wait or to process many rows.
 pub(crate) fn would_wait() -> Error {
     Error::new(ErrorKind::Interrupted, WOULD_WAIT, "the operation would have to wait")
 }
@@ -162,7 +162,7 @@ pub(crate) fn is_would_wait(error: &Error) -> bool {
     error.code() == WOULD_WAIT.0
 }
 
-/// The error of an operation that did not end before its deadline.
+/// Returns the error of an operation that did not end before its deadline.
 pub(crate) fn past_deadline() -> Error {
     Error::new(ErrorKind::Interrupted, Code::MAX_TIME_MS_EXPIRED, "the operation exceeded its time limit")
 }
@@ -197,7 +197,7 @@ impl Interrupt {
         Self { short: Some(call.clone()), ..self.clone() }
     }
 
-    /// Whether the call must not wait.
+    /// Returns whether the call must not wait.
     pub(crate) fn is_short(&self) -> bool {
         self.short.as_ref().is_some_and(ShortCall::is_limited)
     }

@@ -52,7 +52,8 @@ pub(crate) struct CallResult {
 }
 
 impl Span {
-    /// The span of a call, open until the call has ended: for a read, until its last row was read or its cursor is dropped.
+    /// Returns the span of a call, open until the call has ended: for a read, until its last row was read or its cursor
+    /// is dropped.
     #[inline]
     pub(crate) fn call(operation: OperationKind, collection: Option<&str>) -> Self {
         Self {
@@ -61,7 +62,7 @@ impl Span {
         }
     }
 
-    /// The caller's current span, under which another thread continues.
+    /// Returns the caller's current span, under which another thread continues.
     #[cfg(feature = "async")]
     #[inline]
     pub(crate) fn current() -> Self {
@@ -110,7 +111,7 @@ impl Span {
     }
 }
 
-/// Whether a subscriber may want the spans of calls.
+/// Returns whether a subscriber may want the spans of calls.
 #[inline]
 pub(crate) fn wants_calls() -> bool {
     #[cfg(feature = "tracing")]

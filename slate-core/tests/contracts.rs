@@ -8,7 +8,7 @@ use bson::{RawDocumentBuf, doc, rawdoc};
 use common::on_every_store;
 use slate_core::{ErrorKind, ExplainVerbosity, Index};
 
-/// A document with one field of an unknown BSON type.
+/// Returns a document with one field of an unknown BSON type.
 fn damaged() -> RawDocumentBuf {
     RawDocumentBuf::from_bytes(vec![8, 0, 0, 0, 0x55, b'a', 0, 0]).unwrap()
 }

@@ -20,7 +20,7 @@ use slate_core::{Access, Database, ErrorKind, IndexState};
 const CORPUS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/corpus");
 const ANSWERS: &str = "answers.jsonl.gz";
 
-/// The stores on whose files a version is tested: the name in a URL, and the name of the file or folder.
+/// Returns the stores on whose files a version is tested: the name in a URL, and the name of the file or folder.
 fn stores() -> Vec<(&'static str, &'static str)> {
     let mut stores = vec![("memory", "memory.gz"), ("redb", "redb.gz")];
     if cfg!(feature = "rocksdb") {

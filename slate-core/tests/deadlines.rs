@@ -24,7 +24,7 @@ fn call<'c, R>(name: &'static str, call: impl Fn() -> Result<R> + 'c) -> Call<'c
     (name, Box::new(move || call().map(drop)))
 }
 
-/// Every call of a collection.
+/// Returns every call of a collection.
 fn calls(users: &Collection<RawDocumentBuf>) -> Vec<Call<'_>> {
     let (one, set) = (|| doc! { "_id": 1 }, || doc! { "$set": { "a": 1 } });
     let document = || rawdoc! { "a": 5 };

@@ -86,7 +86,7 @@ fn update(pool: &Pool) -> BoxedStrategy<UpdateModifications> {
     .boxed()
 }
 
-/// A pipeline whose result depends on the documents.
+/// Returns a pipeline whose result depends on the documents.
 fn pipeline(pool: &Pool) -> BoxedStrategy<Vec<Document>> {
     let path = || pool.path().prop_filter("a field", |path| !path.starts_with("_id"));
     let value = prop_oneof![

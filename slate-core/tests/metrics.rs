@@ -17,7 +17,7 @@ fn numbers(db: &Database, count: i32) -> Collection<RawDocumentBuf> {
     numbers
 }
 
-/// The operations, keys, documents, rows and bytes that `work` adds.
+/// Returns the operations, keys, documents, rows and bytes that `work` adds.
 fn added(db: &Database, work: impl FnOnce()) -> (BTreeMap<OperationKind, u64>, [u64; 3], u64) {
     let before = db.metrics();
     work();
@@ -270,7 +270,7 @@ fn reads_of_the_caches_are_counted() {
     assert_eq!((memory.metrics().cache_hits, memory.metrics().cache_misses), (0, 0));
 }
 
-/// The uses of each index according to `$indexStats`.
+/// Returns the uses of each index according to `$indexStats`.
 fn uses(numbers: &Collection<RawDocumentBuf>) -> BTreeMap<String, i64> {
     let described = numbers.aggregate([doc! { "$indexStats": {} }]).with_type::<bson::Document>().collect().unwrap();
     let uses = |index: &bson::Document| {

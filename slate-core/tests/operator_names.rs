@@ -5,7 +5,7 @@
 use bson::{Bson, Document, bson, doc};
 use slate_core::{Database, OperatorKind, Result};
 
-/// The uses of an operator. One of them must be refused for no other reason than its argument, or succeed.
+/// Returns the uses of an operator. One of them must be refused for no other reason than its argument, or succeed.
 fn uses(kind: OperatorKind, name: &str) -> Vec<Result<()>> {
     let collection = Database::open("memory:").unwrap().collection::<Document>("c");
     collection.insert_one(&doc! { "a": [1] }).unwrap();

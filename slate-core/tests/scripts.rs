@@ -159,7 +159,7 @@ impl<'s> Words<'s> {
         bson.as_document().unwrap_or_else(|| panic!("{bson} is not a document")).clone()
     }
 
-    /// All documents that come next.
+    /// Returns all documents that come next.
     fn documents(&mut self) -> Vec<Document> {
         let mut documents = Vec::new();
         while self.is_document() {

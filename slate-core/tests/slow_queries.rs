@@ -25,7 +25,7 @@ impl Reports {
     }
 }
 
-/// A database that reports every call.
+/// Returns a database that reports every call.
 fn open() -> (Database, Reports) {
     let reports = Reports::default();
     let db = reports.add_to(Database::builder("memory:").slow_query_threshold(Duration::ZERO));

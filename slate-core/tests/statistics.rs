@@ -16,7 +16,7 @@ fn documents(count: i32) -> Vec<RawDocumentBuf> {
     (0..count).map(|id| rawdoc! { "_id": id, "a": a(id), "b": id % 7 }).collect()
 }
 
-/// The plan for a value that, by probes alone, is in at least as many documents as they count.
+/// Returns the plan for a value that, by probes alone, is in at least as many documents as they count.
 fn plan(collection: &Documents, a: &str) -> String {
     collection.find(doc! { "a": a, "b": 3 }).explain(ExplainVerbosity::QueryPlanner).unwrap().to_string()
 }

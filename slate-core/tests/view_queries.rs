@@ -108,8 +108,8 @@ struct Subject {
 }
 
 impl Subject {
-    /// The documents of the view's pipeline with these stages after it. `None` if it fails as written: with another plan it may
-    /// succeed.
+    /// Returns the documents of the view's pipeline with these stages after it. `None` if it fails as written: with
+    /// another plan it may succeed.
     fn written_out(&self, stages: &[Document]) -> Option<Vec<RawDocumentBuf>> {
         let stages: Vec<Document> = self.stages.iter().chain(stages).cloned().collect();
         let aggregate = self.collection.aggregate(&stages).unoptimized();
@@ -219,7 +219,7 @@ fn same(found: &[RawDocumentBuf], right: &[RawDocumentBuf]) -> std::result::Resu
     if multiset(found) == multiset(right) { Ok(()) } else { Err(format!("{found:?}, expected {right:?}")) }
 }
 
-/// The part of the rows that the query's skip and limit leave.
+/// Returns the part of the rows that the query's skip and limit leave.
 fn window<'r, R>(query: &RandomQuery, rows: &'r [R]) -> &'r [R] {
     let skip = usize::try_from(query.skip).unwrap().min(rows.len());
     let limit = query.limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap());

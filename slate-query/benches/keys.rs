@@ -16,7 +16,7 @@ use slate_query::{
 
 const DIRECTIONS: [Direction; 2] = [Direction::Ascending, Direction::Descending];
 
-/// One value of each type that keys often have.
+/// Returns one value of each type that keys often have.
 fn values() -> Vec<(&'static str, OwnedValue)> {
     let values: [(&str, Bson); 11] = [
         ("null", Bson::Null),

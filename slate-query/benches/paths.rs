@@ -13,7 +13,7 @@ use slate_query::{
     raw::Doc,
 };
 
-/// The values at the end of the path.
+/// Returns the values at the end of the path.
 fn walked(path: &Path, doc: Doc<'_>) -> usize {
     let mut found = 0;
     let _ = path.walk(doc, &mut |end| {

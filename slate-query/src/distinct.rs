@@ -40,7 +40,7 @@ fn walk<'a>(parts: &[Part], doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
     }
 }
 
-/// Whether a name consists of digits. A name with a leading zero is a position that no array has.
+/// Returns whether a name consists of digits. A name with a leading zero is a position that no array has.
 fn is_position(part: &Part) -> bool {
     !part.name().is_empty() && part.name().bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -27,7 +27,7 @@ pub enum Refusal {
 }
 
 impl Error {
-    /// An error that MongoDB reports with `code`.
+    /// Creates an error that MongoDB reports with `code`.
     #[cold]
     pub fn new(code: Code, message: impl Into<Box<str>>) -> Self {
         Self::of(Refusal::Invalid(code), message.into())
@@ -37,7 +37,7 @@ impl Error {
         Self(Box::new(Inner { refusal, message, path: None }))
     }
 
-    /// An error for an operator or option `name` that MongoDB supports and Slate does not.
+    /// Creates an error for an operator or option `name` that MongoDB supports and Slate does not.
     pub fn unsupported(name: &str) -> Self {
         let message = format!("{name} is not supported").into();
         Self::of(Refusal::Unsupported(name.into()), message)
@@ -50,7 +50,7 @@ impl Error {
         self
     }
 
-    /// MongoDB's code for this error; `NotImplemented` (238) for what Slate does not support.
+    /// Returns MongoDB's code for this error; `NotImplemented` (238) for what Slate does not support.
     pub fn code(&self) -> Code {
         match self.0.refusal {
             Refusal::Invalid(code) => code,
@@ -58,17 +58,17 @@ impl Error {
         }
     }
 
-    /// The kind of this error.
+    /// Returns the kind of this error.
     pub fn refusal(&self) -> &Refusal {
         &self.0.refusal
     }
 
-    /// The message without the path.
+    /// Returns the message without the path.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The path of the field at fault.
+    /// Returns the path of the field at fault.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }
@@ -92,7 +92,7 @@ macro_rules! codes {
         impl Code {
             $(pub const $constant: Self = Self($number);)*
 
-            /// MongoDB's name for the code; `Location` and the number if it has none.
+            /// Returns MongoDB's name for the code; `Location` and the number if it has none.
             pub fn name(self) -> String {
                 match self.0 {
                     $($number => $name.into(),)*

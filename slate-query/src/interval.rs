@@ -31,22 +31,22 @@ pub enum Side {
 }
 
 impl Place {
-    /// The bound below every key that begins with `prefix`.
+    /// Returns the bound below every key that begins with `prefix`.
     pub fn before(prefix: impl Into<SmallBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::Before }
     }
 
-    /// The bound above every key that begins with `prefix`.
+    /// Returns the bound above every key that begins with `prefix`.
     pub fn after(prefix: impl Into<SmallBytes>) -> Self {
         Self { prefix: prefix.into(), side: Side::After }
     }
 
-    /// The bound as bytes: no key is between the two. `After` appends 0xff, which never follows a prefix.
+    /// Returns the bound as bytes: no key is between the two. `After` appends 0xff, which never follows a prefix.
     pub fn to_bytes(&self) -> SmallBytes {
         self.to_bytes_behind(&[])
     }
 
-    /// The bound as bytes, for keys that begin with the values `before`.
+    /// Returns the bound as bytes, for keys that begin with the values `before`.
     pub fn to_bytes_behind(&self, before: &[u8]) -> SmallBytes {
         match self.side {
             Side::Before if before.is_empty() => self.prefix.clone(),
@@ -129,38 +129,38 @@ impl Interval {
         Self { low: Place::before([]), high: Place::after([]), shape: Shape::Range }
     }
 
-    /// The keys that begin with one encoded value, that is, of all values equal to it.
+    /// Returns the keys that begin with one encoded value, that is, of all values equal to it.
     pub fn point(encoded: impl Into<SmallBytes>) -> Self {
         let low = Place::before(encoded);
         Self { high: Place::after(low.prefix.clone()), low, shape: Shape::Point }
     }
 
-    /// The lower bound.
+    /// Returns the lower bound.
     pub fn low(&self) -> &Place {
         &self.low
     }
 
-    /// The upper bound.
+    /// Returns the upper bound.
     pub fn high(&self) -> &Place {
         &self.high
     }
 
-    /// Whether the interval contains no key.
+    /// Returns whether the interval contains no key.
     pub fn is_empty(&self) -> bool {
         self.shape == Shape::Range && self.low >= self.high
     }
 
-    /// Whether the interval has no lower bound.
+    /// Returns whether the interval has no lower bound.
     pub fn is_open_below(&self) -> bool {
         self.low.prefix.is_empty() && self.low.side == Side::Before
     }
 
-    /// Whether the interval has no upper bound.
+    /// Returns whether the interval has no upper bound.
     pub fn is_open_above(&self) -> bool {
         self.high.prefix.is_empty() && self.high.side == Side::After
     }
 
-    /// The encoded value, if the interval is a point.
+    /// Returns the encoded value, if the interval is a point.
     pub fn as_point(&self) -> Option<&[u8]> {
         (self.shape == Shape::Point).then_some(&*self.low.prefix)
     }
@@ -171,7 +171,7 @@ impl Interval {
         Self { low: self.high.inverted(), high: self.low.inverted(), shape: self.shape }
     }
 
-    /// The intersection.
+    /// Returns the intersection.
     #[must_use]
     pub fn intersect(&self, other: &Self) -> Self {
         let low = if self.low >= other.low { &self.low } else { &other.low };
@@ -189,8 +189,8 @@ impl PartialEq for Interval {
 
 impl Eq for Interval {}
 
-/// Whether the bytes are a complete encoded value, ascending or inverted. A bare tag and the beginning of a string are
-/// not.
+/// Returns whether the bytes are a complete encoded value, ascending or inverted. A bare tag and the beginning of a
+/// string are not.
 fn is_value(bytes: &[u8]) -> bool {
     [crate::key::Direction::Ascending, crate::key::Direction::Descending]
         .into_iter()

@@ -36,7 +36,7 @@ pub enum Bracket {
     MaxKey,
 }
 
-/// The class that a type belongs to.
+/// Returns the class that a type belongs to.
 #[inline]
 pub fn bracket(kind: Kind) -> Bracket {
     match kind {
@@ -79,7 +79,7 @@ fn compare_any(a: Value<'_>, b: Value<'_>) -> Ordering {
     class.cmp(&bracket(b.kind())).then_with(|| within(class, a, b))
 }
 
-/// Whether two values are equal in BSON's order; see [`compare`]. Compares their bytes where that is enough.
+/// Returns whether two values are equal in BSON's order; see [`compare`]. Compares their bytes where that is enough.
 #[inline]
 pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     if a.kind() == b.kind() {
@@ -89,7 +89,7 @@ pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
     }
 }
 
-/// Whether equal values of the type always have equal bytes.
+/// Returns whether equal values of the type always have equal bytes.
 #[inline]
 pub(crate) fn equal_by_bytes(kind: Kind) -> bool {
     matches!(
@@ -139,7 +139,7 @@ fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     }
 }
 
-/// The next element of both, or their order if one of them has ended.
+/// Returns the next element of both, or their order if one of them has ended.
 fn step<'a, 'b>(
     left: &mut Elements<'a>,
     right: &mut Elements<'b>,

@@ -35,23 +35,23 @@ pub struct Part {
 }
 
 impl Part {
-    /// The name for repeated lookups.
+    /// Returns the name for repeated lookups.
     pub(crate) fn field_name(&self) -> &FieldName {
         &self.name
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// The name as UTF-8 bytes.
+    /// Returns the name as UTF-8 bytes.
     #[inline]
     pub fn name_bytes(&self) -> &[u8] {
         self.name.as_bytes()
     }
 
-    /// The value of the field of that name.
+    /// Returns the value of the field of that name.
     #[inline]
     pub fn find<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
         doc.find(&self.name)
@@ -63,7 +63,7 @@ impl Part {
         doc.holds_literal(&self.name, literal)
     }
 
-    /// The array position that the name is, if it is one ("0", "17"; not "01").
+    /// Returns the array position that the name is, if it is one ("0", "17"; not "01").
     pub fn position(&self) -> Option<usize> {
         self.position
     }
@@ -136,12 +136,12 @@ impl Path {
         }
     }
 
-    /// Whether one of its names is an array position. Indexes and filters treat such paths differently.
+    /// Returns whether one of its names is an array position. Indexes and filters treat such paths differently.
     pub fn has_position(&self) -> bool {
         self.parts().iter().any(|part| part.position.is_some())
     }
 
-    /// The value at the path, if no array is in the middle and no field is missing.
+    /// Returns the value at the path, if no array is in the middle and no field is missing.
     #[inline]
     pub fn get<'a>(&self, doc: Doc<'a>) -> Option<Value<'a>> {
         let (last, parents) = self.parts().split_last()?;

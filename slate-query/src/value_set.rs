@@ -13,7 +13,7 @@ pub(crate) struct ValueSet<V>(Vec<V>);
 const LINEAR_SEARCH: usize = 4;
 
 impl<V: AsValue> ValueSet<V> {
-    /// Whether the set contains a value that is equal to this one.
+    /// Returns whether the set contains a value that is equal to this one.
     #[inline]
     pub(crate) fn contains(&self, value: Value<'_>) -> bool {
         if self.0.len() <= LINEAR_SEARCH {
@@ -23,7 +23,7 @@ impl<V: AsValue> ValueSet<V> {
         }
     }
 
-    /// The values in BSON's order.
+    /// Returns the values in BSON's order.
     pub(crate) fn as_slice(&self) -> &[V] {
         &self.0
     }

@@ -109,7 +109,7 @@ fn filter() -> BoxedStrategy<Filter> {
     .boxed()
 }
 
-/// A document's keys in an index on this path alone. `None` if it cannot be indexed.
+/// Returns a document's keys in an index on this path alone. `None` if it cannot be indexed.
 fn keys(path: &str, document: Doc<'_>) -> Option<Keys> {
     let pattern = doc! { path: 1 }.to_vec().unwrap();
     let mut keys = Keys::new();

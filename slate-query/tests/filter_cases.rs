@@ -21,7 +21,7 @@ const AREAS: &[&str] = &[
     "indexes",
 ];
 
-/// The case's filter, if its expectation depends on nothing else.
+/// Returns the case's filter, if its expectation depends on nothing else.
 fn filter_of(case: &Document) -> Option<Vec<u8>> {
     let plain = |option: &str| case.get_document("options").is_ok_and(|options| options.contains_key(option));
     if ["skip", "limit", "collation", "let", "min", "max", "returnKey"].into_iter().any(plain) {
@@ -33,7 +33,7 @@ fn filter_of(case: &Document) -> Option<Vec<u8>> {
     }
 }
 
-/// The case's documents without those whose `_id` is invalid, which some sources contain.
+/// Returns the case's documents without those whose `_id` is invalid, which some sources contain.
 fn documents(case: &Document, repeated: Repeated) -> Vec<&Document> {
     let mut ids = Vec::new();
     let documents = case.get_array("docs").unwrap().iter().map(|document| document.as_document().unwrap());
@@ -62,7 +62,7 @@ fn differs_by_decision(id: &str, error: &Error) -> bool {
         || id == "pg:bson_index_truncation_index_tests:4234"
 }
 
-/// The matching documents.
+/// Returns the matching documents.
 fn run<'c>(documents: &[&'c Document], filter: &[u8]) -> Result<Vec<&'c Document>, Error> {
     let filter = Filter::parse_with(Doc::new(filter), &Bindings::default())?;
     let matched = documents.iter().filter(|document| {

@@ -40,7 +40,7 @@ fn fields(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(String, D
     })
 }
 
-/// The components of each key as bytes.
+/// Returns the components of each key as bytes.
 fn components(keys: &Keys, fields: &[(String, Direction)]) -> Vec<Vec<Vec<u8>>> {
     keys.iter()
         .map(|(mut key, _)| {
@@ -58,7 +58,7 @@ fn components(keys: &Keys, fields: &[(String, Direction)]) -> Vec<Vec<Vec<u8>>> 
         .collect()
 }
 
-/// The values that a filter on the path sees: values, array elements, null for missing fields.
+/// Returns the values that a filter on the path sees: values, array elements, null for missing fields.
 fn seen(path: &str, doc: Doc<'_>) -> Vec<OwnedValue> {
     let mut seen = Vec::new();
     let _ = Path::parse(path).unwrap().walk(doc, &mut |end| {

@@ -26,7 +26,7 @@ fn set() -> impl Strategy<Value = IntervalSet> {
     vec((place(), place()).prop_map(|(low, high)| Interval::new(low, high)), 0..4).prop_map(IntervalSet::from)
 }
 
-/// Whether a compound key that starts with `component` is in the set, by its bytes.
+/// Returns whether a compound key that starts with `component` is in the set, by its bytes.
 fn holds(set: &IntervalSet, component: &[u8]) -> bool {
     let compound = [component, &key(3)].concat();
     set.iter().any(|interval| *interval.low().to_bytes() <= *compound && *compound < *interval.high().to_bytes())

@@ -20,7 +20,7 @@ const AREAS: &[&str] = &[
     "collation/command_level/operations",
 ];
 
-/// The case's projection, if it has one and nothing else matters.
+/// Returns the case's projection, if it has one and nothing else matters.
 fn projection(case: &Document) -> Option<&Document> {
     let options = case.get_document("options").ok()?;
     let other = ["skip", "limit", "collation", "let"].iter().any(|option| options.contains_key(option));

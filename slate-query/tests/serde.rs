@@ -49,7 +49,7 @@ fn agrees<T: DeserializeOwned + Debug + Any>(document: &[u8]) -> Result<(), Test
     Ok(())
 }
 
-/// A value of every type.
+/// Returns a value of every type.
 fn every_type() -> Document {
     doc! {
         "null": null, "boolean": true, "int32": -7, "int64": 1_i64 << 40, "double": 2.5, "string": "Tromsø",
@@ -225,7 +225,7 @@ fn damaged_bytes_do_not_panic() {
     }
 }
 
-/// A document that is similar to those that the types of the tests expect.
+/// Returns a document that is similar to those that the types of the tests expect.
 fn likely() -> impl Strategy<Value = Vec<u8>> {
     let names = proptest::sample::select(NAMES.to_vec());
     let tree = leaf().prop_recursive(3, 24, 6, |inner| {

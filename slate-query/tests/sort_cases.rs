@@ -16,7 +16,7 @@ fn raw(document: &Document) -> Vec<u8> {
     document.to_vec().unwrap()
 }
 
-/// The sort, if the case contains nothing but a filter and a sort.
+/// Returns the sort, if the case contains nothing but a filter and a sort.
 fn sort_of(case: &Document) -> Option<Document> {
     if let Ok(pipeline) = case.get_array("pipeline") {
         let [Bson::Document(stage)] = &pipeline[..] else { return None };

@@ -13,7 +13,7 @@ fn sort(fields: &[(String, bool)]) -> Option<Sort> {
     Sort::parse(Doc::new(&pattern.to_vec().unwrap())).ok()
 }
 
-/// The bytes of the first fields in a key.
+/// Returns the bytes of the first fields in a key.
 fn shown<'k>(sort: &Sort, shown: usize, key: &'k [u8]) -> &'k [u8] {
     let mut rest = key;
     for (_, direction) in sort.fields().iter().take(shown) {

@@ -20,7 +20,7 @@ fn stored(document: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The fields of both; a name in both occurs twice.
+/// Returns the fields of both; a name in both occurs twice.
 fn joined((first, second): (Vec<u8>, Vec<u8>)) -> Vec<u8> {
     let mut writer = Writer::new();
     for element in [&first, &second].into_iter().flat_map(|bytes| Doc::new(bytes).elements()) {
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// Whether a document is valid. `None` if that depends on a value that is not checked here.
+/// Returns whether a document is valid. `None` if that depends on a value that is not checked here.
 #[expect(clippy::indexing_slicing, reason = "a test fails by panicking")]
 fn accepts(bytes: &[u8]) -> Option<bool> {
     let length = |bytes: &[u8]| bytes.first_chunk().map(|head| i32::from_le_bytes(*head));

@@ -29,7 +29,7 @@ fn is_set(case: &Document, name: &str) -> bool {
 /// A case that uses a variable and does not contain its value.
 const INCOMPLETE: &str = "ft:query_and_write/commands/update/test_update_with_expr.py::test_expr_let_in_update";
 
-/// Whether the case is an update that needs only a filter and an update.
+/// Returns whether the case is an update that needs only a filter and an update.
 fn in_reach(case: &Document) -> bool {
     let write = case.get_str("op").is_ok_and(|op| op == "update" || op == "findAndModify");
     let plain = matches!(case.get("filter"), Some(Bson::Document(_)))
@@ -94,7 +94,7 @@ fn run(case: &Document) -> Result<After, Error> {
     Ok(after)
 }
 
-/// A text that is equal for equal documents, with or without the order of fields.
+/// Returns a text that is equal for equal documents, with or without the order of fields.
 fn text(document: &Document, ordered: bool) -> String {
     fn sort(value: &Bson) -> Bson {
         match value {
@@ -112,7 +112,7 @@ fn text(document: &Document, ordered: bool) -> String {
     document.into_canonical_extjson().to_string()
 }
 
-/// The difference from the case's expectation.
+/// Returns the difference from the case's expectation.
 fn difference(case: &Document, after: &After) -> Option<String> {
     let ordered = case.get_str("id").unwrap().starts_with("pg");
     if let Ok(expected) = case.get_array("expected") {
@@ -196,7 +196,7 @@ fn errors_of_updates_equal_mongodbs() {
     assert!(failed.is_empty());
 }
 
-/// Whether the case is about options of the command, of any type.
+/// Returns whether the case is about options of the command, of any type.
 fn is_about_options(case: &Document) -> bool {
     let of_its_type = |(name, value): (&String, &Bson)| match name.as_str() {
         "upsert" | "multi" | "new" => matches!(value, Bson::Boolean(_)),

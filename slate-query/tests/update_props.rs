@@ -88,7 +88,7 @@ fn update(changes: &[Change]) -> Document {
     update
 }
 
-/// A stage of an update that is a pipeline.
+/// Returns a stage of an update that is a pipeline.
 fn stage() -> impl Strategy<Value = Bson> {
     let path = || path().prop_map(|path| path.join("."));
     prop_oneof![
@@ -191,7 +191,7 @@ fn greater(a: &Bson, b: &Bson) -> bool {
     slate_query::order::compare(OwnedValue::from(a).as_value(), OwnedValue::from(b).as_value()).is_gt()
 }
 
-/// The value at the path after the change. `None` if it is removed.
+/// Returns the value at the path after the change. `None` if it is removed.
 fn changed(operator: &str, before: &Bson, argument: &Bson) -> Result<Option<Bson>, Refused> {
     Ok(Some(match operator {
         "$set" => argument.clone(),
@@ -243,7 +243,7 @@ fn rename(root: &mut Bson, before: &Document, from: &[&str], to: &[&str]) -> Res
     Ok(())
 }
 
-/// The reference update: one change after the other, in the order of their paths.
+/// Returns the reference update: one change after the other, in the order of their paths.
 fn reference(before: &Document, changes: &[Change]) -> Result<Document, Refused> {
     let to = |change: &Change| change.argument.as_str().unwrap_or_default().to_owned();
     let mut paths: Vec<Vec<String>> = Vec::new();

@@ -48,7 +48,7 @@ fn refuse(before: Document, update: Document, code: i32) {
     }
 }
 
-/// Whether the update counts the document as modified.
+/// Returns whether the update counts the document as modified.
 fn modifies(before: Document, update: Document) -> bool {
     let before = before.to_vec().unwrap();
     parse(update, &[]).unwrap().apply(Doc::new(&before), &Context::modify(NOW, None)).unwrap().is_some()

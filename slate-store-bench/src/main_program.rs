@@ -9,18 +9,18 @@ use crate::{
     documents, workload,
 };
 
-/// The program of a store: parses the command line, measures keys and values, prints the tables and writes the report.
-/// Fails if a result was wrong.
+/// Returns the program of a store: parses the command line, measures keys and values, prints the tables and writes the
+/// report. Fails if a result was wrong.
 pub fn run_keys_and_values<S: Subject>() -> ExitCode {
     run(S::about(), workload::run::<S>)
 }
 
-/// The program of a document store.
+/// Returns the program of a document store.
 pub fn run_documents<D: Documents>() -> ExitCode {
     run(D::about(), documents::run::<D>)
 }
 
-/// The program of a store that also has documents.
+/// Returns the program of a store that also has documents.
 pub fn run_all<S: Subject, D: Documents>() -> ExitCode {
     run(S::about(), |bench| {
         workload::run::<S>(bench);

@@ -25,8 +25,8 @@ pub trait Store: Send + Sync + 'static {
     /// Any failure of the backend's storage.
     fn snapshot(&self) -> Result<Self::Snapshot>;
 
-    /// A snapshot of the last commit, if it and short reads of it need not wait for a device, a network or another thread;
-    /// `None` otherwise, and by default. Async callers read from it on their own thread.
+    /// Returns a snapshot of the last commit, if it and short reads of it need not wait for a device, a network or
+    /// another thread; `None` otherwise, and by default. Async callers read from it on their own thread.
     fn try_snapshot(&self) -> Option<Self::Snapshot> {
         None
     }
@@ -112,7 +112,7 @@ pub trait Store: Send + Sync + 'static {
         Ok(())
     }
 
-    /// The space that the database takes, as far as the backend knows it, or may measure it.
+    /// Returns the space that the database takes, as far as the backend knows it, or may measure it.
     ///
     /// # Errors
     ///

@@ -46,7 +46,8 @@ pub(crate) async fn create(State(shop): State<Shop>, Json(request): Json) -> Res
     Ok((StatusCode::CREATED, Stored(stored)).into_response())
 }
 
-/// The transaction. It is executed again after a conflict with another one, and rolled back if it returns an error.
+/// Returns the transaction. It is executed again after a conflict with another one, and rolled back if it returns an
+/// error.
 fn place(tx: &slate_core::Transaction, order: &Order) -> Result<(), Failure> {
     let products = tx.collection::<Document>(PRODUCTS);
     let available = doc! { "sku": &order.sku, "stock": { "$gte": order.amount } };

@@ -96,7 +96,7 @@ fn parse_id(id: &str) -> Result<ObjectId, Failure> {
     ObjectId::parse_str(id).map_err(|_| Failure::NotFound)
 }
 
-/// The version in `If-Match`, quoted as in `ETag`.
+/// Returns the version in `If-Match`, quoted as in `ETag`.
 fn expected_version(headers: &HeaderMap) -> Result<i64, Failure> {
     let value = headers.get(header::IF_MATCH).ok_or(Failure::VersionRequired)?;
     let version = value.to_str().ok().and_then(|value| value.trim_matches('"').parse().ok());

@@ -29,7 +29,7 @@ impl Shop {
         Ok(Self { db, backups: Arc::new(settings.backups.clone()) })
     }
 
-    /// The products, as stored.
+    /// Returns the products, as stored.
     pub(crate) fn products(&self) -> Collection<RawDocumentBuf> {
         self.db.collection(PRODUCTS)
     }

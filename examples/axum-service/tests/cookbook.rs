@@ -4,7 +4,7 @@
 
 use std::fs;
 
-/// The lines without their indentation.
+/// Returns the lines without their indentation.
 fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }

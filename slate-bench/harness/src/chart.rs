@@ -124,7 +124,7 @@ fn small(number: usize) -> i32 {
     i32::try_from(number).unwrap_or_default()
 }
 
-/// Returns the powers of ten around the times, in nanoseconds.
+/// The range of the time axis: the powers of ten, in nanoseconds, below and above all times.
 struct Scale {
     low: i32,
     high: i32,

@@ -82,14 +82,14 @@ fn counted(number: usize) -> Cell {
     Cell::Number(float(count(number)))
 }
 
-/// The number of occurrences of each value.
+/// Returns the number of occurrences of each value.
 fn counts<'r>(values: impl Iterator<Item = &'r str>) -> Rows {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     values.for_each(|value| *counts.entry(value).or_default() += 1);
     counts.into_iter().map(|(value, number)| vec![value.into(), counted(number)]).collect()
 }
 
-/// The records of each value, in their order.
+/// Returns the records of each value, in their order.
 fn grouped<'r, K: Ord>(
     records: &'r [Record],
     key: impl Fn(&'r Record) -> K,

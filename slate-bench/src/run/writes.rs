@@ -75,7 +75,7 @@ impl<'b> Plan<'b> {
         Self { bench, row, existing, new, first_version: number * VERSIONS + 1 }
     }
 
-    /// The `_id`s of the new records of a version, which no other version has.
+    /// Returns the `_id`s of the new records of a version, which no other version has.
     fn new_of(&self, version: u64) -> Range<i64> {
         let first = self.bench.size.saturating_add(version.saturating_mul(WRITTEN));
         first.cast_signed()..first.saturating_add(self.new).cast_signed()

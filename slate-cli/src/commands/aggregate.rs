@@ -28,7 +28,7 @@ impl Aggregate {
         Ok(self.terms.apply(collection.aggregate(&self.pipeline.0).cancel(session.cancel())))
     }
 
-    /// Whether the pipeline writes its result into a collection.
+    /// Returns whether the pipeline writes its result into a collection.
     fn writes(&self) -> bool {
         documents::write(self.pipeline.0.iter())
     }

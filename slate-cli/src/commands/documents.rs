@@ -33,7 +33,7 @@ pub(super) fn update(text: &str) -> Result<UpdateModifications, String> {
     update.map_err(|error| error.to_string())
 }
 
-/// Whether the stages of a pipeline write their result into a collection.
+/// Returns whether the stages of a pipeline write their result into a collection.
 pub(super) fn write<'s>(stages: impl Iterator<Item = &'s Document>) -> bool {
     stages.last().is_some_and(|stage| stage.contains_key("$out") || stage.contains_key("$merge"))
 }

@@ -101,7 +101,7 @@ impl Export {
         Ok(Exit::Success)
     }
 
-    /// The number of documents that will be exported, if that is known without a query.
+    /// Returns the number of documents that will be exported, if that is known without a query.
     fn expected(&self, collection: &ReadCollection<RawDocumentBuf>) -> Result<Option<u64>> {
         let most = self.slice.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
         if self.filter.is_empty() { Ok(Some(collection.estimated_document_count()?.min(most))) } else { Ok(None) }

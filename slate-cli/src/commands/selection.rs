@@ -105,7 +105,7 @@ pub(super) struct Format {
 }
 
 impl Selection {
-    /// The query, which Ctrl-C cancels.
+    /// Returns the query, which Ctrl-C cancels.
     pub(super) fn find(&self, collection: &ReadCollection<RawDocumentBuf>, session: &Session) -> Find<RawDocumentBuf> {
         self.terms.apply(collection.find(&self.filter).cancel(session.cancel()))
     }

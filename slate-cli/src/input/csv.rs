@@ -204,12 +204,12 @@ fn is_open(text: &[u8]) -> bool {
     text.iter().filter(|byte| **byte == b'"').count() % 2 == 1
 }
 
-/// The first name of a column that leads into a document, and the rest.
+/// Returns the first name of a column that leads into a document, and the rest.
 fn split(name: &str) -> Option<(&str, &str)> {
     name.split_once('.').filter(|(first, rest)| !first.is_empty() && !rest.is_empty())
 }
 
-/// Whether a column of this name leads into a document.
+/// Returns whether a column of this name leads into a document.
 pub(crate) fn is_path(name: &str) -> bool {
     split(name).is_some()
 }

@@ -66,7 +66,7 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Ve
     Ok(())
 }
 
-/// The definition of a collection or a view without documents.
+/// Returns the definition of a collection or a view without documents.
 fn definition(path: &Path, stem: &str) -> Input {
     Input { path: path.to_owned(), collection: Some(decoded(stem)), metadata: Some(path.to_owned()) }
 }

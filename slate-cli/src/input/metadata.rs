@@ -24,14 +24,14 @@ pub(crate) struct Metadata {
     pub(crate) indexes: Vec<Document>,
 }
 
-/// The file of metadata beside a dump, if there is one.
+/// Returns the file of metadata beside a dump, if there is one.
 pub(super) fn file_of(dump: &Path, stem: &str) -> Option<PathBuf> {
     let folder = dump.parent()?;
     ["", ".gz", ".zst"].iter().map(|end| folder.join(format!("{stem}{SUFFIX}{end}"))).find(|path| path.is_file())
 }
 
 impl Default for Metadata {
-    /// A collection without options.
+    /// Creates a collection without options.
     fn default() -> Self {
         Self { kind: "collection".into(), options: Document::new(), indexes: Vec::new() }
     }

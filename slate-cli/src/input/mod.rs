@@ -42,17 +42,17 @@ pub(crate) static FORMATS: &[Format] = &[
     Format { name: "bson", extensions: &["bson"], open: bson_dump::open },
 ];
 
-/// The names of the formats.
+/// Returns the names of the formats.
 pub(crate) fn names() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.name).collect()
 }
 
-/// The format with this name.
+/// Returns the format with this name.
 pub(crate) fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.name == name)
 }
 
-/// The format of file names with this extension.
+/// Returns the format of file names with this extension.
 pub(crate) fn by_extension(extension: &str) -> Option<&'static Format> {
     FORMATS.iter().find(|format| format.extensions.iter().any(|other| other.eq_ignore_ascii_case(extension)))
 }

@@ -61,13 +61,13 @@ impl Source {
         by_name_of_file.or_else(|| by_name(recognized(&self.head)?))
     }
 
-    /// Whether there is nothing to read.
+    /// Returns whether there is nothing to read.
     pub(crate) fn is_empty(&self) -> bool {
         self.head.is_empty()
     }
 }
 
-/// The name of a file without the ending of its compression.
+/// Returns the name of a file without the ending of its compression.
 pub(crate) fn uncompressed_name(path: &Path) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let plain = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).or_else(|| name.strip_suffix(".zstd"));
@@ -105,7 +105,7 @@ fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead
     Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))))
 }
 
-/// What a file is that cannot be read.
+/// Returns what a file is that cannot be read.
 fn refused(head: &[u8]) -> Option<&'static str> {
     match head {
         // The first bytes of a BSON document can be the same. But then a type and a name follow that length.
@@ -133,8 +133,8 @@ fn begin<R: Read>(mut source: R, length: usize) -> io::Result<(Vec<u8>, Whole<R>
     Ok((head.clone(), Cursor::new(head).chain(source)))
 }
 
-/// The name of the format of which these are the first bytes. Binary files contain a NUL: the length of a document of less
-/// than 16 MiB has one.
+/// Returns the name of the format of which these are the first bytes. Binary files contain a NUL: the length of a
+/// document of less than 16 MiB has one.
 fn recognized(head: &[u8]) -> Option<&'static str> {
     if head.get(..4).is_some_and(|length| length.contains(&0)) {
         return Some("bson");

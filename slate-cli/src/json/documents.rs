@@ -152,7 +152,7 @@ impl Iterator for Documents {
 mod tests {
     use super::*;
 
-    /// What was read: line and column, and field `a` of a document or nothing.
+    /// Returns what was read: line and column, and field `a` of a document or nothing.
     fn read(text: &str) -> Vec<(u64, u64, Option<i32>)> {
         let entries = Documents::new(Box::new(io::Cursor::new(text.to_owned().into_bytes())), Dialect::DATA);
         let field = |entry: io::Result<Entry>| {

@@ -137,7 +137,7 @@ fn bin_data(arguments: &[Bson]) -> Result<Bson, String> {
     }
 }
 
-/// The arguments of a function that takes the subtype after the bytes, or not at all.
+/// Returns the arguments of a function that takes the subtype after the bytes, or not at all.
 fn subtype_first(arguments: &[Bson]) -> Vec<Bson> {
     match arguments {
         [bytes] => vec![Bson::Int32(0), bytes.clone()],

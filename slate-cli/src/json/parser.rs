@@ -67,7 +67,7 @@ impl<'w> Parser<'w> {
         self.at
     }
 
-    /// The next byte; `None` at the end of the text, and where it is too long.
+    /// Returns the next byte; `None` at the end of the text, and where it is too long.
     pub(super) fn byte(&mut self) -> Option<u8> {
         if self.at < LONGEST { self.window.byte(self.at) } else { None }
     }
@@ -290,7 +290,7 @@ fn continues_name(byte: u8) -> bool {
     begins_name(byte) || byte.is_ascii_digit()
 }
 
-/// The regular expression of a `Bson`, for tests.
+/// Returns the regular expression of a `Bson`, for tests.
 #[cfg(test)]
 pub(super) fn regex_value(pattern: &str, options: &str) -> Bson {
     Bson::RegularExpression(bson::Regex { pattern: pattern.try_into().unwrap(), options: options.try_into().unwrap() })

@@ -60,7 +60,7 @@ impl Window {
         Self::new(Box::new(Cursor::new(text.to_owned().into_bytes())))
     }
 
-    /// The byte at an offset; `None` at the end of the text, or where the source failed.
+    /// Returns the byte at an offset; `None` at the end of the text, or where the source failed.
     pub(crate) fn byte(&mut self, at: usize) -> Option<u8> {
         loop {
             if let Some(byte) = self.buffer.get(self.start + at) {
@@ -72,12 +72,12 @@ impl Window {
         }
     }
 
-    /// The bytes from an offset on that are in memory.
+    /// Returns the bytes from an offset on that are in memory.
     pub(crate) fn loaded(&self, from: usize) -> &[u8] {
         self.buffer.get(self.start + from..).unwrap_or_default()
     }
 
-    /// The bytes between two offsets, which must be in memory.
+    /// Returns the bytes between two offsets, which must be in memory.
     pub(crate) fn bytes(&self, from: usize, to: usize) -> &[u8] {
         self.buffer.get(self.start + from..self.start + to).unwrap_or_default()
     }
@@ -107,13 +107,14 @@ impl Window {
         }
     }
 
-    /// The position of an offset that is in memory.
+    /// Returns the position of an offset that is in memory.
     pub(crate) fn position(&self, at: usize) -> Position {
         let end = self.buffer.len().min(self.start + at);
         self.position.after(self.buffer.get(self.start..end).unwrap_or_default())
     }
 
-    /// The blanks at the beginning of the line on which the window begins, if nothing else is in front of it; 0 otherwise.
+    /// Returns the blanks at the beginning of the line on which the window begins, if nothing else is in front of it; 0
+    /// otherwise.
     pub(crate) fn indentation(&self) -> usize {
         let consumed = self.buffer.get(..self.start).unwrap_or_default();
         let line = consumed.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();

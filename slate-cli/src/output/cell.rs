@@ -5,8 +5,8 @@ use bson::Bson;
 use super::text::{iso_date, relaxed};
 use crate::input::oid_text;
 
-/// A value as other programs and people read it: strings as they are, dates in ISO 8601, documents and arrays as JSON. A null
-/// is empty.
+/// Returns a value as other programs and people read it: strings as they are, dates in ISO 8601, documents and arrays
+/// as JSON. A null is empty.
 pub(super) fn plain(value: &Bson) -> String {
     match value {
         Bson::Null | Bson::Undefined => String::new(),
@@ -22,7 +22,7 @@ pub(super) fn plain(value: &Bson) -> String {
     }
 }
 
-/// A value for a table on a terminal: as [`plain`], on one line, ObjectIds as their digits, a null as `null`.
+/// Returns a value for a table on a terminal: as [`plain`], on one line, ObjectIds as their digits, a null as `null`.
 pub(super) fn shown(value: &Bson) -> String {
     let text = match value {
         Bson::Null => "null".into(),
@@ -34,7 +34,7 @@ pub(super) fn shown(value: &Bson) -> String {
     if text.contains(control) { text.replace(control, " ") } else { text }
 }
 
-/// Whether a table aligns a value to the right.
+/// Returns whether a table aligns a value to the right.
 pub(super) fn is_number(value: &Bson) -> bool {
     matches!(value, Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_))
 }

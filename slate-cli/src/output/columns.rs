@@ -77,7 +77,7 @@ impl Gathered {
     }
 }
 
-/// The type of a value that a header can name, if the value's text is not empty.
+/// Returns the type of a value that a header can name, if the value's text is not empty.
 fn kind(value: &Bson) -> Option<&'static str> {
     Some(match value {
         Bson::Boolean(_) => "boolean",

@@ -45,7 +45,7 @@ impl Table<'_> {
     }
 }
 
-/// The failure of the file, whose kind `csv` hides.
+/// Returns the failure of the file, whose kind `csv` hides.
 fn failure(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

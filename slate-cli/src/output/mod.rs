@@ -53,22 +53,22 @@ pub(crate) static FORMATS: &[&Format] = &[
     &Format { name: "bson", extensions: &["bson"], columns: Columns::NotNeeded, begin: bson_dump::begin },
 ];
 
-/// The names of the formats.
+/// Returns the names of the formats.
 pub(crate) fn names() -> Vec<&'static str> {
     FORMATS.iter().map(|format| format.name).collect()
 }
 
-/// The format with this name.
+/// Returns the format with this name.
 pub(crate) fn by_name(name: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.name == name)
 }
 
-/// The format of file names with this extension.
+/// Returns the format of file names with this extension.
 pub(crate) fn by_extension(extension: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.extensions.iter().any(|other| other.eq_ignore_ascii_case(extension)))
 }
 
-/// The format of results on standard output: a table for people, JSON Lines for programs.
+/// Returns the format of results on standard output: a table for people, JSON Lines for programs.
 pub(crate) fn of_results(chosen: Option<&str>) -> &'static Format {
     // The command line accepts only names of formats.
     chosen.and_then(by_name).unwrap_or(if session::on_terminal() { &TABLE } else { &JSON_LINES })

@@ -127,7 +127,7 @@ impl Grid {
     }
 }
 
-/// The widths of the columns that fit, at least of the first. The last may be shortened.
+/// Returns the widths of the columns that fit, at least of the first. The last may be shortened.
 fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
     let only = widths.len() == 1;
     let (mut fitting, mut used) = (Vec::new(), 0);

@@ -13,18 +13,18 @@ pub(super) fn document(raw: &RawDocument) -> io::Result<Document> {
 /// The dates that ISO 8601 writes with a year of four digits, in milliseconds since 1970.
 const ISO_DATES: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
-/// A date in ISO 8601; `None` if its year has not four digits.
+/// Returns a date in ISO 8601; `None` if its year has not four digits.
 pub(super) fn iso_date(date: DateTime) -> Option<String> {
     // The `bson` crate writes every later date as the end of 9999.
     ISO_DATES.contains(&date.timestamp_millis()).then(|| date.try_to_rfc3339_string().ok()).flatten()
 }
 
-/// A value as relaxed extended JSON, on one line.
+/// Returns a value as relaxed extended JSON, on one line.
 pub(crate) fn relaxed(value: Bson) -> String {
     relaxed_json(value).to_string()
 }
 
-/// A value as relaxed extended JSON.
+/// Returns a value as relaxed extended JSON.
 pub(super) fn relaxed_json(mut value: Bson) -> serde_json::Value {
     mark_far_dates(&mut value);
     value.into_relaxed_extjson()
@@ -43,23 +43,23 @@ fn mark_far_dates(value: &mut Bson) {
     }
 }
 
-/// A value as relaxed extended JSON, over several lines.
+/// Returns a value as relaxed extended JSON, over several lines.
 pub(crate) fn indented(value: Bson) -> String {
     let json = relaxed_json(value);
     serde_json::to_string_pretty(&json).unwrap_or_else(|_| json.to_string())
 }
 
-/// A value as canonical extended JSON, on one line: every type is kept.
+/// Returns a value as canonical extended JSON, on one line: every type is kept.
 pub(crate) fn canonical(value: Bson) -> String {
     value.into_canonical_extjson().to_string()
 }
 
-/// A number of things, for people.
+/// Returns a number of things, for people.
 pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-/// A number of documents, for people.
+/// Returns a number of documents, for people.
 pub(crate) fn documents(number: u64) -> String {
     counted(number, "document", "documents")
 }

@@ -62,7 +62,7 @@ pub(crate) fn command_line(line: &str) -> Vec<String> {
     found
 }
 
-/// A word as it is written in a line, with the space behind it unless it goes on.
+/// Returns a word as it is written in a line, with the space behind it unless it goes on.
 fn written(word: &str) -> String {
     let goes_on = word.ends_with(['/', ':']);
     let is_plain = !word.contains(|character: char| character.is_whitespace() || "{}[]()\"'#".contains(character));
@@ -73,7 +73,7 @@ fn written(word: &str) -> String {
     }
 }
 
-/// The candidates for the word after these.
+/// Returns the candidates for the word after these.
 fn candidates(before: &[&str], prefix: &str, session: &mut Session) -> Vec<String> {
     let mut definition = line::definition();
     definition.build();
@@ -101,7 +101,7 @@ fn candidates(before: &[&str], prefix: &str, session: &mut Session) -> Vec<Strin
     argument.map_or_else(Vec::new, |argument| values(argument, before, prefix, session))
 }
 
-/// The values that an argument can have.
+/// Returns the values that an argument can have.
 fn values(argument: &clap::Arg, before: &[&str], prefix: &str, session: &mut Session) -> Vec<String> {
     match argument.get_id().as_str() {
         "collection" => collections(session),
@@ -113,7 +113,7 @@ fn values(argument: &clap::Arg, before: &[&str], prefix: &str, session: &mut Ses
     }
 }
 
-/// The command that words name, such as `explain find`, and the words after it.
+/// Returns the command that words name, such as `explain find`, and the words after it.
 fn command<'d, 'w>(definition: &'d clap::Command, words: &'w [&'w str]) -> (&'d clap::Command, &'w [&'w str]) {
     match words.split_first() {
         Some((first, rest)) => match definition.find_subcommand(first) {
@@ -126,7 +126,7 @@ fn command<'d, 'w>(definition: &'d clap::Command, words: &'w [&'w str]) -> (&'d 
     }
 }
 
-/// How many of the words are positional.
+/// Returns how many of the words are positional.
 fn positionals(command: &clap::Command, words: &[&str]) -> usize {
     let mut count = 0;
     let mut words = words.iter();
@@ -169,7 +169,7 @@ fn collections(session: &mut Session) -> Vec<String> {
     session.read().and_then(|database| Ok(database.list_collection_names()?)).unwrap_or_default()
 }
 
-/// The collection that words name.
+/// Returns the collection that words name.
 fn collection(words: &[&str], session: &mut Session) -> Option<slate_core::Collection<RawDocumentBuf>> {
     let names = collections(session);
     let name = words.iter().find(|word| names.iter().any(|name| name == *word))?;
@@ -181,7 +181,7 @@ fn indexes(words: &[&str], session: &mut Session) -> Vec<String> {
     indexes.into_iter().map(|index| index.name).collect()
 }
 
-/// The fields of a collection's first documents, and of documents within them as paths.
+/// Returns the fields of a collection's first documents, and of documents within them as paths.
 fn fields(words: &[&str], session: &mut Session) -> Vec<String> {
     let mut found = BTreeSet::new();
     let Some(collection) = collection(words, session) else { return Vec::new() };

@@ -1,7 +1,7 @@
 use std::{env, path::PathBuf};
 
-/// The file of the lines that were entered: `SLATE_HISTORY`, or `slate/history` in the folder for the state of programs.
-/// `None`: there is no such folder, or the variable is empty.
+/// Returns the file of the lines that were entered: `SLATE_HISTORY`, or `slate/history` in the folder for the state of
+/// programs. `None`: there is no such folder, or the variable is empty.
 pub(super) fn file() -> Option<PathBuf> {
     if let Some(file) = env::var_os("SLATE_HISTORY") {
         return Some(PathBuf::from(file)).filter(|file| !file.as_os_str().is_empty());

@@ -70,7 +70,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
     Ok(Done::Command(exit))
 }
 
-/// The definition of the lines.
+/// Returns the definition of the lines.
 pub(crate) fn definition() -> clap::Command {
     use clap::CommandFactory;
     Line::command()

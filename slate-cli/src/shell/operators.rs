@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use slate_core::OperatorKind;
 
-/// The names that can follow in a line of these words, sorted.
+/// Returns the names that can follow in a line of these words, sorted.
 pub(super) fn of(words: &[&str]) -> BTreeSet<&'static str> {
     use OperatorKind::{Accumulator, Expression, Filter, Stage, Update, WindowFunction};
 

@@ -17,7 +17,7 @@ const SCHEMES: &[&str] = &[
 /// What a separator of folders can be.
 const SEPARATORS: [char; 2] = ['/', std::path::MAIN_SEPARATOR];
 
-/// The files and folders whose paths begin with this text. Folders end with a separator.
+/// Returns the files and folders whose paths begin with this text. Folders end with a separator.
 pub(super) fn files(prefix: &str) -> Vec<String> {
     let (folder, name) = prefix.split_at(prefix.rfind(SEPARATORS).map_or(0, |at| at + 1));
     let entries = fs::read_dir(listed(folder)).into_iter().flatten().flatten();
@@ -34,7 +34,7 @@ pub(super) fn files(prefix: &str) -> Vec<String> {
     found
 }
 
-/// The folder that is listed for the beginning of a path.
+/// Returns the folder that is listed for the beginning of a path.
 fn listed(folder: &str) -> PathBuf {
     match folder.strip_prefix("~/").zip(env::home_dir()) {
         Some((rest, home)) => home.join(rest),
@@ -43,7 +43,7 @@ fn listed(folder: &str) -> PathBuf {
     }
 }
 
-/// The URLs of databases that begin with this text.
+/// Returns the URLs of databases that begin with this text.
 pub(super) fn urls(prefix: &str) -> Vec<String> {
     match SCHEMES.iter().find_map(|scheme| Some((scheme, prefix.strip_prefix(scheme)?))) {
         Some((scheme, path)) => files(path).into_iter().map(|path| format!("{scheme}{path}")).collect(),

@@ -117,7 +117,7 @@ fn greet(session: &mut Session) -> Result<()> {
     session.flush()
 }
 
-/// The short name of a database in the prompt.
+/// Returns the short name of a database in the prompt.
 fn name(url: &str) -> &str {
     let (scheme, path) = url.split_once(':').unwrap_or(("", url));
     path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(scheme)

@@ -128,7 +128,7 @@ impl Scanner {
         step
     }
 
-    /// Whether a bracket or a quote is open.
+    /// Returns whether a bracket or a quote is open.
     pub(super) fn is_open(&self) -> bool {
         self.depth > 0 || matches!(self.inside, Inside::Quote { .. })
     }

@@ -4,7 +4,7 @@ use bson::{Bson, Document, doc};
 
 use super::case::{Case, Index};
 
-/// The commands that create a case's collections.
+/// Returns the commands that create a case's collections.
 pub(crate) fn collections(case: &Case) -> Vec<Document> {
     let command = |(name, documents): &(String, Vec<Bson>)| match documents.as_slice() {
         [] => doc! { "create": name },
@@ -19,14 +19,14 @@ pub(crate) fn create_index(index: &Index) -> Document {
     doc! { "createIndexes": &index.collection, "indexes": [spec] }
 }
 
-/// A name for an index without one. Indexes on the same keys with different collations need different names.
+/// Returns a name for an index without one. Indexes on the same keys with different collations need different names.
 fn index_name(index: &Index) -> String {
     let keys = index.keys.iter().map(|(path, direction)| format!("{path}_{direction}"));
     let collation = index.options.get("collation").map(|collation| format!("collation {collation}"));
     keys.chain(collation).collect::<Vec<_>>().join("_")
 }
 
-/// The command of a case. `hint` names the index that it must use.
+/// Returns the command of a case. `hint` names the index that it must use.
 pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
     let options = case.options();
     let mut command = Document::new();
@@ -67,7 +67,7 @@ pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
     Some(command)
 }
 
-/// The explain command for a case under a hint; for a write, the find of its documents.
+/// Returns the explain command for a case under a hint; for a write, the find of its documents.
 pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
     let command = if matches!(case.operation.as_str(), "find" | "aggregate" | "count" | "distinct") {
         main(case, Some(hint))?
@@ -81,7 +81,7 @@ pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
     Some(doc! { "explain": command, "verbosity": "queryPlanner" })
 }
 
-/// An update or delete command with one statement; options belong to the statement, except the command's own.
+/// Returns an update or delete command with one statement; options belong to the statement, except the command's own.
 fn statement_command(
     mut command: Document,
     statements: &str,
@@ -99,14 +99,14 @@ fn statement_command(
     command
 }
 
-/// The find that checks the effect of a write.
+/// Returns the find that checks the effect of a write.
 pub(crate) fn after(case: &Case) -> Option<Document> {
     let mut command = doc! { "find": &case.collection };
     command.extend(case.fields.get_document("post_find").ok()?.clone());
     Some(command)
 }
 
-/// All documents of a collection in the order of `_id`.
+/// Returns all documents of a collection in the order of `_id`.
 pub(crate) fn everything(case: &Case) -> Document {
     doc! { "find": &case.collection, "sort": { "_id": 1 } }
 }

@@ -41,7 +41,7 @@ pub(crate) fn candidates(case: &Case) -> Vec<Document> {
     candidates
 }
 
-/// The keys of the wildcard index. It does not serve every query.
+/// Returns the keys of the wildcard index. It does not serve every query.
 pub(crate) fn wildcard() -> Document {
     doc! { "$**": 1 }
 }

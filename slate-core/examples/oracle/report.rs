@@ -81,7 +81,7 @@ impl Report {
         self.forced.using += usize::from(used == Used::Index);
     }
 
-    /// The cases with a certain expectation.
+    /// Returns the cases with a certain expectation.
     pub(crate) fn total(&self) -> Tally {
         let mut total = Tally::default();
         self.areas.values().for_each(|tally| total.add(*tally));

@@ -75,7 +75,7 @@ impl<T: 'static> ReadCollection<T> {
         Self { collection: self.collection.with_cancel(token), runner: self.runner.clone() }
     }
 
-    /// The collection's name.
+    /// Returns the collection's name.
     pub fn name(&self) -> &str {
         self.collection.name()
     }
@@ -140,12 +140,13 @@ impl<T: 'static> Collection<T> {
         Self::new(self.collection.with_cancel(token), self.read.runner.clone())
     }
 
-    /// The same collection with documents of another type.
+    /// Returns the same collection with documents of another type.
     pub fn with_type<U: 'static>(&self) -> Collection<U> {
         Collection::new(self.collection.with_type(), self.read.runner.clone())
     }
 
-    /// The collection for blocking code. Through a [`Transaction`](super::Transaction) it belongs to the transaction.
+    /// Returns the collection for blocking code. Through a [`Transaction`](super::Transaction) it belongs to the
+    /// transaction.
     pub fn as_blocking(&self) -> &crate::Collection<T> {
         &self.collection
     }

@@ -86,7 +86,7 @@ impl Database {
         self.database.metrics()
     }
 
-    /// The database for blocking code.
+    /// Returns the database for blocking code.
     pub fn as_blocking(&self) -> &crate::Database {
         &self.database
     }
@@ -300,7 +300,7 @@ impl Database {
         self.run_blocking(move |_| database.close())
     }
 
-    /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.
+    /// Returns the store's name: `"memory"`, `"redb"`, `"rocksdb"`.
     pub fn store(&self) -> &'static str {
         self.database.store()
     }
@@ -324,22 +324,22 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// A collection as of this commit.
+    /// Returns a collection as of this commit.
     pub fn collection<T: 'static>(&self, name: &str) -> ReadCollection<T> {
         ReadCollection::new(self.snapshot.collection(name), self.runner.clone())
     }
 
-    /// The names of the collections, sorted.
+    /// Returns the names of the collections, sorted.
     pub fn list_collection_names(&self) -> Vec<String> {
         self.snapshot.list_collection_names()
     }
 
-    /// The collections with their indexes, sorted by name.
+    /// Returns the collections with their indexes, sorted by name.
     pub fn list_collections(&self) -> Vec<CollectionDescription> {
         self.snapshot.list_collections()
     }
 
-    /// The snapshot for blocking code.
+    /// Returns the snapshot for blocking code.
     pub fn as_blocking(&self) -> &crate::Snapshot {
         &self.snapshot
     }

@@ -253,7 +253,7 @@ impl Cursor {
         self.document().map(|document| from_raw(&self.collection, document))
     }
 
-    /// The current document; `None` before the first and after the last.
+    /// Returns the current document; `None` before the first and after the last.
     pub fn current(&self) -> Option<Row<'_>> {
         self.document().and_then(|row| as_raw(row.bytes()).ok()).map(Row::from)
     }

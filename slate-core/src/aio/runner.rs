@@ -183,7 +183,7 @@ impl Pool {
         }
     }
 
-    /// Whether no write waits for a thread.
+    /// Returns whether no write waits for a thread.
     fn is_idle(&self) -> bool {
         self.queue().waiting.is_empty()
     }

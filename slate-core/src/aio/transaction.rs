@@ -57,8 +57,8 @@ impl Transaction {
         Ok(Self { open: Open { running: Some((thread, token)), transaction }, runner })
     }
 
-    /// A collection whose reads and writes belong to this transaction. Once the transaction has ended, its calls fail
-    /// with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
+    /// Returns a collection whose reads and writes belong to this transaction. Once the transaction has ended, its
+    /// calls fail with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
     ///
     /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
     /// rows is fine.

@@ -33,7 +33,7 @@ impl<T> Aggregate<T> {
         Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
     }
 
-    /// An aggregation of no collection.
+    /// Creates an aggregation of no collection.
     pub(crate) fn of_documents(scope: Scope, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
         let mut aggregate = Self::new(scope, &NO_COLLECTION.into(), pipeline);
         aggregate.request.has_own_documents = true;

@@ -40,7 +40,7 @@ impl<T> ReadCollection<T> {
         Self { scope, name: name.into(), limits, documents: PhantomData }
     }
 
-    /// The collection's name.
+    /// Returns the collection's name.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -267,7 +267,7 @@ impl<T> Collection<T> {
         Self { read: self.read.begun() }
     }
 
-    /// The same collection with documents of another type.
+    /// Returns the same collection with documents of another type.
     pub fn with_type<U>(&self) -> Collection<U> {
         Collection::new(self.scope.clone(), Arc::clone(&self.name), self.limits.clone())
     }

@@ -45,7 +45,7 @@ impl CollectionDescription {
         }
     }
 
-    /// All collections and views, sorted by name.
+    /// Returns all collections and views, sorted by name.
     pub(crate) fn all(catalog: &Catalog) -> Vec<Self> {
         let collections = catalog.collections().map(|collection| Self::of(collection));
         let mut all: Vec<Self> = collections.chain(catalog.views().map(|view| Self::of_view(view))).collect();

@@ -28,7 +28,7 @@ pub(crate) enum Spec<'o> {
 }
 
 impl Spec<'_> {
-    /// The operation that creates it under this name.
+    /// Returns the operation that creates it under this name.
     pub(crate) fn create<'s>(&'s self, name: &'s str) -> WriteOp<'s> {
         match self {
             Self::Collection(spec) => WriteOp::CreateCollection { collection: name, spec },
@@ -38,7 +38,7 @@ impl Spec<'_> {
 }
 
 impl CollectionOptions {
-    /// No options.
+    /// Returns no options.
     pub fn new() -> Self {
         Self::default()
     }

@@ -83,7 +83,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// The database at this URL, with default settings.
+    /// Returns the database at this URL, with default settings.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
             url: url.into(),

@@ -300,7 +300,7 @@ impl Run<'_> {
     }
 }
 
-/// The name of an unfinished collection.
+/// Returns the name of an unfinished collection.
 fn unfinished(number: usize) -> String {
     format!("{UNFINISHED}{number}")
 }

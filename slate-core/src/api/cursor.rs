@@ -41,7 +41,7 @@ impl Cursor {
         self.rows.advance()
     }
 
-    /// The current document, lent until the next move; `None` before the first and after the last.
+    /// Returns the current document, lent until the next move; `None` before the first and after the last.
     pub fn current(&self) -> Option<Row<'_>> {
         self.rows.current().and_then(|document| as_raw(document.bytes()).ok()).map(Row::from)
     }
@@ -54,24 +54,24 @@ impl Cursor {
         deserialize_current(&self.collection, self.rows.current())
     }
 
-    /// The current document as `T`.
+    /// Returns the current document as `T`.
     pub(crate) fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {
         self.rows.current().map(|document| from_raw(&self.collection, document))
     }
 
-    /// The current document.
+    /// Returns the current document.
     #[cfg(feature = "async")]
     pub(crate) fn document(&self) -> Option<Doc<'_>> {
         self.rows.current()
     }
 
-    /// The stored form of the current document; see [`Rows::shared`].
+    /// Returns the stored form of the current document; see [`Rows::shared`].
     #[cfg(feature = "async")]
     pub(crate) fn shared(&self) -> Option<Arc<[u8]>> {
         self.rows.shared()
     }
 
-    /// The collection that is read.
+    /// Returns the collection that is read.
     #[cfg(feature = "async")]
     pub(crate) fn collection(&self) -> &Arc<str> {
         &self.collection

@@ -121,7 +121,7 @@ impl Database {
         Self { handle: self.handle.with_limits(self.handle.limits().begun()) }
     }
 
-    /// The options of a transaction with the limits of this handle.
+    /// Returns the options of a transaction with the limits of this handle.
     pub(crate) fn limited(&self, options: &TransactionOptions) -> TransactionOptions {
         options.limited(self.handle.limits())
     }
@@ -163,7 +163,7 @@ impl Database {
         self.begin_started(&started)
     }
 
-    /// The transactions that callers have open.
+    /// Returns the transactions that callers have open.
     #[cfg(feature = "async")]
     pub(crate) fn open_transactions(&self) -> &std::sync::Arc<crate::operation::open_transactions::OpenTransactions> {
         self.handle.open_transactions()
@@ -478,7 +478,7 @@ impl Database {
         self.handle.stats(&self.handle.limits().begin(), SizeDetail::Measured(self.wait()))
     }
 
-    /// How long a call may wait in the writer queue.
+    /// Returns how long a call may wait in the writer queue.
     fn wait(&self) -> Duration {
         let left = self.handle.limits().left();
         left.map_or(self.handle.lock_timeout(), |left| left.min(self.handle.lock_timeout()))
@@ -506,7 +506,7 @@ impl Database {
         self.handle.metrics()
     }
 
-    /// The store's name: `"memory"`, `"redb"`, `"rocksdb"`.
+    /// Returns the store's name: `"memory"`, `"redb"`, `"rocksdb"`.
     pub fn store(&self) -> &'static str {
         self.handle.store()
     }

@@ -106,7 +106,7 @@ impl Explain {
         reads_index(&self.plan)
     }
 
-    /// The number of candidate access paths that the planner compared.
+    /// Returns the number of candidate access paths that the planner compared.
     pub fn candidates(&self) -> usize {
         self.candidates
     }

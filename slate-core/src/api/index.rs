@@ -42,7 +42,7 @@ pub struct Index {
 }
 
 impl Index {
-    /// An index on these fields, each 1 (ascending) or -1. An array is indexed by each of its elements.
+    /// Creates an index on these fields, each 1 (ascending) or -1. An array is indexed by each of its elements.
     ///
     /// `{ "$**": 1 }` is a wildcard index, on every field but `_id`, and `{ "address.$**": 1 }` one on every field within
     /// `address`. It serves conditions on any one of these fields, and is larger and slower to write than an index on one field.
@@ -62,8 +62,9 @@ impl Index {
         }
     }
 
-    /// An index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of `mongodump`:
-    /// `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`] is the inverse.
+    /// Creates an index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of
+    /// `mongodump`: `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`] is the
+    /// inverse.
     ///
     /// # Errors
     /// Fails as the command `createIndexes` does if the definition is not valid, or has an option that Slate does not support.
@@ -297,7 +298,7 @@ impl IndexDescription {
         definition
     }
 
-    /// Every index of a collection.
+    /// Returns every index of a collection.
     pub(crate) fn all(collection: &CollectionInfo) -> Vec<Self> {
         let ready = collection.indexes.iter().map(|index| Self::of(index, IndexState::Ready));
         let building = collection.building.iter().map(|index| Self::of(index, IndexState::Building));

@@ -166,7 +166,7 @@ enum Outcome {
     Recorded(usize),
 }
 
-/// The completed steps, in order.
+/// Returns the completed steps, in order.
 fn records(collection: &ReadCollection<Record>) -> Result<Vec<Record>> {
     collection.find(doc! {}).sort(doc! { "_id": 1 }).collect()
 }

@@ -33,7 +33,7 @@ macro_rules! lent {
 }
 
 impl<'r> Row<'r> {
-    /// The document as bson's type.
+    /// Returns the document as bson's type.
     pub fn as_raw(self) -> &'r RawDocument {
         self.0
     }

@@ -14,7 +14,7 @@ impl Snapshot {
         Self { reader, limits }
     }
 
-    /// A collection as of this commit.
+    /// Returns a collection as of this commit.
     pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
         ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name, self.limits.clone())
     }

@@ -42,7 +42,7 @@ impl Transaction {
         self.open.has_conflict()
     }
 
-    /// The state that its collections share.
+    /// Returns the state that its collections share.
     #[cfg(feature = "async")]
     pub(crate) fn open(&self) -> &OpenTransaction {
         &self.open

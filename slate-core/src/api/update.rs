@@ -131,7 +131,7 @@ impl Update {
     }
 }
 
-/// The query as it finds the targets: at most one for a write to one document.
+/// Returns the query as it finds the targets: at most one for a write to one document.
 pub(crate) fn target_query(mut query: Query, target: Target) -> Query {
     if target == Target::One {
         query.limit = Some(1);

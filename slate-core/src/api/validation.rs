@@ -21,7 +21,7 @@ pub enum ValidationAction {
 }
 
 impl ValidationLevel {
-    /// The level of this name in MongoDB.
+    /// Returns the level of this name in MongoDB.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         [Self::Off, Self::Strict, Self::Moderate].into_iter().find(|level| level.name() == name)
     }
@@ -36,7 +36,7 @@ impl ValidationLevel {
 }
 
 impl ValidationAction {
-    /// The action of this name in MongoDB. `errorAndLog` is `error`: Slate has no log.
+    /// Returns the action of this name in MongoDB. `errorAndLog` is `error`: Slate has no log.
     pub(crate) fn parse(name: &str) -> Option<Self> {
         match name {
             "error" | "errorAndLog" => Some(Self::Error),

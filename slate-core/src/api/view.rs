@@ -32,19 +32,19 @@ pub struct View {
 }
 
 impl View {
-    /// The documents that the pipeline makes of those of the collection or view `on`, which need not exist.
+    /// Returns the documents that the pipeline makes of those of the collection or view `on`, which need not exist.
     pub fn new(on: &str, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
         let mut request = Request::default();
         let pipeline = pipeline.into_iter().filter_map(|stage| request.take(stage)).collect();
         Self { request, on: on.into(), pipeline }
     }
 
-    /// The name of the collection or view that it reads.
+    /// Returns the name of the collection or view that it reads.
     pub fn on(&self) -> &str {
         &self.on
     }
 
-    /// The stages.
+    /// Returns the stages.
     pub fn pipeline(&self) -> &[RawDocumentBuf] {
         &self.pipeline
     }

@@ -39,7 +39,7 @@ impl CatalogCache {
         }
     }
 
-    /// How often the catalog was read from the store again because the cached one was outdated.
+    /// Returns how often the catalog was read from the store again because the cached one was outdated.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }

@@ -34,7 +34,7 @@ pub(crate) struct CollectionInfo {
 }
 
 impl CollectionInfo {
-    /// A collection that does not exist, which has no documents.
+    /// Creates a collection that does not exist, which has no documents.
     pub(crate) fn absent(name: &str) -> Self {
         // No keyspace has this number, and a missing keyspace is empty.
         Self::new(name, Keyspace(u32::MAX))
@@ -53,12 +53,12 @@ impl CollectionInfo {
         }
     }
 
-    /// Every index whose entries writers maintain: the complete ones, then those being built.
+    /// Returns every index whose entries writers maintain: the complete ones, then those being built.
     pub(crate) fn maintained(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
         self.indexes.iter().chain(&self.building)
     }
 
-    /// The index at a position of [`CollectionInfo::maintained`].
+    /// Returns the index at a position of [`CollectionInfo::maintained`].
     pub(crate) fn maintained_at(&self, place: usize) -> Option<&Arc<IndexInfo>> {
         match place.checked_sub(self.indexes.len()) {
             None => self.indexes.get(place),
@@ -73,12 +73,12 @@ impl CollectionInfo {
         }
     }
 
-    /// Whether the index at a position of [`CollectionInfo::maintained`] is being built.
+    /// Returns whether the index at a position of [`CollectionInfo::maintained`] is being built.
     pub(crate) fn is_building(&self, place: usize) -> bool {
         place >= self.indexes.len()
     }
 
-    /// The indexes that queries may use.
+    /// Returns the indexes that queries may use.
     pub(crate) fn usable(&self) -> impl Iterator<Item = &Arc<IndexInfo>> {
         self.indexes.iter().filter(|index| !index.hidden)
     }
@@ -87,7 +87,7 @@ impl CollectionInfo {
         self.indexes.iter().find(|index| &*index.name == name)
     }
 
-    /// The statistics of an index; `None` if they have not been gathered since it was built.
+    /// Returns the statistics of an index; `None` if they have not been gathered since it was built.
     pub(crate) fn index_statistics(&self, index: &IndexInfo) -> Option<&KeyStatistics> {
         self.statistics.as_ref()?.of_index(index.keyspace)
     }
@@ -97,12 +97,12 @@ impl CollectionInfo {
         self.record_statistics().map_or(0, |statistics| statistics.keys)
     }
 
-    /// The statistics of the records.
+    /// Returns the statistics of the records.
     pub(crate) fn record_statistics(&self) -> Option<&KeyStatistics> {
         self.statistics.as_ref().map(|statistics| &statistics.records)
     }
 
-    /// Whether an index has been built since the statistics were gathered.
+    /// Returns whether an index has been built since the statistics were gathered.
     pub(crate) fn lacks_statistics(&self) -> bool {
         self.statistics.is_some() && self.indexes.iter().any(|index| self.index_statistics(index).is_none())
     }

@@ -17,7 +17,7 @@ pub(crate) struct Definitions {
 }
 
 impl Catalog {
-    /// The definitions for a request that reads the collection or view `name`, and `others` in its stages.
+    /// Returns the definitions for a request that reads the collection or view `name`, and `others` in its stages.
     ///
     /// # Errors
     /// As [`resolved_view`](Self::resolved_view).

@@ -65,23 +65,23 @@ pub(crate) enum Held {
 }
 
 impl IndexInfo {
-    /// Whether some document has an array on the path of a field.
+    /// Returns whether some document has an array on the path of a field.
     pub(crate) fn is_multikey(&self) -> bool {
         let arrays = self.wildcard.as_ref().map(|wildcard| &wildcard.arrays);
         arrays.is_some_and(|arrays| *arrays != ArrayPaths::default()) || self.multikey.iter().any(|&paths| paths != 0)
     }
 
-    /// Whether some document has an array on the path of this field.
+    /// Returns whether some document has an array on the path of this field.
     pub(crate) fn is_multikey_at(&self, field: usize) -> bool {
         self.multikey.get(field).is_some_and(|&paths| paths != 0)
     }
 
-    /// Whether all entries contain their values completely.
+    /// Returns whether all entries contain their values completely.
     pub(crate) fn held(&self) -> Held {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
-    /// Whether entries contain the values of their documents, which can be decoded.
+    /// Returns whether entries contain the values of their documents, which can be decoded.
     pub(crate) fn holds_values(&self) -> bool {
         !self.truncated && self.collation.is_none()
     }

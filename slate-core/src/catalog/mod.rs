@@ -129,7 +129,7 @@ impl Catalog {
         !self.views.is_empty()
     }
 
-    /// The names of all collections and views, sorted.
+    /// Returns the names of all collections and views, sorted.
     pub(crate) fn names(&self) -> Vec<String> {
         let mut names: Vec<String> =
             self.collections.keys().chain(self.views.keys()).map(ToString::to_string).collect();
@@ -214,7 +214,7 @@ pub(crate) struct CatalogVersion {
     statistics: u64,
 }
 
-/// The key that a writer of the collection guards and a change of its definition writes: the two conflict.
+/// Returns the key that a writer of the collection guards and a change of its definition writes: the two conflict.
 pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
 }

@@ -72,17 +72,17 @@ impl ViewInfo {
         Ok(Self { name: name.into(), on: on.into(), pipeline, collation, reads })
     }
 
-    /// What it reads.
+    /// Returns what it reads.
     fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.on).chain(self.reads.iter().map(|name| &**name))
     }
 
-    /// The bytes of its stages.
+    /// Returns the bytes of its stages.
     fn size(&self) -> usize {
         self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()
     }
 
-    /// Whether it is defined as `other` is, whatever their names.
+    /// Returns whether it is defined as `other` is, whatever their names.
     pub(crate) fn has_definition_of(&self, other: &Self) -> bool {
         (&self.on, &self.pipeline, &self.collation) == (&other.on, &other.pipeline, &other.collation)
     }
@@ -217,13 +217,13 @@ impl ResolvedView {
         self.names.first().map_or("", |name| name)
     }
 
-    /// The other collections and views that the stages read.
+    /// Returns the other collections and views that the stages read.
     pub(crate) fn reads(&self) -> impl Iterator<Item = &str> {
         self.reads.iter().map(|name| &**name)
     }
 }
 
-/// The error of a call that only collections support.
+/// Returns the error of a call that only collections support.
 pub(crate) fn not_on_view(name: &str) -> Error {
     let message = format!("{name} is a view, not a collection");
     Error::invalid(Code::COMMAND_NOT_SUPPORTED_ON_VIEW, message)

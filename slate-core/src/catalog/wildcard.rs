@@ -37,7 +37,7 @@ impl Default for ArrayPaths {
 }
 
 impl ArrayPaths {
-    /// Whether all of these paths are among them.
+    /// Returns whether all of these paths are among them.
     pub(crate) fn include(&self, paths: &BTreeSet<Box<str>>) -> bool {
         match self {
             Self::These(known) => paths.is_subset(known),
@@ -61,7 +61,7 @@ impl ArrayPaths {
         }
     }
 
-    /// The bit set of [`MultikeyPaths`](super::MultikeyPaths) for a path.
+    /// Returns the bit set of [`MultikeyPaths`](super::MultikeyPaths) for a path.
     fn on(&self, path: &Path) -> u64 {
         let Self::These(known) = self else { return u64::MAX };
         let mut prefix = String::new();
@@ -87,7 +87,7 @@ impl Wildcard {
         Ok(pattern.map(|pattern| Self { pattern, projection, arrays: ArrayPaths::default() }))
     }
 
-    /// Whether the index is over the same paths in the same direction.
+    /// Returns whether the index is over the same paths in the same direction.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.pattern == other.pattern
     }
@@ -123,13 +123,14 @@ impl Wildcard {
 }
 
 impl IndexInfo {
-    /// The entries of a wildcard index about one path, as an index on the path of entries and on that path.
+    /// Returns the entries of a wildcard index about one path, as an index on the path of entries and on that path.
     pub(crate) fn on_path(&self, wildcard: &Wildcard, path: &Path) -> Option<Self> {
         let pattern = KeyPattern::of_wildcard(Some((path.clone(), wildcard.pattern.direction()))).ok()?;
         Some(self.part(pattern, vec![0, wildcard.arrays.on(path)]))
     }
 
-    /// The entries of a wildcard index, as an index on their path. A document has several of them, like one with an array.
+    /// Returns the entries of a wildcard index, as an index on their path. A document has several of them, like one
+    /// with an array.
     pub(crate) fn on_paths(&self) -> Option<Self> {
         Some(self.part(KeyPattern::of_wildcard(None).ok()?, vec![1]))
     }

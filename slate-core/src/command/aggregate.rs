@@ -20,7 +20,7 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
     aggregate.reply(aggregate.request.aggregate(&Scope::Database(database.clone()), aggregate.collection)?)
 }
 
-/// The plan of an `aggregate`.
+/// Returns the plan of an `aggregate`.
 pub(super) fn explain(
     database: &DatabaseHandle,
     call: Call<'_>,
@@ -68,7 +68,7 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     Ok(ReadCommand::new(collection.unwrap_or(NO_COLLECTION), request, common))
 }
 
-/// The collection's name; `None` for the number 1.
+/// Returns the collection's name; `None` for the number 1.
 fn collection<'c>(call: &Call<'c>) -> Result<Option<&'c str>> {
     if call.target.as_str().is_none() && super::number::to_i64(call.target) == Some(1) {
         return Ok(None);

@@ -105,7 +105,7 @@ impl<'c> IndexChange<'c> {
         Ok(Self { name, keys, visibility })
     }
 
-    /// The index's name, by which the change is made.
+    /// Returns the index's name, by which the change is made.
     fn name(&self, collection: Option<&CollectionInfo>) -> String {
         let has_keys = |index: &&Arc<IndexInfo>| Some(index.keys.as_bytes()) == self.keys.map(Doc::bytes);
         let found = || collection?.indexes.iter().find(has_keys).map(|index| index.name.to_string());
@@ -139,7 +139,7 @@ impl Options<'_> {
         self.filter.is_some() || self.level.is_some() || self.action.is_some()
     }
 
-    /// The validator with these options in place of those of `there`. `None` without a filter.
+    /// Returns the validator with these options in place of those of `there`. `None` without a filter.
     pub(super) fn over(&self, there: Option<&Validator>) -> Result<Option<ValidatorSpec>> {
         let document = match self.filter {
             Some(filter) => Some(owned(filter)?),

@@ -24,7 +24,7 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
     reply.finish()
 }
 
-/// The plan of a `count`.
+/// Returns the plan of a `count`.
 pub(super) fn explain(
     database: &DatabaseHandle,
     call: Call<'_>,

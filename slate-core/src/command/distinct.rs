@@ -29,7 +29,7 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
     reply.finish()
 }
 
-/// The plan of a `distinct`.
+/// Returns the plan of a `distinct`.
 pub(super) fn explain(
     database: &DatabaseHandle,
     call: Call<'_>,

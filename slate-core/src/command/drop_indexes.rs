@@ -39,7 +39,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     reply.finish()
 }
 
-/// The names of the indexes to drop. All of them exist.
+/// Returns the names of the indexes to drop. All of them exist.
 fn names(collection: &CollectionInfo, wanted: Value<'_>) -> Result<Vec<String>> {
     let named = |name: &str| match collection.index(name) {
         Some(_) => Ok(name.to_owned()),

@@ -25,7 +25,7 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
     find.reply(find.request.find(&Scope::Database(database.clone()), find.collection)?)
 }
 
-/// The plan of a `find`.
+/// Returns the plan of a `find`.
 pub(super) fn explain(
     database: &DatabaseHandle,
     call: Call<'_>,

@@ -93,7 +93,7 @@ fn append_value(document: Option<&[u8]>, reply: &mut Reply) {
     }
 }
 
-/// Reads the fields that define the modification. Their combination is checked later.
+/// The fields that define the modification. Their combination is checked later.
 struct Wanted<'c> {
     remove: bool,
     update: Option<Value<'c>>,

@@ -32,7 +32,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Returns what the database has done.
     fn metrics(&self) -> Metrics;
     fn capabilities(&self) -> Capabilities;
-    /// Whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
+    /// Returns whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.
     #[cfg(feature = "async")]
     fn tries_queries(&self) -> bool;
     fn snapshot(&self) -> Result<Arc<dyn Reader>>;

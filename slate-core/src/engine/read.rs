@@ -135,7 +135,7 @@ pub(super) fn get<V: View>(
     found.unwrap_or(Ok(PointRead::Missing))
 }
 
-/// The resources of a query's execution.
+/// Returns the resources of a query's execution.
 fn resources(query: &Query, catalog: &Arc<Catalog>, memory: &Memory, interrupt: &Interrupt) -> Resources {
     Resources::new(interrupt, memory.of(query.memory), catalog).with_views(&query.others)
 }

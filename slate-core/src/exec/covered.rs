@@ -139,7 +139,7 @@ struct Scratch {
 }
 
 impl Row {
-    /// Whether the document is that of the entry, apart from `_id`.
+    /// Returns whether the document is that of the entry, apart from `_id`.
     #[inline]
     fn is_made_of(&self, entry: &Entry<'_>) -> bool {
         same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty()
@@ -246,7 +246,7 @@ mod tests {
         Shape { fields, has_id: included.contains(&CoveredField::Id), included: included.to_vec() }
     }
 
-    /// The parts of an entry: values, extras, record key.
+    /// Returns the parts of an entry: values, extras, record key.
     fn parts(value: impl Into<bson::Bson>, id: impl Into<bson::Bson>) -> [Vec<u8>; 3] {
         let [mut values, mut extras, mut key] = [(); 3].map(|()| Vec::new());
         let (mut bits, mut id_bits) = (TypeBits::new(), TypeBits::new());

@@ -140,7 +140,7 @@ impl<V: View> EntryWalk<V> {
         Ok(false)
     }
 
-    /// The length of the encoded values that an entry's group shares.
+    /// Returns the length of the encoded values that an entry's group shares.
     fn group_of(&self, entry: &Entry<'_>) -> Result<usize> {
         let mut length = 0;
         for (_, direction) in self.index.pattern.fields().iter().take(self.firsts) {

@@ -134,7 +134,7 @@ impl<V: View> IdRows<V> {
     }
 }
 
-/// Returns the record keys of an index's entries, each once.
+/// The record keys of an index's entries, each once.
 pub(super) struct IndexIds<V: View> {
     walk: EntryWalk<V>,
     once: Once,

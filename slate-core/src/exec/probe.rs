@@ -45,7 +45,7 @@ impl<V: View> Probe for ViewProbe<'_, V> {
     }
 }
 
-/// The key of the cache: ranges and a cap.
+/// Returns the key of the cache: ranges and a cap.
 fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
     let mut counted = 0;
     for range in ranges {

@@ -5,7 +5,8 @@ use bson::{Bson, Document, doc};
 use super::{CollectionStats, DatabaseStats, stats::IndexStats};
 use crate::catalog::CollectionInfo;
 
-/// The sizes of a collection, in units of `scale` bytes. The index on `_id` is the collection itself and takes no space of its own.
+/// Returns the sizes of a collection, in units of `scale` bytes. The index on `_id` is the collection itself and takes
+/// no space of its own.
 pub(crate) fn of_collection(stats: &CollectionStats, collection: &CollectionInfo, scale: u64) -> Document {
     let scaled = |bytes: u64| number(bytes / scale.max(1));
     let index_bytes = sum(&stats.indexes);
@@ -29,7 +30,7 @@ pub(crate) fn of_collection(stats: &CollectionStats, collection: &CollectionInfo
     sizes
 }
 
-/// The sizes of a collection that does not exist.
+/// Returns the sizes of a collection that does not exist.
 pub(crate) fn of_no_collection(scale: u64) -> Document {
     doc! {
         "size": 0,
@@ -43,7 +44,7 @@ pub(crate) fn of_no_collection(scale: u64) -> Document {
     }
 }
 
-/// The sizes of a database, in units of `scale` bytes.
+/// Returns the sizes of a database, in units of `scale` bytes.
 pub(crate) fn of_database(stats: &DatabaseStats, scale: u64) -> Document {
     let scaled = |bytes: u64| self::scaled(bytes, scale);
     let collections = || stats.collections.values();
@@ -67,18 +68,18 @@ pub(crate) fn of_database(stats: &DatabaseStats, scale: u64) -> Document {
     }
 }
 
-/// A size in units of `scale` bytes, as in the sizes of a database.
+/// Returns a size in units of `scale` bytes, as in the sizes of a database.
 #[expect(clippy::cast_precision_loss, reason = "these sizes are doubles in MongoDB's reply")]
 pub(crate) fn scaled(bytes: u64, scale: u64) -> f64 {
     bytes as f64 / scale.max(1) as f64
 }
 
-/// A number as int32 if it fits, as int64 otherwise.
+/// Returns a number as int32 if it fits, as int64 otherwise.
 pub(crate) fn number(number: u64) -> Bson {
     i32::try_from(number).map_or_else(|_| Bson::Int64(long(number)), Bson::Int32)
 }
 
-/// A number as int64.
+/// Returns a number as int64.
 pub(crate) fn long(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -65,7 +65,7 @@ impl Call {
         }
     }
 
-    /// The call of a read whose rows are read after its query is gone.
+    /// Returns the call of a read whose rows are read after its query is gone.
     pub(crate) fn of_query(observer: &Arc<Observer>, query: &Query, collection: &CollectionInfo) -> Self {
         let mut call = Self::new(observer, query.kind, Some(&collection.name));
         if observer.reports_slow_queries() {
@@ -97,7 +97,7 @@ impl Call {
         self.checked(result)
     }
 
-    /// Whether a subscriber wants its span.
+    /// Returns whether a subscriber wants its span.
     #[inline]
     pub(super) fn is_traced(&self) -> bool {
         self.span.is_enabled()
@@ -195,7 +195,7 @@ impl Call {
         }
     }
 
-    /// The keys and the documents examined, with a plan or without.
+    /// Returns the keys and the documents examined, with a plan or without.
     fn all_examined(&self) -> (u64, u64) {
         let (keys, documents) = self.tally.as_ref().map(|tally| tally.examined()).unwrap_or_default();
         (self.keys + keys, self.documents + documents)

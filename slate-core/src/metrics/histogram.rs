@@ -23,17 +23,18 @@ impl Default for Histogram {
 }
 
 impl Histogram {
-    /// The number of measured calls.
+    /// Returns the number of measured calls.
     pub fn count(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// The sum of their times.
+    /// Returns the sum of their times.
     pub fn sum(&self) -> Duration {
         self.sum
     }
 
-    /// The buckets in order: the time below which the bucket ends, `None` for the last, and the number of calls in it.
+    /// Returns the buckets in order: the time below which the bucket ends, `None` for the last, and the number of calls
+    /// in it.
     pub fn buckets(&self) -> impl Iterator<Item = (Option<Duration>, u64)> + '_ {
         self.counts.iter().enumerate().map(|(bucket, count)| (end(bucket), *count))
     }

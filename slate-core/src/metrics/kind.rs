@@ -59,7 +59,7 @@ impl OperationKind {
         Self::Commit,
     ];
 
-    /// The name of the kind in reports: `find_by_id`.
+    /// Returns the name of the kind in reports: `find_by_id`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Find => "find",

@@ -48,7 +48,7 @@ impl Observer {
         &self.slow_queries
     }
 
-    /// Whether calls that take long are reported.
+    /// Returns whether calls that take long are reported.
     #[inline]
     pub(crate) fn reports_slow_queries(&self) -> bool {
         self.slow_queries.are_reported()

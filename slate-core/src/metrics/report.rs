@@ -53,7 +53,7 @@ pub struct OperationMetrics {
 }
 
 impl Metrics {
-    /// The operations of one kind.
+    /// Returns the operations of one kind.
     pub fn operation(&self, kind: OperationKind) -> OperationMetrics {
         self.operations.get(&kind).cloned().unwrap_or_default()
     }

@@ -32,22 +32,23 @@ pub struct SlowQuery {
 }
 
 impl SlowQuery {
-    /// What the call did.
+    /// Returns what the call did.
     pub fn operation(&self) -> OperationKind {
         self.operation
     }
 
-    /// The collection; `None` for a commit, and for a bulk write to several.
+    /// Returns the collection; `None` for a commit, and for a bulk write to several.
     pub fn collection(&self) -> Option<&str> {
         self.collection.as_deref()
     }
 
-    /// The shape of the filter, with `?` in place of the values: `{ "age": { "$gte": ? } }`. `None` for a call without a filter.
+    /// Returns the shape of the filter, with `?` in place of the values: `{ "age": { "$gte": ? } }`. `None` for a call
+    /// without a filter.
     pub fn filter(&self) -> Option<&str> {
         self.filter.as_deref()
     }
 
-    /// How long it took. For a read it contains what the caller did between the rows.
+    /// Returns how long it took. For a read it contains what the caller did between the rows.
     pub fn duration(&self) -> Duration {
         self.duration
     }
@@ -67,13 +68,13 @@ impl SlowQuery {
         self.documents
     }
 
-    /// Whether it failed, or refused some of its documents.
+    /// Returns whether it failed, or refused some of its documents.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }
 
-    /// The plan that was executed; `None` for a call without one: an insertion, a commit, a lookup of a single value. It is drawn with
-    /// the values of the filter.
+    /// Returns the plan that was executed; `None` for a call without one: an insertion, a commit, a lookup of a single
+    /// value. It is drawn with the values of the filter.
     pub fn plan(&self) -> Option<Explain> {
         let Executed { plan, rules } = self.plan.clone()?;
         let collection = self.collection().unwrap_or_default().into();

@@ -42,7 +42,7 @@ impl Tally {
         self.executed.get().map(|executed| (**executed).clone())
     }
 
-    /// The keys and the documents examined so far.
+    /// Returns the keys and the documents examined so far.
     pub(super) fn examined(&self) -> (u64, u64) {
         (self.keys.load(Ordering::Relaxed), self.documents.load(Ordering::Relaxed))
     }

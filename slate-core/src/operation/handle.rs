@@ -52,7 +52,7 @@ impl DatabaseHandle {
         Self { inner: Arc::new(inner), short: None, limits: CallLimits::default() }
     }
 
-    /// The limits of each call through this handle.
+    /// Returns the limits of each call through this handle.
     pub(crate) fn limits(&self) -> &CallLimits {
         &self.limits
     }
@@ -66,12 +66,12 @@ impl DatabaseHandle {
         self.inner.store
     }
 
-    /// Whether several transactions can be open at once.
+    /// Returns whether several transactions can be open at once.
     pub(crate) fn has_concurrent_writers(&self) -> bool {
         self.inner.concurrent_writers
     }
 
-    /// The transactions that callers have open.
+    /// Returns the transactions that callers have open.
     pub(crate) fn open_transactions(&self) -> &Arc<OpenTransactions> {
         &self.inner.open_transactions
     }
@@ -109,7 +109,7 @@ impl DatabaseHandle {
         Self { short: Some(ShortCall::default()), ..self.clone() }
     }
 
-    /// Whether queries can be executed without waiting.
+    /// Returns whether queries can be executed without waiting.
     #[cfg(feature = "async")]
     pub(crate) fn tries_queries(&self) -> bool {
         self.engine().is_ok_and(|engine| engine.tries_queries())

@@ -19,7 +19,7 @@ use crate::{
 };
 
 impl Request {
-    /// The query of a `find` over the view that the request reads.
+    /// Returns the query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self) -> Result<Query> {
         let returns_key = self.find_result == FindResult::Key;
         for (name, is_given) in [("min", self.min.is_some()), ("max", self.max.is_some()), ("returnKey", returns_key)] {
@@ -38,7 +38,7 @@ impl Request {
         Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(stages, &bindings)? })
     }
 
-    /// The query of a count over the view.
+    /// Returns the query of a count over the view.
     pub(super) fn count_over_view(&self) -> Result<Query> {
         let bindings = self.bindings()?;
         let mut stages = self.matches_in_view(&bindings)?;
@@ -47,7 +47,7 @@ impl Request {
         Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(stages, &bindings)? })
     }
 
-    /// The query of the distinct values at a path of the view's documents.
+    /// Returns the query of the distinct values at a path of the view's documents.
     pub(super) fn distinct_over_view(&self, path: &Path, direction: Direction) -> Result<Query> {
         let bindings = self.bindings()?;
         let mut stages = self.matches_in_view(&bindings)?;
@@ -78,7 +78,7 @@ impl Request {
         Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(stages, &bindings)? })
     }
 
-    /// The stages of the view, and one for the filter.
+    /// Returns the stages of the view, and one for the filter.
     fn matches_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
         self.check()?;
         let mut stages = self.view_stages(bindings)?;

@@ -81,7 +81,7 @@ outputs! {
     }
 }
 
-/// The error for an operation that returned the result type of another operation: a bug in Slate.
+/// Returns the error for an operation that returned the result type of another operation: a bug in Slate.
 pub(crate) fn mismatch() -> Error {
     Error::new(crate::ErrorKind::Io, Code::INTERNAL_ERROR, "an operation returned a result of the wrong type")
 }

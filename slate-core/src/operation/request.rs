@@ -201,17 +201,17 @@ impl Request {
         self.interrupt.child_token()
     }
 
-    /// How strings are compared, if not by their bytes.
+    /// Returns how strings are compared, if not by their bytes.
     fn comparing(&self) -> Option<&Collation> {
         self.collation.as_ref().unwrap_or(&self.definitions.collation).as_ref()
     }
 
-    /// The collection's collation, if the request has none of its own and is parsed with it.
+    /// Returns the collection's collation, if the request has none of its own and is parsed with it.
     fn inherited(&self) -> Option<Option<Collation>> {
         self.collation.is_none().then(|| self.definitions.collation.clone())
     }
 
-    /// The request with the definitions of what it reads or writes.
+    /// Returns the request with the definitions of what it reads or writes.
     pub(crate) fn with_definitions(&self, definitions: &Definitions) -> Self {
         Self { definitions: definitions.clone(), ..self.clone() }
     }
@@ -238,7 +238,7 @@ impl Request {
         Ok(Some(Projection::parse(Doc::from(projection), &self.bindings()?)?))
     }
 
-    /// The variables of the operation, which begins now. Each is computed with those before it.
+    /// Returns the variables of the operation, which begins now. Each is computed with those before it.
     pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
         let interrupt = self.interrupt.clone();
@@ -346,7 +346,7 @@ impl Request {
         }
     }
 
-    /// The limits of the hinted index's keys.
+    /// Returns the limits of the hinted index's keys.
     fn key_limits(&self) -> Result<Option<KeyLimits>> {
         let (min, max) = (self.min.clone(), self.max.clone());
         if min.is_none() && max.is_none() {
@@ -380,7 +380,7 @@ impl Request {
         })
     }
 
-    /// Whether an aggregation writes its documents into a collection.
+    /// Returns whether an aggregation writes its documents into a collection.
     #[cfg(feature = "async")]
     pub(crate) fn writes(&self) -> bool {
         let name = self.pipeline.last().and_then(|last| Doc::from(last).elements().next().map(|first| first.name));
@@ -412,13 +412,13 @@ impl Request {
         Ok((self.pipeline_query(stages, &bindings)?, last))
     }
 
-    /// The stages of the view that the request reads, as documents.
+    /// Returns the stages of the view that the request reads, as documents.
     fn view_documents(&self) -> impl Iterator<Item = Value<'_>> {
         let pipeline = self.definitions.view.iter().flat_map(|view| &view.pipeline);
         pipeline.map(|stage| Value::new(Kind::Document, stage.as_bytes()))
     }
 
-    /// The parsed stages of the view that the request reads.
+    /// Returns the parsed stages of the view that the request reads.
     pub(super) fn view_stages(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
         Ok(pipeline::parse(self.view_documents(), bindings)?)
     }

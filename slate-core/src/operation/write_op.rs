@@ -56,7 +56,7 @@ pub(crate) enum WriteOp<'o> {
 }
 
 impl<'o> WriteOp<'o> {
-    /// The collection, unless there are several, and the filter.
+    /// Returns the collection, unless there are several, and the filter.
     pub(crate) fn subject(&self) -> Subject<'o> {
         match self {
             Self::Update { collection, request, .. } => {
@@ -97,7 +97,7 @@ impl DocumentValidation {
         *self = if is_bypassed { Self::Bypassed } else { Self::Enforced };
     }
 
-    /// The operation as it is executed.
+    /// Returns the operation as it is executed.
     pub(crate) fn of(self, op: WriteOp<'_>) -> WriteOp<'_> {
         match self {
             Self::Enforced => op,
@@ -123,7 +123,7 @@ outputs! {
 }
 
 impl WriteOutput {
-    /// How many documents were inserted, changed or deleted.
+    /// Returns how many documents were inserted, changed or deleted.
     pub(crate) fn written(&self) -> u64 {
         let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
         match self {
@@ -138,7 +138,7 @@ impl WriteOutput {
         }
     }
 
-    /// Whether documents or statements were refused.
+    /// Returns whether documents or statements were refused.
     pub(crate) fn has_refusals(&self) -> bool {
         match self {
             Self::Inserted(outcome) => !outcome.refused.is_empty(),

@@ -32,7 +32,7 @@ pub(crate) enum AccessPath {
 }
 
 impl Access {
-    /// All records, in the order of `_id`.
+    /// Returns all records, in the order of `_id`.
     pub(crate) fn full_scan() -> Self {
         Self::of_path(AccessPath::Records { bounds: None }, Conjuncts::default())
     }

@@ -36,7 +36,7 @@ impl IndexBounds {
         Self { fields, ranges }
     }
 
-    /// The entries whose values are within a range.
+    /// Returns the entries whose values are within a range.
     pub(crate) fn of_keys(range: KeyRange) -> Self {
         Self { fields: Vec::new(), ranges: vec![range] }
     }

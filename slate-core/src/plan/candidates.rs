@@ -41,14 +41,15 @@ struct ConjunctTerm {
 }
 
 impl ConjunctTerm {
-    /// The conjuncts that every entry within the term's intervals satisfies, in an index with the required exactness.
+    /// Returns the conjuncts that every entry within the term's intervals satisfies, in an index with the required
+    /// exactness.
     fn exact_for(&self, required: Exactness) -> Conjuncts {
         if self.term.exact >= required { self.conjunct } else { Conjuncts::default() }
     }
 }
 
 impl Terms {
-    /// The terms for indexes whose strings are the sort keys of `collation`.
+    /// Returns the terms for indexes whose strings are the sort keys of `collation`.
     fn of(conjuncts: &[Node], collection: &CollectionInfo, collation: Option<&Collation>) -> Self {
         let is_indexed = |path: &Path| {
             let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());

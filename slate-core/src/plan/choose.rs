@@ -35,7 +35,7 @@ fn settled_cost(path: &AccessPath) -> u64 {
     }
 }
 
-/// Returns whether several paths can be merged.
+/// Whether intersections and unions of access paths are candidates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Merging {
     Allowed,

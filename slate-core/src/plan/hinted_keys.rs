@@ -28,7 +28,7 @@ pub(crate) struct KeyLimits {
 }
 
 impl KeyLimits {
-    /// The path by the part of an index; by `_id` if `index` is `None`.
+    /// Returns the path by the part of an index; by `_id` if `index` is `None`.
     ///
     /// # Errors
     /// MongoDB's codes: 51174 for limits that are not on the fields of the index, or with strings that it compares otherwise;
@@ -64,7 +64,7 @@ impl KeyLimits {
         Ok(access)
     }
 
-    /// The encoded keys.
+    /// Returns the encoded keys.
     fn keys(
         &self,
         fields: &[(Path, Direction)],

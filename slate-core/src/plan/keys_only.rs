@@ -52,7 +52,7 @@ pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec
     included.iter().map(covered).collect()
 }
 
-/// The fields as a projection, for explain.
+/// Returns the fields as a projection, for explain.
 pub(super) fn drawn(fields: &[Path]) -> RawDocumentBuf {
     let mut document = Writer::new();
     fields

@@ -55,7 +55,7 @@ pub(crate) struct Analysis {
 }
 
 impl Analysis {
-    /// The sum over all nodes, with the rows and time of the root.
+    /// Returns the sum over all nodes, with the rows and time of the root.
     pub(crate) fn total(&self) -> Measures {
         let mut total = Measures::default();
         self.nodes.iter().for_each(|(_, node)| total += *node);

@@ -136,14 +136,14 @@ pub(crate) struct Values {
 }
 
 impl Values {
-    /// Whether a walk over the index returns the values in this order.
+    /// Returns whether a walk over the index returns the values in this order.
     pub(crate) fn are_sorted_by(&self, scan: &IndexScan) -> bool {
         scan.index.pattern.fields().last().is_some_and(|(_, direction)| *direction == self.direction)
     }
 }
 
 impl Window {
-    /// The stages as they are drawn, from the root on.
+    /// Returns the stages as they are drawn, from the root on.
     pub(crate) fn stages(self) -> impl Iterator<Item = Stage> {
         let limit = self.limit.map(|_| Stage::Limit);
         limit.into_iter().chain((self.skip > 0).then_some(Stage::Skip))
@@ -159,7 +159,7 @@ impl Window {
         Self { skip: self.skip.saturating_add(next.skip), limit }
     }
 
-    /// The number of rows to find, including those to skip; `None` for all.
+    /// Returns the number of rows to find, including those to skip; `None` for all.
     pub(crate) fn reach(self) -> Option<u64> {
         self.limit.map(|limit| limit.saturating_add(self.skip))
     }
@@ -184,7 +184,7 @@ impl IndexScan {
 }
 
 impl Plan {
-    /// The plan of a query without rows.
+    /// Returns the plan of a query without rows.
     pub(crate) fn eof(reason: &'static str) -> Self {
         Self::Whole { input: RawPlan::Eof { reason } }
     }
@@ -208,8 +208,8 @@ impl Plan {
         }
     }
 
-    /// The stages of the output tier as they are drawn, from the root on. The nodes of the document tier measure
-    /// themselves.
+    /// Returns the stages of the output tier as they are drawn, from the root on. The nodes of the document tier
+    /// measure themselves.
     pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
         let (window, stage) = match self {
             Self::Whole { .. } | Self::Pipeline { .. } => (Window::default(), None),
@@ -245,7 +245,7 @@ impl IdPlan {
 }
 
 impl RawPlan {
-    /// The stages of the node as they are drawn: a slice is up to two.
+    /// Returns the stages of the node as they are drawn: a slice is up to two.
     pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
         let (window, stage) = match self {
             Self::Eof { .. } => (Window::default(), Some(Stage::Eof)),
@@ -258,7 +258,7 @@ impl RawPlan {
         window.stages().chain(stage)
     }
 
-    /// All records in the order of `_id`.
+    /// Returns all records in the order of `_id`.
     pub(crate) fn full_scan() -> Self {
         Self::Scan { bounds: None, direction: Direction::Ascending }
     }
@@ -276,7 +276,7 @@ impl RawPlan {
         rewrite(self);
     }
 
-    /// The node without an input.
+    /// Returns the node without an input.
     pub(crate) fn leaf(&self) -> &Self {
         match self {
             Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.leaf(),
@@ -293,7 +293,7 @@ impl RawPlan {
         }
     }
 
-    /// Whether a node of the raw tier sorts its rows.
+    /// Returns whether a node of the raw tier sorts its rows.
     pub(crate) fn sorts(&self) -> bool {
         match self {
             Self::Sort { .. } => true,

@@ -93,7 +93,7 @@ pub(crate) enum Ties {
 }
 
 impl Query {
-    /// The names of the rules that rewrote its pipeline, and of those that changed its plan.
+    /// Returns the names of the rules that rewrote its pipeline, and of those that changed its plan.
     pub(crate) fn rules(&self, fired: FiredRules) -> impl Iterator<Item = &'static str> {
         self.pipeline.rules.iter().copied().chain(fired.names())
     }
@@ -119,7 +119,7 @@ impl Query {
         }
     }
 
-    /// The query without conditions, window and pipeline, in this order.
+    /// Returns the query without conditions, window and pipeline, in this order.
     pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
         Self {
             kind: self.kind,
@@ -179,13 +179,13 @@ impl Query {
         Window { skip: self.skip, limit: self.limit }
     }
 
-    /// The sort, if it has fields.
+    /// Returns the sort, if it has fields.
     pub(crate) fn order(&self) -> Option<&Sort> {
         self.sort.as_ref().filter(|sort| !sort.fields().is_empty())
     }
 }
 
-/// The order of `_id` as a sort.
+/// Returns the order of `_id` as a sort.
 pub(crate) fn sort_by_id(direction: Direction) -> Result<Sort> {
     let sign = match direction {
         Direction::Ascending => 1,

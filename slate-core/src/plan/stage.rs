@@ -39,12 +39,12 @@ pub(crate) enum Stage {
 }
 
 impl Stage {
-    /// The name in explain documents: MongoDB's.
+    /// Returns the name in explain documents: MongoDB's.
     pub(crate) fn name(self) -> &'static str {
         self.names().0
     }
 
-    /// The name in drawn plans.
+    /// Returns the name in drawn plans.
     pub(crate) fn title(self) -> &'static str {
         self.names().1
     }

@@ -296,7 +296,7 @@ fn compare(bytes: &[u8], starts: &[usize], common: usize, a: &SortEntry, b: &Sor
 mod tests {
     use super::*;
 
-    /// An arena of rows with these sort and tie keys; payloads equal the sort keys.
+    /// Returns an arena of rows with these sort and tie keys; payloads equal the sort keys.
     fn arena<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = (K, K)>) -> Arena {
         let mut arena = Arena::default();
         for (sort_key, tie_key) in keys {

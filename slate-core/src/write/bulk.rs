@@ -16,7 +16,7 @@ pub(crate) enum BulkOperation {
 }
 
 impl BulkOperation {
-    /// The query for the targets of an update or a deletion.
+    /// Returns the query for the targets of an update or a deletion.
     fn query(&self) -> Option<&Query> {
         match self {
             Self::Update(request) => Some(&request.query),

@@ -96,7 +96,7 @@ impl<T: Transaction> Session<T> {
         self.transaction.view()
     }
 
-    /// The database's memory limit and folder for temporary files.
+    /// Returns the database's memory limit and folder for temporary files.
     pub(crate) fn memory(&self) -> &Memory {
         &self.shared.memory
     }

@@ -315,7 +315,7 @@ struct Method {
     is_awaited: bool,
 }
 
-/// The items of a source file that is formatted: they begin and end without indentation.
+/// Returns the items of a source file that is formatted: they begin and end without indentation.
 fn items(source: &str) -> Vec<String> {
     let mut items = vec![String::new()];
     for line in source.lines().filter(|line| !line.trim_start().starts_with("//")) {

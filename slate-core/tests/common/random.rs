@@ -125,7 +125,7 @@ impl Pool {
         .boxed()
     }
 
-    /// A document without `_id`.
+    /// Returns a document without `_id`.
     pub fn body(&self) -> BoxedStrategy<Document> {
         let fields = ["a", "b", "c"].map(|name| {
             let wanted = self.paths.iter().any(|path| path.split('.').next() == Some(name));
@@ -498,7 +498,7 @@ impl RandomIndex {
     }
 }
 
-/// The collation of queries and indexes that have one.
+/// Returns the collation of queries and indexes that have one.
 pub fn collation() -> Document {
     doc! { "locale": "en", "strength": 1 }
 }

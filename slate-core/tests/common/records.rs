@@ -3,8 +3,8 @@
 use bson::{DateTime, RawBson, RawDocumentBuf, doc, rawdoc};
 use slate_core::{Collection, Index};
 
-/// A document of about 290 bytes. Tests use the last fields: `number` is `n`, `pair` half of it, `ten` one of ten
-/// values, `pairs` two numbers.
+/// Returns a document of about 290 bytes. Tests use the last fields: `number` is `n`, `pair` half of it, `ten` one of
+/// ten values, `pairs` two numbers.
 pub fn record(n: i32) -> RawDocumentBuf {
     let notes = (n % 2 == 1).then(|| format!("Asked for a call back after the end of quarter {}, in writing.", n % 4));
     let notes = notes.map_or(RawBson::Null, RawBson::String);

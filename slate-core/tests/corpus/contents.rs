@@ -6,7 +6,7 @@ use bson::{Bson, Document, doc};
 use serde_json::json;
 use slate_core::{Collection, CollectionOptions, Database, Index, Migrations, Validator};
 
-/// Every type, and numbers of each type that are equal or hard to encode.
+/// Returns every type, and numbers of each type that are equal or hard to encode.
 fn values() -> Vec<Bson> {
     let values = json!([
         null, true, false, "", "a", "a\u{0}b", "é", { "$numberInt": "1" }, { "$numberLong": "1" }, { "$numberDouble": "1.0" },
@@ -30,7 +30,7 @@ fn values() -> Vec<Bson> {
     }
 }
 
-/// A text that is longer than an index entry may be.
+/// Returns a text that is longer than an index entry may be.
 fn long(n: i32) -> String {
     format!("{}{n}", "long ".repeat(500))
 }
@@ -131,7 +131,7 @@ pub(super) fn write(db: &Database) {
     assert!(interrupted.is_err());
 }
 
-/// The commands whose replies are recorded.
+/// Returns the commands whose replies are recorded.
 pub(super) fn commands() -> Vec<Document> {
     let ignoring_case = doc! { "locale": "en", "strength": 2 };
     let mut commands = vec![

@@ -15,7 +15,7 @@ fn pages_in(folder: &str) -> Vec<PathBuf> {
     entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect()
 }
 
-/// The text without blocks of code.
+/// Returns the text without blocks of code.
 fn prose(text: &str) -> String {
     let parts = text.split("```").step_by(2);
     parts.collect()
@@ -26,7 +26,7 @@ fn targets(text: &str) -> Vec<String> {
     links.filter(|target| !target.starts_with("http")).map(str::to_owned).collect()
 }
 
-/// The anchors of the headings, as GitHub makes them.
+/// Returns the anchors of the headings, as GitHub makes them.
 fn anchors(text: &str) -> BTreeSet<String> {
     let headings = prose(text).lines().filter_map(|line| line.strip_prefix('#').map(str::to_owned)).collect::<Vec<_>>();
     let anchor = |heading: String| {
@@ -70,7 +70,7 @@ fn the_readme_links_to_every_page() {
     }
 }
 
-/// The commands of cargo on a page, in blocks and in sentences, as words.
+/// Returns the commands of cargo on a page, in blocks and in sentences, as words.
 fn cargo_commands(text: &str) -> impl Iterator<Item = Vec<&str>> {
     let ends = |c: char| matches!(c, '`' | '\n' | '#');
     text.split("cargo ")

@@ -5,14 +5,14 @@ use slate_core::{Collection, Database, OperatorKind};
 
 const PAGE: &str = include_str!("../../../docs/operators.md");
 
-/// The part of the page below a heading.
+/// Returns the part of the page below a heading.
 fn section(name: &str) -> &'static str {
     let start = PAGE.find(&format!("\n## {name}\n")).unwrap_or_else(|| panic!("{name} is missing"));
     let rest = &PAGE[start + 4..];
     &rest[..rest.find("\n## ").unwrap_or(rest.len())]
 }
 
-/// The rows of the section's table, cell by cell.
+/// Returns the rows of the section's table, cell by cell.
 fn rows(section: &'static str) -> Vec<Vec<&'static str>> {
     let lines = section.lines().filter(|line| line.starts_with('|')).skip(2);
     lines.map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect()).collect()
@@ -26,7 +26,7 @@ fn parse(json: &str) -> Document {
     }
 }
 
-/// The document in a cell; `None` if the cell is empty.
+/// Returns the document in a cell; `None` if the cell is empty.
 fn document(cell: &str) -> Option<Document> {
     cell.strip_prefix('`').and_then(|json| json.strip_suffix('`')).map(parse)
 }

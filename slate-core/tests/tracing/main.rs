@@ -17,7 +17,7 @@ fn numbers(db: &Database, count: i32) -> Collection<RawDocumentBuf> {
     numbers
 }
 
-/// The records with this target.
+/// Returns the records with this target.
 fn of<'r>(records: &'r [Captured], target: &str) -> Vec<&'r Captured> {
     records.iter().filter(|record| record.target == target).collect()
 }
@@ -165,7 +165,7 @@ fn a_slow_query_is_a_warning_with_its_plan() {
     assert!(slow.field("plan").unwrap().contains("SCAN numbers"), "{slow:?}");
 }
 
-/// A file that is longer than its data explains: redb doubles it when it is full.
+/// Returns a file that is longer than its data explains: redb doubles it when it is full.
 fn loaded_redb(path: &std::path::Path) -> Database {
     let db = Database::open(&format!("redb:{}", path.display())).unwrap();
     let documents = db.collection::<RawDocumentBuf>("documents");

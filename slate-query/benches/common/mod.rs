@@ -84,7 +84,7 @@ pub(crate) fn orders() -> Vec<RawDocumentBuf> {
     (0..BATCH).map(order).collect()
 }
 
-/// The documents in their stored form.
+/// Returns the documents in their stored form.
 pub(crate) fn stored(documents: &[RawDocumentBuf]) -> Vec<Vec<u8>> {
     let stored = |document| {
         let mut bytes = Vec::new();
@@ -99,12 +99,12 @@ pub(crate) fn docs(stored: &[Vec<u8>]) -> Vec<Doc<'_>> {
     stored.iter().map(|bytes| Doc::stored(bytes)).collect()
 }
 
-/// A filter, an update, a projection or a sort as bytes.
+/// Returns a filter, an update, a projection or a sort as bytes.
 pub(crate) fn raw(document: &Document) -> RawDocumentBuf {
     RawDocumentBuf::try_from(document).unwrap()
 }
 
-/// A pseudo-random number that is the same in each run: the finalizer of MurmurHash3.
+/// Returns a pseudo-random number that is the same in each run: the finalizer of MurmurHash3.
 fn mix(n: i32) -> u32 {
     let mut mixed = n.cast_unsigned().wrapping_add(0x9e37_79b9);
     mixed = (mixed ^ (mixed >> 16)).wrapping_mul(0x85eb_ca6b);

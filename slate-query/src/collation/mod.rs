@@ -79,7 +79,7 @@ impl Collation {
         Ok(Self(Arc::new(Inner { collator, options: complete(options) })))
     }
 
-    /// The collation as a document, in MongoDB's form with all options.
+    /// Returns the collation as a document, in MongoDB's form with all options.
     pub fn to_document(&self) -> RawDocumentBuf {
         let CollationOptions {
             locale,
@@ -105,7 +105,7 @@ impl Collation {
         }
     }
 
-    /// The value with its strings replaced by their sort keys.
+    /// Returns the value with its strings replaced by their sort keys.
     pub fn apply(&self, value: Value<'_>) -> OwnedValue {
         if !has_text(value) {
             return value.to_owned();
@@ -143,7 +143,7 @@ impl Collation {
     }
 }
 
-/// The options with the defaults of those that are absent.
+/// Returns the options with the defaults of those that are absent.
 fn complete(options: &CollationOptions) -> CollationOptions {
     CollationOptions {
         locale: options.locale.clone(),
@@ -157,13 +157,13 @@ fn complete(options: &CollationOptions) -> CollationOptions {
     }
 }
 
-/// Whether the language compares accents from the end.
+/// Returns whether the language compares accents from the end.
 fn is_french_canadian(locale: &str) -> bool {
     let name = locale.split('@').next().unwrap_or_default();
     name.eq_ignore_ascii_case("fr_CA")
 }
 
-/// The order of two values, whose strings are compared by a collation if there is one.
+/// Returns the order of two values, whose strings are compared by a collation if there is one.
 pub(crate) fn compare(collation: Option<&Collation>, a: Value<'_>, b: Value<'_>) -> Ordering {
     match collation {
         Some(collation) if has_text(a) && has_text(b) => {
@@ -194,13 +194,13 @@ impl AsValue for Compared<'_> {
     }
 }
 
-/// A sort key as hexadecimal digits, for output.
+/// Returns a sort key as hexadecimal digits, for output.
 pub fn show_sort_key(key: &[u8]) -> String {
     let digits: String = key.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("0x{digits}")
 }
 
-/// Whether a string is in the value, so that a collation changes it.
+/// Returns whether a string is in the value, so that a collation changes it.
 pub fn has_text(value: Value<'_>) -> bool {
     value.text().is_some() || value.as_container().is_some_and(|container| container.values().any(has_text))
 }

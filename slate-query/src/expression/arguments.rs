@@ -85,7 +85,7 @@ pub(super) struct Arguments<'c, 'v> {
 }
 
 impl<'c, 'v> Arguments<'c, 'v> {
-    /// The operand at that position; missing if there are fewer.
+    /// Returns the operand at that position; missing if there are fewer.
     pub(super) fn get(&self, place: usize) -> &Evaluated<'v> {
         self.values.get(place).unwrap_or(const { &Evaluated::Missing })
     }
@@ -95,18 +95,18 @@ impl<'c, 'v> Arguments<'c, 'v> {
         self.values.get_mut(place).map_or(Evaluated::Missing, |value| std::mem::replace(value, Evaluated::Missing))
     }
 
-    /// Whether an operand is missing, null or undefined.
+    /// Returns whether an operand is missing, null or undefined.
     pub(super) fn has_null(&self) -> bool {
         self.values.iter().any(Evaluated::is_nullish)
     }
 
-    /// The error for an operand of a wrong type.
+    /// Returns the error for an operand of a wrong type.
     pub(super) fn wrong_type(&self, code: i32, expected: &str, value: &Evaluated<'_>) -> Error {
         wrong_type(self.name, code, expected, value)
     }
 }
 
-/// The error for an operand of a wrong type.
+/// Returns the error for an operand of a wrong type.
 pub(super) fn wrong_type(name: &str, code: i32, expected: &str, value: &Evaluated<'_>) -> Error {
     let found = value.as_value().map_or("missing", |value| value.kind().alias());
     Error::new(Code(code), format!("{name} takes {expected}, not {found}"))

@@ -31,7 +31,7 @@ impl Relation {
         })
     }
 
-    /// The relation of the second operand to the first.
+    /// Returns the relation of the second operand to the first.
     fn reversed(self) -> Option<Self> {
         Some(match self {
             Self::Equal => Self::Equal,
@@ -73,12 +73,12 @@ impl Expression {
         }
     }
 
-    /// Whether this is one comparison, and not a conjunction of them.
+    /// Returns whether this is one comparison, and not a conjunction of them.
     pub(crate) fn is_comparison(&self) -> bool {
         matches!(&self.0, Node::Call(function, _) if Relation::of(function.name).is_some())
     }
 
-    /// Whether the value is the same for every document of an operation.
+    /// Returns whether the value is the same for every document of an operation.
     pub(crate) fn is_invariant(&self) -> bool {
         match &self.0 {
             Node::Constant(_) | Node::Path(Variable::Now | Variable::Frame(_), _) => true,
@@ -91,7 +91,7 @@ impl Expression {
         }
     }
 
-    /// The path of the document's field whose value this is, if it is one.
+    /// Returns the path of the document's field whose value this is, if it is one.
     fn as_path(&self) -> Option<&[FieldName]> {
         match &self.0 {
             Node::Path(Variable::Root, names) if !names.is_empty() => Some(names),

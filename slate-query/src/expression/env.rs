@@ -15,7 +15,7 @@ pub struct Variables {
 }
 
 impl Variables {
-    /// The same variables and one more, which may hide another of the same name.
+    /// Returns the same variables and one more, which may hide another of the same name.
     ///
     /// # Errors
     /// `FailedToParse` (9) if the name is not one for a variable: it must begin with a lowercase letter and consist of
@@ -37,17 +37,17 @@ impl Variables {
         Self { names: self.names.iter().cloned().chain([name.into()]).collect(), collation: self.collation.clone() }
     }
 
-    /// The same variables where strings are compared by a collation.
+    /// Returns the same variables where strings are compared by a collation.
     pub(crate) fn collated(self, collation: Option<Collation>) -> Self {
         Self { collation, ..self }
     }
 
-    /// How strings are compared, if not by their bytes.
+    /// Returns how strings are compared, if not by their bytes.
     pub(crate) fn collation(&self) -> Option<&Collation> {
         self.collation.as_ref()
     }
 
-    /// The distance of the variable's frame from the innermost frame.
+    /// Returns the distance of the variable's frame from the innermost frame.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
         self.names.iter().rev().position(|other| **other == *name)
     }
@@ -79,12 +79,12 @@ impl<'v> Env<'v> {
         Self { root: document, now, collation: None, frame: None, interruption: None, replaced: None }
     }
 
-    /// The frame of one more variable with this value; `None`: it is missing.
+    /// Returns the frame of one more variable with this value; `None`: it is missing.
     pub fn frame(&self, value: Option<Value<'v>>) -> Frame<'v> {
         Frame { value, outer: self.frame }
     }
 
-    /// The same environment with a frame from [`frame`](Self::frame).
+    /// Returns the same environment with a frame from [`frame`](Self::frame).
     #[must_use]
     pub fn within<'w>(&self, frame: &'w Frame<'w>) -> Env<'w>
     where
@@ -93,20 +93,21 @@ impl<'v> Env<'v> {
         Env { frame: Some(frame), ..*self }
     }
 
-    /// The same variables for another document.
+    /// Returns the same variables for another document.
     #[must_use]
     pub fn with_document(self, document: Doc<'v>) -> Self {
         Self { root: document, replaced: None, ..self }
     }
 
-    /// The same environment with another value of a field. Only for expressions that read the document by its fields.
+    /// Returns the same environment with another value of a field. Only for expressions that read the document by its
+    /// fields.
     #[inline]
     #[must_use]
     pub(crate) fn with_field(self, name: &'v FieldName, value: Value<'v>) -> Self {
         Self { replaced: Some((name, value)), ..self }
     }
 
-    /// The value of a field of the document.
+    /// Returns the value of a field of the document.
     #[inline]
     pub(super) fn field(&self, name: &FieldName) -> Option<Value<'v>> {
         match self.replaced {
@@ -115,14 +116,14 @@ impl<'v> Env<'v> {
         }
     }
 
-    /// The same environment with strings compared by a collation.
+    /// Returns the same environment with strings compared by a collation.
     #[inline]
     #[must_use]
     pub fn with_collation(self, collation: Option<&'v Collation>) -> Self {
         Self { collation, ..self }
     }
 
-    /// The same environment for an evaluation that can be ended early.
+    /// Returns the same environment for an evaluation that can be ended early.
     #[inline]
     #[must_use]
     pub fn with_interruption(self, interruption: Option<&'v Interruption>) -> Self {
@@ -152,7 +153,7 @@ impl<'v> Env<'v> {
         self.now
     }
 
-    /// The value of the variable whose frame is at this distance from the innermost.
+    /// Returns the value of the variable whose frame is at this distance from the innermost.
     pub(super) fn variable(&self, up: usize) -> Option<Value<'v>> {
         std::iter::successors(self.frame, |frame| frame.outer).nth(up)?.value
     }

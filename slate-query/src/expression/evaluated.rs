@@ -43,7 +43,7 @@ impl<'v> Evaluated<'v> {
     /// Null.
     pub const NULL: Self = Self::Borrowed(Value::NULL);
 
-    /// The value; `None` if it is missing.
+    /// Returns the value; `None` if it is missing.
     #[inline]
     pub fn as_value(&self) -> Option<Value<'_>> {
         match self {
@@ -53,25 +53,25 @@ impl<'v> Evaluated<'v> {
         }
     }
 
-    /// The value, where a missing value is null.
+    /// Returns the value, where a missing value is null.
     #[inline]
     pub(super) fn or_null(&self) -> Value<'_> {
         self.as_value().unwrap_or(Value::NULL)
     }
 
-    /// The value unless it is missing, null or undefined.
+    /// Returns the value unless it is missing, null or undefined.
     #[inline]
     pub(super) fn present(&self) -> Option<Value<'_>> {
         self.as_value().filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
     }
 
-    /// Whether it is missing, null or undefined.
+    /// Returns whether it is missing, null or undefined.
     #[inline]
     pub(super) fn is_nullish(&self) -> bool {
         self.present().is_none()
     }
 
-    /// The value as a condition: missing, null, undefined, false and zero are false.
+    /// Returns the value as a condition: missing, null, undefined, false and zero are false.
     pub fn is_true(&self) -> bool {
         self.present().is_some_and(|value| match value.kind() {
             Kind::Boolean => value.as_bool() == Some(true),
@@ -88,7 +88,7 @@ impl<'v> Evaluated<'v> {
         }
     }
 
-    /// A computed value of `kind` with these bytes.
+    /// Creates a computed value of `kind` with these bytes.
     pub(super) fn of(kind: Kind, bytes: &[u8]) -> Self {
         Self::Owned(Value::new(kind, bytes).to_owned())
     }
@@ -101,7 +101,7 @@ impl<'v> Evaluated<'v> {
         Self::of(Kind::Int64, &int.to_le_bytes())
     }
 
-    /// A length or a position: an int32, or an int64 beyond the range of int32.
+    /// Creates a length or a position: an int32, or an int64 beyond the range of int32.
     pub(crate) fn count(count: usize) -> Self {
         match i32::try_from(count) {
             Ok(count) => Self::int32(count),
@@ -123,12 +123,12 @@ impl<'v> Evaluated<'v> {
         Self::of(Kind::String, &bytes)
     }
 
-    /// A document that a writer has written.
+    /// Creates a document that a writer has written.
     pub(super) fn document(writer: Writer) -> Self {
         Self::of(Kind::Document, &writer.finish())
     }
 
-    /// An array of these values. Missing values become null.
+    /// Creates an array of these values. Missing values become null.
     pub(super) fn array<'a>(values: impl IntoIterator<Item = Value<'a>>) -> Self {
         let mut array = ArrayWriter::default();
         values.into_iter().for_each(|value| array.push(value));

@@ -44,15 +44,16 @@ pub(super) enum Variable {
 pub(super) trait Operator: Debug + Send + Sync {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>>;
 
-    /// The operands that are always evaluated in the environment of the operator; for constant folding and paths.
+    /// Returns the operands that are always evaluated in the environment of the operator; for constant folding and
+    /// paths.
     fn operands(&self) -> Vec<&Expression>;
 
-    /// Whether the value is true only if all operands are.
+    /// Returns whether the value is true only if all operands are.
     fn is_conjunction(&self) -> bool {
         false
     }
 
-    /// Whether every evaluation with the same operands gives the same value.
+    /// Returns whether every evaluation with the same operands gives the same value.
     fn is_repeatable(&self) -> bool {
         true
     }
@@ -73,17 +74,17 @@ impl Expression {
         Self(Node::Constant(Some(value.to_owned())))
     }
 
-    /// Whether the value is the same for every document.
+    /// Returns whether the value is the same for every document.
     pub(super) fn is_constant(&self) -> bool {
         matches!(self.0, Node::Constant(_))
     }
 
-    /// Whether it is a path or a constant. Their evaluation never fails.
+    /// Returns whether it is a path or a constant. Their evaluation never fails.
     pub(crate) fn is_infallible(&self) -> bool {
         matches!(self.0, Node::Constant(_) | Node::Path(..))
     }
 
-    /// The value, if it is the same for every document. `Some(Missing)` for `$$REMOVE`.
+    /// Returns the value, if it is the same for every document. `Some(Missing)` for `$$REMOVE`.
     pub fn as_constant(&self) -> Option<Evaluated<'_>> {
         match &self.0 {
             Node::Constant(None) => Some(Evaluated::Missing),
@@ -92,7 +93,7 @@ impl Expression {
         }
     }
 
-    /// The fields of a document that is computed field by field.
+    /// Returns the fields of a document that is computed field by field.
     pub(crate) fn as_fields(&self) -> Option<impl Iterator<Item = (&[u8], &Self)>> {
         match &self.0 {
             Node::Document(fields) => Some(fields.iter().map(|(name, field)| (&**name, field))),
@@ -100,7 +101,7 @@ impl Expression {
         }
     }
 
-    /// The field of the document whose value this is, if it is one.
+    /// Returns the field of the document whose value this is, if it is one.
     pub fn as_field(&self) -> Option<&FieldName> {
         match &self.0 {
             Node::Path(Variable::Root, names) => match &**names {

@@ -35,7 +35,7 @@ impl Expression {
         }
     }
 
-    /// Whether MongoDB has an operator of this name.
+    /// Returns whether MongoDB has an operator of this name.
     pub(crate) fn is_operator(name: &str) -> bool {
         operators::find(name).is_some()
     }
@@ -46,7 +46,7 @@ impl Expression {
         self.computed().unwrap_or(self)
     }
 
-    /// A document or an array of constants as a constant.
+    /// Returns a document or an array of constants as a constant.
     fn of_constants(self) -> Self {
         let is_constant = match &self.0 {
             Node::Array(elements) => elements.iter().all(Self::is_constant),
@@ -150,7 +150,7 @@ fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Exp
     }
 }
 
-/// The operands: the elements of an array, or the only one.
+/// Returns the operands: the elements of an array, or the only one.
 pub(super) fn operands(operand: Value<'_>, variables: &Variables) -> Result<Vec<Expression>> {
     match operand.as_array() {
         Some(array) => array.values().map(|operand| Expression::parse(operand, variables)).collect(),

@@ -28,7 +28,7 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// The bounds of an operator that can match any value.
+    /// Returns the bounds of an operator that can match any value.
     pub(super) fn unknown() -> Self {
         Self::loose(IntervalSet::all())
     }
@@ -41,12 +41,13 @@ impl Bounds {
         Self { intervals: intervals.into(), exact: Exactness::Never }
     }
 
-    /// The bounds of values that satisfy either condition.
+    /// Returns the bounds of values that satisfy either condition.
     pub(super) fn or(self, other: Self) -> Self {
         Self { intervals: self.intervals.union(&other.intervals), exact: self.exact.min(other.exact) }
     }
 
-    /// The bounds of values that are equal to `value`. Arrays that are equal to it have an entry for their first element.
+    /// Returns the bounds of values that are equal to `value`. Arrays that are equal to it have an entry for their
+    /// first element.
     pub(super) fn equal(value: Value<'_>) -> Self {
         if let Some(key) = only_key(value) {
             return Self::exact(Interval::point(key));
@@ -62,8 +63,8 @@ impl Bounds {
     }
 }
 
-/// The key of the values equal to `value`; `None` where other values have that key too: a missing field has the key of
-/// null, an empty array that of undefined, and any other array the keys of its elements.
+/// Returns the key of the values equal to `value`; `None` where other values have that key too: a missing field has the
+/// key of null, an empty array that of undefined, and any other array the keys of its elements.
 pub(super) fn only_key(value: Value<'_>) -> Option<SmallBytes> {
     (!matches!(value.kind(), Kind::Array | Kind::Null | Kind::Undefined)).then(|| encode(value))
 }
@@ -77,12 +78,12 @@ pub(super) fn encode(value: Value<'_>) -> SmallBytes {
 /// The capacity of a key's buffer, in bytes: most keys fit, so that the buffer does not grow.
 const USUAL_KEY_BYTES: usize = 64;
 
-/// The keys of a class of types.
+/// Returns the keys of a class of types.
 pub(super) fn of_bracket(class: Bracket) -> IntervalSet {
     key::bracket_interval(class).into()
 }
 
-/// The keys of the class that a type belongs to.
+/// Returns the keys of the class that a type belongs to.
 pub(super) fn of_kind(kind: Kind) -> IntervalSet {
     of_bracket(bracket(kind))
 }

@@ -73,7 +73,7 @@ pub(super) struct Clause<'a> {
 }
 
 impl Clause<'_> {
-    /// A `BadValue` (2) error at this clause's path.
+    /// Returns a `BadValue` (2) error at this clause's path.
     pub(super) fn refuse(&self, message: impl Into<Box<str>>) -> Error {
         self.refuse_with(Code::BAD_VALUE, message)
     }
@@ -125,8 +125,8 @@ pub(super) fn truth(value: Value<'_>) -> bool {
     }
 }
 
-/// Whether a value in a filter is a document of operators, not a literal: its first name begins with `$`, and it is not
-/// a reference (`$ref` and `$id`).
+/// Returns whether a value in a filter is a document of operators, not a literal: its first name begins with `$`, and
+/// it is not a reference (`$ref` and `$id`).
 pub(super) fn is_operators(value: Value<'_>) -> bool {
     value.as_document().is_some_and(|document| {
         let first = document.elements().next();
@@ -135,7 +135,7 @@ pub(super) fn is_operators(value: Value<'_>) -> bool {
     })
 }
 
-/// Whether a regular expression is within an operand.
+/// Returns whether a regular expression is within an operand.
 pub(super) fn reads_text(value: Value<'_>) -> bool {
     let within = |element: Element<'_>| element.name == b"$regex" || reads_text(element.value);
     value.kind() == Kind::Regex || value.as_container().is_some_and(|container| container.elements().any(within))

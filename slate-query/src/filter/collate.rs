@@ -69,7 +69,7 @@ fn write_condition(filter: Element<'_>, collation: &Collation, out: &mut Writer)
     Ok(())
 }
 
-/// The operators of a condition on a field.
+/// Returns the operators of a condition on a field.
 fn operators(condition: Value<'_>) -> Option<Doc<'_>> {
     let document = condition.as_document().filter(|_| condition.kind() == Kind::Document)?;
     document.elements().next().filter(|first| first.name.starts_with(b"$")).map(|_| document)

@@ -38,7 +38,7 @@ impl Collated {
         Node { tree: Tree::Collated(Arc::new(collated)) }
     }
 
-    /// Whether the document fulfils the conditions.
+    /// Returns whether the document fulfils the conditions.
     ///
     /// # Errors
     /// Those of expressions.
@@ -46,7 +46,7 @@ impl Collated {
         self.collated.evaluate_either(document, Doc::new(&self.replace(document)))
     }
 
-    /// The fields of the document that the conditions compare, with their strings replaced.
+    /// Returns the fields of the document that the conditions compare, with their strings replaced.
     pub(super) fn replace(&self, document: Doc<'_>) -> Vec<u8> {
         let mut out = Writer::new();
         let is_wanted = |name: &[u8]| self.fields.as_ref().is_none_or(|fields| fields.contains(name));
@@ -54,27 +54,27 @@ impl Collated {
         out.finish()
     }
 
-    /// The conditions with the strings of their operands replaced.
+    /// Returns the conditions with the strings of their operands replaced.
     pub(super) fn replaced(&self) -> &Node {
         &self.collated
     }
 
-    /// The conditions as written.
+    /// Returns the conditions as written.
     pub(super) fn plain(&self) -> &Node {
         &self.plain
     }
 
-    /// The conditions with the strings of their operands replaced, if it is this collation that replaced them.
+    /// Returns the conditions with the strings of their operands replaced, if it is this collation that replaced them.
     pub(super) fn by(&self, collation: &Collation) -> Option<&Node> {
         (self.collation == *collation).then_some(&self.collated)
     }
 
-    /// Whether all documents that match these conditions match the other ones.
+    /// Returns whether all documents that match these conditions match the other ones.
     pub(super) fn implies(&self, condition: &Self) -> bool {
         condition.by(&self.collation).is_some_and(|condition| self.collated.implies(condition))
     }
 
-    /// Whether `holds` is true for the path of every condition.
+    /// Returns whether `holds` is true for the path of every condition.
     pub(super) fn all_paths(&self, holds: &mut dyn FnMut(&Path) -> bool) -> bool {
         self.plain.all_paths(holds)
     }

@@ -43,7 +43,8 @@ impl Comparison {
         is_known.then_some(Self { path, relation: compared.relation, operand })
     }
 
-    /// The range of the keys, for conditions that compare strings by `collation`. `None` if the index compares them otherwise.
+    /// Returns the range of the keys, for conditions that compare strings by `collation`. `None` if the index compares
+    /// them otherwise.
     pub(super) fn term(&self, strings: Strings<'_>, collation: Option<&Collation>) -> Option<Term> {
         let operand = self.operand.as_value();
         let bounds = match (has_text(operand), strings, collation) {
@@ -58,7 +59,7 @@ impl Comparison {
         Some(Term { path: self.path.clone(), intervals: bounds.intervals, exact, validity: self.validity() })
     }
 
-    /// Whether no document without the field fulfils the comparison.
+    /// Returns whether no document without the field fulfils the comparison.
     pub(super) fn excludes_missing(&self) -> bool {
         match self.relation {
             Relation::Equal | Relation::In => true,

@@ -49,7 +49,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
 }
 
 impl Computed {
-    /// Whether the expression is true for the document.
+    /// Returns whether the expression is true for the document.
     ///
     /// # Errors
     /// Those of the expression.
@@ -66,7 +66,7 @@ impl Computed {
         }
     }
 
-    /// Whether the expression is true only for documents that have the field that `condition` requires.
+    /// Returns whether the expression is true only for documents that have the field that `condition` requires.
     pub(super) fn implies(&self, condition: &Field) -> bool {
         // Of a longer path, an expression sees the values below the elements of an array, even if there are none.
         condition.requires_existence()
@@ -74,12 +74,12 @@ impl Computed {
             && self.comparisons.iter().any(|held| *held.path() == condition.path && held.excludes_missing())
     }
 
-    /// The expression as written.
+    /// Returns the expression as written.
     pub(super) fn operand(&self) -> Value<'_> {
         self.operand.as_value()
     }
 
-    /// Whether `holds` is true for each field that the expression reads; false if it reads the whole document.
+    /// Returns whether `holds` is true for each field that the expression reads; false if it reads the whole document.
     pub(super) fn all_paths(&self, holds: &mut dyn FnMut(&Path) -> bool) -> bool {
         let mut all = true;
         self.expression.visit_fields(&mut |field| {
@@ -91,7 +91,7 @@ impl Computed {
 }
 
 impl Node {
-    /// Whether there is a `$expr`.
+    /// Returns whether there is a `$expr`.
     pub(super) fn has_expression(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) => true,
@@ -103,7 +103,7 @@ impl Node {
         }
     }
 
-    /// Whether an expression or a collation decides about a part of the filter, so that matching can fail.
+    /// Returns whether an expression or a collation decides about a part of the filter, so that matching can fail.
     pub(super) fn computes(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) | Tree::Collated(_) => true,

@@ -20,7 +20,7 @@ impl fmt::Display for Node {
 }
 
 impl Node {
-    /// The condition as a filter document of the same meaning.
+    /// Returns the condition as a filter document of the same meaning.
     pub(super) fn to_document(&self) -> Vec<u8> {
         let mut out = Writer::new();
         self.write_document(&mut out);

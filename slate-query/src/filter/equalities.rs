@@ -5,7 +5,7 @@ use crate::{
     raw::{OwnedValue, Value},
 };
 
-/// The paths that the conditions require to equal a value, and these values.
+/// Returns the paths that the conditions require to equal a value, and these values.
 pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found: Vec<(Path, OwnedValue)> = Vec::new();
     for conjunct in node.conjuncts() {
@@ -28,7 +28,7 @@ pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
     Ok(found)
 }
 
-/// The value that a conjunct requires at this path, without a collation.
+/// Returns the value that a conjunct requires at this path, without a collation.
 pub(super) fn value_at<'n>(node: &'n Node, path: &str) -> Option<Value<'n>> {
     node.conjuncts().iter().find_map(|conjunct| {
         // With a collation, several values equal one string.

@@ -37,7 +37,7 @@ impl Field {
         Self { path, operator: Arc::new(operator), sense: Sense::Holds, reach, missing, literal }
     }
 
-    /// The same operator on another path.
+    /// Returns the same operator on another path.
     pub(super) fn on(&self, path: Path) -> Self {
         let literal = self.operator.equality().and_then(|value| literal(&path, value));
         Self { path, literal, ..self.clone() }
@@ -52,17 +52,17 @@ impl Field {
         self.operator.cost()
     }
 
-    /// Whether a missing field satisfies the operator.
+    /// Returns whether a missing field satisfies the operator.
     pub(super) fn holds_missing(&self) -> bool {
         self.missing
     }
 
-    /// Whether the condition only requires the field to exist.
+    /// Returns whether the condition only requires the field to exist.
     pub(super) fn requires_existence(&self) -> bool {
         self.sense == Sense::Holds && self.operator.holds_any_value()
     }
 
-    /// The first name of the path, as bytes.
+    /// Returns the first name of the path, as bytes.
     #[inline]
     pub(super) fn first(&self) -> &[u8] {
         self.path.parts().first().map_or(&[], Part::name_bytes)
@@ -78,13 +78,13 @@ impl Field {
         }
     }
 
-    /// Whether a document matches in which the field of the path's first name is `first`.
+    /// Returns whether a document matches in which the field of the path's first name is `first`.
     #[inline]
     pub(super) fn matches_from(&self, first: Option<Value<'_>>) -> bool {
         self.holds_from(first) == (self.sense == Sense::Holds)
     }
 
-    /// Whether the value itself satisfies the condition; the path is ignored.
+    /// Returns whether the value itself satisfies the condition; the path is ignored.
     pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
         self.operator.holds(value) == (self.sense == Sense::Holds)
     }
@@ -112,7 +112,7 @@ impl Field {
         }
     }
 
-    /// Whether the value, or one of its elements if it is an array, satisfies the operator.
+    /// Returns whether the value, or one of its elements if it is an array, satisfies the operator.
     #[inline]
     fn holds_below(&self, value: Value<'_>) -> bool {
         if value.kind() == Kind::Array && self.reach == Reach::Elements {
@@ -123,7 +123,7 @@ impl Field {
         }
     }
 
-    /// The array position at which the operator holds, if an array was traversed.
+    /// Returns the array position at which the operator holds, if an array was traversed.
     pub(super) fn position(&self, doc: Doc<'_>) -> Option<usize> {
         first_position(&self.path, doc, self.reach, &mut |value| {
             self.operator.holds(value).then(|| self.operator.position(value))
@@ -131,16 +131,16 @@ impl Field {
     }
 }
 
-/// The bytes of a field with this value in a document. `None` for a path of several names, and for types in which
-/// values of different bytes can be equal.
+/// Returns the bytes of a field with this value in a document. `None` for a path of several names, and for types in
+/// which values of different bytes can be equal.
 fn literal(path: &Path, value: Value<'_>) -> Option<SmallBytes> {
     let [part] = path.parts() else { return None };
     let (kind, name) = (value.kind(), part.name_bytes());
     equal_by_bytes(kind).then(|| SmallBytes::concat(&[&[kind.byte()], name, &[0], value.bytes()]))
 }
 
-/// The position of the first value along `path` for which `holds` returns `Some`: the position in the outermost array
-/// on the way, or else the position that `holds` returned.
+/// Returns the position of the first value along `path` for which `holds` returns `Some`: the position in the outermost
+/// array on the way, or else the position that `holds` returned.
 pub(super) fn first_position(
     path: &Path,
     doc: Doc<'_>,

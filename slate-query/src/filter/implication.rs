@@ -7,7 +7,7 @@ use super::{
 use crate::path::Path;
 
 impl Node {
-    /// Whether every document that matches `self` also matches `condition`. A `false` proves nothing.
+    /// Returns whether every document that matches `self` also matches `condition`. A `false` proves nothing.
     pub(super) fn implies(&self, condition: &Node) -> bool {
         if let Tree::And(conditions) = &condition.tree {
             return conditions.nodes().iter().all(|condition| self.implies(condition));
@@ -19,7 +19,8 @@ impl Node {
         one || condition.branches().is_some_and(|branches| branches.iter().any(|branch| self.implies(branch)))
     }
 
-    /// The path that every matching document has, if there is one; with [`Exactness::Always`] if nothing else is required.
+    /// Returns the path that every matching document has, if there is one; with [`Exactness::Always`] if nothing else
+    /// is required.
     pub fn required_path(&self) -> Option<(&Path, Exactness)> {
         let Tree::Field(field) = &self.tree else { return None };
         if field.requires_existence() {

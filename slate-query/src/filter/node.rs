@@ -41,7 +41,7 @@ impl Node {
         Self { tree: Tree::Field(Field::new(path.clone(), operator)) }
     }
 
-    /// The conjunction of `nodes`, with nested conjunctions flattened; of one node, the node itself.
+    /// Returns the conjunction of `nodes`, with nested conjunctions flattened; of one node, the node itself.
     pub(super) fn all(mut nodes: Vec<Node>) -> Self {
         if nodes.iter().any(|node| matches!(node.tree, Tree::And(_))) {
             let nested = std::mem::take(&mut nodes);
@@ -66,7 +66,7 @@ impl Node {
         }
     }
 
-    /// The disjunction of `nodes`; of one node, the node itself, as in MongoDB.
+    /// Returns the disjunction of `nodes`; of one node, the node itself, as in MongoDB.
     pub(super) fn any(mut nodes: Vec<Node>) -> Self {
         match nodes.pop() {
             Some(only) if nodes.is_empty() => only,
@@ -94,7 +94,7 @@ impl Node {
         }
     }
 
-    /// The branches of an `$or`.
+    /// Returns the branches of an `$or`.
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),
@@ -104,7 +104,7 @@ impl Node {
         }
     }
 
-    /// The conditions that must all hold: the operands of an `$and`, or this node itself.
+    /// Returns the conditions that must all hold: the operands of an `$and`, or this node itself.
     pub fn conjuncts(&self) -> &[Node] {
         match &self.tree {
             Tree::And(conjunction) => conjunction.nodes(),
@@ -114,7 +114,7 @@ impl Node {
         }
     }
 
-    /// Whether `holds` is true for the path of every condition.
+    /// Returns whether `holds` is true for the path of every condition.
     pub(super) fn all_paths(&self, holds: &mut dyn FnMut(&Path) -> bool) -> bool {
         match &self.tree {
             Tree::Field(field) => holds(&field.path),
@@ -128,7 +128,7 @@ impl Node {
         }
     }
 
-    /// Whether the document matches.
+    /// Returns whether the document matches.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         match &self.tree {
@@ -142,7 +142,7 @@ impl Node {
         }
     }
 
-    /// Whether the value itself satisfies the conditions; paths are ignored.
+    /// Returns whether the value itself satisfies the conditions; paths are ignored.
     pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
         match &self.tree {
             Tree::Field(field) => field.matches_value(value),

@@ -11,38 +11,38 @@ use crate::{
 ///
 /// A document satisfies it where one of the values at the path does; see [`super::field::Field`].
 pub(super) trait Operator: Debug + Send + Sync {
-    /// Whether this value satisfies the operator. The caller iterates over an array's elements; see
+    /// Returns whether this value satisfies the operator. The caller iterates over an array's elements; see
     /// [`reach`](Self::reach).
     fn holds(&self, value: Value<'_>) -> bool;
 
-    /// The index keys of the values that satisfy the operator. If an array as a whole satisfies it, the key of one of
-    /// the array's elements is within the bounds (the key of undefined, if the array is empty).
+    /// Returns the index keys of the values that satisfy the operator. If an array as a whole satisfies it, the key of
+    /// one of the array's elements is within the bounds (the key of undefined, if the array is empty).
     fn bounds(&self) -> Bounds;
 
     /// Appends the operator and its operand: `$gt: 5`.
     fn write(&self, out: &mut Writer);
 
-    /// Whether a missing field satisfies the operator.
+    /// Returns whether a missing field satisfies the operator.
     fn holds_missing(&self) -> bool {
         false
     }
 
-    /// Whether the operator is about the text of a string, so that a collation does not concern it.
+    /// Returns whether the operator is about the text of a string, so that a collation does not concern it.
     fn reads_text(&self) -> bool {
         false
     }
 
-    /// Whether every value satisfies the operator, so that it only requires the field to exist.
+    /// Returns whether every value satisfies the operator, so that it only requires the field to exist.
     fn holds_any_value(&self) -> bool {
         false
     }
 
-    /// Whether the operator is evaluated on an array's elements too.
+    /// Returns whether the operator is evaluated on an array's elements too.
     fn reach(&self) -> Reach {
         Reach::Elements
     }
 
-    /// The position of the element that made an array satisfy an operator of [`Reach::Whole`].
+    /// Returns the position of the element that made an array satisfy an operator of [`Reach::Whole`].
     fn position(&self, _array: Value<'_>) -> Option<usize> {
         None
     }
@@ -53,28 +53,28 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
-    /// The conditions that one element of the array must satisfy together.
+    /// Returns the conditions that one element of the array must satisfy together.
     fn element_conditions(&self) -> Option<&super::Node> {
         None
     }
 
-    /// The value, if the operator is an equality with one value. An upsert starts from it. The operator must have the
-    /// [`bounds`](Self::bounds) of `$eq` with that value and must reach elements.
+    /// Returns the value, if the operator is an equality with one value. An upsert starts from it. The operator must
+    /// have the [`bounds`](Self::bounds) of `$eq` with that value and must reach elements.
     fn equality(&self) -> Option<Value<'_>> {
         None
     }
 
-    /// Whether a partial index may be limited by the operator.
+    /// Returns whether a partial index may be limited by the operator.
     fn may_limit_an_index(&self) -> bool {
         false
     }
 
-    /// How expensive an evaluation is.
+    /// Returns how expensive an evaluation is.
     fn cost(&self) -> Cost {
         Cost::Cheap
     }
 
-    /// The operator's rank in MongoDB's order of conditions.
+    /// Returns the operator's rank in MongoDB's order of conditions.
     fn rank(&self) -> Rank {
         Rank::Unranked
     }

@@ -1,8 +1,8 @@
 use super::{Filter, Node, field::Sense, node::Tree};
 
 impl Filter {
-    /// Whether the filter may be the condition of a partial index. As in MongoDB it may consist of comparisons, `$in`,
-    /// `$exists: true` and `$type`, joined by `$and` and `$or`.
+    /// Returns whether the filter may be the condition of a partial index. As in MongoDB it may consist of comparisons,
+    /// `$in`, `$exists: true` and `$type`, joined by `$and` and `$or`.
     pub fn may_limit_an_index(&self) -> bool {
         may_limit(self.root())
     }

@@ -66,7 +66,7 @@ impl Pattern {
         Self::new(source, options)
     }
 
-    /// Whether the value is a string that the pattern matches, or the same regular expression.
+    /// Returns whether the value is a string that the pattern matches, or the same regular expression.
     #[inline]
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
         if matches!(value.kind(), Kind::String | Kind::Symbol) {
@@ -76,23 +76,23 @@ impl Pattern {
         }
     }
 
-    /// The compiled expression, for searches in a text.
+    /// Returns the compiled expression, for searches in a text.
     pub(crate) fn compiled(&self) -> &regex::bytes::Regex {
         &self.compiled
     }
 
-    /// The pattern as written.
+    /// Returns the pattern as written.
     pub(crate) fn source(&self) -> &str {
         let (source, _) = self.value.as_value().as_regex().unwrap_or_default();
         std::str::from_utf8(source).unwrap_or_default()
     }
 
-    /// A prefix of every string that matches, if one is known.
+    /// Returns a prefix of every string that matches, if one is known.
     pub(super) fn prefix(&self) -> Option<&[u8]> {
         self.prefix.as_deref()
     }
 
-    /// The BSON regular expression.
+    /// Returns the BSON regular expression.
     pub(super) fn to_value(&self) -> &OwnedValue {
         &self.value
     }
@@ -103,7 +103,7 @@ fn to_value(source: &[u8], options: &[u8]) -> OwnedValue {
     Value::new(Kind::Regex, &bytes).to_owned()
 }
 
-/// The code of an expression that does not compile.
+/// Returns the code of an expression that does not compile.
 fn invalid(why: &str) -> Error {
     Error::new(Code(51091), format!("Regular expression is invalid: {why}"))
 }
@@ -113,7 +113,7 @@ fn needs_pcre(construct: &str) -> Error {
     invalid(&format!("{construct} is not supported"))
 }
 
-/// The engine's message on one line. It may refer to the translated pattern, which the caller never saw.
+/// Returns the engine's message on one line. It may refer to the translated pattern, which the caller never saw.
 fn reason(error: &regex::Error) -> String {
     match error {
         regex::Error::Syntax(text) => {

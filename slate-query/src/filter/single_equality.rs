@@ -12,7 +12,7 @@ pub struct SingleEquality<'f> {
 }
 
 impl Filter {
-    /// The filter's only condition, if it is that one path equals one value: `{a: 5}`, `{a: {$in: [5]}}`.
+    /// Returns the filter's only condition, if it is that one path equals one value: `{a: 5}`, `{a: {$in: [5]}}`.
     pub fn single_equality(&self) -> Option<SingleEquality<'_>> {
         let Tree::Field(field) = &self.root().tree else { return None };
         let value = field.operator.equality().filter(|_| field.sense == Sense::Holds)?;
@@ -21,13 +21,13 @@ impl Filter {
 }
 
 impl<'f> SingleEquality<'f> {
-    /// The path.
+    /// Returns the path.
     pub fn path(&self) -> &'f Path {
         self.path
     }
 
-    /// The encoded value. The entries with this key in an index on the path that is not multikey are those of exactly
-    /// the matching documents. `None` for values whose key other values share: null, undefined and arrays.
+    /// Returns the encoded value. The entries with this key in an index on the path that is not multikey are those of
+    /// exactly the matching documents. `None` for values whose key other values share: null, undefined and arrays.
     pub fn key(&self) -> Option<SmallBytes> {
         only_key(self.value)
     }

@@ -36,8 +36,8 @@ pub enum Validity {
 }
 
 impl Node {
-    /// The key ranges that the node implies, by path. A document matches only if an index on exactly that path contains
-    /// an entry of it within the intervals.
+    /// Returns the key ranges that the node implies, by path. A document matches only if an index on exactly that path
+    /// contains an entry of it within the intervals.
     ///
     /// Terms of one node on one path may be satisfied by different entries, so they may be intersected only where the
     /// index is not multikey.
@@ -82,14 +82,14 @@ impl Node {
         }
     }
 
-    /// The condition on `to` instead of `from`, if it is a condition on `from` that index keys decide exactly.
+    /// Returns the condition on `to` instead of `from`, if it is a condition on `from` that index keys decide exactly.
     pub(super) fn moved(&self, from: &Path, to: &Path) -> Option<Node> {
         let Tree::Field(field) = &self.tree else { return None };
         let is_exact = || matches!(&*self.terms(), [term] if term.exact >= Exactness::WhereNotMultikey);
         (field.path == *from && is_exact()).then(|| Self { tree: Tree::Field(field.on(to.clone())) })
     }
 
-    /// The path of all terms, where it is known without computing them.
+    /// Returns the path of all terms, where it is known without computing them.
     pub fn only_path(&self) -> Option<&Path> {
         match &self.tree {
             Tree::Field(field) if field.operator.element_conditions().is_none() => Some(&field.path),
@@ -136,7 +136,7 @@ pub(super) enum Strings<'c> {
 }
 
 impl Strings<'_> {
-    /// Whether a condition compares strings, or anything else, as the index does.
+    /// Returns whether a condition compares strings, or anything else, as the index does.
     fn suit(self, field: &Field) -> bool {
         if matches!(self, Self::Bytes) {
             return true;
@@ -187,7 +187,7 @@ fn of_field(field: &Field, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
     }
 }
 
-/// The paths for which every branch has a term: the entry is within the key range of one of the branches.
+/// Returns the paths for which every branch has a term: the entry is within the key range of one of the branches.
 fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
     let Some((first, rest)) = nodes.split_first() else { return Vec::new() };
     let rest: Vec<Vec<Term>> = rest.iter().map(|node| node.terms_within(strings)).collect();

@@ -37,13 +37,13 @@ impl Filter {
         parse::document(filter, Scope::whole_document(None).collated(collation)).map(Self)
     }
 
-    /// Whether the filter contains `$expr`.
+    /// Returns whether the filter contains `$expr`.
     pub fn has_expression(&self) -> bool {
         self.root().has_expression()
     }
 
-    /// Whether the filter contains `$expr` or compares strings by a collation, so that [`evaluate`](Self::evaluate) can fail and
-    /// no array position is known.
+    /// Returns whether the filter contains `$expr` or compares strings by a collation, so that
+    /// [`evaluate`](Self::evaluate) can fail and no array position is known.
     pub fn computes(&self) -> bool {
         self.root().computes()
     }
@@ -56,19 +56,19 @@ impl Filter {
         self.root().evaluate(doc)
     }
 
-    /// The filter without conditions, which every document matches.
+    /// Returns the filter without conditions, which every document matches.
     pub fn all() -> Self {
         Self(Node::all(Vec::new()))
     }
 
-    /// The filter `{path: {$exists: true}}`.
+    /// Returns the filter `{path: {$exists: true}}`.
     pub fn exists(path: &Path) -> Self {
         Self(operators::exists(path))
     }
 
-    /// Whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a document
-    /// without a field table. Does not allocate, unless the filter [computes](Self::computes): then a document for which an
-    /// expression fails does not match.
+    /// Returns whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a
+    /// document without a field table. Does not allocate, unless the filter [computes](Self::computes): then a document
+    /// for which an expression fails does not match.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         self.root().matches(doc)
@@ -81,36 +81,36 @@ impl Filter {
         self.matches(doc).then(|| position::of(self.root(), doc, ties))
     }
 
-    /// The root of the tree.
+    /// Returns the root of the tree.
     #[inline]
     pub fn root(&self) -> &Node {
         &self.0
     }
 
-    /// The conditions that must all hold: the conjuncts of the root.
+    /// Returns the conditions that must all hold: the conjuncts of the root.
     pub fn conjuncts(&self) -> &[Node] {
         self.root().conjuncts()
     }
 
-    /// Whether the filter has no conditions, so that every document matches.
+    /// Returns whether the filter has no conditions, so that every document matches.
     pub fn is_empty(&self) -> bool {
         self.conjuncts().is_empty()
     }
 
-    /// The conjunction of both filters.
+    /// Returns the conjunction of both filters.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         Self(Node::all(vec![self.root().clone(), other.root().clone()]))
     }
 
-    /// Whether `holds` is true for every path of the filter: the values at these paths determine whether a document
-    /// matches.
+    /// Returns whether `holds` is true for every path of the filter: the values at these paths determine whether a
+    /// document matches.
     pub fn all_paths(&self, mut holds: impl FnMut(&Path) -> bool) -> bool {
         self.root().all_paths(&mut holds)
     }
 
-    /// The conjuncts on the path `from` as a filter on `to`, and the filter without them. `None` for a filter without
-    /// conjuncts.
+    /// Returns the conjuncts on the path `from` as a filter on `to`, and the filter without them. `None` for a filter
+    /// without conjuncts.
     ///
     /// Only conjuncts are moved that are the same for values with the same index key, and for null and a missing field.
     pub fn split_at(&self, from: &Path, to: &Path) -> (Option<Self>, Option<Self>) {
@@ -126,7 +126,8 @@ impl Filter {
         ((!moved.is_empty()).then(|| Self(Node::all(moved))), rest.filter(|rest| !rest.is_empty()))
     }
 
-    /// The filter without the conjuncts at the positions for which `is_dropped` is true; `None` if none is left.
+    /// Returns the filter without the conjuncts at the positions for which `is_dropped` is true; `None` if none is
+    /// left.
     #[must_use]
     pub fn without(&self, is_dropped: impl Fn(usize) -> bool) -> Option<Self> {
         let remaining = || self.conjuncts().iter().enumerate().filter(|(place, _)| !is_dropped(*place));
@@ -137,13 +138,14 @@ impl Filter {
         }
     }
 
-    /// Whether every document that matches `self` also matches `condition`. A `false` proves nothing: only conjuncts on
-    /// the same path within the same type bracket are compared.
+    /// Returns whether every document that matches `self` also matches `condition`. A `false` proves nothing: only
+    /// conjuncts on the same path within the same type bracket are compared.
     pub fn implies(&self, condition: &Self) -> bool {
         condition.conjuncts().iter().all(|conjunct| self.root().implies(conjunct))
     }
 
-    /// The fields and values of the document that an upsert with this filter starts from, in the filter's order.
+    /// Returns the fields and values of the document that an upsert with this filter starts from, in the filter's
+    /// order.
     ///
     /// # Errors
     /// `NotSingleValueField` (54) if two equalities are on the same path, or on a path and a part of it.
@@ -151,8 +153,8 @@ impl Filter {
         super::equalities::of(self.root())
     }
 
-    /// The value that every matching document has at this path, or among the elements of an array there. `None` if no
-    /// condition requires a single value; with a collation, a string equals several.
+    /// Returns the value that every matching document has at this path, or among the elements of an array there. `None`
+    /// if no condition requires a single value; with a collation, a string equals several.
     pub fn equality_at(&self, path: &str) -> Option<Value<'_>> {
         super::equalities::value_at(self.root(), path)
     }

@@ -53,7 +53,7 @@ impl IntervalSet {
         Self { intervals: Intervals::One(Interval::all()) }
     }
 
-    /// The union of `intervals`, which may be unsorted, overlapping and empty.
+    /// Returns the union of `intervals`, which may be unsorted, overlapping and empty.
     pub fn from(mut intervals: Vec<Interval>) -> Self {
         intervals.retain(|interval| !interval.is_empty());
         intervals.sort_by(|a, b| a.low().cmp(b.low()));
@@ -119,27 +119,27 @@ impl IntervalSet {
         Self { intervals: self.iter().rev().map(Interval::inverted).collect::<Vec<_>>().into() }
     }
 
-    /// The intervals, in order.
+    /// Returns the intervals, in order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Interval> + ExactSizeIterator {
         self.intervals.as_slice().iter()
     }
 
-    /// The number of intervals.
+    /// Returns the number of intervals.
     pub fn len(&self) -> usize {
         self.intervals.as_slice().len()
     }
 
-    /// Whether the set contains no key.
+    /// Returns whether the set contains no key.
     pub fn is_empty(&self) -> bool {
         self.intervals.as_slice().is_empty()
     }
 
-    /// Whether the set contains every key.
+    /// Returns whether the set contains every key.
     pub fn is_all(&self) -> bool {
         matches!(self.intervals.as_slice(), [only] if only.is_open_below() && only.is_open_above())
     }
 
-    /// The encoded value, if the set is a single point.
+    /// Returns the encoded value, if the set is a single point.
     pub fn as_point(&self) -> Option<&[u8]> {
         match self.intervals.as_slice() {
             [only] => only.as_point(),
@@ -147,12 +147,12 @@ impl IntervalSet {
         }
     }
 
-    /// Whether every interval is a point.
+    /// Returns whether every interval is a point.
     pub fn is_points(&self) -> bool {
         self.iter().all(|interval| interval.as_point().is_some())
     }
 
-    /// Whether the set contains the keys that begin with the encoded value `encoded`.
+    /// Returns whether the set contains the keys that begin with the encoded value `encoded`.
     pub fn contains(&self, encoded: &[u8]) -> bool {
         let point = Interval::point(encoded);
         let intervals = self.intervals.as_slice();

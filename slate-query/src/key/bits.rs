@@ -40,7 +40,7 @@ pub struct TypeBits {
 }
 
 impl TypeBits {
-    /// The type bits of a new key.
+    /// Returns the type bits of a new key.
     pub fn new() -> Self {
         Self::default()
     }
@@ -51,13 +51,13 @@ impl TypeBits {
         self.passed = 0;
     }
 
-    /// The bytes to store.
+    /// Returns the bytes to store.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Whether there are no exceptions.
+    /// Returns whether there are no exceptions.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -156,7 +156,7 @@ impl<'a> TypeReader<'a> {
         part
     }
 
-    /// The exception at the next position, if there is one. The caller reads its payload.
+    /// Returns the exception at the next position, if there is one. The caller reads its payload.
     #[inline]
     pub(super) fn place(&mut self) -> Option<u8> {
         match self.next {
@@ -188,7 +188,7 @@ impl<'a> TypeReader<'a> {
     }
 }
 
-/// The distance and the code of the next exception. Does not consume an end.
+/// Returns the distance and the code of the next exception. Does not consume an end.
 #[inline]
 fn head(rest: &mut &[u8]) -> Option<(usize, u8)> {
     let (&first, mut tail) = rest.split_first()?;

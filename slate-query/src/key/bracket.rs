@@ -4,7 +4,7 @@ use crate::{
     order::Bracket,
 };
 
-/// All keys of a type class. Numbers include NaN; see [`above_nan`].
+/// Returns all keys of a type class. Numbers include NaN; see [`above_nan`].
 pub fn bracket_interval(bracket: Bracket) -> Interval {
     let (low, high) = tag::of(bracket);
     match bracket {
@@ -14,17 +14,17 @@ pub fn bracket_interval(bracket: Bracket) -> Interval {
     }
 }
 
-/// The key of NaN.
+/// Returns the key of NaN.
 pub fn nan_interval() -> Interval {
     Interval::point([tag::NAN])
 }
 
-/// The lower bound of the numbers other than NaN: above the key of NaN and below that of negative infinity.
+/// Returns the lower bound of the numbers other than NaN: above the key of NaN and below that of negative infinity.
 pub fn above_nan() -> Place {
     Place::after([tag::NAN])
 }
 
-/// All keys of strings and symbols that begin with `prefix`.
+/// Returns all keys of strings and symbols that begin with `prefix`.
 pub fn prefix_interval(prefix: &[u8]) -> Interval {
     let mut bytes = vec![tag::STRING];
     escape(prefix, &mut bytes);

@@ -255,7 +255,7 @@ impl Decoder<'_, '_, '_> {
         Some(())
     }
 
-    /// A value that the bits contain as a whole.
+    /// Returns a value that the bits contain as a whole.
     fn raw(&mut self, name: &[u8]) -> Option<()> {
         let [kind] = *self.bits.take(1)? else { return None };
         let kind = Kind::from_byte(kind)?;
@@ -328,7 +328,7 @@ impl Decoder<'_, '_, '_> {
     }
 }
 
-/// A text as BSON encodes it: its length, its bytes, a NUL.
+/// Returns a text as BSON encodes it: its length, its bytes, a NUL.
 fn text(input: &mut Input<'_>, out: &mut Vec<u8>) -> Option<()> {
     let start = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -347,7 +347,7 @@ pub(super) struct Position {
 }
 
 impl Position {
-    /// The next name.
+    /// Returns the next name.
     pub(super) fn next(&mut self) -> &[u8] {
         let start = self.digits.len() - self.length;
         let used = self.digits.get_mut(start..).unwrap_or_default();

@@ -8,7 +8,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// The opposite direction.
+    /// Returns the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {
         match self {
@@ -17,7 +17,7 @@ impl Direction {
         }
     }
 
-    /// The byte that key bytes are XORed with.
+    /// Returns the byte that key bytes are XORed with.
     #[inline]
     pub(super) fn mask(self) -> u8 {
         match self {

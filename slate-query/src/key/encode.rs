@@ -145,7 +145,7 @@ impl<L: Losses> Encoder<'_, L> {
     }
 }
 
-/// Whether an array's elements are named "0", "1", …, the names that decoding gives them.
+/// Returns whether an array's elements are named "0", "1", …, the names that decoding gives them.
 fn is_canonical(array: Doc<'_>) -> bool {
     let mut name = super::decode::Position::default();
     array.elements().all(|element| element.name == name.next())
@@ -166,7 +166,7 @@ pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Whether the text contains a byte that must be escaped, tested eight bytes at a time.
+/// Returns whether the text contains a byte that must be escaped, tested eight bytes at a time.
 #[inline]
 pub(super) fn has_escaped(text: &[u8]) -> bool {
     let has_low = |word: &[u8; 8]| below(*word, tag::ESCAPE + 1) != 0;

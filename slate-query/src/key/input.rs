@@ -77,7 +77,7 @@ impl<'a> Input<'a> {
         Some(())
     }
 
-    /// A reader of the same bytes, inverted once more, as in a negative number.
+    /// Creates a reader of the same bytes, inverted once more, as in a negative number.
     pub(super) fn inverted(self) -> Self {
         Self { rest: self.rest, mask: !self.mask }
     }

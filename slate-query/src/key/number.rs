@@ -278,8 +278,8 @@ pub(super) fn decode(tag: u8, input: &mut Input<'_>) -> Option<Decoded> {
     Some(decoded)
 }
 
-/// The integer above -2^63 that a complete key encodes; `None` for other numbers and damaged keys. Inlined, because a
-/// call takes as long as the work.
+/// Returns the integer above -2^63 that a complete key encodes; `None` for other numbers and damaged keys. Inlined,
+/// because a call takes as long as the work.
 #[inline(always)]
 pub(super) fn decode_integer(tag: u8, body: &[u8]) -> Option<i64> {
     let length = tag.abs_diff(tag::ZERO);
@@ -352,7 +352,7 @@ fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     Some(Exact::new(coefficient, -i32::try_from(power).ok()?))
 }
 
-/// A positive double as a decimal, if a decimal128 can represent it.
+/// Returns a positive double as a decimal, if a decimal128 can represent it.
 fn from_double(double: f64) -> Option<Exact> {
     let (mantissa, power) = crate::number::parts(double);
     let mut mantissa = u128::from(mantissa);
@@ -366,7 +366,7 @@ fn from_double(double: f64) -> Option<Exact> {
 }
 
 impl Decoded {
-    /// The value's type and bytes without an exception; at most sixteen bytes.
+    /// Returns the value's type and bytes without an exception; at most sixteen bytes.
     pub(super) fn likeliest(self) -> Option<(Kind, Bytes)> {
         Some(match self {
             Self::Nan => (Kind::Double, Bytes::from(f64::NAN.to_le_bytes())),
@@ -404,7 +404,7 @@ impl Decoded {
         Some((Kind::Double, Bytes::from(double.to_le_bytes())))
     }
 
-    /// The value as a decimal whose coefficient ends in `zeros` zeros.
+    /// Returns the value as a decimal whose coefficient ends in `zeros` zeros.
     pub(super) fn decimal(self, zeros: u32) -> Option<(Kind, Bytes)> {
         let finite = |sign, exact: Exact| {
             let coefficient = exact.coefficient.checked_mul(10_u128.checked_pow(zeros)?)?;
@@ -452,7 +452,7 @@ impl<const N: usize> From<[u8; N]> for Bytes {
     }
 }
 
-/// A decimal zero with the sign and the exponent that the type bits contain.
+/// Returns a decimal zero with the sign and the exponent that the type bits contain.
 pub(super) fn zero(bits: u16) -> [u8; 16] {
     let sign = if bits & 0x8000 == 0 { Sign::Positive } else { Sign::Negative };
     let exponent = i32::from(bits & 0x7fff) + crate::number::MIN_EXPONENT;

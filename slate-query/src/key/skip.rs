@@ -3,7 +3,7 @@ use super::{Direction, input::Input, number, tag};
 /// The deepest nesting of an encoded value. Above the limit of validation, so deeper values are damaged.
 pub(super) const MAX_NESTING: usize = 256;
 
-/// The length of the encoded value at the start of `bytes`, which are in `direction`; `None` if there is none.
+/// Returns the length of the encoded value at the start of `bytes`, which are in `direction`; `None` if there is none.
 pub fn skip(bytes: &[u8], direction: Direction) -> Option<usize> {
     let mut input = Input::new(bytes, direction);
     value(&mut input, MAX_NESTING)?;

@@ -37,7 +37,7 @@ pub(super) const CODE: u8 = 0x90;
 pub(super) const CODE_WITH_SCOPE: u8 = 0x98;
 pub(super) const MAX_KEY: u8 = 0xa0;
 
-/// The lowest and the highest tag of a class. The lowest also represents the class in a document's elements.
+/// Returns the lowest and the highest tag of a class. The lowest also represents the class in a document's elements.
 #[inline]
 pub(super) fn of(bracket: Bracket) -> (u8, u8) {
     match bracket {

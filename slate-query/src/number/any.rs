@@ -17,7 +17,7 @@ pub enum Number {
 }
 
 impl Number {
-    /// The number in a value; `None` if it is not a number.
+    /// Returns the number in a value; `None` if it is not a number.
     #[inline]
     pub fn of(value: Value<'_>) -> Option<Self> {
         match value.kind() {
@@ -29,7 +29,7 @@ impl Number {
         }
     }
 
-    /// The stored type.
+    /// Returns the stored type.
     pub fn kind(self) -> Kind {
         match self {
             Self::Int32(_) => Kind::Int32,
@@ -39,7 +39,7 @@ impl Number {
         }
     }
 
-    /// Whether this is NaN.
+    /// Returns whether this is NaN.
     #[inline]
     pub fn is_nan(self) -> bool {
         match self {
@@ -49,7 +49,7 @@ impl Number {
         }
     }
 
-    /// Whether this is an infinity.
+    /// Returns whether this is an infinity.
     pub fn is_infinite(self) -> bool {
         match self {
             Self::Double(double) => double.is_infinite(),
@@ -58,7 +58,7 @@ impl Number {
         }
     }
 
-    /// Whether this is neither NaN nor an infinity.
+    /// Returns whether this is neither NaN nor an infinity.
     pub fn is_finite(self) -> bool {
         !self.is_nan() && !self.is_infinite()
     }
@@ -68,7 +68,7 @@ impl Number {
         self.cmp(&Self::Int32(0))
     }
 
-    /// The number as an integer; `None` if it is not whole or is outside the range of int64.
+    /// Returns the number as an integer; `None` if it is not whole or is outside the range of int64.
     #[inline]
     pub fn to_i64(self) -> Option<i64> {
         match self {
@@ -79,7 +79,8 @@ impl Number {
         }
     }
 
-    /// The integer part, truncated toward zero; `None` for NaN, infinities and numbers outside the range of int64.
+    /// Returns the integer part, truncated toward zero; `None` for NaN, infinities and numbers outside the range of
+    /// int64.
     pub fn to_i64_truncating(self) -> Option<i64> {
         match self {
             Self::Int32(int) => Some(i64::from(int)),
@@ -89,8 +90,8 @@ impl Number {
         }
     }
 
-    /// The number as an integer, as MongoDB's commands convert it: doubles are truncated, decimals rounded (ties to even), NaN is 0,
-    /// and a number outside the range of int64 becomes the end of the range.
+    /// Returns the number as an integer, as MongoDB's commands convert it: doubles are truncated, decimals rounded
+    /// (ties to even), NaN is 0, and a number outside the range of int64 becomes the end of the range.
     pub fn to_i64_saturating(self) -> i64 {
         let bound = if self.signum() == Ordering::Less { i64::MIN } else { i64::MAX };
         match self {
@@ -100,7 +101,7 @@ impl Number {
         }
     }
 
-    /// The nearest double (ties to even). A decimal beyond the range of doubles becomes an infinity.
+    /// Returns the nearest double (ties to even). A decimal beyond the range of doubles becomes an infinity.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Int32(int) => f64::from(int),
@@ -110,8 +111,8 @@ impl Number {
         }
     }
 
-    /// The number as a decimal. Integers are exact, doubles are rounded to 15 significant digits as in MongoDB's
-    /// arithmetic.
+    /// Returns the number as a decimal. Integers are exact, doubles are rounded to 15 significant digits as in
+    /// MongoDB's arithmetic.
     pub fn to_decimal(self) -> Decimal {
         match self {
             Self::Int32(int) => Decimal::from(i64::from(int)),

@@ -10,40 +10,40 @@ use super::{Decimal, Number, Sign};
 const WORKING_DIGITS: u32 = 37;
 
 impl Number {
-    /// The sum in the wider type: int32 overflows into int64, a double is wider than integers, a decimal is the widest.
-    /// `None` if int64 overflows.
+    /// Returns the sum in the wider type: int32 overflows into int64, a double is wider than integers, a decimal is the
+    /// widest. `None` if int64 overflows.
     #[must_use]
     pub fn checked_add(self, other: Self) -> Option<Self> {
         self.combine(other, i64::checked_add, |a, b| a + b, Decimal::add)
     }
 
-    /// The sum; a double if int64 overflows.
+    /// Returns the sum; a double if int64 overflows.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.checked_add(other).unwrap_or_else(|| Self::Double(self.to_f64() + other.to_f64()))
     }
 
-    /// The product, in the same type as the sum. `None` if int64 overflows.
+    /// Returns the product, in the same type as the sum. `None` if int64 overflows.
     #[must_use]
     pub fn checked_mul(self, other: Self) -> Option<Self> {
         self.combine(other, i64::checked_mul, |a, b| a * b, Decimal::multiply)
     }
 
-    /// The difference, in the same type as the sum; a double if int64 overflows.
+    /// Returns the difference, in the same type as the sum; a double if int64 overflows.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         self.combine(other, i64::checked_sub, |a, b| a - b, |a, b| a.add(b.negated()))
             .unwrap_or_else(|| Self::Double(self.to_f64() - other.to_f64()))
     }
 
-    /// The product, in the same type as the sum; a double if int64 overflows.
+    /// Returns the product, in the same type as the sum; a double if int64 overflows.
     #[must_use]
     pub fn times(self, other: Self) -> Self {
         self.checked_mul(other).unwrap_or_else(|| Self::Double(self.to_f64() * other.to_f64()))
     }
 
-    /// Whether both have the same type and value. NaN is not identical to itself. The sign of a zero and the exponent
-    /// of a decimal do not count.
+    /// Returns whether both have the same type and value. NaN is not identical to itself. The sign of a zero and the
+    /// exponent of a decimal do not count.
     pub fn is_identical(self, other: Self) -> bool {
         self.kind() == other.kind() && !self.is_nan() && self == other
     }
@@ -76,7 +76,7 @@ impl Number {
 }
 
 impl Decimal {
-    /// The sum, rounded half to even to 34 digits.
+    /// Returns the sum, rounded half to even to 34 digits.
     #[must_use]
     #[expect(clippy::should_implement_trait, reason = "an operator would hide that this rounds")]
     pub fn add(self, other: Self) -> Self {
@@ -95,7 +95,7 @@ impl Decimal {
         }
     }
 
-    /// The product, rounded half to even to 34 digits.
+    /// Returns the product, rounded half to even to 34 digits.
     #[must_use]
     pub fn multiply(self, other: Self) -> Self {
         match (self, other) {

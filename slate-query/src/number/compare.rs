@@ -122,7 +122,7 @@ pub(super) fn magnitude_double(coefficient: u128, exponent: i32, double: f64) ->
     super::big::compare(coefficient, exponent, mantissa, power)
 }
 
-/// A positive finite double as mantissa · 2^power.
+/// Returns a positive finite double as mantissa · 2^power.
 pub(crate) fn parts(double: f64) -> (u64, i32) {
     let bits = double.to_bits();
     let fraction = bits & ((1 << 52) - 1);
@@ -136,8 +136,8 @@ const POWERS: [f64; 23] = [
     1e21, 1e22,
 ];
 
-/// The double nearest to coefficient · 10^exponent, if one operation on exact doubles computes it (W. D. Clinger, "How
-/// to read floating point numbers accurately", 1990).
+/// Returns the double nearest to coefficient · 10^exponent, if one operation on exact doubles computes it (W. D.
+/// Clinger, "How to read floating point numbers accurately", 1990).
 #[expect(clippy::cast_precision_loss, reason = "at most 53 bits")]
 fn quick(coefficient: u128, exponent: i32) -> Option<f64> {
     if coefficient > 1 << 53 {
@@ -147,7 +147,7 @@ fn quick(coefficient: u128, exponent: i32) -> Option<f64> {
     Some(if exponent < 0 { coefficient as f64 / power } else { coefficient as f64 * power })
 }
 
-/// The double nearest to coefficient · 10^exponent.
+/// Returns the double nearest to coefficient · 10^exponent.
 pub(super) fn nearest(coefficient: u128, exponent: i32) -> f64 {
     if let Some(nearest) = quick(coefficient, exponent) {
         return nearest;

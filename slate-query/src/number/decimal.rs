@@ -109,23 +109,24 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// Whether it is not a number.
+    /// Returns whether it is not a number.
     #[inline]
     pub fn is_nan(self) -> bool {
         matches!(self, Self::Nan)
     }
 
-    /// The decimal as an integer; `None` if it is not whole or is outside the range of int64.
+    /// Returns the decimal as an integer; `None` if it is not whole or is outside the range of int64.
     pub fn to_i64(self) -> Option<i64> {
         self.to_integer(Remainder::Refused)
     }
 
-    /// The integer part, truncated toward zero; `None` for NaN, infinities and numbers outside the range of int64.
+    /// Returns the integer part, truncated toward zero; `None` for NaN, infinities and numbers outside the range of
+    /// int64.
     pub fn to_i64_truncating(self) -> Option<i64> {
         self.to_integer(Remainder::Dropped)
     }
 
-    /// The nearest integer (ties to even); `None` for NaN, infinities and numbers outside the range of int64.
+    /// Returns the nearest integer (ties to even); `None` for NaN, infinities and numbers outside the range of int64.
     pub fn to_i64_rounding(self) -> Option<i64> {
         self.to_integer(Remainder::Rounded)
     }
@@ -154,7 +155,7 @@ impl Decimal {
         i64::try_from(if sign == Sign::Negative { -magnitude } else { magnitude }).ok()
     }
 
-    /// The nearest double (ties to even); an infinity beyond the range of doubles.
+    /// Returns the nearest double (ties to even); an infinity beyond the range of doubles.
     pub fn to_f64(self) -> f64 {
         match self {
             Self::Nan => f64::NAN,
@@ -167,7 +168,8 @@ impl Decimal {
         }
     }
 
-    /// The decimal of exactly 15 digits nearest to a double (2.5 becomes 2.50000000000000), as in MongoDB's arithmetic.
+    /// Returns the decimal of exactly 15 digits nearest to a double (2.5 becomes 2.50000000000000), as in MongoDB's
+    /// arithmetic.
     pub fn from_f64(double: f64) -> Self {
         if double.is_nan() {
             return Self::Nan;
@@ -229,7 +231,7 @@ impl PartialEq for Decimal {
 
 impl Eq for Decimal {}
 
-/// The number of digits of a coefficient; zero has none.
+/// Returns the number of digits of a coefficient; zero has none.
 #[inline]
 pub(crate) fn digits(coefficient: u128) -> u32 {
     coefficient.checked_ilog10().map_or(0, |log| log + 1)

@@ -6,7 +6,7 @@ use super::{Decimal, Number, Sign, arithmetic::product_sign, decimal::digits};
 const QUOTIENT_DIGITS: u32 = 36;
 
 impl Number {
-    /// The quotient: a decimal if one of the numbers is a decimal, otherwise a double.
+    /// Returns the quotient: a decimal if one of the numbers is a decimal, otherwise a double.
     #[must_use]
     pub fn over(self, divisor: Self) -> Self {
         match (self, divisor) {
@@ -17,7 +17,7 @@ impl Number {
         }
     }
 
-    /// The remainder of a division that truncates, in the wider type. The divisor must not be zero.
+    /// Returns the remainder of a division that truncates, in the wider type. The divisor must not be zero.
     #[must_use]
     pub fn modulo(self, divisor: Self) -> Self {
         match (self, divisor) {
@@ -35,7 +35,7 @@ impl Number {
 }
 
 impl Decimal {
-    /// The number with the opposite sign.
+    /// Returns the number with the opposite sign.
     #[must_use]
     pub fn negated(self) -> Self {
         match self {
@@ -47,7 +47,7 @@ impl Decimal {
         }
     }
 
-    /// The number without its sign.
+    /// Returns the number without its sign.
     #[must_use]
     pub fn abs(self) -> Self {
         match self {
@@ -56,7 +56,7 @@ impl Decimal {
         }
     }
 
-    /// The quotient, rounded half to even to 34 digits. Division by zero gives an infinity, or NaN for 0 / 0.
+    /// Returns the quotient, rounded half to even to 34 digits. Division by zero gives an infinity, or NaN for 0 / 0.
     #[must_use]
     pub fn divide(self, divisor: Self) -> Self {
         match (self, divisor) {
@@ -88,7 +88,7 @@ impl Decimal {
         }
     }
 
-    /// The remainder of a division that truncates, exact, with the sign of the dividend.
+    /// Returns the remainder of a division that truncates, exact, with the sign of the dividend.
     #[must_use]
     pub fn remainder(self, divisor: Self) -> Self {
         match (self, divisor) {
@@ -108,7 +108,7 @@ impl Decimal {
         }
     }
 
-    /// The square root, rounded to 34 digits; NaN of a negative number.
+    /// Returns the square root, rounded to 34 digits; NaN of a negative number.
     #[must_use]
     pub fn sqrt(self) -> Self {
         let (coefficient, exponent) = match self {
@@ -142,7 +142,7 @@ impl Decimal {
         Self::rounded(Sign::Positive, root, exponent)
     }
 
-    /// The 34 digits nearest to a double, without zeros at the end.
+    /// Returns the 34 digits nearest to a double, without zeros at the end.
     #[must_use]
     pub fn exactly(double: f64) -> Self {
         if double.is_finite() && double != 0.0 {
@@ -151,7 +151,7 @@ impl Decimal {
         Self::from_f64(double)
     }
 
-    /// The same number without zeros at the end of its fraction.
+    /// Returns the same number without zeros at the end of its fraction.
     #[must_use]
     pub fn shortened(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
@@ -161,7 +161,7 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// The same number without an exponent above 0, as far as its zeros fit.
+    /// Returns the same number without an exponent above 0, as far as its zeros fit.
     #[must_use]
     pub fn to_units(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };
@@ -171,7 +171,7 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// The same number with as many zeros at the end of its fraction as fit.
+    /// Returns the same number with as many zeros at the end of its fraction as fit.
     #[must_use]
     pub fn lengthened(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };

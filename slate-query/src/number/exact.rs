@@ -25,14 +25,14 @@ impl Exact {
         Self { coefficient, exponent }
     }
 
-    /// The power of ten of its first digit.
+    /// Returns the power of ten of its first digit.
     pub(crate) fn adjusted(self) -> i32 {
         i32::try_from(digits(self.coefficient)).unwrap_or_default() - 1 + self.exponent
     }
 }
 
-/// The greatest finite double that is not above the positive number coefficient · 10^exponent, and how the number
-/// compares with it.
+/// Returns the greatest finite double that is not above the positive number coefficient · 10^exponent, and how the
+/// number compares with it.
 pub(crate) fn bracket_double(coefficient: u128, exponent: i32) -> (f64, Ordering) {
     let mut double = compare::nearest(coefficient, exponent).min(f64::MAX);
     loop {

@@ -104,7 +104,7 @@ const SMALLEST_ZERO: Decimal = Decimal::Finite { sign: Sign::Positive, coefficie
 const QUARTER_OF_PI: Decimal =
     Decimal::Finite { sign: Sign::Positive, coefficient: 7_853_981_633_974_483_096_156_608_458_198_757, exponent: -34 };
 
-/// The angle of the point (x, y), from -π to π.
+/// Returns the angle of the point (x, y), from -π to π.
 pub fn arc_tangent(y: Decimal, x: Decimal) -> Decimal {
     let special = |decimal: Decimal| !matches!(decimal, Decimal::Finite { coefficient: 1.., .. });
     if !special(y) && !special(x) {
@@ -118,7 +118,7 @@ pub fn arc_tangent(y: Decimal, x: Decimal) -> Decimal {
     if quarters == Decimal::ZERO { quarters } else { quarters.multiply(QUARTER_OF_PI) }
 }
 
-/// A double that is zero, infinite and negative as the number is.
+/// Returns a double that is zero, infinite and negative as the number is.
 fn direction(decimal: Decimal) -> f64 {
     match decimal {
         Decimal::Finite { sign: Sign::Negative, coefficient: 1.., .. } => -1.0,
@@ -127,7 +127,7 @@ fn direction(decimal: Decimal) -> f64 {
     }
 }
 
-/// A power. `None` if it has no real value, or if an operand is not finite or the base is zero.
+/// Returns a power. `None` if it has no real value, or if an operand is not finite or the base is zero.
 pub fn power(base: Decimal, exponent: Decimal) -> Option<Decimal> {
     let (Decimal::Finite { sign, coefficient: 1.., .. }, Decimal::Finite { .. }) = (base, exponent) else {
         return None;
@@ -172,7 +172,7 @@ fn real(decimal: Decimal) -> Option<Repr<10>> {
     Some(Repr::new(signed.into(), isize::try_from(exponent).ok()?))
 }
 
-/// An exact result as it is, a rounded one with 34 digits. `None` without a result.
+/// Returns an exact result as it is, a rounded one with 34 digits. `None` without a result.
 fn rounded(result: FpResult<Real>) -> Option<Decimal> {
     let result = match result {
         Err(FpError::Overflow(_)) => return Some(Decimal::Infinite(Sign::Positive)),

@@ -66,7 +66,7 @@ impl Sum {
         self.rare.get_or_insert_default()
     }
 
-    /// The sum of all integers.
+    /// Returns the sum of all integers.
     fn whole(&self) -> i128 {
         i128::from(self.whole) + self.rare.as_ref().map_or(0, |rare| rare.whole)
     }
@@ -131,7 +131,7 @@ impl Sum {
         self.double = total;
     }
 
-    /// The sum in the widest type; int32 overflows into int64, and int64 into a double.
+    /// Returns the sum in the widest type; int32 overflows into int64, and int64 into a double.
     pub fn total(&self) -> Number {
         match self.widest {
             Width::Int32 | Width::Int64 => {

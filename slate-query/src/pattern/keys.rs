@@ -37,23 +37,23 @@ enum Presence {
 }
 
 impl Keys {
-    /// An empty list.
+    /// Creates an empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The keys and type bits of the entries, sorted, without repetitions. A key is the concatenation of the encoded
-    /// values, each in its field's direction.
+    /// Returns the keys and type bits of the entries, sorted, without repetitions. A key is the concatenation of the
+    /// encoded values, each in its field's direction.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&[u8], &[u8])> {
         self.entries.iter().map(|entry| (self.key(entry), self.losses.get(entry.bits.clone()).unwrap_or_default()))
     }
 
-    /// The number of entries.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether the list is empty: before the first document, or after [`Keys::drop_absent`].
+    /// Returns whether the list is empty: before the first document, or after [`Keys::drop_absent`].
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -64,7 +64,7 @@ impl Keys {
         &self.multikey
     }
 
-    /// The paths at which a document has an array; only for a wildcard index.
+    /// Returns the paths at which a document has an array; only for a wildcard index.
     pub fn arrays(&self) -> &BTreeSet<Box<str>> {
         &self.arrays
     }

@@ -46,7 +46,7 @@ impl KeyPattern {
         Ok(Self { fields: fields.into(), first_names })
     }
 
-    /// The pattern of the entries of a wildcard index about one path, or about several.
+    /// Returns the pattern of the entries of a wildcard index about one path, or about several.
     pub fn of_wildcard(path: Option<(Path, Direction)>) -> Result<Self> {
         let fields: Vec<_> = [(Path::parse(PATH_FIELD)?, Direction::Ascending)].into_iter().chain(path).collect();
         Ok(Self { fields: fields.into(), first_names: Names::default() })
@@ -57,12 +57,12 @@ impl KeyPattern {
         Self { fields: Box::default(), first_names: Names::default() }
     }
 
-    /// The paths and their directions; none for a wildcard index.
+    /// Returns the paths and their directions; none for a wildcard index.
     pub fn fields(&self) -> &[(Path, Direction)] {
         &self.fields
     }
 
-    /// The fields of a document that the paths begin with, in the document's order.
+    /// Returns the fields of a document that the paths begin with, in the document's order.
     pub fn first_values<'a>(&self, doc: Doc<'a>) -> impl Iterator<Item = (usize, Value<'a>)> {
         doc.fields_of(&self.first_names).map(|field| (field.number, field.value))
     }

@@ -94,17 +94,17 @@ impl WildcardPattern {
         Ok(Some(Self { selection, direction }))
     }
 
-    /// The direction of the values.
+    /// Returns the direction of the values.
     pub fn direction(&self) -> Direction {
         self.direction
     }
 
-    /// Whether the index contains the values at a path, other than documents.
+    /// Returns whether the index contains the values at a path, other than documents.
     pub fn covers(&self, path: &Path) -> bool {
         !path.has_position() && matches!(self.extent(path.as_str()), Extent::Partly | Extent::Whole)
     }
 
-    /// Whether the index contains everything at and below a path.
+    /// Returns whether the index contains everything at and below a path.
     pub fn covers_below(&self, path: &Path) -> bool {
         !path.has_position() && self.extent(path.as_str()) == Extent::Whole
     }
@@ -128,19 +128,19 @@ impl WildcardPattern {
         out.settle();
     }
 
-    /// The bounds of the path of entries: exactly this path.
+    /// Returns the bounds of the path of entries: exactly this path.
     pub fn at(path: &Path) -> IntervalSet {
         Interval::point(path_key(path.as_str())).into()
     }
 
-    /// The bounds of the path of entries: this path and those below it.
+    /// Returns the bounds of the path of entries: this path and those below it.
     pub fn at_or_below(path: &Path) -> IntervalSet {
         let below: IntervalSet = key::prefix_interval(format!("{path}.").as_bytes()).into();
         Self::at(path).union(&below)
     }
 
-    /// Whether a document with a value in `values` at a path has an entry for it. Documents and missing fields, which have the key of
-    /// null, have none.
+    /// Returns whether a document with a value in `values` at a path has an entry for it. Documents and missing fields,
+    /// which have the key of null, have none.
     pub fn has_all(values: &IntervalSet) -> bool {
         let mut null = Vec::new();
         key::encode(Value::NULL, &mut null);
@@ -153,7 +153,7 @@ fn is_wildcard(element: &Element<'_>) -> bool {
     element.name == b"$**" || element.name.ends_with(b".$**")
 }
 
-/// Whether a path is another one or below it.
+/// Returns whether a path is another one or below it.
 fn is_within(path: &str, other: &str) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -177,7 +177,7 @@ fn at_projection(code: Code, message: &str) -> Error {
     Error::new(code, message).at("wildcardProjection")
 }
 
-/// The error for a compound wildcard index, which Slate does not have.
+/// Returns the error for a compound wildcard index, which Slate does not have.
 fn compound(keys: Doc<'_>, root: &str, projection: Option<Doc<'_>>) -> Error {
     let overlaps = |element: Element<'_>| !is_wildcard(&element) && is_within(&element.display_name(), root);
     if root.is_empty() && projection.is_none() {
@@ -190,7 +190,7 @@ fn compound(keys: Doc<'_>, root: &str, projection: Option<Doc<'_>>) -> Error {
     Error::unsupported("a compound wildcard index")
 }
 
-/// The paths that a `wildcardProjection` includes or excludes.
+/// Returns the paths that a `wildcardProjection` includes or excludes.
 fn selected(projection: Doc<'_>) -> Result<Selection> {
     if projection.is_empty() {
         return Err(at_projection(Code::FAILED_TO_PARSE, "the wildcardProjection is an empty document"));

@@ -23,29 +23,29 @@ pub struct Bindings {
 const MAX_DEPTH: usize = 20;
 
 impl Bindings {
-    /// No variables but those of every expression. `now` is the value of `$$NOW`, in milliseconds since 1970.
+    /// Returns no variables but those of every expression. `now` is the value of `$$NOW`, in milliseconds since 1970.
     pub fn new(now: i64) -> Self {
         Self { now, ..Self::default() }
     }
 
-    /// The same variables, with strings compared by a collation.
+    /// Returns the same variables, with strings compared by a collation.
     #[must_use]
     pub fn with_collation(self, collation: Option<Collation>) -> Self {
         Self { names: self.names.collated(collation), ..self }
     }
 
-    /// The same variables in an operation that can end early.
+    /// Returns the same variables in an operation that can end early.
     #[must_use]
     pub fn with_interruption(self, interruption: Interruption) -> Self {
         Self { interruption: Some(Arc::new(interruption)), ..self }
     }
 
-    /// How strings are compared, if not by their bytes.
+    /// Returns how strings are compared, if not by their bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.names.collation()
     }
 
-    /// The same variables and one more, which may hide another of the same name.
+    /// Returns the same variables and one more, which may hide another of the same name.
     ///
     /// # Errors
     /// As [`Variables::with`].
@@ -63,7 +63,7 @@ impl Bindings {
         Self { names, values, ..self.clone() }
     }
 
-    /// The same variables in a pipeline of another collection.
+    /// Returns the same variables in a pipeline of another collection.
     ///
     /// # Errors
     /// `MaxSubPipelineDepthExceeded` (232) if too many are nested.
@@ -75,7 +75,7 @@ impl Bindings {
         Ok(Self { depth: self.depth + 1, ..self.clone() })
     }
 
-    /// The value of an expression that reads no document. `None`: it is missing.
+    /// Returns the value of an expression that reads no document. `None`: it is missing.
     ///
     /// # Errors
     /// Those of the expression; a field of the document is missing.
@@ -85,7 +85,7 @@ impl Bindings {
         self.within(empty, |env| expression.visit(env, |value| value.map(Value::to_owned)))
     }
 
-    /// The names, for parsing expressions.
+    /// Returns the names, for parsing expressions.
     pub fn names(&self) -> &Variables {
         &self.names
     }

@@ -69,7 +69,7 @@ impl GroupIndex {
         self.places.len()
     }
 
-    /// The memory that it uses, in bytes. Above any limit if it can have no more groups.
+    /// Returns the memory that it uses, in bytes. Above any limit if it can have no more groups.
     #[inline]
     pub(super) fn memory(&self) -> usize {
         match u32::try_from(self.places.len()) {
@@ -78,7 +78,7 @@ impl GroupIndex {
         }
     }
 
-    /// The memory that it has allocated, in bytes.
+    /// Returns the memory that it has allocated, in bytes.
     pub(super) fn capacity(&self) -> usize {
         self.table.capacity() * size_of::<Slot>() + self.places.capacity() * size_of::<Place>() + self.bytes.capacity()
     }
@@ -95,7 +95,8 @@ impl GroupIndex {
         self.bytes.clear();
     }
 
-    /// The number of the group of documents with this value, which is started with the value `shown` if there is none.
+    /// Returns the number of the group of documents with this value, which is started with the value `shown` if there
+    /// is none.
     #[inline]
     pub(super) fn enter(&mut self, value: Value<'_>, shown: Value<'_>) -> usize {
         let (class, identity) = identity(value, &mut self.scratch);
@@ -123,13 +124,13 @@ impl GroupIndex {
         number
     }
 
-    /// Whether the group has this value.
+    /// Returns whether the group has this value.
     pub(super) fn is(&mut self, number: usize, value: Value<'_>) -> bool {
         let (class, identity) = identity(value, &mut self.scratch);
         is_at(&self.places, &self.bytes, number, class, identity)
     }
 
-    /// The value of a group's first document; null for a group that does not exist.
+    /// Returns the value of a group's first document; null for a group that does not exist.
     #[inline]
     pub(super) fn value(&self, number: usize) -> Value<'_> {
         let Some(place) = self.places.get(number) else { return Value::NULL };
@@ -153,7 +154,7 @@ fn hash(hasher: &RandomState, identity: &[u8]) -> u32 {
     u32::from_le_bytes([a, b, c, d])
 }
 
-/// The hash as the table takes it, which uses its first bits and its last.
+/// Returns the hash as the table takes it, which uses its first bits and its last.
 #[inline]
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << u32::BITS | u64::from(hash)
@@ -166,7 +167,7 @@ fn is_at(places: &[Place], bytes: &[u8], number: usize, class: Class, identity: 
     })
 }
 
-/// The identity of a value: equal for equal values, and different for different ones.
+/// Returns the identity of a value: equal for equal values, and different for different ones.
 #[inline]
 fn identity<'i>(value: Value<'i>, scratch: &'i mut Vec<u8>) -> (Class, &'i [u8]) {
     let class = match value.kind() {

@@ -22,7 +22,7 @@ impl Kept {
         Self::of(&needs)
     }
 
-    /// Whether whole documents are kept.
+    /// Returns whether whole documents are kept.
     pub fn is_whole(&self) -> bool {
         self.0.is_none()
     }

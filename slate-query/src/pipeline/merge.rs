@@ -6,7 +6,7 @@ use super::{Needs, Stage};
 use crate::{path::Path, raw::Writer};
 
 impl Stage {
-    /// One stage with the effect of this one and `next` after it. `None` if there is none.
+    /// Returns one stage with the effect of this one and `next` after it. `None` if there is none.
     pub fn merged(&self, next: &Self) -> Option<Self> {
         match (self, next) {
             (Self::Match(filter), Self::Match(next)) => Some(Self::Match(filter.and(next))),
@@ -25,7 +25,7 @@ impl Stage {
         }
     }
 
-    /// Whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
+    /// Returns whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
     pub fn is_unused(&self, after: &Needs) -> bool {
         match self {
             Self::Match(filter) => filter.is_empty(),
@@ -43,7 +43,7 @@ impl Stage {
     }
 }
 
-/// The fields of two documents.
+/// Returns the fields of two documents.
 fn joined(first: &RawDocumentBuf, second: &RawDocumentBuf) -> Option<RawDocumentBuf> {
     let mut out = Writer::new();
     for document in [first, second] {

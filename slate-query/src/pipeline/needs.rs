@@ -18,12 +18,12 @@ impl Needs {
     /// No fields.
     pub const NOTHING: Self = Self::Fields(BTreeSet::new());
 
-    /// The needs of a pipeline whose result is returned.
+    /// Returns the needs of a pipeline whose result is returned.
     pub fn of(stages: &[Stage]) -> Self {
         stages.iter().rev().fold(Self::Whole, |after, stage| stage.needs(after))
     }
 
-    /// The fields; `None` for whole documents.
+    /// Returns the fields; `None` for whole documents.
     pub fn fields(&self) -> Option<&BTreeSet<Box<str>>> {
         match self {
             Self::Whole => None,
@@ -31,12 +31,12 @@ impl Needs {
         }
     }
 
-    /// Whether the result depends on the order of the fields.
+    /// Returns whether the result depends on the order of the fields.
     pub(crate) fn is_ordered(&self) -> bool {
         !matches!(self, Self::Fields(_))
     }
 
-    /// The same fields, of which several are returned in the order of the document.
+    /// Returns the same fields, of which several are returned in the order of the document.
     pub(crate) fn ordered(self) -> Self {
         match self {
             Self::Fields(fields) => Self::Ordered(fields),
@@ -108,7 +108,7 @@ mod tests {
         raw::with_value,
     };
 
-    /// The needed fields, separated by blanks; `*` for the whole document.
+    /// Returns the needed fields, separated by blanks; `*` for the whole document.
     fn needs(pipeline: Bson) -> String {
         let stages =
             with_value(&pipeline, |value| parse(value.as_array().unwrap().values(), &Bindings::default()).unwrap());

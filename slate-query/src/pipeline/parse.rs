@@ -37,7 +37,7 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
     Ok(parsed)
 }
 
-/// The error for a stage that is not the first of its pipeline, but [must be](Stage::is_source).
+/// Returns the error for a stage that is not the first of its pipeline, but [must be](Stage::is_source).
 pub fn not_first(stage: &str) -> Error {
     Error::new(Code(40_602), format!("{stage} is only valid as the first stage in a pipeline")).at(stage)
 }

@@ -74,7 +74,7 @@ impl Sink {
         parsed.map(Some).map_err(|error| error.at(only.display_name()))
     }
 
-    /// The collection that is written.
+    /// Returns the collection that is written.
     pub fn into(&self) -> &str {
         match self {
             Self::Out(into) => into,
@@ -88,7 +88,7 @@ fn out(argument: Value<'_>) -> Result<Sink> {
     collection(argument, "coll").ok_or_else(wrong)?.map(Sink::Out)
 }
 
-/// The collection that a string or `{db, coll}` names; `None` for another value.
+/// Returns the collection that a string or `{db, coll}` names; `None` for another value.
 fn collection(value: Value<'_>, field: &str) -> Option<Result<Box<str>>> {
     let name = match value.as_document().filter(|_| value.kind() == Kind::Document) {
         None => value.as_str()?,
@@ -170,7 +170,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
     Ok(Sink::Merge(merge))
 }
 
-/// The expression `$$ROOT`.
+/// Returns the expression `$$ROOT`.
 fn root() -> OwnedValue {
     OwnedValue::from(bson::Bson::from("$$ROOT"))
 }
@@ -233,22 +233,23 @@ fn unknown(element: Element<'_>, found: &str) -> Error {
 }
 
 impl Merge {
-    /// The paths at which a document is equal to the existing one that it is matched with.
+    /// Returns the paths at which a document is equal to the existing one that it is matched with.
     pub fn on(&self) -> &[Path] {
         &self.on
     }
 
-    /// The treatment of an existing document.
+    /// Returns the treatment of an existing document.
     pub fn matched(&self) -> &WhenMatched {
         &self.matched
     }
 
-    /// The treatment of a document that matches no existing one.
+    /// Returns the treatment of a document that matches no existing one.
     pub fn not_matched(&self) -> WhenNotMatched {
         self.not_matched
     }
 
-    /// The filter that finds the existing document. `None`: the document has no `_id` yet, by which it would be found.
+    /// Returns the filter that finds the existing document. `None`: the document has no `_id` yet, by which it would be
+    /// found.
     ///
     /// # Errors
     /// 51132 for a missing field, null or an array.
@@ -273,7 +274,7 @@ impl Merge {
         Filter::parse(Doc::new(&filter.finish())).map(Some)
     }
 
-    /// The update of an existing document by a new one; `None` stands for any, to find errors.
+    /// Returns the update of an existing document by a new one; `None` stands for any, to find errors.
     ///
     /// # Errors
     /// Those of the stages and of the variables.
@@ -304,7 +305,7 @@ impl Merge {
     }
 }
 
-/// The stages that write the fields of `$$new` into a document.
+/// Returns the stages that write the fields of `$$new` into a document.
 fn merging() -> OwnedValue {
     OwnedValue::from(bson::bson!([{ "$replaceWith": { "$mergeObjects": ["$$ROOT", "$$new"] } }]))
 }

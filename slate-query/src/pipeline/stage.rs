@@ -66,7 +66,7 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// The stage's name, as explain returns it. `$unset` is a `$project`, `$set` an `$addFields`.
+    /// Returns the stage's name, as explain returns it. `$unset` is a `$project`, `$set` an `$addFields`.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Match(_) => "$match",
@@ -93,7 +93,7 @@ impl Stage {
         }
     }
 
-    /// The names of the other collections that the stage reads.
+    /// Returns the names of the other collections that the stage reads.
     pub fn collections(&self) -> Vec<&str> {
         match self {
             Self::Lookup(lookup) => lookup.collections().collect(),
@@ -104,12 +104,13 @@ impl Stage {
         }
     }
 
-    /// Whether the stage returns documents in place of those of the collection. Such a stage is the first of its pipeline.
+    /// Returns whether the stage returns documents in place of those of the collection. Such a stage is the first of
+    /// its pipeline.
     pub fn is_source(&self) -> bool {
         matches!(self, Self::CollStats(_) | Self::Documents(_) | Self::IndexStats)
     }
 
-    /// Whether the stage is a `$facet`, or contains one.
+    /// Returns whether the stage is a `$facet`, or contains one.
     pub(super) fn has_facet(&self) -> bool {
         match self {
             Self::Facet(_) => true,
@@ -119,8 +120,8 @@ impl Stage {
         }
     }
 
-    /// Whether the stage returns one document for each of its input, in the same order, so that a following `$skip` or
-    /// `$limit` can be applied before it.
+    /// Returns whether the stage returns one document for each of its input, in the same order, so that a following
+    /// `$skip` or `$limit` can be applied before it.
     pub fn is_one_to_one(&self) -> bool {
         match self {
             Self::Project { .. } | Self::ReplaceRoot(_) | Self::GraphLookup(_) => true,
@@ -145,7 +146,8 @@ impl Stage {
         }
     }
 
-    /// Whether a `$match` with this filter that follows the stage can be evaluated before it instead, with the same result.
+    /// Returns whether a `$match` with this filter that follows the stage can be evaluated before it instead, with the
+    /// same result.
     pub fn can_follow_match(&self, filter: &Filter) -> bool {
         match self {
             Self::Sort(_) => true,
@@ -171,12 +173,12 @@ impl Stage {
         }
     }
 
-    /// Whether a `$sort` that follows the stage can be done before it instead, with the same result.
+    /// Returns whether a `$sort` that follows the stage can be done before it instead, with the same result.
     pub fn can_follow_sort(&self, sort: &Sort) -> bool {
         self.is_one_to_one() && sort.fields().iter().all(|(path, _)| self.preserves(path))
     }
 
-    /// The fields that the stage and the stages after it read, which need `after` of its documents.
+    /// Returns the fields that the stage and the stages after it read, which need `after` of its documents.
     pub fn needs(&self, mut after: Needs) -> Needs {
         match self {
             Self::Match(filter) => after.add_filter(filter),
@@ -198,8 +200,8 @@ impl Stage {
         after
     }
 
-    /// Whether each document that the stage returns has the same value at `path` as the document it was made from. `false`
-    /// proves nothing.
+    /// Returns whether each document that the stage returns has the same value at `path` as the document it was made
+    /// from. `false` proves nothing.
     pub fn preserves(&self, path: &Path) -> bool {
         match self {
             Self::Project { projection, .. } => projection.preserves(path),
@@ -223,7 +225,7 @@ impl Stage {
     }
 }
 
-/// Whether `path` is `outer`, or the path of a field inside it.
+/// Returns whether `path` is `outer`, or the path of a field inside it.
 pub(super) fn is_within(path: &Path, outer: &str) -> bool {
     path.as_str().strip_prefix(outer).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -43,13 +43,13 @@ impl Additions {
         self.visit_fields(&mut |field| needs.add(field));
     }
 
-    /// The fields of both.
+    /// Returns the fields of both.
     pub(crate) fn and(mut self, other: &Self) -> Self {
         self.fields.extend(other.fields.iter().cloned());
         self
     }
 
-    /// Whether the values of some of these fields are read.
+    /// Returns whether the values of some of these fields are read.
     pub(crate) fn reads_any(&self, names: &[Box<str>]) -> bool {
         let mut reads = false;
         self.visit_fields(&mut |field| {
@@ -58,7 +58,7 @@ impl Additions {
         reads
     }
 
-    /// Whether no document makes an expression fail.
+    /// Returns whether no document makes an expression fail.
     pub(crate) fn is_infallible(&self) -> bool {
         self.fields.iter().all(|(_, addition)| match addition {
             Addition::Computed(expression) => expression.is_infallible(),
@@ -111,7 +111,7 @@ impl Additions {
     }
 }
 
-/// The type of a value after fields were added to it.
+/// Returns the type of a value after fields were added to it.
 fn kind_below(value: Value<'_>) -> Kind {
     if value.kind() == Kind::Array { Kind::Array } else { Kind::Document }
 }

@@ -28,7 +28,7 @@ impl ElemMatch {
     }
 }
 
-/// The filter `{field: {$elemMatch: …}}`, which finds the position of the element.
+/// Returns the filter `{field: {$elemMatch: …}}`, which finds the position of the element.
 pub(super) fn filter(field: &str, condition: Doc<'_>, collation: Option<&Collation>) -> Result<Box<Filter>> {
     let mut writer = Writer::new();
     writer.open_document(field.as_bytes());

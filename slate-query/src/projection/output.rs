@@ -1,6 +1,6 @@
 use crate::raw::{Doc, Element, Kind, Value};
 
-/// The elements of a document, each with its bytes: type, name and value.
+/// Returns the elements of a document, each with its bytes: type, name and value.
 pub(super) fn fields<'a>(doc: Doc<'a>) -> impl Iterator<Item = (Element<'a>, &'a [u8])> {
     let mut rest = doc.bytes().get(4..).unwrap_or_default();
     doc.elements().map_while(move |element| {

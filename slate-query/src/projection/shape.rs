@@ -53,7 +53,7 @@ enum Part {
 }
 
 impl Shape {
-    /// The shape that shows only the included paths of `branch`.
+    /// Returns the shape that shows only the included paths of `branch`.
     pub(super) fn inclusion(branch: Branch) -> Self {
         let scalars = if branch.additions().is_empty() { Scalars::Dropped } else { Scalars::Emptied };
         let mut fields = Vec::new();
@@ -73,7 +73,7 @@ impl Shape {
         Self::new(Others::Dropped, scalars, fields, added)
     }
 
-    /// The shape that shows all but the excluded paths of `branch`.
+    /// Returns the shape that shows all but the excluded paths of `branch`.
     pub(super) fn exclusion(branch: Branch) -> Self {
         let mut fields = Vec::new();
         for (name, action) in branch.fields {
@@ -97,7 +97,7 @@ impl Shape {
         Self { others, fields: fields.into(), names, scalars, added: added.into() }
     }
 
-    /// Whether every document is shown unchanged.
+    /// Returns whether every document is shown unchanged.
     pub(super) fn is_whole(&self) -> bool {
         self.others == Others::Kept && self.fields.is_empty()
     }

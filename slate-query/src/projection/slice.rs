@@ -40,7 +40,7 @@ impl Slice {
         }
     }
 
-    /// The range of positions shown of an array of `length` elements.
+    /// Returns the range of positions shown of an array of `length` elements.
     fn range(self, length: usize) -> Range<usize> {
         let (start, count) = match self {
             Self::Ends(limit @ 0..) => (0, size(limit)),
@@ -99,8 +99,8 @@ fn size(number: i32) -> usize {
     usize::try_from(number.unsigned_abs()).unwrap_or(usize::MAX)
 }
 
-/// The nearest int32 by MongoDB's rules for `$slice`: doubles are truncated, decimals rounded half to even, NaN is
-/// zero.
+/// Returns the nearest int32 by MongoDB's rules for `$slice`: doubles are truncated, decimals rounded half to even, NaN
+/// is zero.
 fn clamp(number: Number) -> i32 {
     if number.is_nan() {
         return 0;
@@ -117,7 +117,7 @@ fn clamp(number: Number) -> i32 {
     i32::try_from(rounded).unwrap_or(if rounded < 0 { i32::MIN } else { i32::MAX })
 }
 
-/// The difference between a decimal's integer part and its value rounded half to even.
+/// Returns the difference between a decimal's integer part and its value rounded half to even.
 fn rounding(whole: i64, decimal: Decimal) -> i64 {
     let (sign, away) = match Number::Decimal(decimal).signum() {
         Ordering::Less => (Sign::Negative, -1),

@@ -41,7 +41,7 @@ impl Branch {
         Ok(())
     }
 
-    /// The branch at a path, created if necessary.
+    /// Returns the branch at a path, created if necessary.
     ///
     /// # Errors
     /// 31249 and 31250 as [`Branch::add`].
@@ -53,7 +53,7 @@ impl Branch {
         self.within(name)?.branch(rest)
     }
 
-    /// The computed fields.
+    /// Returns the computed fields.
     pub(super) fn additions(&self) -> Additions {
         let addition = |(name, action): &(Box<str>, Action)| {
             let addition = match action {
@@ -74,7 +74,7 @@ impl Branch {
         self.fields.iter().find(|(other, _)| **other == *name).map(|(_, action)| action)
     }
 
-    /// The branch named `name`.
+    /// Returns the branch named `name`.
     fn within(&mut self, name: &str) -> Result<&mut Self> {
         let place = self.fields.iter().position(|(other, _)| **other == *name).unwrap_or_else(|| {
             self.fields.push((name.into(), Action::Within(Self::default())));

@@ -136,13 +136,13 @@ impl Projection {
         Ok(())
     }
 
-    /// Whether every document is shown unchanged.
+    /// Returns whether every document is shown unchanged.
     pub fn is_identity(&self) -> bool {
         self.passes.is_empty() && self.computed.is_none()
     }
 
-    /// Whether a projected document has the same value at `path` as its original, and reaches it the same way. `false` proves
-    /// nothing.
+    /// Returns whether a projected document has the same value at `path` as its original, and reaches it the same way.
+    /// `false` proves nothing.
     pub fn preserves(&self, path: &Path) -> bool {
         let is_among = |names: &[Box<str>]| {
             path.parts().first().is_some_and(|first| names.iter().any(|name| **name == *first.name()))
@@ -153,7 +153,7 @@ impl Projection {
         }
     }
 
-    /// The fields that the projection reads of a document, if its result needs `after`.
+    /// Returns the fields that the projection reads of a document, if its result needs `after`.
     pub(crate) fn needs(&self, after: Needs) -> Needs {
         let mut needs = match &self.shown {
             Some(shown) => {
@@ -169,7 +169,8 @@ impl Projection {
         needs
     }
 
-    /// Whether both only include whole fields, and all fields that `next` includes are included by this projection.
+    /// Returns whether both only include whole fields, and all fields that `next` includes are included by this
+    /// projection.
     pub(crate) fn shows_all_of(&self, next: &Self) -> bool {
         match (&self.included, &next.included) {
             (Some(included), Some(shown)) => shown.iter().all(|path| included.contains(path)),
@@ -177,7 +178,8 @@ impl Projection {
         }
     }
 
-    /// The projection that adds the fields of both. `None` if one of them does more, or the second depends on the first.
+    /// Returns the projection that adds the fields of both. `None` if one of them does more, or the second depends on
+    /// the first.
     pub(crate) fn with_additions(&self, next: &Self) -> Option<Self> {
         let (Some(first), Some(second)) = (&self.computed, &next.computed) else { return None };
         let (Kept::AllBut(names), Kept::AllBut(more)) = (&self.kept, &next.kept) else { return None };
@@ -191,23 +193,23 @@ impl Projection {
         Some(Self { passes: Box::default(), computed, kept, included: None, shown: None })
     }
 
-    /// Whether no document makes the projection fail.
+    /// Returns whether no document makes the projection fail.
     pub(crate) fn is_infallible(&self) -> bool {
         !self.needs_position() && self.computed.as_ref().is_none_or(|computed| computed.additions.is_infallible())
     }
 
-    /// Whether a document's projection can fail.
+    /// Returns whether a document's projection can fail.
     pub fn computes(&self) -> bool {
         self.computed.is_some()
     }
 
-    /// The included paths, with `_id` unless it is excluded, of a projection that only includes whole paths; otherwise
-    /// `None`.
+    /// Returns the included paths, with `_id` unless it is excluded, of a projection that only includes whole paths;
+    /// otherwise `None`.
     pub fn included(&self) -> Option<&[Path]> {
         self.included.as_deref()
     }
 
-    /// Whether [`Projection::apply`] needs the position at which the filter matched.
+    /// Returns whether [`Projection::apply`] needs the position at which the filter matched.
     pub fn needs_position(&self) -> bool {
         self.passes.iter().any(|pass| matches!(pass, Pass::Positional(_)))
     }
@@ -230,7 +232,7 @@ impl Pass {
     }
 }
 
-/// The included paths, if the projection only includes whole paths.
+/// Returns the included paths, if the projection only includes whole paths.
 fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     fn collect(branch: &Branch, prefix: &str, paths: &mut Vec<Path>) -> Result<bool> {
         for (name, action) in &branch.fields {

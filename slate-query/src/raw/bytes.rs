@@ -1,7 +1,7 @@
 //! Operations on short byte strings by machine words, where a call to `memcmp` would cost more than the comparison.
 
-/// Whether two byte strings are equal. Short ones are compared as two words that may overlap, without a branch that
-/// depends on their contents.
+/// Returns whether two byte strings are equal. Short ones are compared as two words that may overlap, without a branch
+/// that depends on their contents.
 #[inline]
 pub fn same(a: &[u8], b: &[u8]) -> bool {
     match b.len() {
@@ -20,7 +20,7 @@ pub fn same(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// Whether the first and the last `N` bytes are equal.
+/// Returns whether the first and the last `N` bytes are equal.
 #[inline]
 fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N]) -> W) -> bool {
     match (a.first_chunk(), b.first_chunk(), a.last_chunk(), b.last_chunk()) {
@@ -31,7 +31,7 @@ fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N])
     }
 }
 
-/// The first eight bytes as a big-endian number; fewer bytes as a shorter number.
+/// Returns the first eight bytes as a big-endian number; fewer bytes as a shorter number.
 #[inline]
 pub(crate) fn big_endian(bytes: &[u8]) -> u64 {
     if let Some(all) = bytes.first_chunk() {
@@ -48,7 +48,7 @@ pub(crate) fn big_endian(bytes: &[u8]) -> u64 {
     bytes.first().copied().map_or(0, u64::from)
 }
 
-/// The first eight bytes, zero-padded, as a number. The numbers sort like the bytes.
+/// Returns the first eight bytes, zero-padded, as a number. The numbers sort like the bytes.
 #[inline]
 pub fn leading(bytes: &[u8]) -> u64 {
     let filled_up = size_of::<u64>().saturating_sub(bytes.len());

@@ -116,7 +116,7 @@ fn wrapped(value: &Bson) -> OwnedValue {
 mod tests {
     use super::*;
 
-    /// One value of every type but DBPointer, which the `bson` crate cannot create.
+    /// Returns one value of every type but DBPointer, which the `bson` crate cannot create.
     fn every_type() -> bson::Document {
         bson::doc! {
             "null": null, "true": true, "false": false, "int32": -7, "int64": 1_i64 << 40, "double": 2.5, "empty": "",

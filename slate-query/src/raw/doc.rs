@@ -36,25 +36,25 @@ impl<'a> Doc<'a> {
         out.extend_from_slice(self.bytes);
     }
 
-    /// The document's bytes.
+    /// Returns the document's bytes.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// Whether the document has a field table, so that a field is found without scanning those before it.
+    /// Returns whether the document has a field table, so that a field is found without scanning those before it.
     #[inline]
     pub fn has_table(self) -> bool {
         !self.table.is_empty()
     }
 
-    /// The mark and the offset of a field in the field table, by the field's number.
+    /// Returns the mark and the offset of a field in the field table, by the field's number.
     #[inline]
     pub(crate) fn entry(self, number: usize) -> Option<(u8, usize)> {
         self.table.entry(number)
     }
 
-    /// Whether it has no elements.
+    /// Returns whether it has no elements.
     pub fn is_empty(self) -> bool {
         self.elements().next().is_none()
     }
@@ -65,13 +65,13 @@ impl<'a> Doc<'a> {
         Elements { rest: self.bytes.get(4..).unwrap_or_default() }
     }
 
-    /// The value of its first field, if that field has this name.
+    /// Returns the value of its first field, if that field has this name.
     #[inline]
     pub fn first(self, name: &str) -> Option<Value<'a>> {
         named(self.bytes.get(4..)?, name.as_bytes())
     }
 
-    /// The fields that have one of these names, in the document's order, including repeated fields.
+    /// Returns the fields that have one of these names, in the document's order, including repeated fields.
     #[inline]
     pub fn fields_of<'n>(self, names: &'n Names) -> impl Iterator<Item = Located<'a>> + use<'a, 'n> {
         let at_places =
@@ -92,13 +92,13 @@ impl<'a> Doc<'a> {
         at_places.chain(walked)
     }
 
-    /// The offset of the document's terminator.
+    /// Returns the offset of the document's terminator.
     #[inline]
     fn end(self) -> usize {
         self.bytes.len().saturating_sub(1)
     }
 
-    /// The field that takes these bytes, if it has one of the names.
+    /// Returns the field that takes these bytes, if it has one of the names.
     #[inline(always)]
     fn located_in(self, span: Range<usize>, mark: u8, names: &Names) -> Option<Located<'a>> {
         let field = self.bytes.get(span.clone())?;
@@ -108,8 +108,8 @@ impl<'a> Doc<'a> {
         })
     }
 
-    /// The field at that offset, if it has one of the names. Always inlined: the result is too large for registers, and
-    /// returning it through memory stalls the processor.
+    /// Returns the field at that offset, if it has one of the names. Always inlined: the result is too large for
+    /// registers, and returning it through memory stalls the processor.
     #[inline(always)]
     fn located(self, place: usize, mark: u8, names: &Names) -> Option<Located<'a>> {
         let rest = self.bytes.get(place..)?;
@@ -120,7 +120,7 @@ impl<'a> Doc<'a> {
         })
     }
 
-    /// Whether the field at that offset has this name.
+    /// Returns whether the field at that offset has this name.
     pub(super) fn is_named(self, place: usize, name: &[u8]) -> bool {
         self.bytes.get(place..).and_then(|rest| named(rest, name)).is_some()
     }
@@ -144,8 +144,8 @@ impl<'a> Doc<'a> {
         self.search(name)
     }
 
-    /// Whether the field of that name consists of exactly the bytes `literal` (type, name and value). `None` if the
-    /// field is not at the remembered position or has another type.
+    /// Returns whether the field of that name consists of exactly the bytes `literal` (type, name and value). `None` if
+    /// the field is not at the remembered position or has another type.
     #[inline]
     pub fn holds_literal(self, name: &FieldName, literal: &[u8]) -> Option<bool> {
         let (mark, place) = self.table.entry(name.number())?;
@@ -171,13 +171,13 @@ impl<'a> Doc<'a> {
         Some(value)
     }
 
-    /// Whether the document can contain a value of that type at any depth. Searches for the type byte without parsing,
-    /// so `true` may be wrong.
+    /// Returns whether the document can contain a value of that type at any depth. Searches for the type byte without
+    /// parsing, so `true` may be wrong.
     pub fn may_hold(self, kind: Kind) -> bool {
         self.bytes.contains(&kind.byte())
     }
 
-    /// The first field of that name.
+    /// Returns the first field of that name.
     #[inline]
     pub fn get(self, name: &str) -> Option<Value<'a>> {
         let name = name.as_bytes();
@@ -188,7 +188,7 @@ impl<'a> Doc<'a> {
         self.scan(name)
     }
 
-    /// The range of the bytes of the first field of that name: type, name and value.
+    /// Returns the range of the bytes of the first field of that name: type, name and value.
     pub(crate) fn place_of(self, name: &[u8]) -> Option<Range<usize>> {
         if self.has_table() {
             let mut spans = self.table.spans_of(mark(name), self.end()).map(|(_, span)| span);
@@ -252,13 +252,13 @@ pub struct Element<'a> {
 }
 
 impl Element<'_> {
-    /// The field's size in the document in bytes: type, name and value.
+    /// Returns the field's size in the document in bytes: type, name and value.
     #[inline]
     pub fn size(&self) -> usize {
         2 + self.name.len() + self.value.bytes().len()
     }
 
-    /// The name as text, for messages.
+    /// Returns the name as text, for messages.
     pub fn display_name(&self) -> std::borrow::Cow<'_, str> {
         String::from_utf8_lossy(self.name)
     }
@@ -311,7 +311,8 @@ fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     Some((RawField { byte, name, value }, rest))
 }
 
-/// The value of a field, of which these are all bytes, if it has this name. Cheaper than [`named`], which measures the value.
+/// Returns the value of a field, of which these are all bytes, if it has this name. Cheaper than [`named`], which
+/// measures the value.
 #[inline]
 fn value_of_field<'a>(field: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     let (&byte, rest) = field.split_first()?;
@@ -323,7 +324,7 @@ fn value_of_field<'a>(field: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     Some(Value::new(Kind::from_byte(byte)?, value))
 }
 
-/// The value of the field at the start of `rest`, if it has this name.
+/// Returns the value of the field at the start of `rest`, if it has this name.
 #[inline]
 fn named<'a>(rest: &'a [u8], name: &[u8]) -> Option<Value<'a>> {
     let (&byte, rest) = rest.split_first()?;

@@ -32,19 +32,19 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The type with this type byte.
+    /// Returns the type with this type byte.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
         KINDS.get(usize::from(byte)).copied().flatten()
     }
 
-    /// The format's type byte.
+    /// Returns the format's type byte.
     #[inline]
     pub fn byte(self) -> u8 {
         self as u8
     }
 
-    /// MongoDB's alias for the type, as `$type` takes it.
+    /// Returns MongoDB's alias for the type, as `$type` takes it.
     pub fn alias(self) -> &'static str {
         match self {
             Self::Double => "double",
@@ -71,7 +71,7 @@ impl Kind {
         }
     }
 
-    /// Whether the value is one of the four numeric types.
+    /// Returns whether the value is one of the four numeric types.
     #[inline]
     pub fn is_number(self) -> bool {
         matches!(self, Self::Double | Self::Int32 | Self::Int64 | Self::Decimal128)
@@ -135,7 +135,7 @@ const LAYOUTS: [(Kind, u8); 21] = [
     (Kind::MinKey, 0),
 ];
 
-/// The size of the value of that type at the start of `rest`; `None` if `rest` does not contain one.
+/// Returns the size of the value of that type at the start of `rest`; `None` if `rest` does not contain one.
 #[inline]
 pub(super) fn measure(byte: u8, rest: &[u8]) -> Option<usize> {
     let extent = EXTENTS.get(usize::from(byte)).copied().unwrap_or(UNKNOWN);

@@ -22,13 +22,13 @@ impl FieldName {
         Self { text: text.as_bytes().into(), mark: mark(text.as_bytes()), number: AtomicU8::new(0) }
     }
 
-    /// The name as text.
+    /// Returns the name as text.
     pub fn as_str(&self) -> &str {
         // The bytes were copied from a `str`.
         std::str::from_utf8(&self.text).unwrap_or_default()
     }
 
-    /// The name as UTF-8 bytes.
+    /// Returns the name as UTF-8 bytes.
     #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.text
@@ -39,7 +39,7 @@ impl FieldName {
         self.mark
     }
 
-    /// The number of the field to look at first.
+    /// Returns the number of the field to look at first.
     #[inline]
     pub(super) fn number(&self) -> usize {
         usize::from(self.number.load(atomic::Ordering::Relaxed))

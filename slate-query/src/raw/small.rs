@@ -58,7 +58,7 @@ impl SmallBytes {
         Self(Repr::Shared(shared))
     }
 
-    /// How many of the bytes are on the heap: all or none.
+    /// Returns how many of the bytes are on the heap: all or none.
     #[inline]
     pub(super) fn heap_bytes(&self) -> usize {
         match &self.0 {
@@ -67,7 +67,7 @@ impl SmallBytes {
         }
     }
 
-    /// The bytes.
+    /// Returns the bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {
         match &self.0 {

@@ -146,7 +146,7 @@ impl<'o, 'd> TableWriter<'o, 'd> {
         self.fields += 1;
     }
 
-    /// Whether the table already contains a field of that name.
+    /// Returns whether the table already contains a field of that name.
     #[cold]
     fn has_twin(&self, mark: u8, name: &[u8]) -> bool {
         let (entries, _) = self.out.get(self.start + 1..).unwrap_or_default().as_chunks();
@@ -216,34 +216,34 @@ impl<'a> FieldTable<'a> {
         self.0.is_empty()
     }
 
-    /// The mark and the offset of a field.
+    /// Returns the mark and the offset of a field.
     #[inline]
     pub(super) fn entry(self, number: usize) -> Option<(u8, usize)> {
         self.0.get(number).map(|entry| (entry[0], place(entry)))
     }
 
-    /// The indexes and the offsets of the fields whose names have that mark.
+    /// Returns the indexes and the offsets of the fields whose names have that mark.
     #[inline]
     pub(super) fn places_of(self, wanted: u8) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
         marked.map(|(number, entry)| (number, place(entry)))
     }
 
-    /// The marks and the bytes of the fields that may have one of the names, in a document that ends at `end`.
+    /// Returns the marks and the bytes of the fields that may have one of the names, in a document that ends at `end`.
     #[inline]
     pub(super) fn spans(self, names: &Names, end: usize) -> impl Iterator<Item = (u8, Range<usize>)> + use<'a, '_> {
         let marked = self.0.iter().enumerate().filter(|(_, [mark, ..])| names.has_mark(*mark));
         marked.map(move |(number, entry)| (entry[0], self.span(number, entry, end)))
     }
 
-    /// The indexes and the bytes of the fields whose names have that mark, in a document that ends at `end`.
+    /// Returns the indexes and the bytes of the fields whose names have that mark, in a document that ends at `end`.
     #[inline]
     pub(super) fn spans_of(self, wanted: u8, end: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
         let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
         marked.map(move |(number, entry)| (number, self.span(number, entry, end)))
     }
 
-    /// The mark and the bytes of a field, in a document that ends at `end`.
+    /// Returns the mark and the bytes of a field, in a document that ends at `end`.
     #[inline]
     pub(super) fn marked_span(self, number: usize, end: usize) -> Option<(u8, Range<usize>)> {
         let entry = self.0.get(number)?;
@@ -263,13 +263,13 @@ fn place([_, low, high]: &[u8; 3]) -> usize {
 }
 
 impl Names {
-    /// Whether one of the names has that mark.
+    /// Returns whether one of the names has that mark.
     #[inline]
     pub(super) fn has_mark(&self, mark: u8) -> bool {
         self.marks.has(mark)
     }
 
-    /// The names with that mark, with their indexes.
+    /// Returns the names with that mark, with their indexes.
     #[inline]
     pub(super) fn of_mark(&self, mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
         let mut names = &*self.names;
@@ -294,7 +294,8 @@ impl<'n> FromIterator<&'n [u8]> for Names {
     }
 }
 
-/// A hash of a name in one byte. Names of a document often differ in their length, their last byte or their first byte.
+/// Returns a hash of a name in one byte. Names of a document often differ in their length, their last byte or their
+/// first byte.
 #[inline]
 #[expect(clippy::cast_possible_truncation, reason = "the lowest byte of the length is what is wanted")]
 pub(crate) fn mark(name: &[u8]) -> u8 {

@@ -22,25 +22,25 @@ impl<'a> Value<'a> {
         Self { kind, bytes }
     }
 
-    /// The size of a value of `kind` at the start of `rest`; `None` if `rest` does not contain one.
+    /// Returns the size of a value of `kind` at the start of `rest`; `None` if `rest` does not contain one.
     #[inline]
     pub fn measure(kind: Kind, rest: &[u8]) -> Option<usize> {
         kind::measure(kind.byte(), rest)
     }
 
-    /// The value's type.
+    /// Returns the value's type.
     #[inline]
     pub fn kind(self) -> Kind {
         self.kind
     }
 
-    /// The value's encoded bytes, without its type and name.
+    /// Returns the value's encoded bytes, without its type and name.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {
         self.bytes
     }
 
-    /// The text of a string, symbol or code as UTF-8 bytes, without length and terminator.
+    /// Returns the text of a string, symbol or code as UTF-8 bytes, without length and terminator.
     #[inline]
     pub fn text(self) -> Option<&'a [u8]> {
         match self.kind {
@@ -49,78 +49,79 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The text of a string.
+    /// Returns the text of a string.
     pub fn as_str(self) -> Option<&'a str> {
         (self.kind == Kind::String).then(|| self.text().and_then(|text| std::str::from_utf8(text).ok())).flatten()
     }
 
-    /// The value of an int32.
+    /// Returns the value of an int32.
     #[inline]
     pub fn as_i32(self) -> Option<i32> {
         (self.kind == Kind::Int32).then(|| self.bytes.try_into().ok().map(i32::from_le_bytes)).flatten()
     }
 
-    /// The value of an int64.
+    /// Returns the value of an int64.
     #[inline]
     pub fn as_i64(self) -> Option<i64> {
         (self.kind == Kind::Int64).then(|| self.bytes.try_into().ok().map(i64::from_le_bytes)).flatten()
     }
 
-    /// The value of a double.
+    /// Returns the value of a double.
     #[inline]
     pub fn as_f64(self) -> Option<f64> {
         (self.kind == Kind::Double).then(|| self.bytes.try_into().ok().map(f64::from_le_bytes)).flatten()
     }
 
-    /// The sixteen bytes of a decimal128, little-endian, in the binary-integer encoding.
+    /// Returns the sixteen bytes of a decimal128, little-endian, in the binary-integer encoding.
     #[inline]
     pub fn as_decimal(self) -> Option<[u8; 16]> {
         (self.kind == Kind::Decimal128).then(|| self.bytes.try_into().ok()).flatten()
     }
 
-    /// The value of a boolean.
+    /// Returns the value of a boolean.
     #[inline]
     pub fn as_bool(self) -> Option<bool> {
         (self.kind == Kind::Boolean).then(|| self.bytes.first().map(|&byte| byte != 0)).flatten()
     }
 
-    /// The milliseconds since 1970 of a date.
+    /// Returns the milliseconds since 1970 of a date.
     #[inline]
     pub fn as_millis(self) -> Option<i64> {
         (self.kind == Kind::DateTime).then(|| self.bytes.try_into().ok().map(i64::from_le_bytes)).flatten()
     }
 
-    /// The value of a timestamp: seconds in the high half, increment in the low half.
+    /// Returns the value of a timestamp: seconds in the high half, increment in the low half.
     #[inline]
     pub fn as_timestamp(self) -> Option<u64> {
         (self.kind == Kind::Timestamp).then(|| self.bytes.try_into().ok().map(u64::from_le_bytes)).flatten()
     }
 
-    /// The twelve bytes of an ObjectId.
+    /// Returns the twelve bytes of an ObjectId.
     #[inline]
     pub fn as_object_id(self) -> Option<[u8; 12]> {
         (self.kind == Kind::ObjectId).then(|| self.bytes.try_into().ok()).flatten()
     }
 
-    /// A document's content.
+    /// Returns a document's content.
     #[inline]
     pub fn as_document(self) -> Option<Doc<'a>> {
         (self.kind == Kind::Document).then(|| Doc::new(self.bytes))
     }
 
-    /// An array's content, as a document.
+    /// Returns an array's content, as a document.
     #[inline]
     pub fn as_array(self) -> Option<Doc<'a>> {
         (self.kind == Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// The content of a document or an array.
+    /// Returns the content of a document or an array.
     #[inline]
     pub fn as_container(self) -> Option<Doc<'a>> {
         matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// Whether more than `levels` documents and arrays nest in the value, which counts as one if it is one itself.
+    /// Returns whether more than `levels` documents and arrays nest in the value, which counts as one if it is one
+    /// itself.
     pub(crate) fn is_deeper_than(self, levels: usize) -> bool {
         // An empty document takes 5 bytes, and one around it 7 more.
         const EMPTY: usize = 5;
@@ -133,7 +134,8 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The subtype and the payload of a binary. The payload of the obsolete subtype 2 includes the inner length.
+    /// Returns the subtype and the payload of a binary. The payload of the obsolete subtype 2 includes the inner
+    /// length.
     pub fn as_binary(self) -> Option<(u8, &'a [u8])> {
         match (self.kind, self.bytes) {
             (Kind::Binary, [_, _, _, _, subtype, payload @ ..]) => Some((*subtype, payload)),
@@ -141,7 +143,7 @@ impl<'a> Value<'a> {
         }
     }
 
-    /// The pattern and the options of a regular expression, as UTF-8 bytes.
+    /// Returns the pattern and the options of a regular expression, as UTF-8 bytes.
     pub fn as_regex(self) -> Option<(&'a [u8], &'a [u8])> {
         if self.kind != Kind::Regex {
             return None;
@@ -150,7 +152,7 @@ impl<'a> Value<'a> {
         Some((parts.next()?, parts.next()?))
     }
 
-    /// The text and the scope of a code with scope.
+    /// Returns the text and the scope of a code with scope.
     pub fn as_code_with_scope(self) -> Option<(&'a [u8], Doc<'a>)> {
         if self.kind != Kind::CodeWithScope {
             return None;
@@ -160,7 +162,7 @@ impl<'a> Value<'a> {
         Some((rest.get(4..end.checked_sub(1)?)?, Doc::new(rest.get(end..)?)))
     }
 
-    /// The namespace and the id of a DBPointer.
+    /// Returns the namespace and the id of a DBPointer.
     pub fn as_db_pointer(self) -> Option<(&'a [u8], [u8; 12])> {
         if self.kind != Kind::DbPointer {
             return None;
@@ -199,7 +201,7 @@ impl OwnedValue {
         Value { kind: self.kind, bytes: &self.bytes }
     }
 
-    /// The bytes that the value takes on the heap.
+    /// Returns the bytes that the value takes on the heap.
     #[inline]
     pub(crate) fn heap_bytes(&self) -> usize {
         self.bytes.heap_bytes()

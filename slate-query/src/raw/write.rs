@@ -77,7 +77,7 @@ impl Writer {
         self.buffer.extend_from_slice(elements);
     }
 
-    /// The current position, for [`Writer::rollback`].
+    /// Returns the current position, for [`Writer::rollback`].
     #[inline]
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint { length: self.buffer.len(), open: self.open.len() }
@@ -148,7 +148,8 @@ impl Writer {
     }
 }
 
-/// The document, which must not have an `_id`, with `id` as its first field. The other fields are copied unread.
+/// Returns the document, which must not have an `_id`, with `id` as its first field. The other fields are copied
+/// unread.
 pub fn with_id(id: Value<'_>, document: Doc<'_>) -> Vec<u8> {
     let head = b"_id".len() + 2;
     let mut writer = Writer::with_capacity(document.bytes().len() + head + id.bytes().len());

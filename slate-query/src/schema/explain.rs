@@ -214,7 +214,7 @@ impl Schema {
 }
 
 impl Rule {
-    /// The keyword whose violation is reported.
+    /// Returns the keyword whose violation is reported.
     fn keyword(&self) -> &'static str {
         match self {
             Self::Type { keyword, .. } | Self::Limit { keyword, .. } | Self::Size { keyword, .. } => keyword,

@@ -19,7 +19,7 @@ pub struct Schema {
 }
 
 impl Schema {
-    /// Whether the document satisfies the schema.
+    /// Returns whether the document satisfies the schema.
     pub fn matches(&self, document: Doc<'_>) -> bool {
         self.accepts(Value::new(Kind::Document, document.bytes()))
     }
@@ -28,18 +28,19 @@ impl Schema {
         self.rules.iter().all(|rule| rule.accepts(value))
     }
 
-    /// The schema as written.
+    /// Returns the schema as written.
     pub(crate) fn source(&self) -> Value<'_> {
         self.source.as_value()
     }
 
-    /// The part of the schema as written with that name.
+    /// Returns the part of the schema as written with that name.
     fn part(&self, name: &str) -> Option<Value<'_>> {
         self.source.as_value().as_document()?.get(name)
     }
 }
 
-/// The value with the fields of its documents in the order of their names: schemas compare documents in any order.
+/// Returns the value with the fields of its documents in the order of their names: schemas compare documents in any
+/// order.
 fn in_name_order(value: Value<'_>) -> OwnedValue {
     let mut out = Writer::new();
     write_in_name_order(b"", value, &mut out);

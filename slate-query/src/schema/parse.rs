@@ -175,7 +175,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// A boolean or a schema. `None` where everything is allowed.
+    /// Returns a boolean or a schema. `None` where everything is allowed.
     fn additional(&self, name: &str) -> Result<Option<Additional>> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match (value.as_bool(), value.kind()) {
@@ -298,12 +298,12 @@ impl<'s> Parser<'s> {
     }
 }
 
-/// The schema without rules.
+/// Returns the schema without rules.
 fn anything() -> Schema {
     Schema { source: Value::new(Kind::Document, &[5, 0, 0, 0, 0]).to_owned(), rules: Vec::new() }
 }
 
-/// The distinct names of an array.
+/// Returns the distinct names of an array.
 fn field_names(keyword: &str, value: Value<'_>) -> Result<Vec<FieldName>> {
     let array = value.as_array().ok_or_else(|| mistyped(keyword, "an array"))?;
     let mut names: Vec<&str> = Vec::new();
@@ -321,7 +321,7 @@ fn field_names(keyword: &str, value: Value<'_>) -> Result<Vec<FieldName>> {
     Ok(names.into_iter().map(FieldName::new).collect())
 }
 
-/// The types that `type` or `bsonType` names.
+/// Returns the types that `type` or `bsonType` names.
 fn kinds(keyword: &str, types: Value<'_>) -> Result<Vec<Kind>> {
     let mut names: Vec<&str> = Vec::new();
     let mut add = |value: Value<'_>| match value.kind() {

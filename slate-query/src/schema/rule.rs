@@ -159,7 +159,7 @@ impl Rule {
 }
 
 impl Measured {
-    /// The size; `None` for values of other types.
+    /// Returns the size; `None` for values of other types.
     pub(super) fn measure(self, value: Value<'_>) -> Option<u64> {
         let size = match self {
             Self::Text => String::from_utf8_lossy(value.text()?).chars().count(),
@@ -179,13 +179,13 @@ impl Additional {
     }
 }
 
-/// Whether neither a name nor a pattern concerns the field.
+/// Returns whether neither a name nor a pattern concerns the field.
 pub(super) fn is_additional(name: &[u8], names: &[FieldName], patterns: &[Pattern]) -> bool {
     names.iter().all(|known| known.as_bytes() != name)
         && patterns.iter().all(|pattern| !pattern.compiled().is_match(name))
 }
 
-/// An element that is equal to an earlier one.
+/// Returns an element that is equal to an earlier one.
 pub(super) fn duplicate(array: Doc<'_>) -> Option<OwnedValue> {
     let mut values: Vec<OwnedValue> = array.values().map(in_name_order).collect();
     values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));

@@ -54,7 +54,7 @@ enum Form {
 }
 
 impl Context {
-    /// The context of the values in a document or an array.
+    /// Returns the context of the values in a document or an array.
     #[inline]
     fn inside(self) -> Result<Self> {
         if self.depth < MAX_DEPTH { Ok(Self { depth: self.depth + 1, ..self }) } else { Err(too_deep()) }
@@ -95,7 +95,7 @@ impl<'de> Deserializer<'de> {
         Value::new(self.kind, self.bytes.bytes())
     }
 
-    /// The text of a string, symbol or code.
+    /// Returns the text of a string, symbol or code.
     #[inline]
     fn text(self) -> Result<&'de str> {
         self.value().text().and_then(utf8).ok_or_else(Error::damaged)
@@ -346,13 +346,13 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
     forward_to_deserialize_any! { char byte_buf unit unit_struct identifier tuple tuple_struct }
 }
 
-/// The bytes as text, if they are UTF-8, as they are in a document that was validated.
+/// Returns the bytes as text, if they are UTF-8, as they are in a document that was validated.
 #[inline]
 fn utf8(bytes: &[u8]) -> Option<&str> {
     std::str::from_utf8(bytes).ok()
 }
 
-/// The payload of a binary without the inner length that the obsolete subtype 2 has.
+/// Returns the payload of a binary without the inner length that the obsolete subtype 2 has.
 fn without_inner_length(subtype: u8, payload: &[u8]) -> &[u8] {
     if subtype == 2 { payload.get(4..).unwrap_or_default() } else { payload }
 }

@@ -30,12 +30,12 @@ impl Error {
         self
     }
 
-    /// The message without the path.
+    /// Returns the message without the path.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// The dotted path of the field at fault, such as `address.lines.2`; `None` if it is the whole document.
+    /// Returns the dotted path of the field at fault, such as `address.lines.2`; `None` if it is the whole document.
     pub fn path(&self) -> Option<&str> {
         self.0.path.as_deref()
     }

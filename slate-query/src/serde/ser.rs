@@ -157,7 +157,7 @@ impl Serializer<'_> {
     }
 }
 
-/// A length as BSON represents it.
+/// Returns a length as BSON represents it.
 #[inline]
 fn length(bytes: usize) -> Result<[u8; 4]> {
     i32::try_from(bytes).map(i32::to_le_bytes).map_err(|_| Error::new("the document exceeds 2 GiB"))

@@ -48,8 +48,8 @@ impl Sort {
         })
     }
 
-    /// The values of a sort key of this sort, for comparison with documents; `None` if the key is not valid. Documents
-    /// that differ from it in the first `shown` fields are not reported as above it.
+    /// Returns the values of a sort key of this sort, for comparison with documents; `None` if the key is not valid.
+    /// Documents that differ from it in the first `shown` fields are not reported as above it.
     pub fn bound(&self, key: &[u8], shown: usize) -> Option<Bound> {
         let mut rest = key;
         let mut value = |direction| match key::decode(&mut rest, direction, &mut TypeReader::new(&[]))? {
@@ -60,8 +60,8 @@ impl Sort {
         Some(Bound { values, shown })
     }
 
-    /// Whether the document's key is certainly above the bound, in which case [`Sort::key`] does not fail. `false`
-    /// proves nothing. Much faster than writing the key.
+    /// Returns whether the document's key is certainly above the bound, in which case [`Sort::key`] does not fail.
+    /// `false` proves nothing. Much faster than writing the key.
     #[inline]
     pub fn is_above(&self, doc: Doc<'_>, bound: &Bound) -> bool {
         if self.collation.is_some() {
@@ -114,8 +114,8 @@ impl Sort {
         true
     }
 
-    /// Whether the fields after this one have a key in any document: a single field has no parallel arrays, and without
-    /// a position in its path it is never ambiguous.
+    /// Returns whether the fields after this one have a key in any document: a single field has no parallel arrays, and
+    /// without a position in its path it is never ambiguous.
     fn cannot_fail_behind(&self, at: usize) -> bool {
         match self.fields.get(at + 1..) {
             None | Some([]) => true,

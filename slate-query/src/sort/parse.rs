@@ -43,19 +43,20 @@ impl Sort {
         Ok(Self { fields: fields.into(), natural: None, collation: None })
     }
 
-    /// The sort by one path.
+    /// Returns the sort by one path.
     pub fn by(path: Path, direction: Direction) -> Self {
         Self { fields: Box::new([(path, direction)]), natural: None, collation: None }
     }
 
-    /// The same sort with strings compared by a collation.
+    /// Returns the same sort with strings compared by a collation.
     #[must_use]
     pub fn with_collation(self, collation: Option<Collation>) -> Self {
         Self { collation, ..self }
     }
 
-    /// The same sort for records whose ties are ordered by `_id`, without an ascending `_id` and the fields behind it: no two
-    /// records have the same `_id`. A collation compares an `_id` in another way than records are ordered.
+    /// Returns the same sort for records whose ties are ordered by `_id`, without an ascending `_id` and the fields
+    /// behind it: no two records have the same `_id`. A collation compares an `_id` in another way than records are
+    /// ordered.
     #[must_use]
     pub fn up_to_id(mut self) -> Self {
         let is_id =
@@ -68,22 +69,22 @@ impl Sort {
         self
     }
 
-    /// The collation that compares the strings.
+    /// Returns the collation that compares the strings.
     pub fn collation(&self) -> Option<&Collation> {
         self.collation.as_ref()
     }
 
-    /// The paths and their directions, the most significant first; empty if no order is required.
+    /// Returns the paths and their directions, the most significant first; empty if no order is required.
     pub fn fields(&self) -> &[(Path, Direction)] {
         &self.fields
     }
 
-    /// Whether no order is required, neither by value nor `$natural`.
+    /// Returns whether no order is required, neither by value nor `$natural`.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty() && self.natural.is_none()
     }
 
-    /// The direction of `$natural`, the order of the records, if the sort requires it.
+    /// Returns the direction of `$natural`, the order of the records, if the sort requires it.
     pub fn natural(&self) -> Option<Direction> {
         self.natural
     }

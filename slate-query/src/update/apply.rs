@@ -106,7 +106,7 @@ pub(super) fn place<'s, 'n>(nodes: &'s [&'n Node]) -> Result<Place<'s, 'n>> {
     }
 }
 
-/// The path of an operator below, for messages.
+/// Returns the path of an operator below, for messages.
 fn first_path(node: &Node) -> Option<&str> {
     match node {
         Node::Leaf(leaf) => Some(&leaf.path),
@@ -287,7 +287,7 @@ impl Scope<'_> {
         Ok(outcome)
     }
 
-    /// The named children of several branches in order, with `$` resolved.
+    /// Returns the named children of several branches in order, with `$` resolved.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         let mut pending = Vec::<Pending<'n>>::new();
         let mut add = |name: Cow<'n, str>, node: &'n Node| match pending
@@ -318,7 +318,7 @@ impl Scope<'_> {
 const MAX_PADDING: usize = 1_500_000;
 const CANNOT_BACKFILL_ARRAY: Code = Code(34);
 
-/// The array position that a name is. As in MongoDB, leading zeros are allowed here.
+/// Returns the array position that a name is. As in MongoDB, leading zeros are allowed here.
 pub(super) fn position(name: &str) -> Option<usize> {
     let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
     digits.then(|| name.parse::<u32>().ok()).flatten().and_then(|position| usize::try_from(position).ok())

@@ -60,7 +60,7 @@ impl ArrayFilters {
         Ok(Self(filters))
     }
 
-    /// The selector for the filter with that identifier, which is marked as used.
+    /// Returns the selector for the filter with that identifier, which is marked as used.
     pub(super) fn selector(&mut self, identifier: &str) -> Result<Selector> {
         for (place, filter) in self.0.iter_mut().enumerate() {
             if &*filter.identifier == identifier {
@@ -83,7 +83,7 @@ impl ArrayFilters {
         }
     }
 
-    /// Whether the selector selects this element.
+    /// Returns whether the selector selects this element.
     pub(super) fn selects(&self, selector: Selector, element: Value<'_>) -> bool {
         match selector {
             Selector::All => true,

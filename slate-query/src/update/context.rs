@@ -21,12 +21,12 @@ pub enum Phase {
 }
 
 impl Context {
-    /// The context for updating an existing document.
+    /// Returns the context for updating an existing document.
     pub fn modify(now_millis: i64, position: Option<usize>) -> Self {
         Self { position, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Modify }
     }
 
-    /// The context for the document that an upsert inserts.
+    /// Returns the context for the document that an upsert inserts.
     pub fn insert(now_millis: i64) -> Self {
         Self { position: None, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Insert }
     }

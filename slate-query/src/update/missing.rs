@@ -59,7 +59,7 @@ pub(crate) struct Digits {
     length: usize,
 }
 
-/// The decimal digits of an array position.
+/// Returns the decimal digits of an array position.
 pub(crate) fn digits(position: usize) -> Digits {
     let mut text = [0; 20];
     let mut rest = text.as_mut_slice();

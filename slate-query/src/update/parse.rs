@@ -77,7 +77,7 @@ impl Update {
         }
     }
 
-    /// The updated document; `None` if it does not change. Takes one pass over the document.
+    /// Returns the updated document; `None` if it does not change. Takes one pass over the document.
     ///
     /// # Errors
     /// MongoDB's codes, if the update cannot be applied to this document.
@@ -89,12 +89,12 @@ impl Update {
         }
     }
 
-    /// Whether this is a replacement, which MongoDB allows only for one document at a time.
+    /// Returns whether this is a replacement, which MongoDB allows only for one document at a time.
     pub fn is_replacement(&self) -> bool {
         matches!(self.0, Form::Replacement(_))
     }
 
-    /// Whether the update contains the positional operator `$`.
+    /// Returns whether the update contains the positional operator `$`.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
             Form::Operators(operators)

@@ -27,7 +27,7 @@ impl Pipeline {
         pipeline::parse(stages.values(), bindings).map(Self)
     }
 
-    /// The new document. Its `_id` is the old one's, also where a stage leaves it out.
+    /// Returns the new document. Its `_id` is the old one's, also where a stage leaves it out.
     pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
         let (mut document, mut next) = (old.bytes().to_vec(), Vec::new());
         for stage in &self.0 {
@@ -42,7 +42,7 @@ impl Pipeline {
         replace::replace(old, Doc::new(&document), replace::Timestamps::AsWritten, context)
     }
 
-    /// Whether a stage can change the value at the path.
+    /// Returns whether a stage can change the value at the path.
     pub(super) fn touches(&self, path: &Path) -> bool {
         !self.0.iter().all(|stage| stage.preserves(path))
     }

@@ -33,7 +33,7 @@ pub(super) enum Timestamps {
     AsWritten,
 }
 
-/// The new document with `_id` first, which is the old one's; `None` if nothing changes.
+/// Returns the new document with `_id` first, which is the old one's; `None` if nothing changes.
 ///
 /// # Errors
 /// `ImmutableField` (66) if the new document has another `_id`; the errors of documents that cannot be stored.
@@ -67,7 +67,7 @@ pub(super) fn replace(
     Ok(Some(bytes))
 }
 
-/// The document with this `_id` in front.
+/// Returns the document with this `_id` in front.
 fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, timestamps: Timestamps, now: &[u8]) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
@@ -82,7 +82,7 @@ fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, timestamps: Timestamps, no
     out.finish()
 }
 
-/// The fields except `_id`.
+/// Returns the fields except `_id`.
 pub(super) fn without_first_id(doc: Doc<'_>) -> impl Iterator<Item = Element<'_>> {
     let id = doc.elements().position(|element| element.name == b"_id");
     doc.elements().enumerate().filter(move |(place, _)| Some(*place) != id).map(|(_, element)| element)

@@ -49,12 +49,12 @@ fn step(name: &str, filters: &mut ArrayFilters) -> Result<Step> {
     })
 }
 
-/// Whether a name selects positions that depend on the document.
+/// Returns whether a name selects positions that depend on the document.
 pub(super) fn is_dynamic(name: &str) -> bool {
     name == "$" || identifier(name).is_some()
 }
 
-/// The text between the brackets of `$[…]`.
+/// Returns the text between the brackets of `$[…]`.
 fn identifier(name: &str) -> Option<&str> {
     name.strip_prefix("$[")?.strip_suffix(']')
 }

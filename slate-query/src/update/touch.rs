@@ -9,9 +9,9 @@ use super::{
 use crate::path::{Part, Path};
 
 impl Update {
-    /// Whether the update can change the entries of an index on `path`. An update touches a path if it changes the path
-    /// itself, a prefix of it or a longer path, where array positions are ignored. It also touches the paths through an
-    /// array that it may append to: `$set` of `a.7.b` touches an index on `a.c`.
+    /// Returns whether the update can change the entries of an index on `path`. An update touches a path if it changes
+    /// the path itself, a prefix of it or a longer path, where array positions are ignored. It also touches the paths
+    /// through an array that it may append to: `$set` of `a.7.b` touches an index on `a.c`.
     pub fn touches(&self, path: &Path) -> bool {
         match &self.0 {
             Form::Replacement(_) => true,
@@ -29,7 +29,7 @@ impl Update {
     }
 }
 
-/// Whether one path is a prefix of the other, where steps that may be array positions are optional.
+/// Returns whether one path is a prefix of the other, where steps that may be array positions are optional.
 fn meet(steps: &[Step], parts: &[Part], creates: Creates) -> bool {
     let (Some((step, later)), Some((part, rest))) = (steps.split_first(), parts.split_first()) else { return true };
     let may_append = match step {

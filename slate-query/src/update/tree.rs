@@ -47,14 +47,14 @@ pub(super) enum Acts {
 }
 
 impl Leaf {
-    /// Whether the operator applies in this context.
+    /// Returns whether the operator applies in this context.
     pub(super) fn is_active(&self, context: &Context) -> bool {
         self.acts == Acts::Always || context.phase == Phase::Insert
     }
 }
 
 impl Node {
-    /// A tree without operators.
+    /// Creates a tree without operators.
     pub(super) fn root() -> Self {
         Self::Named(Named::default())
     }
@@ -106,7 +106,7 @@ impl Node {
         child.put(rest, leaf)
     }
 
-    /// A new branch along `steps` that ends in the leaf.
+    /// Creates a new branch along `steps` that ends in the leaf.
     fn fresh(steps: &[Step], leaf: Leaf) -> Option<Self> {
         let mut node = match steps.first() {
             None => return Some(Self::Leaf(leaf)),
@@ -118,13 +118,13 @@ impl Node {
     }
 }
 
-/// The error for two operators on one path.
+/// Returns the error for two operators on one path.
 pub(super) fn conflict(path: &str) -> Error {
     Error::new(Code::CONFLICTING_UPDATE_OPERATORS, "the update's operators conflict here").at(path)
 }
 
-/// The order in which MongoDB updates sibling fields and appends new ones: by name, but numbers without leading zeros
-/// by value.
+/// Returns the order in which MongoDB updates sibling fields and appends new ones: by name, but numbers without leading
+/// zeros by value.
 pub(super) fn order(a: &str, b: &str) -> Ordering {
     let number = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'))

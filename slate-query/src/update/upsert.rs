@@ -14,8 +14,8 @@ use crate::{
 };
 
 impl Update {
-    /// The document to insert if `filter` matches nothing: the filter's equalities, changed by the update, with `_id`
-    /// first. Without an `_id` in either, the database adds one. A replacement takes only `_id` from the filter.
+    /// Returns the document to insert if `filter` matches nothing: the filter's equalities, changed by the update, with
+    /// `_id` first. Without an `_id` in either, the database adds one. A replacement takes only `_id` from the filter.
     ///
     /// # Errors
     /// MongoDB's codes: those of [`Update::apply`] and of [`Filter::equalities`], and those of an invalid `_id`.
@@ -44,7 +44,7 @@ impl Update {
         Ok(out.finish())
     }
 
-    /// Whether the new document starts with the filter's value for this path.
+    /// Returns whether the new document starts with the filter's value for this path.
     fn starts_from(&self, path: &Path) -> Result<Wanted> {
         match (&self.0, path.parts()) {
             (Form::Replacement(_), [first, _, ..]) if first.name() == "_id" => {

@@ -4,7 +4,8 @@ use std::{fs::File, io::Read, path::Path};
 
 use bson::{Bson, Document};
 
-/// The cases of a file whose area starts with one of `areas`. Prints a line and returns none if the file is missing.
+/// Returns the cases of a file whose area starts with one of `areas`. Prints a line and returns none if the file is
+/// missing.
 pub(crate) fn cases(file: &str, areas: &[&str]) -> Vec<Document> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/oracle").join(file);
     let Ok(compressed) = File::open(&path) else {

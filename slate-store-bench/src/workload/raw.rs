@@ -40,7 +40,7 @@ pub(super) fn run<S: Subject>(bench: &mut Bench) -> Result<()> {
 const ROWS: &[&str] =
     &["load", "get", "multi_get", "scan", "count", "put", "commit", "range delete", "snapshot", "reopen", "file"];
 
-/// The filled store of the last sample.
+/// Returns the filled store of the last sample.
 fn filled<S: Subject>(bench: &mut Bench, folders: &Folders, entries: &Entries) -> Result<Opened<S>> {
     let clock = bench.clock();
     let batches: Vec<Vec<_>> = entries.iter().collect::<Vec<_>>().chunks(10_000).map(<[_]>::to_vec).collect();

@@ -32,7 +32,7 @@ const MAX_VALUE: usize = 16 << 10;
 const TYPICAL_VALUE: usize = 512;
 
 impl PointCache {
-    /// A cache that takes at most about `bytes` of memory.
+    /// Creates a cache that takes at most about `bytes` of memory.
     pub(super) fn new(bytes: usize) -> Self {
         let count = bytes / TYPICAL_VALUE;
         let stamps = Stamps::new(count);
@@ -46,7 +46,7 @@ impl PointCache {
         Self { values, stamps, reads: ReadCounters::default(), requested, hasher, max_value }
     }
 
-    /// Whether anything is ever cached.
+    /// Returns whether anything is ever cached.
     pub(super) fn is_enabled(&self) -> bool {
         self.max_value > 0
     }

@@ -57,7 +57,7 @@ impl Stamps {
         size_of_val(&*self.stamps)
     }
 
-    /// Whether no commit after `version` wrote, or may be writing, a key of that hash.
+    /// Returns whether no commit after `version` wrote, or may be writing, a key of that hash.
     pub(super) fn is_unwritten_since(&self, hash: u64, version: Version) -> bool {
         let is_unwritten = |stamp: &Stamp| stamp.is_unwritten_since(version);
         self.stamp(hash).is_some_and(is_unwritten) && is_unwritten(&self.all)

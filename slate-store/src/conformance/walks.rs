@@ -29,7 +29,7 @@ fn bounds(random: &mut Random) -> (Option<Vec<u8>>, Option<Vec<u8>>) {
     (end(), end())
 }
 
-/// The model's entries within the bounds; none if the bounds are inverted.
+/// Returns the model's entries within the bounds; none if the bounds are inverted.
 fn entries<'m>(model: &'m Model, bounds: Bounds<'_>) -> Vec<(&'m [u8], &'m [u8])> {
     if bounds.is_empty() {
         return Vec::new();

@@ -489,7 +489,7 @@ pub fn large_transactions_commit_and_conflict_like_small_ones<S: Store>(fixture:
     }
 }
 
-/// The entries without the one that another transaction put.
+/// Returns the entries without the one that another transaction put.
 fn all_entries(view: &impl View, keyspace: Keyspace) -> Vec<Entry> {
     let mut entries = scan(view, keyspace, Bounds::ALL);
     entries.retain(|(key, _)| key != b"other");

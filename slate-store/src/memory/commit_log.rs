@@ -147,7 +147,7 @@ impl CommitLog {
         self.hasher.hash_one((keyspace.0, key.as_slice()))
     }
 
-    /// The hash that represents all keys of a keyspace.
+    /// Returns the hash that represents all keys of a keyspace.
     fn hash_of_drop(&self, keyspace: Keyspace) -> u64 {
         self.hasher.hash_one(keyspace.0)
     }

@@ -248,7 +248,7 @@ impl<'t> Walk<'t> {
         }
     }
 
-    /// The entry that is reached after passing `distance` others.
+    /// Returns the entry that is reached after passing `distance` others.
     #[inline]
     fn at<'e>(&self, entries: &'e [Entry], distance: usize) -> Option<&'e Entry> {
         match self.heading {
@@ -282,7 +282,7 @@ impl<'t> Walk<'t> {
     }
 }
 
-/// The entries of a leaf that the bound ahead allows. The bound behind is not checked.
+/// Returns the entries of a leaf that the bound ahead allows. The bound behind is not checked.
 fn within<'t>(entries: &'t [Entry], heading: Heading, bounds: Bounds<'_>) -> &'t [Entry] {
     match heading {
         Heading::Forward if entries.last().is_some_and(|(last, _)| !bounds.below_end(last.as_slice())) => {

@@ -36,7 +36,7 @@ impl Key {
 /// The offsets of the four words of an inline key; the last two overlap.
 const WORDS: [usize; 4] = [0, 8, 16, INLINE - 8];
 
-/// A word of an inline key. Its number is a constant so that the compiler removes the bounds checks.
+/// Returns a word of an inline key. Its number is a constant so that the compiler removes the bounds checks.
 #[inline]
 fn word<const NUMBER: usize>(bytes: &[u8; INLINE]) -> u64 {
     let rest = WORDS.get(NUMBER).and_then(|at| bytes.get(*at..));
@@ -97,7 +97,7 @@ fn compare_shared(bytes: &[u8], other: &[u8]) -> Ordering {
     bytes.cmp(other)
 }
 
-/// The eight bytes from `at` on, padded with zeros.
+/// Returns the eight bytes from `at` on, padded with zeros.
 #[inline]
 fn padded_word(bytes: &[u8], at: usize) -> u64 {
     let rest = bytes.get(at..).unwrap_or_default();

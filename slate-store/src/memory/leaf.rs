@@ -46,7 +46,7 @@ fn bytes(key: &Key, value: &Value) -> u64 {
     size(key.as_slice().len()) + size(value.len())
 }
 
-/// A length in memory as a `u64`, which holds all of them.
+/// Returns a length in memory as a `u64`, which holds all of them.
 pub(super) fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }
@@ -90,7 +90,7 @@ impl Leaf {
         branches::prefetch_read_data::<Self, 0>(self);
     }
 
-    /// The most entries that the leaf may have.
+    /// Returns the most entries that the leaf may have.
     fn max(&self) -> usize {
         match self.entries.last() {
             Some((_, value)) if value.is_shared() => MAX_SHARED,
@@ -102,17 +102,18 @@ impl Leaf {
         self.entries.len() > self.max()
     }
 
-    /// Whether the leaf should be merged with an adjacent one if they [fit](Self::fits).
+    /// Returns whether the leaf should be merged with an adjacent one if they [fit](Self::fits).
     pub(super) fn is_underfull(&self) -> bool {
         self.entries.len() <= self.max() / 4
     }
 
-    /// Whether one leaf can hold the entries of both and a quarter more, so that the next writes do not split it again.
+    /// Returns whether one leaf can hold the entries of both and a quarter more, so that the next writes do not split
+    /// it again.
     pub(super) fn fits(&self, other: &Self) -> bool {
         self.entries.is_empty() || self.entries.len() + other.entries.len() <= self.max() / 4 * 3
     }
 
-    /// The position of the key, or the position at which it would be inserted.
+    /// Returns the position of the key, or the position at which it would be inserted.
     #[inline]
     pub(super) fn find(&self, key: &Probe<'_>) -> Result<usize, usize> {
         // Inlines the comparison and stops where the key is found, neither of which `binary_search_by` does.
@@ -134,7 +135,8 @@ impl Leaf {
         Err(start)
     }
 
-    /// The same, beginning at index `from` and doubling the distance: cheap for a key that is a little above the one there.
+    /// Returns the same, beginning at index `from` and doubling the distance: cheap for a key that is a little above
+    /// the one there.
     #[inline]
     pub(super) fn find_from(&self, from: usize, key: &Probe<'_>) -> Result<usize, usize> {
         let (mut start, mut step) = (from, 1);
@@ -156,12 +158,12 @@ impl Leaf {
         self.find(key).ok().and_then(|at| self.entries.get(at)).map(|(_, value)| value)
     }
 
-    /// The number of entries with keys below `key`.
+    /// Returns the number of entries with keys below `key`.
     pub(super) fn rank(&self, key: &Probe<'_>) -> usize {
         self.find(key).unwrap_or_else(|at| at)
     }
 
-    /// The entries after the bound.
+    /// Returns the entries after the bound.
     pub(super) fn above(&self, bound: Bound<&[u8]>) -> &[Entry] {
         let start = match bound {
             Bound::Included(key) => self.rank(&Probe::new(key)),
@@ -171,7 +173,7 @@ impl Leaf {
         self.entries.get(start..).unwrap_or_default()
     }
 
-    /// The entries before the bound.
+    /// Returns the entries before the bound.
     pub(super) fn below(&self, bound: Bound<&[u8]>) -> &[Entry] {
         let end = match bound {
             Bound::Included(key) => self.find(&Probe::new(key)).map_or_else(|at| at, |at| at + 1),

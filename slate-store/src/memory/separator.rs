@@ -15,12 +15,12 @@ pub(super) struct Separator {
 }
 
 impl Separator {
-    /// The range of all keys.
+    /// Returns the range of all keys.
     pub(super) fn all() -> Self {
         Self::from(Key::new(&[]))
     }
 
-    /// Whether `key`, which is not below `low`, is below `end`.
+    /// Returns whether `key`, which is not below `low`, is below `end`.
     #[inline]
     pub(super) fn is_above(&self, key: &Probe<'_>) -> bool {
         self.end.as_ref().is_none_or(|end| key.compare(end) == Ordering::Less)

@@ -68,12 +68,12 @@ impl Shared {
         self.ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The last commit, unless a commit is being made in place.
+    /// Returns the last commit, unless a commit is being made in place.
     fn try_root(&self) -> Option<Arc<Root>> {
         self.root.try_read().ok().map(|root| Arc::clone(&root))
     }
 
-    /// The last commit.
+    /// Returns the last commit.
     pub(super) fn root(&self) -> Arc<Root> {
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -101,7 +101,7 @@ impl Shared {
 }
 
 impl MemoryStore {
-    /// An empty database.
+    /// Creates an empty database.
     pub fn new() -> Self {
         Self::default()
     }

@@ -63,7 +63,7 @@ impl MemoryTransaction {
         self.base.as_ref().and_then(|base| base.tree(keyspace))
     }
 
-    /// A keyspace with the transaction's own writes applied.
+    /// Returns a keyspace with the transaction's own writes applied.
     fn tree(&self, keyspace: Keyspace) -> Option<&Tree> {
         let base = self.base(keyspace);
         self.write_sets.get(&keyspace).map_or(base, |writes| writes.merged(base))

@@ -31,19 +31,19 @@ pub(super) struct Tree {
 
 pub(super) type Leaves<'t> = RangedIter<'t, Separator, Arc<Leaf>, DefaultSharedPtr>;
 
-/// A leaf as the map has it, without its reference count.
+/// Returns a leaf as the map has it, without its reference count.
 #[inline]
 pub(super) fn found<'t>((separator, leaf): (&'t Separator, &'t Arc<Leaf>)) -> (&'t Separator, &'t Leaf) {
     (separator, leaf)
 }
 
 impl Tree {
-    /// The number of entries, and the bytes of their keys and values.
+    /// Returns the number of entries, and the bytes of their keys and values.
     pub(super) fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Whether nothing was written between two versions of a tree. May be false for equal trees.
+    /// Returns whether nothing was written between two versions of a tree. May be false for equal trees.
     pub(super) fn is_same_version(&self, other: &Self) -> bool {
         self.leaves.ptr_eq(&other.leaves)
     }
@@ -76,27 +76,27 @@ impl Tree {
         }
     }
 
-    /// The first leaf.
+    /// Returns the first leaf.
     pub(super) fn first(&self) -> Option<(&Separator, &Leaf)> {
         self.leaves.get_min().map(|(separator, leaf)| (separator, &**leaf))
     }
 
-    /// The last leaf.
+    /// Returns the last leaf.
     pub(super) fn last(&self) -> Option<(&Separator, &Leaf)> {
         self.leaves.get_max().map(|(separator, leaf)| (separator, &**leaf))
     }
 
-    /// The leaf after the one with this separator.
+    /// Returns the leaf after the one with this separator.
     pub(super) fn next(&self, separator: &Separator) -> Option<(&Separator, &Leaf)> {
         separator.end.as_ref().and_then(|end| self.leaf(&Probe::from(end)))
     }
 
-    /// The leaves before the one with this separator, to be iterated backwards.
+    /// Returns the leaves before the one with this separator, to be iterated backwards.
     pub(super) fn before(&self, separator: &Separator) -> Leaves<'_> {
         self.leaves.range::<_, Separator>((Bound::Unbounded, Bound::Excluded(separator)))
     }
 
-    /// All entries in ascending order.
+    /// Returns all entries in ascending order.
     pub(super) fn entries(&self) -> impl Iterator<Item = &Entry> {
         self.leaves.values().flat_map(|leaf| leaf.entries())
     }

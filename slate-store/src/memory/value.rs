@@ -19,7 +19,7 @@ pub(super) struct Inline {
 }
 
 impl Inline {
-    /// The value with these bytes; `None` if it is too long.
+    /// Returns the value with these bytes; `None` if it is too long.
     pub(super) fn new(bytes: &[u8]) -> Option<Self> {
         let mut inline = [0; INLINE];
         inline.get_mut(..bytes.len())?.copy_from_slice(bytes);
@@ -32,7 +32,8 @@ impl Value {
         Inline::new(bytes).map_or_else(|| Self::Shared(bytes.into()), Self::Inline)
     }
 
-    /// Whether the value has these bytes. `inline` is the inline value of these bytes, so that short values are compared as words.
+    /// Returns whether the value has these bytes. `inline` is the inline value of these bytes, so that short values are
+    /// compared as words.
     #[inline]
     pub(super) fn is(&self, bytes: &[u8], inline: Option<Inline>) -> bool {
         match self {

@@ -20,7 +20,7 @@ pub(super) struct WriteSet {
 /// The least cost at which overwritten writes are removed before the commit.
 const MIN_DEDUP: usize = 4096;
 
-/// A measure of the memory that a write holds: 1 for the write, and 1 for each 16 KiB of its value.
+/// Returns a measure of the memory that a write holds: 1 for the write, and 1 for each 16 KiB of its value.
 fn cost((_, value): &Write) -> usize {
     1 + value.as_ref().map_or(0, |value| value.len() >> 14)
 }
@@ -81,17 +81,17 @@ impl WriteSet {
         self.guards.push((key, access));
     }
 
-    /// Whether a commit with these accesses can make others conflict.
+    /// Returns whether a commit with these accesses can make others conflict.
     pub(super) fn leaves_trace(&self) -> bool {
         !self.writes.is_empty() || self.guards.iter().any(|(_, access)| *access == Access::Exclusive)
     }
 
-    /// The number of writes.
+    /// Returns the number of writes.
     pub(super) fn len(&self) -> usize {
         self.writes.len()
     }
 
-    /// The keyspace as the transaction sees it, where `base` is its snapshot of it.
+    /// Returns the keyspace as the transaction sees it, where `base` is its snapshot of it.
     pub(super) fn merged<'t>(&'t self, base: Option<&'t Tree>) -> Option<&'t Tree> {
         if self.writes.is_empty() {
             return base;
@@ -119,7 +119,7 @@ impl WriteSet {
         }
     }
 
-    /// The keys that were written or guarded.
+    /// Returns the keys that were written or guarded.
     pub(super) fn accesses(&self) -> impl Iterator<Item = (&Key, Access)> {
         let writes = self.writes.iter().map(|(key, _)| (key, Access::Write));
         writes.chain(self.guards.iter().map(|(key, access)| (key, *access)))

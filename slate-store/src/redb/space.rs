@@ -45,8 +45,8 @@ impl Occasion {
         }
     }
 
-    /// The greatest expected length in bytes of a file that is compacted. It bounds the duration, which depends on the data
-    /// more than on the length of the file.
+    /// Returns the greatest expected length in bytes of a file that is compacted. It bounds the duration, which depends
+    /// on the data more than on the length of the file.
     fn limit(self) -> u64 {
         match self {
             Self::Call => u64::MAX,

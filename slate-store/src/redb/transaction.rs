@@ -160,7 +160,7 @@ impl Transaction for RedbTransaction {
     }
 }
 
-/// The bytes of an entry; 0 if there is none.
+/// Returns the bytes of an entry; 0 if there is none.
 fn bytes(key: &[u8], value: Option<&[u8]>) -> i64 {
     value.map_or(0, |value| i64::try_from(key.len() + value.len()).unwrap_or(i64::MAX))
 }

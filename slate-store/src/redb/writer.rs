@@ -43,7 +43,7 @@ impl Writer {
         })
     }
 
-    /// Whether another process may write to the database.
+    /// Returns whether another process may write to the database.
     pub(super) fn follows(&self) -> bool {
         self.opened.sharing == Sharing::WithReaders && matches!(&*self.opened.handle(), Handle::ReadOnly(_))
     }
@@ -218,8 +218,8 @@ impl Drop for Writer {
     }
 }
 
-/// The error of visible commits that did not reach the device. After a failed sync redb rejects all later commits, so
-/// every writer that waits for a sync returns this error.
+/// Returns the error of visible commits that did not reach the device. After a failed sync redb rejects all later
+/// commits, so every writer that waits for a sync returns this error.
 fn unsynced(source: Error) -> Error {
     let context = Context::new("the sync of the device that was to include it failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))

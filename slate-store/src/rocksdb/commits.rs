@@ -173,7 +173,7 @@ pub(super) struct Began {
 }
 
 impl Began {
-    /// The version that the transaction reads.
+    /// Returns the version that the transaction reads.
     pub(super) fn version(&self) -> Version {
         self.version
     }

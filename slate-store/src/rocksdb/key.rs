@@ -37,7 +37,7 @@ pub(super) fn concatenate(keys: &[(Keyspace, &[u8])]) -> Vec<u8> {
     all
 }
 
-/// The whole keys that were [concatenated](concatenate) from `keys`.
+/// Returns the whole keys that were [concatenated](concatenate) from `keys`.
 pub(super) fn apart<'a>(mut all: &'a [u8], keys: &[(Keyspace, &[u8])]) -> impl Iterator<Item = &'a [u8]> {
     keys.iter().map(move |(_, key)| {
         let (first, rest) = all.split_at(PREFIX + key.len());
@@ -50,12 +50,12 @@ pub(super) fn whole(keyspace: Keyspace, key: &[u8]) -> Vec<u8> {
     [&prefix(keyspace)[..], key].concat()
 }
 
-/// The keyspace of a whole key.
+/// Returns the keyspace of a whole key.
 pub(super) fn keyspace(whole: &[u8]) -> Option<Keyspace> {
     whole.first_chunk().map(|prefix| Keyspace(u32::from_be_bytes(*prefix)))
 }
 
-/// A whole key without its keyspace.
+/// Returns a whole key without its keyspace.
 #[inline]
 pub(super) fn bare(whole: &[u8]) -> &[u8] {
     whole.get(PREFIX..).unwrap_or_default()

@@ -154,7 +154,7 @@ impl Writer {
         Ok(version)
     }
 
-    /// Lets RocksDB flush a large write buffer in the background.
+    /// Writes a large write buffer to a table, in the background unless the caller waits.
     fn flush_buffer(&self, wait: Wait) -> Result<()> {
         if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < MIN_FLUSHED {
             return Ok(());
@@ -217,7 +217,6 @@ impl Writer {
     }
 }
 
-/// Writes a large buffer to a table, which is compressed and smaller than the log, and spares the next open the log.
 /// Finds the key with a hash in a batch.
 struct KeySearch<'w> {
     writer: &'w Writer,
@@ -246,7 +245,8 @@ impl WriteBatchIterator for KeySearch<'_> {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The log has everything that the buffer has, so a failure loses nothing.
+        // The table is compressed and smaller than the log, and the next open does not replay the log. The log has
+        // everything that the buffer has, so a failure loses nothing.
         let _ = self.flush_buffer(Wait::Yes);
     }
 }

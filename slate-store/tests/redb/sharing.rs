@@ -16,7 +16,7 @@ use crate::{
     tools::{A, LONG, begin, keys, put},
 };
 
-/// A store whose commits sync once.
+/// Returns a store whose commits sync once.
 fn over(device: &Device) -> RedbStore {
     let options = Options::default().recovery(Recovery::WhenOpened);
     RedbStore::open_over(device.handle(), &options).unwrap()

@@ -22,7 +22,7 @@ fn length(path: &Path) -> u64 {
     path.metadata().unwrap().len()
 }
 
-/// The length after an explicit compaction.
+/// Returns the length after an explicit compaction.
 fn compacted(path: &Path) -> u64 {
     open(path).compact(LONG).unwrap();
     length(path)

@@ -29,7 +29,7 @@ fn whole_rounds(store: &RocksStore) -> usize {
     rounds.len()
 }
 
-/// The current log file.
+/// Returns the current log file.
 fn log(path: &Path) -> std::path::PathBuf {
     path.join(names(path).into_iter().rfind(|name| name.ends_with(".log")).unwrap())
 }

@@ -81,7 +81,7 @@ impl Client {
     }
 }
 
-/// The query of a URL. Objects become their JSON.
+/// Returns the query of a URL. Objects become their JSON.
 pub(crate) fn query(parameters: &Value) -> String {
     let parameters = parameters.as_object().unwrap().iter();
     let pairs: Vec<_> =
@@ -132,7 +132,7 @@ impl Service {
     }
 }
 
-/// The URLs of a new database on each store on disk.
+/// Returns the URLs of a new database on each store on disk.
 pub(crate) fn urls_on_disk(folder: &Path) -> Vec<String> {
     let mut stores = Vec::new();
     if cfg!(feature = "redb") {

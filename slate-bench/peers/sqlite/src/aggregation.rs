@@ -46,7 +46,7 @@ impl Sqlite {
     }
 }
 
-/// The expression of a field, as the indexes have it.
+/// Returns the expression of a field, as the indexes have it.
 fn field(alias: &str, name: &str) -> String {
     let dot = if alias.is_empty() { "" } else { "." };
     format!("{alias}{dot}doc ->> '$.{name}'")

@@ -52,7 +52,7 @@ impl<V: View> Foreign<V> {
         self.resources.memory.limit()
     }
 
-    /// Whether an index, or `_id`, finds documents by their value at `path`.
+    /// Returns whether an index, or `_id`, finds documents by their value at `path`.
     pub(super) fn is_indexed(&self, path: &Path) -> bool {
         let serves = |collection: &Arc<CollectionInfo>| {
             collection.usable().any(|index| {
@@ -70,7 +70,7 @@ impl<V: View> Foreign<V> {
             && self.collection.as_ref().is_some_and(|collection| path.as_str() == "_id" || serves(collection))
     }
 
-    /// Whether it is a view, whose documents come in any order.
+    /// Returns whether it is a view, whose documents come in any order.
     pub(super) fn is_view(&self) -> bool {
         self.view_stages.is_some()
     }

@@ -271,12 +271,12 @@ impl Sorted {
         Ok(())
     }
 
-    /// The key of the current row.
+    /// Returns the key of the current row.
     fn key(&self) -> Option<&[u8]> {
         if self.has_row { self.sorter.current().map(|row| row.sort_key()) } else { None }
     }
 
-    /// The group number in the current row.
+    /// Returns the group number in the current row.
     fn number(&self) -> Option<usize> {
         let number = self.sorter.payload().filter(|_| self.has_row)?;
         number.try_into().ok().map(usize::from_le_bytes)

@@ -447,7 +447,7 @@ fn key_of(value: Value<'_>, buffer: &mut Vec<u8>) -> SmallBytes {
     buffer.as_slice().into()
 }
 
-/// The stages that find the matches of one document.
+/// Returns the stages that find the matches of one document.
 fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec<Stage>> {
     let mut stages = if lookup.has_pipeline() { lookup.stages(document)? } else { Vec::new() };
     if let Some(join) = join {
@@ -458,7 +458,7 @@ fn stages(lookup: &Lookup, join: Option<&Join>, document: Doc<'_>) -> Result<Vec
     Ok(stages)
 }
 
-/// The stages that find the documents that any of the documents is equal to, in the order of `_id`.
+/// Returns the stages that find the documents that any of the documents is equal to, in the order of `_id`.
 fn batch_stages<'d>(lookup: &Lookup, join: &Join, documents: impl Iterator<Item = Doc<'d>>) -> Result<Vec<Stage>> {
     let mut values: Vec<(SmallBytes, Value<'_>)> = Vec::new();
     let mut buffer = Vec::new();

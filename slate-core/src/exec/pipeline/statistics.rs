@@ -13,7 +13,7 @@ use crate::{
     metrics::Uses,
 };
 
-/// The document about a collection.
+/// Returns the document about a collection.
 ///
 /// # Errors
 /// `NamespaceNotFound` (26) for numbers of a collection that does not exist.
@@ -51,7 +51,7 @@ pub(super) fn of_collection<V: View>(
     Ok(vec![OwnedValue::from(&Bson::Document(described))])
 }
 
-/// A document for each index.
+/// Returns a document for each index.
 ///
 /// # Errors
 /// If a definition cannot be converted, which is a bug.

@@ -71,7 +71,7 @@ pub(super) fn by_wildcard(
     }
 }
 
-/// The bounds on the paths of entries.
+/// Returns the bounds on the paths of entries.
 fn path_term(path_field: &Path, intervals: IntervalSet) -> Term {
     Term { path: path_field.clone(), intervals, exact: Exactness::Always, validity: Validity::Always }
 }

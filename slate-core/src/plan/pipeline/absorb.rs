@@ -38,7 +38,7 @@ pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
     query
 }
 
-/// The paths of the needed fields; `None` for whole documents.
+/// Returns the paths of the needed fields; `None` for whole documents.
 fn paths(needs: &Needs) -> Option<Box<[Path]>> {
     needs.fields()?.iter().map(|name| Path::parse(name).ok()).collect()
 }

@@ -49,7 +49,7 @@ pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionI
     Some((access, Sort::by(path, direction)))
 }
 
-/// The field and the direction of the first node's only value, if every document of the filter is grouped.
+/// Returns the field and the direction of the first node's only value, if every document of the filter is grouped.
 fn end(query: &Query) -> Option<(Path, Direction)> {
     let is_plain = query.sort.is_none() && query.window().is_all() && query.hint.is_none() && query.force == Force::No;
     match query.pipeline.nodes.first().filter(|_| is_plain)? {
@@ -93,7 +93,7 @@ pub(super) fn unsorted(nodes: &mut [DocumentNode]) {
     }
 }
 
-/// The ascending index scan whose entries are all the rows of the plan.
+/// Returns the ascending index scan whose entries are all the rows of the plan.
 fn whole_scan(plan: &mut Plan) -> Option<&mut IndexScan> {
     let scan = match plan {
         Plan::Whole { input: RawPlan::Fetch { ids: IdPlan::Index(scan) } } => scan,
@@ -118,7 +118,7 @@ fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
     }
 }
 
-/// Whether the index has one entry per document, with its value.
+/// Returns whether the index has one entry per document, with its value.
 fn has_whole_values(index: &IndexInfo) -> bool {
     !index.is_multikey() && index.holds_values()
 }

@@ -25,7 +25,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    /// The names of the other collections that the stages read.
+    /// Returns the names of the other collections that the stages read.
     pub(crate) fn collections(&self) -> impl Iterator<Item = &str> {
         let mut names = Vec::new();
         self.nodes.iter().for_each(|node| node.add_collections(&mut names));
@@ -115,13 +115,13 @@ pub(crate) enum GroupResult {
 }
 
 impl DocumentNode {
-    /// Whether it is fed with the documents of a `$facet` while they are read, if its pipeline begins with it.
+    /// Returns whether it is fed with the documents of a `$facet` while they are read, if its pipeline begins with it.
     pub(crate) fn is_fed(&self) -> bool {
         matches!(self, Self::Group { order: GroupOrder::None, .. })
     }
 
-    /// How many nodes hold rows at the same time: this one, the nodes that are fed at the same time, and the nodes of its pipelines,
-    /// which are executed one after the other.
+    /// Returns how many nodes hold rows at the same time: this one, the nodes that are fed at the same time, and the
+    /// nodes of its pipelines, which are executed one after the other.
     pub(crate) fn holders(&self) -> usize {
         let below = match self {
             Self::Facet { facets, .. } => {
@@ -174,7 +174,7 @@ impl DocumentNode {
         }
     }
 
-    /// The stages of the node as they are drawn, from the root on.
+    /// Returns the stages of the node as they are drawn, from the root on.
     pub(crate) fn stages(&self) -> impl Iterator<Item = plan::Stage> {
         let (window, stage) = match self {
             Self::Match(_) => (Window::default(), Some(plan::Stage::Match)),
@@ -204,7 +204,7 @@ impl DocumentNode {
 }
 
 impl DocumentNode {
-    /// The node of a stage.
+    /// Returns the node of a stage.
     pub(super) fn of(stage: Stage, optimization: Optimization) -> Self {
         match stage {
             Stage::Match(filter) => Self::Match(filter),

@@ -43,7 +43,7 @@ fn names(index: &IndexInfo) -> Result<Vec<&str>> {
     Ok(index.pattern.fields().iter().map(|(path, _)| path.as_str()).collect())
 }
 
-/// Whether a scan of all documents is one of the index on `_id`: by a hint, or for its order.
+/// Returns whether a scan of all documents is one of the index on `_id`: by a hint, or for its order.
 fn follows_id(query: &Query) -> bool {
     let is_hinted = match &query.hint {
         Some(Hint::Name(name)) => name == "_id_",

@@ -14,7 +14,7 @@ pub(super) struct Average {
 }
 
 impl Average {
-    /// The average of the values of both.
+    /// Returns the average of the values of both.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let mut sum = self.sum.clone();
         sum.merge(&other.sum);

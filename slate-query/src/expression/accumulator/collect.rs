@@ -32,7 +32,7 @@ impl Gathered {
     }
 }
 
-/// The elements of an operand that must be an array.
+/// Returns the elements of an operand that must be an array.
 fn each(name: &str, value: Option<Value<'_>>, mut add: impl FnMut(Value<'_>) -> Result<()>) -> Result<()> {
     let Some(value) = value else { return Ok(()) };
     let array = value.as_array().ok_or_else(|| wrong_type(name, 14, "arrays", &Evaluated::Borrowed(value)))?;

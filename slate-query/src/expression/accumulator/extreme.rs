@@ -22,7 +22,7 @@ impl Extreme {
         Self { best: None, collation: None, better: Ordering::Less }
     }
 
-    /// The better of both values.
+    /// Returns the better of both values.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let best = match (&self.best, &other.best) {
             (Some(a), Some(b)) if self.is_better(b.as_value(), a.as_value()) => other,

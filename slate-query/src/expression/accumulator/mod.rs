@@ -37,10 +37,10 @@ pub(super) trait State: std::fmt::Debug + Send {
     /// Compares strings by a collation. Called before values are added.
     fn collate(&mut self, _: &Collation) {}
 
-    /// The value for the documents so far.
+    /// Returns the value for the documents so far.
     fn finish(&mut self) -> Evaluated<'static>;
 
-    /// The bytes that it holds on the heap.
+    /// Returns the bytes that it holds on the heap.
     fn bytes(&self) -> usize {
         0
     }
@@ -106,7 +106,7 @@ impl Stored {
         Self::Other(Box::new(state))
     }
 
-    /// The state for the values of both. `None` if the accumulator cannot compute it from the two states.
+    /// Returns the state for the values of both. `None` if the accumulator cannot compute it from the two states.
     fn merged(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
             (Self::Average(a), Self::Average(b)) => Self::Average(a.merged(b)),
@@ -117,7 +117,7 @@ impl Stored {
         })
     }
 
-    /// A copy of a state that can be [merged](Self::merged).
+    /// Returns a copy of a state that can be [merged](Self::merged).
     fn copied(&self) -> Option<Self> {
         Some(match self {
             Self::Average(state) => Self::Average(state.clone()),
@@ -202,12 +202,12 @@ static ACCUMULATORS: &[(&str, Option<(Form, Start)>)] = &[
     ("$topN", Some((Form::SortedN, |n| Stored::other(many::Ordered::several(many::End::Top, n))))),
 ];
 
-/// The names of the supported accumulators.
+/// Returns the names of the supported accumulators.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     ACCUMULATORS.iter().filter(|(_, line)| line.is_some()).map(|(name, _)| *name)
 }
 
-/// The line of this name; `None` if MongoDB has no such accumulator.
+/// Returns the line of this name; `None` if MongoDB has no such accumulator.
 fn find(name: &str) -> Option<Option<(Form, Start)>> {
     let place = ACCUMULATORS.binary_search_by(|(other, _)| (*other).cmp(name)).ok()?;
     ACCUMULATORS.get(place).map(|(_, line)| *line)

@@ -44,13 +44,13 @@ impl State for Percentile {
     }
 }
 
-/// A value as a number. `None` for NaN and for values of other types, which are ignored.
+/// Returns a value as a number. `None` for NaN and for values of other types, which are ignored.
 fn number(value: Option<Value<'_>>) -> Option<f64> {
     value.and_then(Number::of).filter(|number| !number.is_nan()).map(Number::to_f64)
 }
 
 impl Ranks {
-    /// The result for these values. Sorts them.
+    /// Returns the result for these values. Sorts them.
     fn of(&self, values: &mut [f64]) -> Evaluated<'static> {
         values.sort_unstable_by(f64::total_cmp);
         let at = |rank: f64| {
@@ -81,7 +81,7 @@ impl Ranks {
         }
     }
 
-    /// The result for the elements of an array, or for a single value.
+    /// Returns the result for the elements of an array, or for a single value.
     pub(in crate::expression) fn over(&self, value: Option<Value<'_>>) -> Evaluated<'static> {
         let mut values: Vec<f64> = match value.and_then(Value::as_array) {
             Some(array) => array.values().filter_map(|value| number(Some(value))).collect(),

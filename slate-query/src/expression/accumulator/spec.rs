@@ -62,7 +62,7 @@ impl Spec {
         state
     }
 
-    /// The state of a group that begins with this document. Adds its heap memory, in bytes, to `heap`.
+    /// Returns the state of a group that begins with this document. Adds its heap memory, in bytes, to `heap`.
     fn started(&self, env: &Env<'_>, heap: &mut usize) -> Result<Stored> {
         let n = self.n.as_ref().map_or(Ok(1), |n| number(&self.name, &n.evaluate(env)?))?;
         let state = self.start(n);
@@ -223,14 +223,14 @@ impl AccumulatorSpec {
         state.add(value, input.map_or(&[], |input| &input.key))
     }
 
-    /// Whether the value is a whole number that does not depend on the documents but on their number.
+    /// Returns whether the value is a whole number that does not depend on the documents but on their number.
     pub(crate) fn is_count(&self) -> bool {
         &*self.0.name == "$count"
             || &*self.0.name == "$sum" && matches!(self.0.constant, Some(Number::Int32(_) | Number::Int64(_)))
     }
 
-    /// Whether the value does not depend on the order of documents in which the operand is a whole number, and equal numbers have
-    /// the same type.
+    /// Returns whether the value does not depend on the order of documents in which the operand is a whole number, and
+    /// equal numbers have the same type.
     pub(crate) fn ignores_order(&self, is_whole: impl FnOnce(&FieldName) -> bool) -> bool {
         let is_of_field = || {
             matches!(&*self.0.name, "$sum" | "$avg" | "$min" | "$max")
@@ -239,7 +239,7 @@ impl AccumulatorSpec {
         self.is_count() || is_of_field()
     }
 
-    /// Whether it sorts documents.
+    /// Returns whether it sorts documents.
     pub(crate) fn has_sort(&self) -> bool {
         self.0.sort.is_some()
     }
@@ -249,12 +249,12 @@ impl AccumulatorSpec {
         Some(&*self.0.name).filter(|name| matches!(*name, "$stdDevPop" | "$stdDevSamp"))
     }
 
-    /// Whether [`Gathered::merged`] returns the result for the documents of both.
+    /// Returns whether [`Gathered::merged`] returns the result for the documents of both.
     pub(crate) fn merges(&self) -> bool {
         self.0.start(1).copied().is_some()
     }
 
-    /// The value for the documents of a group.
+    /// Returns the value for the documents of a group.
     pub fn finish(&self, gathered: &mut Gathered) -> Evaluated<'static> {
         match &mut gathered.0 {
             Some(state) => state.finish(),
@@ -262,18 +262,19 @@ impl AccumulatorSpec {
         }
     }
 
-    /// Whether it is the `$first` of a path or of a constant.
+    /// Returns whether it is the `$first` of a path or of a constant.
     pub(crate) fn needs_first_only(&self) -> bool {
         &*self.0.name == "$first" && self.0.operand.is_infallible()
     }
 
-    /// Whether no document makes it fail.
+    /// Returns whether no document makes it fail.
     pub(crate) fn is_infallible(&self) -> bool {
         let takes_all = ["$addToSet", "$avg", "$count", "$first", "$last", "$max", "$min", "$push", "$sum"];
         takes_all.contains(&&*self.0.name) && self.0.operand.is_infallible()
     }
 
-    /// The field and direction of a `$min` or `$max` of a field: the value is the first one in that order that is not null.
+    /// Returns the field and direction of a `$min` or `$max` of a field: the value is the first one in that order that
+    /// is not null.
     pub(crate) fn end(&self) -> Option<(&FieldName, Direction)> {
         let direction = match &*self.0.name {
             "$min" => Direction::Ascending,
@@ -308,7 +309,7 @@ pub(crate) struct Input {
 }
 
 impl Gathered {
-    /// The state for the values of both. Only for accumulators that [merge](AccumulatorSpec::merges).
+    /// Returns the state for the values of both. Only for accumulators that [merge](AccumulatorSpec::merges).
     pub(crate) fn merged(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (Some(a), Some(b)) => a.merged(b),
@@ -317,13 +318,13 @@ impl Gathered {
         })
     }
 
-    /// Whether it is a `$min` or `$max` that has met a value.
+    /// Returns whether it is a `$min` or `$max` that has met a value.
     pub(crate) fn has_value(&self) -> bool {
         matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())
     }
 }
 
-/// A number of values: a positive whole number.
+/// Returns a number of values: a positive whole number.
 pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>) -> Result<usize> {
     let value = n.as_value().filter(|value| Number::of(*value).is_some());
     let value = value.ok_or_else(|| Error::new(Code(5_787_902), format!("the parameter 'n' of {name} is a number")))?;

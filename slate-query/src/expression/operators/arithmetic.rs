@@ -9,7 +9,7 @@ use crate::{
 
 const OVERFLOW: &str = "the date is out of range";
 
-/// The milliseconds of a date.
+/// Returns the milliseconds of a date.
 fn date(value: Value<'_>) -> Option<i64> {
     value.as_millis()
 }
@@ -18,7 +18,7 @@ fn overflow(name: &str) -> Error {
     Error::new(Code::OVERFLOW, format!("{name}: {OVERFLOW}"))
 }
 
-/// The sum of numbers and at most one date.
+/// Returns the sum of numbers and at most one date.
 pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let (mut sum, mut day, mut is_null) = (Sum::default(), None, false);
     for operand in &*arguments.values {
@@ -42,7 +42,7 @@ pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     })
 }
 
-/// A date moved by a number of milliseconds, rounded.
+/// Returns a date moved by a number of milliseconds, rounded.
 fn moved(day: i64, by: Number, combine: fn(i64, i64) -> Option<i64>) -> Option<i64> {
     let by = match by {
         Number::Double(double) => Number::Double(double.round()),
@@ -105,7 +105,7 @@ pub(super) fn modulo<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
     Ok(a.modulo(b).into())
 }
 
-/// The only operand as a number; `None` for null.
+/// Returns the only operand as a number; `None` for null.
 pub(super) fn only_number(arguments: &Arguments<'_, '_>, code: i32) -> Result<Option<Number>> {
     let operand = arguments.get(0);
     let Some(value) = operand.present() else { return Ok(None) };

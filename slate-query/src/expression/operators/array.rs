@@ -8,17 +8,17 @@ use crate::{
     raw::{Doc, Kind, Value, Writer},
 };
 
-/// The elements of an operand that is an array.
+/// Returns the elements of an operand that is an array.
 pub(super) fn elements<'a>(value: Value<'a>) -> Option<Doc<'a>> {
     value.as_array()
 }
 
-/// A whole number in the range of int32.
+/// Returns a whole number in the range of int32.
 fn whole(value: Value<'_>) -> Option<i32> {
     Number::of(value)?.to_i64().and_then(|whole| i32::try_from(whole).ok())
 }
 
-/// The place of a possibly negative position in a list of that length.
+/// Returns the place of a possibly negative position in a list of that length.
 fn place(position: i32, length: usize) -> Option<usize> {
     match usize::try_from(position) {
         Ok(position) => Some(position).filter(|position| *position < length),
@@ -128,7 +128,7 @@ pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluat
     Ok(found.map_or(Evaluated::int32(-1), |(place, _)| Evaluated::count(place)))
 }
 
-/// The start and the end of a search: the third and the fourth operand. `None` if one is null.
+/// Returns the start and the end of a search: the third and the fourth operand. `None` if one is null.
 pub(super) fn range(
     arguments: &Arguments<'_, '_>,
     type_code: i32,

@@ -9,7 +9,7 @@ fn compare(arguments: &Arguments<'_, '_>) -> Ordering {
     compared(arguments.get(0), arguments.get(1))
 }
 
-/// The order of two values. Undefined is treated as missing here, as in MongoDB.
+/// Returns the order of two values. Undefined is treated as missing here, as in MongoDB.
 pub(super) fn compared(left: &Evaluated<'_>, right: &Evaluated<'_>) -> Ordering {
     let value = |operand: &'_ Evaluated<'_>| operand.as_value().map(|value| value.kind());
     match (left.as_value(), right.as_value()) {

@@ -188,7 +188,7 @@ pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     })
 }
 
-/// The power of an integer, if it is an int64.
+/// Returns the power of an integer, if it is an int64.
 fn power(base: i64, exponent: i64) -> Option<i64> {
     match (base, exponent) {
         (1, _) | (_, 0) => Some(1),

@@ -55,7 +55,7 @@ fn add_fields(md5: &mut Md5, document: Doc<'_>) {
     md5.update(END.to_le_bytes());
 }
 
-/// The integer by which a number is hashed.
+/// Returns the integer by which a number is hashed.
 fn integer(number: Number) -> i64 {
     match number {
         // MongoDB keeps this hash for the sake of old indexes.
@@ -67,7 +67,7 @@ fn integer(number: Number) -> i64 {
 /// MongoDB's rank of the end of a document.
 const END: i32 = 0;
 
-/// MongoDB's rank of a type, which is the same for types that are compared by value.
+/// Returns MongoDB's rank of a type, which is the same for types that are compared by value.
 fn rank(kind: Kind) -> i32 {
     match bracket(kind) {
         Bracket::MinKey => -1,

@@ -16,7 +16,7 @@ use crate::{
     update::Sort,
 };
 
-/// The operand itself, not parsed.
+/// Returns the operand itself, not parsed.
 pub(super) fn literal(_: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {
     Ok(Expression::constant(operand))
 }

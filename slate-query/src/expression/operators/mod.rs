@@ -53,12 +53,12 @@ const fn function(name: &'static str, arity: (usize, usize), call: Call) -> Line
     (name, Entry::Function(Function { name, arity, call, operands: Operands::AsWritten }))
 }
 
-/// A function that compares its operands and returns none of them.
+/// Returns a function that compares its operands and returns none of them.
 const fn comparing(name: &'static str, arity: (usize, usize), call: Call) -> Line {
     (name, Entry::Function(Function { name, arity, call, operands: Operands::Compared }))
 }
 
-/// A function whose operands are of equal rank.
+/// Returns a function whose operands are of equal rank.
 const fn commuting(name: &'static str, arity: (usize, usize), call: Call) -> Line {
     (name, Entry::Function(Function { name, arity, call, operands: Operands::ConstantsLast }))
 }
@@ -233,12 +233,12 @@ static OPERATORS: &[Line] = &[
     operator("$zip", misc::zip),
 ];
 
-/// The names of the supported operators.
+/// Returns the names of the supported operators.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     OPERATORS.iter().filter(|(_, entry)| !matches!(entry, Entry::Unsupported)).map(|(name, _)| *name)
 }
 
-/// The line of this name.
+/// Returns the line of this name.
 pub(super) fn find(name: &str) -> Option<&'static Entry> {
     let place = OPERATORS.binary_search_by(|(operator, _)| (*operator).cmp(name)).ok()?;
     OPERATORS.get(place).map(|(_, entry)| entry)

@@ -37,17 +37,17 @@ impl Parts {
         Ok(Self { parts })
     }
 
-    /// The part at that position.
+    /// Returns the part at that position.
     pub(super) fn take(&mut self, place: usize) -> Option<Expression> {
         self.parts.get_mut(place).and_then(Option::take)
     }
 
-    /// The part at that position, or a constant if it is absent.
+    /// Returns the part at that position, or a constant if it is absent.
     pub(super) fn or(&mut self, place: usize, default: &Evaluated<'_>) -> Expression {
         self.take(place).unwrap_or_else(|| Expression::constant(default.or_null()))
     }
 
-    /// The part at that position, which is required.
+    /// Returns the part at that position, which is required.
     pub(super) fn need(&mut self, place: usize, operator: &str, name: &str, code: i32) -> Result<Expression> {
         let missing = || Error::new(Code(code), format!("{operator} needs the parameter '{name}'"));
         self.take(place).ok_or_else(missing)

@@ -15,7 +15,7 @@ use crate::{
     raw::{Doc, Kind, Value, Writer},
 };
 
-/// The fields of all documents; a later field replaces the value of an earlier one of the same name.
+/// Returns the fields of all documents; a later field replaces the value of an earlier one of the same name.
 pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
     // The elements of a single array are merged.

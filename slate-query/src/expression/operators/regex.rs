@@ -23,7 +23,7 @@ pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Re
     operator(name, vec![input, regex, options], compute)
 }
 
-/// The pattern and the text; `None` if one of them is null.
+/// Returns the pattern and the text; `None` if one of them is null.
 fn pattern<'a>(name: &str, values: &'a [Evaluated<'_>]) -> Result<Option<(Pattern, &'a str)>> {
     let [input, regex, options] = values else { return Ok(None) };
     let text =
@@ -86,7 +86,7 @@ fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
     Ok(all.finish())
 }
 
-/// The matched text, its position in code points, and the texts of the groups.
+/// Returns the matched text, its position in code points, and the texts of the groups.
 fn described(text: &str, found: &regex::bytes::Captures<'_>) -> Writer {
     let string = |bytes: &[u8]| Evaluated::string(&String::from_utf8_lossy(bytes));
     let (start, matched) = found.get(0).map_or((0, &[][..]), |found| (found.start(), found.as_bytes()));

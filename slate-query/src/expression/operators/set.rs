@@ -11,7 +11,7 @@ use crate::{
 
 type Set<'v> = ValueSet<Compared<'v>>;
 
-/// An operand as a set.
+/// Returns an operand as a set.
 fn set<'a>(arguments: &Arguments<'_, '_>, operand: &'a Evaluated<'_>, code: i32) -> Result<Set<'a>> {
     let array = operand.as_value().and_then(Value::as_array);
     let array = array.ok_or_else(|| arguments.wrong_type(code, "arrays", operand))?;

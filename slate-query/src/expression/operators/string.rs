@@ -15,12 +15,12 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// The text of a string.
+/// Returns the text of a string.
 fn text<'a>(value: Value<'a>) -> Option<&'a str> {
     value.as_str()
 }
 
-/// An operand that is a string, or a value that MongoDB turns into one (null is empty; numbers, dates).
+/// Returns an operand that is a string, or a value that MongoDB turns into one (null is empty; numbers, dates).
 fn coerced(arguments: &Arguments<'_, '_>, operand: &Evaluated<'_>) -> Result<String> {
     let Some(value) = operand.present() else { return Ok(String::new()) };
     match value.kind() {
@@ -69,8 +69,8 @@ pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<
     Ok(Evaluated::count(text.chars().count()))
 }
 
-/// A number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is rounded, and
-/// a decimal beyond that range is the least int64.
+/// Returns a number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is
+/// rounded, and a decimal beyond that range is the least int64.
 fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
     let operand = arguments.get(place);
     let number = operand.as_value().and_then(Number::of);

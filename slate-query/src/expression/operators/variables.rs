@@ -18,7 +18,7 @@ fn node(operator: impl Operator + 'static) -> Expression {
     Expression(Node::Operator(Arc::new(operator)))
 }
 
-/// The parts of an operator by name, not parsed: variables must be known before the expressions that use them.
+/// Returns the parts of an operator by name, not parsed: variables must be known before the expressions that use them.
 fn parts<'a, const N: usize>(
     operator: &str,
     operand: Value<'a>,
@@ -43,7 +43,7 @@ fn need<'a>(part: Option<Value<'a>>, operator: &str, name: &str, code: i32) -> R
     part.ok_or_else(|| Error::new(Code(code), format!("{operator} needs the parameter '{name}'")))
 }
 
-/// The name of the variable for an element: the value of `as`, or "this".
+/// Returns the name of the variable for an element: the value of `as`, or "this".
 fn element_name(part: Option<Value<'_>>, operator: &str) -> Result<Box<str>> {
     match part {
         None => Ok("this".into()),
@@ -96,7 +96,7 @@ pub(super) fn let_in(name: &str, operand: Value<'_>, variables: &Variables) -> R
     Ok(node(Let { values: values.into(), body: Expression::parse(body, &inner)? }))
 }
 
-/// The elements of the input; `None` for null.
+/// Returns the elements of the input; `None` for null.
 fn elements<'a>(operator: &str, input: &'a Evaluated<'_>, code: i32) -> Result<Option<Doc<'a>>> {
     let Some(value) = input.present() else { return Ok(None) };
     value.as_array().map(Some).ok_or_else(|| wrong_type(operator, code, "an array as 'input'", input))

@@ -28,13 +28,13 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(Some(if nodes.is_empty() { Node::never() } else { Node::all(nodes) }))
 }
 
-/// Whether MongoDB takes the document for an operator: a document that begins with `$not` is a literal here.
+/// Returns whether MongoDB takes the document for an operator: a document that begins with `$not` is a literal here.
 fn is_operator(operand: Doc<'_>) -> bool {
     let first = operand.elements().next();
     first.is_some_and(|first| is_value_operator(first.name) && first.name != b"$not")
 }
 
-/// The operand of `{$elemMatch: …}`.
+/// Returns the operand of `{$elemMatch: …}`.
 fn elem_match_of(operand: Value<'_>) -> Option<Value<'_>> {
     let first = operand.as_document()?.elements().next()?;
     (first.name == b"$elemMatch").then_some(first.value)

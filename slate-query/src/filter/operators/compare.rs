@@ -88,7 +88,7 @@ impl Decoded {
 }
 
 impl Compare {
-    /// Whether all values of other classes satisfy the relation, because the operand is MinKey or MaxKey.
+    /// Returns whether all values of other classes satisfy the relation, because the operand is MinKey or MaxKey.
     fn spans_all(&self) -> bool {
         let kind = self.operand.as_value().kind();
         kind == Kind::MinKey && self.relation.is_upward() || kind == Kind::MaxKey && !self.relation.is_upward()

@@ -91,7 +91,7 @@ impl Operator for ElemMatch {
     }
 }
 
-/// The bounds of the key of an element that satisfies the condition itself.
+/// Returns the bounds of the key of an element that satisfies the condition itself.
 fn element_bounds(node: &Node) -> Bounds {
     let Tree::Field(field) = &node.tree else { return Bounds::unknown() };
     if field.operator.reach() == Reach::Whole {
@@ -125,8 +125,8 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     Ok(Node::field(clause.path, operator))
 }
 
-/// Whether the conditions are operators on the element instead of a filter on its fields. A document with a field of a
-/// reference (`$ref`, `$id`, `$db`) and one that begins with an operator on documents are filters.
+/// Returns whether the conditions are operators on the element instead of a filter on its fields. A document with a
+/// field of a reference (`$ref`, `$id`, `$db`) and one that begins with an operator on documents are filters.
 fn is_value_condition(conditions: Doc<'_>) -> bool {
     let Some(first) = conditions.elements().next() else { return false };
     let reference = ["$ref", "$id", "$db"].iter().any(|name| conditions.get(name).is_some());

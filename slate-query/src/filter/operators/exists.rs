@@ -46,7 +46,7 @@ impl Operator for Exists {
     }
 }
 
-/// The condition that a value exists at the path.
+/// Returns the condition that a value exists at the path.
 pub(in super::super) fn node(path: &Path) -> Node {
     Node::field(path, Exists)
 }

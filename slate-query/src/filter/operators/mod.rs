@@ -55,7 +55,7 @@ enum Position {
 /// An unsupported operator on a path.
 const UNSUPPORTED: Position = Position::Unsupported { field: Some(unsupported::parse), document: None };
 
-/// An unsupported operator in place of a path.
+/// Returns an unsupported operator in place of a path.
 const fn not_on_document(parse: Parse) -> Position {
     Position::Unsupported { field: None, document: Some(parse) }
 }
@@ -122,13 +122,13 @@ fn find(name: &str) -> Option<Position> {
     found.map(|(_, operator)| *operator).or_else(internal)
 }
 
-/// The names of the supported operators.
+/// Returns the names of the supported operators.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     let is_supported = |position: &Position| !matches!(position, Position::Unsupported { .. });
     OPERATORS.iter().filter(move |(_, position)| is_supported(position)).map(|(name, _)| *name)
 }
 
-/// The operator of that name on a path.
+/// Returns the operator of that name on a path.
 pub(super) fn on_field(name: &str) -> Option<Parse> {
     match find(name)? {
         Position::Field(parse) => Some(parse),
@@ -137,7 +137,7 @@ pub(super) fn on_field(name: &str) -> Option<Parse> {
     }
 }
 
-/// The operator of that name in place of a path.
+/// Returns the operator of that name in place of a path.
 pub(super) fn on_document(name: &str) -> Option<Parse> {
     match find(name)? {
         Position::Document(parse) => Some(parse),
@@ -146,7 +146,8 @@ pub(super) fn on_document(name: &str) -> Option<Parse> {
     }
 }
 
-/// Whether a document that begins with this name is a condition on a value, not a filter on a document's fields.
+/// Returns whether a document that begins with this name is a condition on a value, not a filter on a document's
+/// fields.
 pub(crate) fn is_value_operator(name: &[u8]) -> bool {
     let name = std::str::from_utf8(name).unwrap_or_default();
     let only_on_field =

@@ -41,7 +41,7 @@ impl Operator for Regex {
     }
 }
 
-/// The strings with the prefix of every match, and all regular expressions.
+/// Returns the strings with the prefix of every match, and all regular expressions.
 pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     let strings = match pattern.prefix() {
         Some(prefix) => key::prefix_interval(prefix).into(),
@@ -50,7 +50,7 @@ pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     Bounds::loose(strings.union(&of_bracket(Bracket::Regex)))
 }
 
-/// A BSON regular expression in a filter.
+/// Returns a BSON regular expression in a filter.
 pub(super) fn of_value(clause: Clause<'_>) -> Result<Node> {
     let pattern = Pattern::of_value(clause.operand).map_err(|error| clause.locate(error))?;
     Ok(Node::field(clause.path, Regex(pattern)))

@@ -40,7 +40,7 @@ pub(crate) const KINDS: [Kind; 21] = [
     Kind::MinKey,
 ];
 
-/// The number of a type in `$type`: its type byte, except for MinKey.
+/// Returns the number of a type in `$type`: its type byte, except for MinKey.
 fn number_of(kind: Kind) -> i64 {
     if kind == Kind::MinKey { -1 } else { i64::from(kind.byte()) }
 }

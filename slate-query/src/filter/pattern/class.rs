@@ -108,7 +108,7 @@ fn member(input: &mut Input<'_>, letters: Letters, quoted: Quoted) -> Result<Mem
     }
 }
 
-/// The name of a POSIX class, starting after its first bracket.
+/// Returns the name of a POSIX class, starting after its first bracket.
 fn posix<'s>(input: &mut Input<'s>, end: &str) -> Option<&'s str> {
     let sign = end.chars().next()?;
     let mut ahead = input.copy();

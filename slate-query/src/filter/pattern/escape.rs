@@ -70,7 +70,7 @@ fn braced(input: &mut Input<'_>, base: u32) -> Result<Escape> {
     code_point(digits.ok_or_else(|| invalid("digits missing in \\x{} or \\o{}"))?, base)
 }
 
-/// The character with this code point; NUL for no digits.
+/// Returns the character with this code point; NUL for no digits.
 pub(super) fn code_point(digits: &str, base: u32) -> Result<Escape> {
     let number = if digits.is_empty() { Some(0) } else { u32::from_str_radix(digits, base).ok() };
     let char = number.and_then(char::from_u32).ok_or_else(|| invalid("character code point value is too large"))?;

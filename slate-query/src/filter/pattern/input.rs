@@ -8,7 +8,7 @@ impl<'s> Input<'s> {
         Self { rest: source }
     }
 
-    /// A copy at the same position, to look ahead with.
+    /// Creates a copy at the same position, to look ahead with.
     pub(super) fn copy(&self) -> Self {
         Self { rest: self.rest }
     }

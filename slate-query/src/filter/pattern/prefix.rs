@@ -3,8 +3,8 @@ use regex_syntax::{
     hir::{Hir, HirKind, Look},
 };
 
-/// The prefix of every match of a pattern (in the engine's notation) that is anchored at the start of the text; `None`
-/// if no prefix is known.
+/// Returns the prefix of every match of a pattern (in the engine's notation) that is anchored at the start of the text;
+/// `None` if no prefix is known.
 ///
 /// It is computed from the syntax tree that the engine compiles, so that both interpret the pattern alike.
 pub(super) fn prefix(pattern: &str) -> Option<Box<[u8]>> {

@@ -94,7 +94,7 @@ fn parse_boundaries(value: Value<'_>, bindings: &Bindings) -> Result<Vec<OwnedVa
     Ok(boundaries)
 }
 
-/// The argument of the `$group`.
+/// Returns the argument of the `$group`.
 fn desugared(
     group_by: Value<'_>,
     boundaries: &[OwnedValue],

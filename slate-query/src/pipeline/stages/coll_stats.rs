@@ -44,7 +44,8 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     Ok(Stage::CollStats(CollStats { counts, scale, counts_scans, argument: argument.to_owned() }))
 }
 
-/// The scale in the argument of `storageStats`. Other fields, which concern a server, are ignored as in MongoDB.
+/// Returns the scale in the argument of `storageStats`. Other fields, which concern a server, are ignored as in
+/// MongoDB.
 fn parse_scale(options: Doc<'_>) -> Result<u64> {
     if options.get("numericOnly").and_then(Value::as_bool) == Some(true) {
         return Err(Error::unsupported("numericOnly").at("storageStats.numericOnly"));
@@ -76,17 +77,17 @@ fn document(value: Value<'_>) -> Option<Doc<'_>> {
 }
 
 impl CollStats {
-    /// Whether the document has the number of documents.
+    /// Returns whether the document has the number of documents.
     pub fn counts(&self) -> bool {
         self.counts
     }
 
-    /// The number by which the sizes in the document are divided; `None` if it has no sizes.
+    /// Returns the number by which the sizes in the document are divided; `None` if it has no sizes.
     pub fn scale(&self) -> Option<u64> {
         self.scale
     }
 
-    /// Whether the document has the number of collection scans.
+    /// Returns whether the document has the number of collection scans.
     pub fn counts_scans(&self) -> bool {
         self.counts_scans
     }

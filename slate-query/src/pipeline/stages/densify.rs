@@ -174,7 +174,7 @@ impl Densify {
         after
     }
 
-    /// The value one step after `value`.
+    /// Returns the value one step after `value`.
     fn after(&self, value: Value<'_>) -> Result<OwnedValue> {
         let next = match (self.unit, value.as_millis()) {
             (Some(unit), Some(millis)) => {
@@ -185,7 +185,7 @@ impl Densify {
         Ok(next.as_value().unwrap_or(Value::NULL).to_owned())
     }
 
-    /// The value of the field; `None` if it is null or missing.
+    /// Returns the value of the field; `None` if it is null or missing.
     fn value(&self, document: Doc<'_>) -> Result<Option<OwnedValue>> {
         let Some(value) = at(document, &self.field) else { return Ok(None) };
         match (value.kind(), self.unit) {
@@ -200,7 +200,7 @@ impl Densify {
         }
     }
 
-    /// The fields of the partition of a document, as a document.
+    /// Returns the fields of the partition of a document, as a document.
     fn partition_of(&self, document: Doc<'_>) -> Result<Vec<u8>> {
         let mut fields = EMPTY.to_vec();
         let mut next = Vec::new();
@@ -244,7 +244,7 @@ impl fmt::Display for Densify {
 /// An empty document.
 const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
-/// The value at a path that leads through documents only.
+/// Returns the value at a path that leads through documents only.
 fn at<'d>(document: Doc<'d>, path: &Path) -> Option<Value<'d>> {
     let (last, parents) = path.parts().split_last()?;
     let within = parents.iter().try_fold(document, |within, part| within.get(part.name())?.as_document())?;
@@ -308,7 +308,7 @@ impl DenseRows {
         Ok(())
     }
 
-    /// The partition of a document.
+    /// Returns the partition of a document.
     fn partition(&mut self, densify: &Densify, document: Doc<'_>, first: OwnedValue) -> Result<usize> {
         let fields = densify.partition_of(document)?;
         let mut encoded = Vec::new();

@@ -34,7 +34,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 }
 
 impl Documents {
-    /// The documents.
+    /// Returns the documents.
     pub fn into_documents(self) -> Vec<OwnedValue> {
         self.documents
     }

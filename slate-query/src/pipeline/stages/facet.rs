@@ -49,24 +49,24 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 }
 
 impl Facet {
-    /// The fields that the pipelines read.
+    /// Returns the fields that the pipelines read.
     pub fn needs(&self) -> Needs {
         let mut needs = Needs::NOTHING;
         self.pipelines.iter().for_each(|(_, stages)| needs.add_all(Needs::of(stages)));
         needs
     }
 
-    /// The pipelines.
+    /// Returns the pipelines.
     pub(in crate::pipeline) fn pipelines(&self) -> impl Iterator<Item = &Vec<Stage>> {
         self.pipelines.iter().map(|(_, stages)| stages)
     }
 
-    /// The pipelines, to be rewritten.
+    /// Returns the pipelines, to be rewritten.
     pub fn pipelines_mut(&mut self) -> impl Iterator<Item = &mut Vec<Stage>> {
         self.pipelines.iter_mut().map(|(_, stages)| stages)
     }
 
-    /// The pipelines and the names of their results.
+    /// Returns the pipelines and the names of their results.
     pub fn into_pipelines(self) -> Vec<(Box<str>, Vec<Stage>)> {
         self.pipelines
     }

@@ -109,7 +109,7 @@ fn document(value: Value<'_>) -> Option<Doc<'_>> {
     value.as_document().filter(|_| value.kind() == Kind::Document)
 }
 
-/// The argument of the `$setWindowFields`.
+/// Returns the argument of the `$setWindowFields`.
 fn window_spec(options: &Options<'_>, output: Doc<'_>) -> Vec<u8> {
     let mut spec = Writer::new();
     if let Some(partition) = options.partition {

@@ -104,12 +104,12 @@ fn parse_depth(value: Value<'_>) -> Result<u64> {
 }
 
 impl GraphLookup {
-    /// The name of the other collection.
+    /// Returns the name of the other collection.
     pub fn from(&self) -> &str {
         &self.from
     }
 
-    /// The most steps after the first: `maxDepth`.
+    /// Returns the most steps after the first: `maxDepth`.
     pub fn max_depth(&self) -> u64 {
         self.max_depth.unwrap_or(u64::MAX)
     }
@@ -141,7 +141,7 @@ impl GraphLookup {
         });
     }
 
-    /// The stages that find the documents with one of the values.
+    /// Returns the stages that find the documents with one of the values.
     ///
     /// # Errors
     /// Those of filters.
@@ -170,12 +170,12 @@ impl GraphLookup {
         set(document, self.target.parts(), Some(found), out);
     }
 
-    /// Whether the stage changes nothing at `path`.
+    /// Returns whether the stage changes nothing at `path`.
     pub(in crate::pipeline) fn preserves(&self, path: &Path) -> bool {
         path.parts().first() != self.target.parts().first()
     }
 
-    /// The fields that the stage and the stages after it read.
+    /// Returns the fields that the stage and the stages after it read.
     pub(in crate::pipeline) fn needs(&self, mut after: Needs) -> Needs {
         if let [only] = self.target.parts() {
             after.remove(only.name());

@@ -44,7 +44,7 @@ pub struct Member<'v> {
 }
 
 impl<'v> Member<'v> {
-    /// The value that the document is grouped by; null for a missing one.
+    /// Returns the value that the document is grouped by; null for a missing one.
     pub(super) fn id(&self) -> Value<'v> {
         self.id
     }
@@ -145,12 +145,12 @@ impl Group {
         })?
     }
 
-    /// Whether it reads documents by their fields only, never a document as a whole.
+    /// Returns whether it reads documents by their fields only, never a document as a whole.
     pub fn reads_fields(&self) -> bool {
         self.needs() != Needs::Whole && self.fields.iter().all(|(_, spec)| !spec.has_sort())
     }
 
-    /// The field that documents are grouped by, if the groups are the values of one top-level field.
+    /// Returns the field that documents are grouped by, if the groups are the values of one top-level field.
     pub fn key_field(&self) -> Option<Path> {
         // With a collation, groups have another order and equality than the entries of an index.
         if self.bindings.collation().is_some() {
@@ -159,7 +159,8 @@ impl Group {
         Path::parse(self.id.as_field()?.as_str()).ok()
     }
 
-    /// The paths in the documents of groups that have the values of fields, each with the field: `_id`, or fields of `_id`.
+    /// Returns the paths in the documents of groups that have the values of fields, each with the field: `_id`, or
+    /// fields of `_id`.
     pub fn key_fields(&self) -> Vec<(Path, Path)> {
         if self.bindings.collation().is_some() {
             return Vec::new();
@@ -196,8 +197,8 @@ impl Group {
         true
     }
 
-    /// Whether the result does not depend on the order of the documents, which are those of the group `before`: only numbers of
-    /// documents are accumulated and grouped.
+    /// Returns whether the result does not depend on the order of the documents, which are those of the group `before`:
+    /// only numbers of documents are accumulated and grouped.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
         let is_count = |field: &FieldName| {
             let mut named = before.fields.iter().filter(|(name, _)| **name == *field.as_str());
@@ -207,13 +208,14 @@ impl Group {
             && self.fields.iter().all(|(_, spec)| spec.ignores_order(is_count))
     }
 
-    /// Whether a group's document depends on its first document only, and no other document can make the group fail.
+    /// Returns whether a group's document depends on its first document only, and no other document can make the group
+    /// fail.
     pub fn needs_first_only(&self) -> bool {
         self.fields.iter().all(|(_, spec)| spec.needs_first_only())
     }
 
-    /// The field and the direction of its values, if the only result is the first value in that order that is not null: the
-    /// least or greatest value of a field over all documents.
+    /// Returns the field and the direction of its values, if the only result is the first value in that order that is
+    /// not null: the least or greatest value of a field over all documents.
     pub fn end(&self) -> Option<(Path, Direction)> {
         let [(_, only)] = &*self.fields else { return None };
         // With a collation, strings have another order than the entries of an index.
@@ -225,17 +227,17 @@ impl Group {
         Some((Path::parse(field.as_str()).ok()?, direction))
     }
 
-    /// Whether the only group has the value of [`end`](Self::end).
+    /// Returns whether the only group has the value of [`end`](Self::end).
     pub fn has_end(&self, states: &mut GroupStates) -> bool {
         self.gathered(states, 0).iter().any(Gathered::has_value)
     }
 
-    /// The fields that the stage reads, for copies of documents.
+    /// Returns the fields that the stage reads, for copies of documents.
     pub fn kept(&self) -> Kept {
         Kept::of(&self.needs())
     }
 
-    /// The fields that the stage reads.
+    /// Returns the fields that the stage reads.
     pub(in crate::pipeline) fn needs(&self) -> Needs {
         let mut needs = Needs::NOTHING;
         self.id.visit_fields(&mut |field| needs.add(field));
@@ -314,28 +316,28 @@ impl Group {
 }
 
 impl GroupStates {
-    /// The number of groups.
+    /// Returns the number of groups.
     pub fn len(&self) -> usize {
         self.index.len()
     }
 
-    /// Whether there are no groups.
+    /// Returns whether there are no groups.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether a document belongs to the group.
+    /// Returns whether a document belongs to the group.
     pub fn has(&mut self, group: usize, member: &Member<'_>) -> bool {
         self.index.is(group, member.compared)
     }
 
-    /// The memory that the groups use, in bytes.
+    /// Returns the memory that the groups use, in bytes.
     #[inline]
     pub fn memory(&self) -> usize {
         self.index.memory() + self.gathered.len() * size_of::<Gathered>() + self.heap
     }
 
-    /// The memory that is allocated for groups, in bytes.
+    /// Returns the memory that is allocated for groups, in bytes.
     pub fn capacity(&self) -> usize {
         self.index.capacity() + self.gathered.capacity() * size_of::<Gathered>()
     }
@@ -354,7 +356,7 @@ impl fmt::Display for Group {
     }
 }
 
-/// A document of one field.
+/// Returns a document of one field.
 pub(super) fn single(name: &str, value: Value<'_>) -> OwnedValue {
     let mut writer = Writer::new();
     writer.append(name.as_bytes(), value);

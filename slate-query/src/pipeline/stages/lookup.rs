@@ -125,7 +125,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     }))
 }
 
-/// The name of the other collection.
+/// Returns the name of the other collection.
 fn collection(value: Value<'_>) -> Result<&str> {
     if let Some(name) = value.as_str() {
         return Ok(name);
@@ -141,37 +141,37 @@ fn collection(value: Value<'_>) -> Result<&str> {
 }
 
 impl Lookup {
-    /// The name of the other collection.
+    /// Returns the name of the other collection.
     pub fn from(&self) -> &str {
         &self.from
     }
 
-    /// The names of all collections that it reads.
+    /// Returns the names of all collections that it reads.
     pub fn collections(&self) -> impl Iterator<Item = &str> {
         self.collections.iter().map(|name| &**name)
     }
 
-    /// How strings are compared, if not by their bytes.
+    /// Returns how strings are compared, if not by their bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.bindings.collation()
     }
 
-    /// The variables of filters.
+    /// Returns the variables of filters.
     pub fn bindings(&self) -> &Bindings {
         &self.bindings
     }
 
-    /// The equality that matches must fulfil, if any.
+    /// Returns the equality that matches must fulfil, if any.
     pub fn join(&self) -> Option<&Join> {
         self.join.as_ref()
     }
 
-    /// Whether matches pass through a pipeline.
+    /// Returns whether matches pass through a pipeline.
     pub fn has_pipeline(&self) -> bool {
         self.pipeline.is_some()
     }
 
-    /// Whether every document has the same matches.
+    /// Returns whether every document has the same matches.
     pub fn is_constant(&self) -> bool {
         self.join.is_none() && self.variables.is_empty()
     }
@@ -219,7 +219,7 @@ impl Lookup {
         unwinds
     }
 
-    /// Whether there is a document for each match.
+    /// Returns whether there is a document for each match.
     pub fn is_unwound(&self) -> bool {
         self.is_unwound
     }
@@ -228,20 +228,20 @@ impl Lookup {
         self.has_facet
     }
 
-    /// Whether the stage changes nothing at `path`.
+    /// Returns whether the stage changes nothing at `path`.
     pub(in crate::pipeline) fn preserves(&self, path: &Path) -> bool {
         // The array can replace a value on the way to it, so only the first name counts.
         path.parts().first() != self.target.parts().first()
     }
 
-    /// Whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
+    /// Returns whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
     pub(in crate::pipeline) fn is_unused(&self, after: &Needs) -> bool {
         let (Some(names), Some(first)) = (after.fields(), self.target.parts().first()) else { return false };
         // A pipeline can fail.
         self.pipeline.is_none() && !self.is_unwound && !names.contains(first.name())
     }
 
-    /// The fields that the stage and the stages after it read.
+    /// Returns the fields that the stage and the stages after it read.
     pub(in crate::pipeline) fn needs(&self, mut after: Needs) -> Needs {
         if let [only] = self.target.parts() {
             after.remove(only.name());
@@ -263,7 +263,7 @@ impl Join {
         &self.local
     }
 
-    /// The field of the other collection.
+    /// Returns the field of the other collection.
     pub fn foreign(&self) -> &Path {
         &self.foreign
     }
@@ -314,7 +314,7 @@ impl Join {
         });
     }
 
-    /// The filter of the other collection for documents that are equal to one of the values.
+    /// Returns the filter of the other collection for documents that are equal to one of the values.
     pub fn filter<'a>(&self, values: impl Iterator<Item = Value<'a>> + Clone) -> OwnedValue {
         let is_pattern = |value: Value<'_>| value.kind() == Kind::Regex;
         let path = self.foreign.as_str().as_bytes();

@@ -111,7 +111,7 @@ static STAGES: &[(&str, Known)] = &[
     ("$vectorSearch", Unsupported),
 ];
 
-/// The names of the supported stages.
+/// Returns the names of the supported stages.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STAGES.iter().filter(|(_, known)| !matches!(known, Unsupported)).map(|(name, _)| *name)
 }
@@ -139,7 +139,7 @@ fn parse_within(stage: &str, code: i32, stages: Doc<'_>, bindings: &Bindings) ->
 /// The code of a stage that writes and is not the last.
 const NOT_LAST: Code = Code(40_601);
 
-/// Whether a pipeline has its own documents, so that it reads no collection.
+/// Returns whether a pipeline has its own documents, so that it reads no collection.
 fn documents_first(stages: &[Stage]) -> bool {
     matches!(stages.first(), Some(Stage::Documents(_)))
 }

@@ -19,7 +19,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     of(document, bindings)
 }
 
-/// The stage of a projection document.
+/// Returns the stage of a projection document.
 pub(super) fn of(document: Doc<'_>, bindings: &Bindings) -> Result<Stage> {
     let projection = Projection::parse_stage(document, bindings)?;
     Ok(Stage::Project { name: "$project", projection, document: copied(document)? })

@@ -40,7 +40,7 @@ pub(super) fn parse_with(argument: Value<'_>, bindings: &Bindings) -> Result<Sta
 }
 
 impl ReplaceRoot {
-    /// The fields that the stage reads.
+    /// Returns the fields that the stage reads.
     pub(in crate::pipeline) fn needs(&self) -> Needs {
         let mut needs = Needs::NOTHING;
         self.root.visit_fields(&mut |field| needs.add(field));

@@ -62,17 +62,17 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 }
 
 impl UnionWith {
-    /// The name of the other collection.
+    /// Returns the name of the other collection.
     pub fn from(&self) -> &str {
         &self.from
     }
 
-    /// The names of all collections that it reads.
+    /// Returns the names of all collections that it reads.
     pub fn collections(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.from).chain(self.stages.iter().flat_map(Stage::collections))
     }
 
-    /// The pipeline of the other collection.
+    /// Returns the pipeline of the other collection.
     pub fn stages(&self) -> &[Stage] {
         &self.stages
     }

@@ -73,7 +73,7 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
 }
 
 impl Unwind {
-    /// Whether the stage changes nothing at `path`.
+    /// Returns whether the stage changes nothing at `path`.
     pub(in crate::pipeline) fn preserves(&self, path: &Path) -> bool {
         // The field for the position can replace a value on the way to it, so only the first name counts.
         let index = self.index.as_ref().and_then(|index| index.parts().first());
@@ -86,12 +86,12 @@ impl Unwind {
         needs.add_path(&self.path);
     }
 
-    /// The path of the array, if the stage does nothing but unwind it.
+    /// Returns the path of the array, if the stage does nothing but unwind it.
     pub fn is_plain_on(&self) -> Option<&Path> {
         (self.index.is_none() && self.empty == Empty::Dropped).then_some(&self.path)
     }
 
-    /// The field of the array, if the stage does nothing but unwind a top-level field.
+    /// Returns the field of the array, if the stage does nothing but unwind a top-level field.
     pub fn plain_field(&self) -> Option<&FieldName> {
         match self.is_plain_on()?.parts() {
             [part] => Some(part.field_name()),
@@ -99,8 +99,8 @@ impl Unwind {
         }
     }
 
-    /// The elements for which a document is returned: those of an array, or the value itself if it is neither an array nor null.
-    /// Only for a stage on a [plain field](Self::plain_field).
+    /// Returns the elements for which a document is returned: those of an array, or the value itself if it is neither
+    /// an array nor null. Only for a stage on a [plain field](Self::plain_field).
     pub fn elements<'d>(&self, document: Doc<'d>) -> impl Iterator<Item = Value<'d>> + use<'d> {
         let value = self.path.get(document).filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
         let array = value.and_then(Value::as_array);
@@ -232,13 +232,13 @@ impl UnwoundRows {
         }
     }
 
-    /// The current row.
+    /// Returns the current row.
     pub fn current(&self) -> &[u8] {
         &self.row
     }
 }
 
-/// The first of an array's remaining elements, and its size in bytes.
+/// Returns the first of an array's remaining elements, and its size in bytes.
 fn first(rest: &[u8]) -> Option<(Value<'_>, usize)> {
     let (&kind, named) = rest.split_first()?;
     let name = named.iter().position(|&byte| byte == 0)?;

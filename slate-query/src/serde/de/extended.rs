@@ -11,7 +11,7 @@ use serde::{
 
 use super::{Deserializer, Error, Hint, Result, access::no_value, type_of::Quiet};
 
-/// A map of a few entries.
+/// Returns a map of a few entries.
 pub(super) fn entries<'de, const N: usize>(entries: [(&'static str, Node<'de>); N]) -> Entries<'de, N> {
     MapDeserializer::new(entries.map(|(key, node)| (Node::Text(key), node)).into_iter())
 }
@@ -41,7 +41,7 @@ pub(super) enum Node<'de> {
 }
 
 impl<'de> Node<'de> {
-    /// The value of `$oid`.
+    /// Returns the value of `$oid`.
     pub(super) fn oid(bytes: &'de [u8], hint: Hint) -> Result<Self> {
         Ok(match hint {
             Hint::Raw => Self::Bytes(bytes),
@@ -52,7 +52,7 @@ impl<'de> Node<'de> {
         })
     }
 
-    /// The value of `$date`.
+    /// Returns the value of `$date`.
     pub(super) fn date(millis: i64, hint: Hint) -> Self {
         match hint {
             Hint::Raw => Self::Millis(millis),

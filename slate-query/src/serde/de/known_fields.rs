@@ -110,7 +110,7 @@ impl<'de> KnownFields<'de> {
     }
 }
 
-/// The length of the name at the start of `rest`.
+/// Returns the length of the name at the start of `rest`.
 #[inline]
 fn name_length(rest: &[u8]) -> Result<usize> {
     terminator(rest).map(|terminator| terminator.at).ok_or_else(Error::damaged)
@@ -151,7 +151,7 @@ struct Names {
 }
 
 impl Names {
-    /// The name with which `rest` begins. `mark` is the mark of that name, if it is known.
+    /// Returns the name with which `rest` begins. `mark` is the mark of that name, if it is known.
     #[inline(always)]
     fn find(&mut self, rest: &[u8], mark: Option<u8>) -> Option<&'static str> {
         if let Some(name) = self.names.get(self.next)

@@ -9,8 +9,8 @@ use serde::{
     forward_to_deserialize_any,
 };
 
-/// Whether `V` is the visitor of [`Bson`], which the `bson` crate uses for all of its types. It accepts an ObjectId as
-/// bytes and a date as a number, which saves formatting and parsing text.
+/// Returns whether `V` is the visitor of [`Bson`], which the `bson` crate uses for all of its types. It accepts an
+/// ObjectId as bytes and a date as a number, which saves formatting and parsing text.
 pub(super) fn is_bson_visitor<V>() -> bool {
     static VISITOR: OnceLock<Option<TypeId>> = OnceLock::new();
     // The visitor is private to the crate, which hands it to a deserializer.
@@ -18,7 +18,7 @@ pub(super) fn is_bson_visitor<V>() -> bool {
     *visitor == Some(typeid::of::<V>())
 }
 
-/// Whether a value is deserialized as `T` only to be dropped.
+/// Returns whether a value is deserialized as `T` only to be dropped.
 pub(super) fn is_ignored<T>() -> bool {
     typeid::of::<T>() == TypeId::of::<IgnoredAny>()
 }

@@ -20,7 +20,7 @@ pub(super) struct Extended<'a, 'b> {
     seconds: u32,
 }
 
-/// The keys of each type, in order. Inner structs are flattened.
+/// Returns the keys of each type, in order. Inner structs are flattened.
 fn keys(kind: Kind) -> &'static [&'static [&'static str]] {
     match kind {
         Kind::ObjectId => &[&["$oid"]],
@@ -41,7 +41,7 @@ fn keys(kind: Kind) -> &'static [&'static [&'static str]] {
 }
 
 impl<'a, 'b> Extended<'a, 'b> {
-    /// The type that a struct of this name is.
+    /// Returns the type that a struct of this name is.
     #[inline]
     pub(super) fn kind(name: &str) -> Option<Kind> {
         if !name.starts_with('$') {

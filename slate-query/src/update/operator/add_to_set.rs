@@ -39,7 +39,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
     Ok(Box::new(AddToSet { values, collation: collation.cloned(), depth }))
 }
 
-/// The values of `{$each: […]}`, if the argument begins with `$each`.
+/// Returns the values of `{$each: […]}`, if the argument begins with `$each`.
 fn each(argument: Value<'_>) -> Result<Option<Doc<'_>>> {
     let mut fields = argument.as_document().into_iter().flat_map(Doc::elements);
     let Some(first) = fields.next().filter(|first| first.name == b"$each") else { return Ok(None) };

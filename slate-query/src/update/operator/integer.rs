@@ -2,7 +2,7 @@
 
 use crate::{number::Number, raw::Value};
 
-/// The value as an integer; `None` if it is not a whole number within int64.
+/// Returns the value as an integer; `None` if it is not a whole number within int64.
 pub(super) fn integer(value: Value<'_>) -> Option<i64> {
     Number::of(value)?.to_i64()
 }

@@ -43,12 +43,12 @@ pub(super) trait Operator: fmt::Debug + Send + Sync {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }
 
-    /// Whether the operator creates missing fields.
+    /// Returns whether the operator creates missing fields.
     fn creates(&self) -> Creates {
         Creates::Fields
     }
 
-    /// An upper bound of the nesting depth of the values that the operator writes: 0 for scalars.
+    /// Returns an upper bound of the nesting depth of the values that the operator writes: 0 for scalars.
     fn depth(&self) -> usize {
         0
     }
@@ -96,7 +96,7 @@ static OPERATORS: &[(&str, Grammar)] = &[
     ("$unset", Grammar::Field(unset::parse)),
 ];
 
-/// The names of the operators, and of the modifiers of `$push`.
+/// Returns the names of the operators, and of the modifiers of `$push`.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     OPERATORS.iter().map(|(name, _)| *name).chain(push::MODIFIERS)
 }
@@ -113,7 +113,7 @@ pub(super) fn grammar(name: &str) -> Result<Grammar> {
     .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, format!("unknown modifier: {name}")).at(name))
 }
 
-/// The nesting depth of a value: 0 for a scalar.
+/// Returns the nesting depth of a value: 0 for a scalar.
 fn depth(value: Value<'_>) -> usize {
     let inner = value.as_container().into_iter().flat_map(|container| container.values()).map(depth).max();
     value.as_container().map_or(0, |_| 1 + inner.unwrap_or(0))

@@ -33,7 +33,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
     }))
 }
 
-/// A document whose only field has an empty name and this value.
+/// Returns a document whose only field has an empty name and this value.
 fn wrap(value: Value<'_>) -> Vec<u8> {
     let mut document = Writer::new();
     document.append(b"", value);

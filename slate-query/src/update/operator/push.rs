@@ -67,7 +67,7 @@ impl Push {
         Ok(push)
     }
 
-    /// The position of the values in an array of that length.
+    /// Returns the position of the values in an array of that length.
     fn place(&self, length: usize) -> usize {
         match self.position {
             None => length,
@@ -78,7 +78,7 @@ impl Push {
         }
     }
 
-    /// The elements of the array after the push.
+    /// Returns the elements of the array after the push.
     fn pushed<'a>(&'a self, array: Doc<'a>) -> Vec<Value<'a>> {
         let mut elements: Vec<Value<'a>> = array.values().collect();
         let place = self.place(elements.len());

@@ -23,7 +23,7 @@ pub(in crate::update) struct Destination {
     destination: Path,
 }
 
-/// The destination path: the argument of `$rename`.
+/// Returns the destination path: the argument of `$rename`.
 ///
 /// # Errors
 /// `BadValue` (2) if it is not a string; 9867600 if it contains a NUL byte.
@@ -54,7 +54,7 @@ impl Destination {
         Ok(Self { source, destination })
     }
 
-    /// The value to move; `None` if it is missing.
+    /// Returns the value to move; `None` if it is missing.
     ///
     /// # Errors
     /// `PathNotViable` (28), `BadValue` (2) if the source or the destination is within an array.
@@ -88,7 +88,7 @@ struct Found<'a> {
     within: Within,
 }
 
-/// The value at a path that may contain array positions.
+/// Returns the value at a path that may contain array positions.
 fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<Found<'a>>> {
     let mut value = Value::new(Kind::Document, root.bytes());
     let mut within = Within::Documents;

@@ -81,13 +81,13 @@ fn direction(value: Value<'_>) -> Result<Direction> {
     }
 }
 
-/// The value that an element is sorted by; null if it is missing.
+/// Returns the value that an element is sorted by; null if it is missing.
 fn field<'a>(path: &Path, element: Value<'a>) -> Value<'a> {
     element.as_document().and_then(|document| descend(path, path.parts(), document)).unwrap_or(Value::NULL)
 }
 
-/// MongoDB's rule for this path: a field whose name is the rest of the path, including dots, takes precedence, and
-/// array positions are ordinary names.
+/// Returns MongoDB's rule for this path: a field whose name is the rest of the path, including dots, takes precedence,
+/// and array positions are ordinary names.
 fn descend<'a>(path: &Path, parts: &[Part], doc: Doc<'a>) -> Option<Value<'a>> {
     let (first, rest) = parts.split_first()?;
     if rest.is_empty() {

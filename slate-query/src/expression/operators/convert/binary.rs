@@ -51,7 +51,7 @@ impl Format {
         })
     }
 
-    /// The format for the bytes of a subtype.
+    /// Returns the format for the bytes of a subtype.
     fn of(self, subtype: u8, bytes: Option<&[u8]>) -> Self {
         match self {
             Self::Auto if subtype == UUID && bytes.is_none_or(|bytes| bytes.len() == 16) => Self::Uuid,
@@ -82,7 +82,7 @@ impl ByteOrder {
         }
     }
 
-    /// The bytes in this order, given in little-endian order.
+    /// Returns the bytes in this order, given in little-endian order.
     fn arranged<const N: usize>(self, mut bytes: [u8; N]) -> [u8; N] {
         if self == Self::Big {
             bytes.reverse();
@@ -109,7 +109,7 @@ fn need_format(format: Option<Format>) -> Result<Format> {
     format.ok_or_else(|| Error::new(Code(4_341_115), message))
 }
 
-/// A binary of the subtype.
+/// Returns a binary of the subtype.
 pub(super) fn from<'v>(
     value: Value<'_>,
     subtype: u8,
@@ -160,7 +160,7 @@ fn parse(text: &str, format: Format) -> Result<Vec<u8>> {
     bytes.ok_or_else(|| failure(format!("the string has not the format {format:?}")))
 }
 
-/// The bytes of a binary as text.
+/// Returns the bytes of a binary as text.
 pub(super) fn to_text(subtype: u8, bytes: &[u8], format: Option<Format>) -> Result<String> {
     let text = match need_format(format)?.of(subtype, Some(bytes)) {
         Format::Base64 | Format::Auto => Some(STANDARD.encode(bytes)),
@@ -175,7 +175,7 @@ pub(super) fn to_text(subtype: u8, bytes: &[u8], format: Option<Format>) -> Resu
     text.ok_or_else(|| failure("the bytes cannot be written in this format"))
 }
 
-/// The integer that 1, 2, 4 or 8 bytes are.
+/// Returns the integer that 1, 2, 4 or 8 bytes are.
 pub(super) fn to_whole(bytes: &[u8], order: ByteOrder) -> Result<i64> {
     fn read<const N: usize>(bytes: &[u8], order: ByteOrder) -> Option<[u8; N]> {
         Some(order.arranged(<[u8; N]>::try_from(bytes).ok()?))
@@ -190,7 +190,7 @@ pub(super) fn to_whole(bytes: &[u8], order: ByteOrder) -> Result<i64> {
     whole.ok_or_else(|| failure(format!("{} bytes are no integer", bytes.len())))
 }
 
-/// The floating-point number that 4 or 8 bytes are.
+/// Returns the floating-point number that 4 or 8 bytes are.
 pub(super) fn to_double(bytes: &[u8], order: ByteOrder) -> Result<f64> {
     if let Ok(bytes) = <[u8; 4]>::try_from(bytes) {
         return Ok(f32::from_le_bytes(order.arranged(bytes)).into());

@@ -1,6 +1,6 @@
 //! Hexadecimal floating-point numbers as C writes them: `0x1.8p1`.
 
-/// The number; `None` if the text is not one, or has more digits than 120 bits hold.
+/// Returns the number; `None` if the text is not one, or has more digits than 120 bits hold.
 pub(super) fn parse(text: &str) -> Option<f64> {
     let (sign, text) = match text.as_bytes().first()? {
         b'-' => (-1.0, text.get(1..)?),

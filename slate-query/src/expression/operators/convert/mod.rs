@@ -154,7 +154,7 @@ fn to_bool(value: Value<'_>) -> bool {
     Evaluated::Borrowed(value).is_true()
 }
 
-/// The text of a number, without the forms that only Rust accepts.
+/// Returns the text of a number, without the forms that only Rust accepts.
 fn number_text(text: &str) -> Result<&str> {
     let is_number = !text.is_empty() && !text.starts_with('+') || text.len() > 1 && text.starts_with('+');
     if is_number && !text.contains(char::is_whitespace) {
@@ -243,7 +243,7 @@ enum To {
 }
 
 impl Convert {
-    /// The target, which may depend on the document; `None` where it is null.
+    /// Returns the target, which may depend on the document; `None` where it is null.
     fn target(&self, env: &Env<'_>, has_input: bool) -> Result<Option<Target>> {
         let to = match &self.to {
             To::Fixed(target, _) => return Ok(Some(*target)),

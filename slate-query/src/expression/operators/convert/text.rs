@@ -8,7 +8,7 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// A value as text, as `$toString` gives it.
+/// Returns a value as text, as `$toString` gives it.
 pub(in crate::expression::operators) fn to_text(value: Value<'_>) -> Result<String> {
     Ok(match value.kind() {
         Kind::String | Kind::Symbol => String::from_utf8_lossy(value.text().unwrap_or_default()).into_owned(),
@@ -54,7 +54,7 @@ fn double_to_text(double: f64) -> String {
     if double == 0.0 && double.is_sign_negative() { "-0".into() } else { double.to_string() }
 }
 
-/// An exponent with a sign and at least two digits, as C prints it.
+/// Returns an exponent with a sign and at least two digits, as C prints it.
 fn scientific(text: &str) -> String {
     match text.split_once('e') {
         Some((digits, power)) if !power.starts_with('-') => format!("{digits}e+{power:0>2}"),

@@ -46,7 +46,7 @@ fn moved<'v>(name: &str, values: &mut [Evaluated<'v>], sign: i64) -> Result<Eval
 }
 
 impl Unit {
-    /// The date that is this many units after `start`, in a time zone.
+    /// Returns the date that is this many units after `start`, in a time zone.
     fn added(self, start: i64, amount: i64, zone: &Zone) -> Result<i64> {
         if let Some(millis) = self.millis() {
             return amount.checked_mul(millis).and_then(|by| start.checked_add(by)).ok_or_else(out_of_range);

@@ -112,7 +112,7 @@ const MONTHS: [&str; 12] = [
     "December",
 ];
 
-/// A local time, of a zone that is `offset` milliseconds ahead of UTC, in a format that was checked.
+/// Returns a local time, of a zone that is `offset` milliseconds ahead of UTC, in a format that was checked.
 ///
 /// # Errors
 /// 18537 for a year that has not four digits.

@@ -27,7 +27,7 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// The milliseconds of a value that has a time: a date, a timestamp or an ObjectId.
+/// Returns the milliseconds of a value that has a time: a date, a timestamp or an ObjectId.
 pub(super) fn millis(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         Kind::DateTime => value.as_millis(),
@@ -41,13 +41,13 @@ pub(super) fn millis(value: Value<'_>) -> Option<i64> {
     }
 }
 
-/// An operand that must have a time; `None` for null.
+/// Returns an operand that must have a time; `None` for null.
 fn time(name: &str, operand: &Evaluated<'_>, code: i32) -> Result<Option<i64>> {
     let Some(value) = operand.present() else { return Ok(None) };
     millis(value).map(Some).ok_or_else(|| wrong_type(name, code, "a date", operand))
 }
 
-/// The time zone of an operand; `None` for null.
+/// Returns the time zone of an operand; `None` for null.
 fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
@@ -57,7 +57,7 @@ fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     fixed(text).or_else(named).map(Some).ok_or_else(unknown)
 }
 
-/// The part of an operator that names the time zone; UTC if it is absent.
+/// Returns the part of an operator that names the time zone; UTC if it is absent.
 fn zone_part(parts: &mut Parts, place: usize) -> Expression {
     parts.or(place, &Evaluated::string("UTC"))
 }
@@ -85,12 +85,12 @@ fn fixed(text: &str) -> Option<Zone> {
     Some(Zone::Fixed(sign * (hours * 60 + minutes) * 60_000))
 }
 
-/// The local time.
+/// Returns the local time.
 fn local(millis: i64, zone: &Zone) -> Result<Local> {
     zone.local(millis).map(Local::new)
 }
 
-/// A timestamp as MongoDB prints it where a string is expected: `Jan  1 00:00:00:1`.
+/// Returns a timestamp as MongoDB prints it where a string is expected: `Jan  1 00:00:00:1`.
 pub(super) fn timestamp_to_text(timestamp: u64) -> Result<String> {
     let seconds = i64::try_from(timestamp >> 32).unwrap_or_default();
     let date = Local::new(seconds * 1_000);

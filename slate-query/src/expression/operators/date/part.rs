@@ -9,14 +9,14 @@ use super::{
 };
 use crate::{Code, Error, Result, raw::Value};
 
-/// The week of the year, from 0; weeks begin on Sunday.
+/// Returns the week of the year, from 0; weeks begin on Sunday.
 pub(super) fn week(date: &Local) -> i64 {
     let date = date.within();
     let day = i64::from(date.day_of_year()) - 1;
     (day + 7 - i64::from(date.weekday().to_sunday_zero_offset())) / 7
 }
 
-/// An operand: a date, `[date]`, or `{date: …, timezone: …}`.
+/// Returns an operand: a date, `[date]`, or `{date: …, timezone: …}`.
 fn parse(name: &str, operand: Value<'_>, variables: &Variables, compute: Compute) -> Result<Expression> {
     let is_named = operand.as_document().and_then(|document| document.elements().next());
     let (date, zone) = match (is_named.filter(|first| !first.name.starts_with(b"$")), operand.as_array()) {

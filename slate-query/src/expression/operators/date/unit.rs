@@ -18,14 +18,14 @@ pub(crate) enum Unit {
 }
 
 impl Unit {
-    /// The unit that an operand names; `None` for null.
+    /// Returns the unit that an operand names; `None` for null.
     pub(super) fn of(name: &str, operand: &Evaluated<'_>) -> Result<Option<Self>> {
         let Some(value) = operand.present() else { return Ok(None) };
         let text = value.as_str().ok_or_else(|| wrong_type(name, 5_439_013, "a string as 'unit'", operand))?;
         Self::named(text).map(Some)
     }
 
-    /// The unit of this name.
+    /// Returns the unit of this name.
     pub(crate) fn named(text: &str) -> Result<Self> {
         Ok(match text {
             "year" => Self::Year,
@@ -41,7 +41,7 @@ impl Unit {
         })
     }
 
-    /// The milliseconds of a unit of at most a week, in UTC.
+    /// Returns the milliseconds of a unit of at most a week, in UTC.
     pub(crate) fn length(self) -> Option<i64> {
         match self {
             Self::Week => Some(7 * 86_400_000),
@@ -50,7 +50,7 @@ impl Unit {
         }
     }
 
-    /// The milliseconds of a unit whose length does not depend on the date.
+    /// Returns the milliseconds of a unit whose length does not depend on the date.
     pub(super) fn millis(self) -> Option<i64> {
         match self {
             Self::Hour => Some(3_600_000),
@@ -61,7 +61,7 @@ impl Unit {
         }
     }
 
-    /// The months of a year, a quarter or a month.
+    /// Returns the months of a year, a quarter or a month.
     pub(super) fn months(self) -> Option<i64> {
         match self {
             Self::Year => Some(12),
@@ -72,7 +72,7 @@ impl Unit {
     }
 }
 
-/// The first day of the week; `None` for null.
+/// Returns the first day of the week; `None` for null.
 pub(super) fn start_of_week(name: &str, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 5_439_015, "a string as 'startOfWeek'", operand))?;

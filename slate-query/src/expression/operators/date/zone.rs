@@ -33,7 +33,7 @@ pub(in super::super) enum Zone {
 impl Zone {
     pub(in super::super) const UTC: Self = Self::Fixed(0);
 
-    /// How many milliseconds the zone is ahead of UTC at a time.
+    /// Returns how many milliseconds the zone is ahead of UTC at a time.
     pub(super) fn offset(&self, millis: i64) -> i64 {
         match self {
             Self::Fixed(offset) => *offset,
@@ -45,13 +45,13 @@ impl Zone {
         }
     }
 
-    /// The local time.
+    /// Returns the local time.
     pub(super) fn local(&self, millis: i64) -> Result<i64> {
         millis.checked_add(self.offset(millis)).ok_or_else(out_of_range)
     }
 
-    /// The time of a local time. If the clock shows it twice, the earlier; if the clock skips it, the time after the
-    /// gap.
+    /// Returns the time of a local time. If the clock shows it twice, the earlier; if the clock skips it, the time
+    /// after the gap.
     pub(super) fn millis(&self, local: i64) -> Result<i64> {
         match self {
             Self::Fixed(offset) => local.checked_sub(*offset).ok_or_else(out_of_range),
@@ -64,7 +64,7 @@ impl Zone {
     }
 }
 
-/// A time in a year that `jiff` knows, and how much later the given time is: a whole number of cycles.
+/// Returns a time in a year that `jiff` knows, and how much later the given time is: a whole number of cycles.
 fn known(millis: i64) -> (i64, i64) {
     let cycles = millis / CYCLE;
     let shift = (cycles - cycles.clamp(-KNOWN_CYCLES, KNOWN_CYCLES)) * CYCLE;
@@ -88,7 +88,7 @@ impl Local {
         Self { within: civil(local.rem_euclid(CYCLE)), cycles: local.div_euclid(CYCLE) }
     }
 
-    /// The time of the day, and everything about the date that repeats itself with the calendar.
+    /// Returns the time of the day, and everything about the date that repeats itself with the calendar.
     pub(super) fn within(&self) -> DateTime {
         self.within
     }
@@ -101,13 +101,14 @@ impl Local {
         i64::from(self.within.date().iso_week_date().year()) + 400 * self.cycles
     }
 
-    /// The months since the year 0.
+    /// Returns the months since the year 0.
     pub(super) fn month_number(&self) -> i64 {
         self.year() * 12 + i64::from(self.within.month()) - 1
     }
 }
 
-/// The days since 1970 of a day in a month, or of the last one of a shorter month. Months are counted since the year 0.
+/// Returns the days since 1970 of a day in a month, or of the last one of a shorter month. Months are counted since the
+/// year 0.
 pub(super) fn day_number(month: i64, day: i8) -> Result<i64> {
     let year = month.div_euclid(12) - 1_970;
     let (cycles, within) = (year.div_euclid(400), 1_970 + year.rem_euclid(400));
@@ -118,7 +119,7 @@ pub(super) fn day_number(month: i64, day: i8) -> Result<i64> {
     days.ok_or_else(out_of_range)
 }
 
-/// The days since 1970.
+/// Returns the days since 1970.
 fn date_number(date: Date) -> i64 {
     date.since(jiff::civil::date(1970, 1, 1)).map_or(0, |span| i64::from(span.get_days()))
 }

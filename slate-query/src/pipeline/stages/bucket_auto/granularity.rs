@@ -55,7 +55,7 @@ impl Granularity {
         }))
     }
 
-    /// The least number of the series that is greater. Zero stays zero.
+    /// Returns the least number of the series that is greater. Zero stays zero.
     pub(super) fn up(&self, number: Number) -> Number {
         if !has_neighbours(number) {
             return number;
@@ -79,7 +79,7 @@ impl Granularity {
         scaled.into_iter().find(|member| *member > number).unwrap_or(number)
     }
 
-    /// The greatest number of the series that is less. Zero stays zero.
+    /// Returns the greatest number of the series that is less. Zero stays zero.
     pub(super) fn down(&self, number: Number) -> Number {
         if !has_neighbours(number) {
             return number;
@@ -107,7 +107,7 @@ impl Granularity {
     }
 }
 
-/// The number of a value that can be rounded.
+/// Returns the number of a value that can be rounded.
 ///
 /// # Errors
 /// MongoDB's code and what is wrong with the value.
@@ -132,12 +132,12 @@ fn e192() -> Vec<i16> {
     (0..192).map(member).collect()
 }
 
-/// Whether the number is neither zero nor infinite.
+/// Returns whether the number is neither zero nor infinite.
 fn has_neighbours(number: Number) -> bool {
     number.is_finite() && number != Number::Int32(0)
 }
 
-/// The number as a decimal or a double, and ten and one of the same type.
+/// Returns the number as a decimal or a double, and ten and one of the same type.
 fn prepared(number: Number) -> (Number, [Number; 2]) {
     match number {
         Number::Decimal(_) => (number, [10, 1].map(|whole| Number::Decimal(Decimal::from(whole)))),
@@ -145,7 +145,7 @@ fn prepared(number: Number) -> (Number, [Number; 2]) {
     }
 }
 
-/// A member of a series in the type of a number.
+/// Returns a member of a series in the type of a number.
 fn like(number: Number, member: Option<&f64>) -> Number {
     let member = member.copied().unwrap_or_default();
     match number {
@@ -154,8 +154,8 @@ fn like(number: Number, member: Option<&f64>) -> Number {
     }
 }
 
-/// A power of two. `choose` computes its exponent from the number's binary exponent, and from whether the number is a
-/// power of two.
+/// Returns a power of two. `choose` computes its exponent from the number's binary exponent, and from whether the
+/// number is a power of two.
 fn power_of_two(number: Number, choose: fn(i32, bool) -> i32) -> Number {
     let (exponent, is_power) = match number.to_i64() {
         Some(whole) if !matches!(number, Number::Double(_) | Number::Decimal(_)) => {

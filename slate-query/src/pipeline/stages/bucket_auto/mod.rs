@@ -90,7 +90,7 @@ impl BucketAuto {
         Buckets { stage: self.clone(), bucket }
     }
 
-    /// The fields that the stage reads.
+    /// Returns the fields that the stage reads.
     pub(in crate::pipeline) fn needs(&self) -> Needs {
         self.group.needs()
     }
@@ -146,8 +146,8 @@ impl Bucket {
         Ok(true)
     }
 
-    /// The lower boundary of a bucket: the value of its first document. With a granularity, the upper boundary of the
-    /// previous bucket.
+    /// Returns the lower boundary of a bucket: the value of its first document. With a granularity, the upper boundary
+    /// of the previous bucket.
     fn first_boundary(&self, stage: &BucketAuto, member: &Member<'_>) -> OwnedValue {
         match (&stage.granularity, Number::of(member.id())) {
             (Some(_), _) if self.complete > 0 => self.greatest.clone(),
@@ -156,7 +156,7 @@ impl Bucket {
         }
     }
 
-    /// Whether a document belongs to the bucket, which is not empty.
+    /// Returns whether a document belongs to the bucket, which is not empty.
     fn takes(&mut self, stage: &BucketAuto, member: &Member<'_>, key: &[u8]) -> bool {
         if self.count < self.size || self.complete + 1 == stage.buckets {
             return true;

@@ -22,7 +22,7 @@ pub(crate) enum Mode {
     Merge,
 }
 
-/// What became of the documents of a source.
+/// Counts of the documents of a source by what was done with them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     pub(crate) inserted: u64,

@@ -150,7 +150,8 @@ fn a_dump_of_all_collections_has_their_indexes() {
     }
 }
 
-/// What must be repeated in a shell of its own because the database of the last one ended with it.
+/// Returns the commands to run before a third script. A database in memory ends with its shell, so the commands of the earlier
+/// shells are repeated; other stores need none.
 fn in_memory(store: &str, first: &str, second: &str) -> String {
     if store == "memory:" { format!("{first}{second}") } else { String::new() }
 }

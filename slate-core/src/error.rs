@@ -265,7 +265,7 @@ impl Error {
         error
     }
 
-    /// Names what the conflict of a store is about. `locate` maps a store's key.
+    /// Adds the collection, index and key to a store's conflict. `locate` maps a key of the store to them.
     #[must_use]
     pub(crate) fn located(mut self, locate: impl FnOnce(Keyspace, &[u8]) -> Option<Place>) -> Self {
         if self.0.kind != ErrorKind::Conflict || self.0.place.is_some() {

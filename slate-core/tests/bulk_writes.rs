@@ -85,7 +85,7 @@ fn the_second_of_two_documents_with_one_id_updates_the_first() {
     });
 }
 
-/// Rotates values among documents, in calls of one batch and of several.
+/// Documents exchange the values of a unique field. The call is one batch, or several batches.
 #[test]
 fn puts_are_unique_at_the_end_of_the_call() {
     on_every_store(|test| {

@@ -169,7 +169,7 @@ pub fn scalar() -> BoxedStrategy<OwnedValue> {
     .boxed()
 }
 
-/// Returns the document of these fields.
+/// Returns a document with these fields.
 pub fn document_of(fields: &[(String, OwnedValue)]) -> Vec<u8> {
     let mut writer = Writer::new();
     fields.iter().for_each(|(name, value)| writer.append(name.as_bytes(), value.as_value()));

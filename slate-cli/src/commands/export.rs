@@ -107,7 +107,7 @@ impl Export {
         if self.filter.is_empty() { Ok(Some(collection.estimated_document_count()?.min(most))) } else { Ok(None) }
     }
 
-    /// Writes a file. After a failure, an incomplete one is removed.
+    /// Writes a file. After a failure the incomplete file is removed.
     fn write(&self, format: &Format, path: &Path, find: &Find<RawDocumentBuf>, expected: Option<u64>) -> Result<u64> {
         let mut file = File::create(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Failure::file(path, error).hint("export never overwrites a file"),

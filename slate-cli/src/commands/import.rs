@@ -174,7 +174,7 @@ impl Import {
     }
 }
 
-/// What became of a file.
+/// The result of importing one file.
 #[derive(Clone, Copy, Debug)]
 enum Imported {
     Records(Tally),

@@ -90,7 +90,7 @@ mod tests {
     use crate::{input, testing::value};
 
     fn is_exact(value: &Bson) -> bool {
-        // Their text has no distinction between the encodings of a NaN or of a decimal.
+        // The text of NaNs and of decimals is the same for several encodings of one value.
         let text = format!("{value:?}");
         !text.contains("Decimal128") && !text.contains("NaN")
     }

@@ -35,7 +35,7 @@ enum ShellCommand {
     Exit,
 }
 
-/// What became of a line.
+/// The result of executing a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
     /// A command ran, or failed to, and has reported it.

@@ -1,4 +1,4 @@
-/// Reads the text of commands character by character, and tracks words and what is open.
+/// Reads the text of commands character by character, and tracks words, open brackets and open quotes.
 ///
 /// Within brackets, texts in quotes, regular expressions and comments hide brackets and quotes as they do in documents.
 #[derive(Clone, Copy, Debug, Default)]
@@ -11,7 +11,7 @@ pub(super) struct Scanner {
     in_word: bool,
 }
 
-/// What the next character belongs to.
+/// The construct that contains the next character.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Inside {
     #[default]
@@ -36,7 +36,7 @@ enum Inside {
     Remark,
 }
 
-/// What a character is to the words.
+/// The relation of a character to words: it is between two of them, or it begins or continues one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Between,

@@ -24,12 +24,12 @@ use crate::{
 
 /// Lends the documents of a query, one at a time, without a copy for each.
 ///
-/// The documents are read in batches, the next while the caller works through one: at most two are in memory, and no
-/// thread waits for the caller. A batch ends at 1,024 documents (the first one at 64), past 256 KiB, or after 5 ms. Where all of
-/// a range in memory is read, without a filter, each document after the first batch is read when it is awaited, without a copy.
-/// All documents belong to one commit.
+/// The documents are read in batches. The next batch is read while the caller processes the current one, so at most two batches are
+/// in memory, and no thread waits for the caller. A batch ends at 1,024 documents (the first at 64), past 256 KiB, or after 5 ms.
+/// Exception: if the query scans a range of a store in memory without a filter, each document after the first batch is read when
+/// it is awaited, without a copy. All documents belong to one commit.
 ///
-/// Dropping it ends the reading. It ends after an error of the storage or an interruption.
+/// Dropping the cursor ends the reading. An error of the storage or an interruption also ends it.
 pub struct Cursor {
     batch: Rows,
     collection: Arc<str>,

@@ -7,10 +7,10 @@
 //! | any other write | by one of at most [`MAX_WRITERS`] threads of that pool, in the order of the queue |
 //! | a call of an open transaction | by the thread that owns the transaction |
 //!
-//! A call is tried first where it is awaited: the store refuses it if it would need a device, a network or a lock that is
-//! held ([`Store::try_snapshot`](slate_store::Store::try_snapshot), [`Store::try_begin`](slate_store::Store::try_begin)), and it
-//! is given up as soon as a node of its plan has handled 128 rows. Giving up costs what was done until then, and the call is
-//! handed to the pool. A write is also given up if it conflicts, changes the catalog, or other writes are queued.
+//! A call is first tried by the task that awaits it. The store refuses the call if it would have to wait for a device, a network or a
+//! lock ([`Store::try_snapshot`](slate_store::Store::try_snapshot), [`Store::try_begin`](slate_store::Store::try_begin)). The call is
+//! cancelled as soon as a node of its plan has processed 128 rows. A write is also cancelled if it conflicts, changes the catalog, or
+//! other writes are queued. The pool then executes the call from the beginning.
 
 use std::{
     collections::VecDeque,
@@ -42,7 +42,7 @@ pub enum Runner {
 
 /// A call that can be tried without waiting.
 pub(super) trait Short: Send + Sized + 'static {
-    /// The same call, which fails instead of waiting; `None` if it always waits.
+    /// Returns the same call, but one that fails instead of waiting. `None` if the call always waits.
     fn without_waiting(&self) -> Option<Self>;
 }
 

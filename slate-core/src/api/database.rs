@@ -341,8 +341,9 @@ impl Database {
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
     ///
-    /// On redb it also compacts a file with up to 256 MiB of data that is a fifth longer than they explain, at most a twentieth of
-    /// the time: usually a fraction of a second, after many updates a few seconds, in which nothing can begin.
+    /// On redb it also compacts the file if the file is a fifth longer than its data explains and the data has at most 256 MiB. This
+    /// usually takes a fraction of a second, after many updates a few seconds, during which no transaction can begin. Compactions take
+    /// at most a twentieth of the time.
     ///
     /// # Errors
     /// Fails if the device fails.

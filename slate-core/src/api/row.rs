@@ -5,8 +5,8 @@ use slate_query::raw::{Kind, Value};
 
 /// A document that a cursor lends: bson's [`RawDocument`], by `Deref`. `Display` and `Debug` show it as extended JSON.
 ///
-/// What it returns lives as long as it is lent. The methods of `RawDocument` that are not repeated here return what lives as long as
-/// this value; use [`as_raw`](Row::as_raw) for more.
+/// The methods defined here return references that are valid as long as the document is lent. The methods of `RawDocument` that are
+/// reached by `Deref` return references that are valid as long as this value; use [`as_raw`](Row::as_raw) to have the longer lifetime.
 ///
 /// ```
 /// use slate_core::{Row, bson::rawdoc};

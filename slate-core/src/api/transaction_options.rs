@@ -69,7 +69,7 @@ impl TransactionOptions {
         self
     }
 
-    /// Sets the durability of its commit instead of the database's.
+    /// Sets the durability of the transaction's commit. By default it is the database's durability.
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = Some(durability);
         self

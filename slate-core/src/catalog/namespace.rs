@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{CollectionInfo, ViewInfo, not_on_view};
 use crate::Result;
 
-/// What a name stands for.
+/// The collection or view that a name refers to.
 #[derive(Clone, Debug)]
 pub(crate) enum Namespace {
     Collection(Arc<CollectionInfo>),

@@ -21,7 +21,7 @@ pub(crate) struct Validator {
 
 impl Validator {
     /// # Errors
-    /// Those of a filter that is not valid; `NotImplemented` (238) for `$$NOW`, whose value a validator does not know.
+    /// The errors of a filter that is not valid; `NotImplemented` (238) for `$$NOW`, whose value a validator does not know.
     pub(crate) fn parse(
         document: RawDocumentBuf,
         level: ValidationLevel,

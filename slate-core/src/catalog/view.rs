@@ -48,7 +48,7 @@ pub(crate) struct ResolvedView {
 
 impl ViewInfo {
     /// # Errors
-    /// Those of the stages; `OptionNotSupportedOnView` (167) for `$out` and `$merge`.
+    /// The errors of the stages; `OptionNotSupportedOnView` (167) for `$out` and `$merge`.
     pub(crate) fn parse(
         name: &str,
         on: &str,

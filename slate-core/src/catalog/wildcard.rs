@@ -81,7 +81,7 @@ impl Wildcard {
     /// Parses the keys of an index and its projection. `None` if it is no wildcard index.
     ///
     /// # Errors
-    /// Those of [`WildcardPattern::parse`].
+    /// The errors of [`WildcardPattern::parse`].
     pub(crate) fn parse(keys: &RawDocumentBuf, projection: Option<RawDocumentBuf>) -> Result<Option<Self>> {
         let pattern = WildcardPattern::parse(Doc::from(keys), projection.as_ref().map(Doc::from))?;
         Ok(pattern.map(|pattern| Self { pattern, projection, arrays: ArrayPaths::default() }))

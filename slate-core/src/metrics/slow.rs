@@ -162,7 +162,7 @@ impl fmt::Debug for SlowQueries {
     }
 }
 
-/// What a call is about.
+/// The collection and the filter of a call, for reports.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Subject<'s> {
     pub(crate) collection: Option<&'s str>,

@@ -3,8 +3,8 @@
 //! Such a write is a mistake: it is not part of the transaction. A store with one writer at a time would let it wait for the
 //! transaction that waits for it, and a store with concurrent writers would commit it separately.
 //!
-//! A transaction belongs to what has begun it: to the thread in blocking code, to the task in async code (to the thread of
-//! `block_on`, outside of tasks). A call that is executed by a thread of the pool is made on behalf of its task, which [`Caller`]
+//! A transaction belongs to the thread that has begun it; in async code to the task, or to the thread of `block_on` outside of
+//! tasks. A call that is executed by a thread of the pool is made on behalf of its task, which [`Caller`]
 //! passes on. A transaction that was moved to another thread or task still belongs to the first one: writes of the other one are
 //! not recognized.
 
@@ -22,7 +22,7 @@ use slate_query::Code;
 
 use crate::{Error, ErrorKind, Result};
 
-/// What has a transaction open.
+/// The thread or task that has begun a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Owner {
     Thread(ThreadId),

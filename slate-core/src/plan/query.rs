@@ -19,7 +19,7 @@ use crate::{
 /// A parsed query.
 #[derive(Clone, Debug)]
 pub(crate) struct Query {
-    /// What its reads are counted as.
+    /// The kind of operation under which metrics count the query.
     pub(crate) kind: OperationKind,
     pub(crate) filter: Filter,
     pub(crate) sort: Option<Sort>,
@@ -39,7 +39,7 @@ pub(crate) struct Query {
     pub(crate) inherited: Option<Option<Collation>>,
     /// The view whose pipeline the query begins with.
     pub(crate) view: Option<Arc<ResolvedView>>,
-    /// The views that its stages read.
+    /// The views that the stages of the pipeline read.
     pub(crate) others: Arc<[ForeignView]>,
 }
 

@@ -42,9 +42,9 @@ pub(super) struct ChangeSet {
     spilled_bytes: usize,
 }
 
-/// What a block of writes belongs to. The order in which writes are applied: redb puts the pages of a commit into the lowest
-/// free places of its file, so the indexes take those that their replaced pages left, and the records, which are most of the
-/// new pages, are next to each other behind them. Scans then read longer parts of the file at once.
+/// Where a block of writes goes. Indexes are written before records. redb puts the pages of a commit into the lowest free
+/// places of its file: the indexes then fill the places of their replaced pages, and the records, which are most of the new
+/// pages, follow next to each other. Scans read longer parts of the file at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The index at this position in the collection.

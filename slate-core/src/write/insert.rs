@@ -35,7 +35,7 @@ impl InsertOutcome {
     }
 }
 
-/// What a rejected document means for the other documents of the call.
+/// How a call continues after a document was rejected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InsertMode {
     /// No document is inserted.

@@ -30,7 +30,7 @@ fn a_write_to_one_document_selects_the_first_by_id_with_every_plan() {
             inside.update_one(&filter, doc! { "$set": { "hit": 1 } }).force(plan).run().unwrap();
             assert_eq!(inside.delete_one(&filter).force(plan).run().unwrap(), 1);
             finds(&inside.find(doc! { "_id": { "$lt": 8 } }), [0, 1, 2, 3, 4, 7]);
-            // With a sort, the first by `_id` among ties.
+            // Among documents that are equal in the sort, the one with the least `_id` is deleted.
             let sorted = inside.find_one_and_delete(&filter).sort(doc! { "k": -1 });
             assert_eq!(sorted.force(plan).run().unwrap().unwrap().get_i32("_id").unwrap(), 10);
             transaction.rollback();

@@ -41,7 +41,7 @@ impl Collated {
     /// Returns whether the document fulfils the conditions.
     ///
     /// # Errors
-    /// Those of expressions.
+    /// The errors of expressions.
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
         self.collated.evaluate_either(document, Doc::new(&self.replace(document)))
     }

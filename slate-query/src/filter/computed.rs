@@ -52,7 +52,7 @@ impl Computed {
     /// Returns whether the expression is true for the document.
     ///
     /// # Errors
-    /// Those of the expression.
+    /// The errors of the expression.
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
         self.bindings.within(document, |env| Ok(self.expression.evaluate(env)?.is_true()))
     }
@@ -117,7 +117,7 @@ impl Node {
     /// As [`matches`](Self::matches), with the errors of expressions.
     ///
     /// # Errors
-    /// Those of the expressions.
+    /// The errors of the expressions.
     pub(super) fn evaluate(&self, document: Doc<'_>) -> Result<bool> {
         match &self.tree {
             Tree::Computed(computed) => computed.evaluate(document),

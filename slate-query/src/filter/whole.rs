@@ -51,7 +51,7 @@ impl Filter {
     /// As [`matches`](Self::matches), with the errors of `$expr`.
     ///
     /// # Errors
-    /// Those of the expressions.
+    /// The errors of the expressions.
     pub fn evaluate(&self, doc: Doc<'_>) -> Result<bool> {
         self.root().evaluate(doc)
     }

@@ -14,13 +14,14 @@ pub(super) const NULL: u8 = 0x18;
 pub(super) const NAN: u8 = 0x20;
 /// The tags of numbers are symmetric around zero: `ZERO + n` and `ZERO - n`.
 pub(super) const ZERO: u8 = 0x2c;
-/// Added to or taken from [`ZERO`]: a magnitude below 1.
+/// The distance from [`ZERO`] of the tags of numbers with a magnitude below 1.
 pub(super) const SMALL: u8 = 1;
-/// Added to or taken from [`ZERO`], with the number of bytes (1 to 8): a magnitude from 1 to 2^63, exclusive.
+/// The distance from [`ZERO`], to which the number of bytes (1 to 8) is added, of the tags of numbers with a magnitude
+/// from 1 to 2^63, exclusive.
 pub(super) const WHOLE: u8 = 1;
-/// Added to or taken from [`ZERO`]: a magnitude of 2^63 or above.
+/// The distance from [`ZERO`] of the tags of numbers with a magnitude of 2^63 or above.
 pub(super) const BIG: u8 = 10;
-/// Added to or taken from [`ZERO`]: an infinity.
+/// The distance from [`ZERO`] of the tags of infinities.
 pub(super) const INFINITE: u8 = 11;
 pub(super) const STRING: u8 = 0x40;
 pub(super) const DOCUMENT: u8 = 0x48;

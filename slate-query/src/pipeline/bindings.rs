@@ -78,7 +78,7 @@ impl Bindings {
     /// Returns the value of an expression that reads no document. `None`: it is missing.
     ///
     /// # Errors
-    /// Those of the expression; a field of the document is missing.
+    /// The errors of the expression; a field of the document is missing.
     pub fn compute(&self, expression: Value<'_>) -> Result<Option<OwnedValue>> {
         let expression = Expression::parse(expression, &self.names)?;
         let empty = Doc::new(&[5, 0, 0, 0, 0]);

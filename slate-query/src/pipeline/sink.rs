@@ -277,7 +277,7 @@ impl Merge {
     /// Returns the update of an existing document by a new one; `None` stands for any, to find errors.
     ///
     /// # Errors
-    /// Those of the stages and of the variables.
+    /// The errors of the stages and of the variables.
     pub fn update(&self, document: Option<Doc<'_>>) -> Result<Update> {
         let stages = match (&self.matched, document) {
             (WhenMatched::Replace, Some(document)) => {

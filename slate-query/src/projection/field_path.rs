@@ -6,7 +6,7 @@ const DOLLAR_NAMES: &[&str] = &["$db", "$id", "$recordId", "$ref", "$searchScore
 /// Parses a field path of a pipeline stage.
 ///
 /// # Errors
-/// Those of [`names`]; 16411 for a NUL byte.
+/// The errors of [`names`]; 16411 for a NUL byte.
 pub(crate) fn parse(path: &str) -> Result<Path> {
     if path.contains('\0') {
         return Err(Error::new(Code(16_411), "a field path must not contain a NUL byte"));

@@ -27,12 +27,12 @@ pub(super) enum Others {
     Dropped,
 }
 
-/// What becomes of elements of an array that are not documents.
+/// How a projection within an array treats elements that are not documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scalars {
     Kept,
     Dropped,
-    /// They become documents without fields, to which computed fields are added.
+    /// Replaced by empty documents, to which computed fields are added.
     Emptied,
 }
 

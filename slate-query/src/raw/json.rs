@@ -119,7 +119,7 @@ fn document(f: &mut Formatter<'_>, document: Doc<'_>, depth: usize) -> Result {
     })
 }
 
-/// Writes items between brackets; in between the brackets and the items stands the padding, if there are items.
+/// Writes items between brackets, with padding after the opening and before the closing bracket if there are items.
 fn list<T>(
     f: &mut Formatter<'_>,
     [open, padding, close]: [&str; 3],

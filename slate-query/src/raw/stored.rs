@@ -161,7 +161,7 @@ impl<'o, 'd> TableWriter<'o, 'd> {
     }
 }
 
-/// A set of marks.
+/// A set of marks: the one-byte hashes of field names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Marks([u64; 4]);
 

@@ -25,10 +25,10 @@ impl Replacement {
     }
 }
 
-/// What becomes of empty timestamps at the top level.
+/// How empty timestamps at the top level are written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timestamps {
-    /// They are replaced by the current time.
+    /// Replaced by the current time.
     Current,
     AsWritten,
 }

@@ -23,8 +23,8 @@ pub(super) fn check_changed(name: &str, nodes: &[&Node], context: &Context) -> R
     }
 }
 
-/// Checks that a top-level field of that name may be written. The document of an upsert is checked like an insert,
-/// where such names are allowed.
+/// Checks that an update may write a top-level field of that name. As in MongoDB, names that begin with `$` are refused,
+/// except in the document that an upsert inserts.
 pub(super) fn check_created(name: &str, context: &Context) -> Result<()> {
     match context.phase {
         Phase::Modify if matches!(name, "$ref" | "$id" | "$db") => Err(db_ref(name)),

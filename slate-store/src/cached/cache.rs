@@ -25,7 +25,7 @@ pub(super) struct PointCache {
     max_value: usize,
 }
 
-/// Copying a longer value takes as long as reading it from the store.
+/// The longest value that is cached, in bytes. Copying a longer value takes as long as reading it from the store.
 const MAX_VALUE: usize = 16 << 10;
 
 /// The assumed size of a value with its key, in bytes. Decides the number of stamps.
@@ -111,7 +111,7 @@ impl PointCache {
     ///
     /// # Errors
     ///
-    /// Those of `commit`.
+    /// The errors of `commit`.
     pub(super) fn commit(&self, mut keys: WrittenKeys, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
         self.stamps.begin(&mut keys);
         let committed = commit();

@@ -138,7 +138,7 @@ pub fn repeated_reads_agree_with_each_snapshot<S: Store>(fixture: &Fixture<S>) {
         }
         match random.below(20) {
             0 => store.flush().unwrap(),
-            // Snapshots may be in its way.
+            // A backend may be unable to compact while snapshots are open.
             1 => assert!(store.compact(LONG).err().is_none_or(|error| error.is_retryable())),
             _ => {}
         }

@@ -84,7 +84,7 @@ impl CommitLog {
         }
     }
 
-    /// Returns the first of these accesses, of which there is at least one, with which a commit after version `base` conflicts.
+    /// Returns the first of these accesses that conflicts with a commit after version `base`. There must be at least one access.
     pub(super) fn conflict<'k>(
         &self,
         base: u64,

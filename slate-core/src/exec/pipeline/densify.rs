@@ -18,16 +18,16 @@ pub(crate) struct DensifyRows<V: View> {
     interrupt: Interrupt,
 }
 
-/// What the next document is.
+/// Which document is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Position {
-    /// One of the input, which is not read yet.
+    /// A document of the input that is not read yet.
     Next,
-    /// One that is added before the current one of the input; this one then follows.
+    /// A document that is added before the current document of the input, which then follows.
     Before,
-    /// The current one of the input was returned.
+    /// The document after the current document of the input, which was returned.
     Passed,
-    /// One that is added after the last one of the input.
+    /// A document that is added after the last document of the input.
     After,
     End,
 }

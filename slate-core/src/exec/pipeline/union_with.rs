@@ -13,7 +13,7 @@ use crate::{
     plan::Optimization,
 };
 
-/// Its documents, and then those of another collection.
+/// The rows of `$unionWith`: the documents of the input, then those of another collection or of its own pipeline.
 pub(crate) struct UnionRows<V: View> {
     source: Source<V>,
     union: UnionWith,

@@ -354,7 +354,7 @@ impl DenseRows {
     /// Ends with the document: if it is where the next document would be added, none is added there.
     ///
     /// # Errors
-    /// Those of a date that cannot be represented.
+    /// The errors of a date that cannot be represented.
     pub fn pass(&mut self, densify: &Densify) -> Result<()> {
         let Some((place, value)) = self.behind.take() else { return Ok(()) };
         if let Some(partition) = self.states.get_mut(place)

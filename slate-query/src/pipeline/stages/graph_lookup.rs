@@ -117,7 +117,7 @@ impl GraphLookup {
     /// Calls `visit` with each value at which the search begins for a document.
     ///
     /// # Errors
-    /// Those of the expression.
+    /// The errors of the expression.
     pub fn visit_start(&self, document: Doc<'_>, visit: &mut dyn FnMut(Value<'_>)) -> Result<()> {
         self.bindings.within(document, |env| {
             self.start.visit(env, |value| match value.map(|value| (value, value.as_array())) {
@@ -144,7 +144,7 @@ impl GraphLookup {
     /// Returns the stages that find the documents with one of the values.
     ///
     /// # Errors
-    /// Those of filters.
+    /// The errors of filters.
     pub fn stages<'a>(&self, values: impl Iterator<Item = Value<'a>> + Clone) -> Result<Vec<Stage>> {
         let filter = self.connection.filter(values);
         let filter = Filter::parse_with(Doc::new(filter.as_value().bytes()), &self.bindings)?;

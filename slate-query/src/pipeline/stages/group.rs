@@ -105,7 +105,7 @@ impl Group {
     /// Calls `visit` with a document and its group.
     ///
     /// # Errors
-    /// Those of the expression, and of `visit`.
+    /// The errors of the expression, and of `visit`.
     #[inline]
     pub fn visit<R, E: From<Error>>(
         &self,
@@ -118,7 +118,7 @@ impl Group {
     /// As [`visit`](Self::visit), with another value of a field of the document. Only if it [reads fields](Self::reads_fields).
     ///
     /// # Errors
-    /// Those of the expression, and of `visit`.
+    /// The errors of the expression, and of `visit`.
     #[inline]
     pub fn visit_with<R, E: From<Error>>(
         &self,
@@ -259,7 +259,7 @@ impl Group {
     /// Adds a document to its group, as often as `times`.
     ///
     /// # Errors
-    /// Those of the expressions and accumulators.
+    /// The errors of the expressions and accumulators.
     #[inline]
     pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<()> {
         let mut heap = states.heap;

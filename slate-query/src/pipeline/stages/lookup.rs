@@ -179,7 +179,7 @@ impl Lookup {
     /// Parses the pipeline for a document.
     ///
     /// # Errors
-    /// Those of the variables' expressions, and of the stages, which may depend on the variables.
+    /// The errors of the variables' expressions, and of the stages, which may depend on the variables.
     pub fn stages(&self, document: Doc<'_>) -> Result<Vec<Stage>> {
         let inner = self.bindings.within(document, |env| {
             self.variables.iter().try_fold(self.bindings.clone(), |inner, (name, value)| {

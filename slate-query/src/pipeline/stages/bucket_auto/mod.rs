@@ -56,7 +56,7 @@ impl BucketAuto {
     /// Calls `visit` with the key that orders a document.
     ///
     /// # Errors
-    /// Those of the expression and of `visit`; 40258 to 40260 for a value that the granularity cannot round.
+    /// The errors of the expression and of `visit`; 40258 to 40260 for a value that the granularity cannot round.
     pub fn visit_key<R, E: From<Error>>(
         &self,
         document: Doc<'_>,
@@ -100,7 +100,7 @@ impl Buckets {
     /// Adds the next document to the current bucket. Returns false if it begins the next one.
     ///
     /// # Errors
-    /// Those of the expressions.
+    /// The errors of the expressions.
     pub fn add(&mut self, document: Doc<'_>, buffer: &mut Vec<u8>) -> Result<bool> {
         let Self { stage, bucket } = self;
         stage.group.visit(document, |member| {
@@ -113,7 +113,7 @@ impl Buckets {
     /// bucket. Returns false if the bucket is empty.
     ///
     /// # Errors
-    /// Those of the expression.
+    /// The errors of the expression.
     pub fn finish(&mut self, next: Option<Doc<'_>>, out: &mut Vec<u8>) -> Result<bool> {
         let Self { stage, bucket } = self;
         if bucket.count == 0 {

@@ -28,8 +28,8 @@ pub enum Ids {
     /// Ascending over all batches.
     #[default]
     Ascending,
-    /// Ascending in each batch, and each batch has records from the whole range: `_id`s that a string with a number at its end
-    /// has, for example.
+    /// Ascending in each batch, but each batch has records from the whole range. Strings that end in a growing number without
+    /// leading zeros have such an order, for example.
     Interleaved,
 }
 

@@ -82,7 +82,7 @@ pub(crate) fn report(error: &clap::Error) -> Exit {
         }
     }
     message!("slate: {}", message.join("\n  "));
-    // Of a value that cannot be read, the message says what is wrong.
+    // For an invalid value the message already says what is wrong, so the hint is left out.
     let hint = hints.first().filter(|_| error.kind() != ErrorKind::ValueValidation);
     if let Some(hint) = hint {
         message!("hint: {}", if *hint == "try '--help'" { "add --help for the arguments" } else { hint });

@@ -44,7 +44,7 @@ impl Run for Aggregate {
         let database = if self.writes() { session.write()? } else { session.read()? };
         let aggregate = self.query(&database, session)?;
         if self.writes() {
-            // Once, and there is nothing to print.
+            // Runs the pipeline, which returns no documents.
             aggregate.cursor()?.advance()?;
             return Ok(Exit::Success);
         }

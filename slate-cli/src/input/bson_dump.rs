@@ -40,7 +40,7 @@ impl Dump {
             self.ended = true;
             return lost("this is not the length of a document");
         }
-        // Grows as far as there are bytes, whatever the header says.
+        // Allocates memory for the bytes that exist, not for the length in the header, which may be wrong.
         self.source.by_ref().take((length - 4) as u64).read_to_end(&mut bytes)?;
         if bytes.len() < length {
             self.ended = true;
@@ -86,11 +86,11 @@ mod tests {
         let first = Place::Byte { offset: 0, number: 1 };
         let place = Place::Byte { offset: one.len() as u64, number: 2 };
         assert_eq!(read([one.clone(), two.clone()].concat()), [(first, true), (place, true)]);
-        // A bad document within its length costs only itself.
+        // If a document with a correct length is damaged, the documents after it are still read.
         let mut bad = one.clone();
         bad[4] = 0x55;
         assert_eq!(read([bad, two.clone()].concat()), [(first, false), (place, true)]);
-        // A bad length costs the rest.
+        // If a length is damaged, the rest of the file cannot be read.
         let cut = [one.clone(), two.get(..7).unwrap().to_vec()].concat();
         assert_eq!(read(cut), [(first, true), (place, false)]);
         assert_eq!(read([one, vec![1, 0, 0, 0], two].concat()), [(first, true), (place, false)]);

@@ -235,7 +235,7 @@ impl<'w> Parser<'w> {
     /// Reads `/pattern/options`.
     fn regex(&mut self) -> Result<Bson> {
         let begin = self.at;
-        // Within a character class a slash is one.
+        // Within a character class a slash does not end the expression.
         let (mut escaped, mut class) = (false, false);
         loop {
             self.at += 1;

@@ -24,7 +24,7 @@ pub(super) fn files(prefix: &str) -> Vec<String> {
     let mut found: Vec<String> = entries
         .filter_map(|entry| {
             let found = entry.file_name().into_string().ok()?;
-            // A hidden file is only offered to who begins with its dot.
+            // Hidden files are offered only after a dot.
             let is_offered = found.starts_with(name) && (name.starts_with('.') || !found.starts_with('.'));
             let end = if entry.path().is_dir() { "/" } else { "" };
             is_offered.then(|| format!("{folder}{found}{end}"))

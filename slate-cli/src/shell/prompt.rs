@@ -37,7 +37,7 @@ pub(super) fn run(mut session: Session) -> Result<Exit> {
     let mut editor = editor(session).map_err(failed)?;
     let file = history::file();
     if let Some(file) = &file {
-        // The first time there is none.
+        // Fails if there is no history yet.
         let _ = editor.load_history(file);
     }
     loop {

@@ -75,7 +75,7 @@ impl Scanner {
             }
             Inside::Regex { escaped, class } => {
                 self.inside = match character {
-                    // A regular expression ends on its line.
+                    // A regular expression cannot contain a line break.
                     '\n' => Inside::Plain,
                     _ if escaped => Inside::Regex { escaped: false, class },
                     '/' if !class => Inside::Plain,
@@ -111,11 +111,11 @@ impl Scanner {
         let step = if self.in_word { Step::Continues } else { Step::Begins };
         self.in_word = true;
         match character {
-            // Within a word an apostrophe is one.
+            // Within a word a quote is an apostrophe.
             '"' | '\'' if self.depth > 0 || step == Step::Begins || self.last == '=' => {
                 self.inside = Inside::Quote { quote: character, escaped: false };
             }
-            // Elsewhere it separates the parts of a path.
+            // Outside brackets a slash separates the parts of a path.
             '/' if self.depth > 0 => {
                 self.inside = Inside::Slash;
                 return step;

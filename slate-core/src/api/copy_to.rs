@@ -206,7 +206,7 @@ impl Run<'_> {
             // Names every field, so that a new option of collections is not forgotten here.
             let CollectionDescription { name, indexes, collation: _, validator: _, view } = collection;
             if view.is_some() {
-                // It has no documents, and is created with its name.
+                // A view has no documents to copy; it is created later, directly under its name.
                 copied.views += 1;
                 continue;
             }

@@ -101,8 +101,8 @@ impl<T> Find<T> {
         Count { target: self.target }
     }
 
-    /// Returns the distinct values at `path` instead of the documents, in BSON's order. The elements of an array count one
-    /// by one. Of values that compare equal (1 and 1.0), returns the one of the document with the lowest `_id`.
+    /// Returns the distinct values at `path` instead of the documents, in BSON's order. Of an array, each element is a value. Of
+    /// values that compare equal (1 and 1.0), only the value of the document with the lowest `_id` is returned.
     ///
     /// Sort, skip and limit then apply to the values: the sort is by `path` itself, 1 or -1. The projection is ignored.
     pub fn distinct(self, path: &str) -> Distinct {

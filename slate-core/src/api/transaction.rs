@@ -76,7 +76,7 @@ impl Transaction {
 
 impl Drop for Transaction {
     fn drop(&mut self) {
-        // Its collections may outlive it; the store's transaction must not.
+        // Handles of collections can outlive this value, so the store's transaction is ended here.
         self.open.end();
     }
 }

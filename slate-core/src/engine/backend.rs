@@ -86,7 +86,7 @@ impl<S: Store> Backend<S> {
             let Some(records) = records else { return Ok(PointRead::Missing) };
             let read = self.store.try_get(records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
             let Some(found) = read else {
-                // It is counted when it is repeated.
+                // The caller repeats the read on another thread, where it is counted again.
                 let uncount =
                     |catalog: &Catalog| catalog.collection(collection).map(|found| found.uses.ids.take_back());
                 self.shared.catalogs.try_with(uncount);

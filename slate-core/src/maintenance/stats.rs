@@ -66,8 +66,8 @@ impl DatabaseStats {
         sum(self.collections.values().flat_map(|collection| &collection.indexes).map(|index| index.bytes))
     }
 
-    /// Bytes of the files that are neither data nor free: pages that are not full, and the store's own structures. `None` if
-    /// the store does not know what is free. 0 if it compresses more than it adds.
+    /// Bytes of the files that are neither data nor free: unused parts of pages, and the store's own structures. `None` if the
+    /// store does not know how many bytes are free. 0 if the files are smaller than the data because the store compresses it.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
         let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes()]);
         Some(self.storage.on_disk?.saturating_sub(self.storage.free?).saturating_sub(data))

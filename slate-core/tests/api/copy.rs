@@ -154,7 +154,7 @@ fn a_copy_that_fails_leaves_the_target_as_it_was() {
         assert_eq!(copy.progress(cancel).run().unwrap_err().kind(), ErrorKind::Interrupted);
         assert_eq!(contents(&target.db), before);
 
-        // What a crash leaves is removed, and is never copied.
+        // Unfinished collections that a crashed copy has left are not copied, and the next copy into the database removes them.
         let left = target.collection("left");
         left.insert_one(&rawdoc! { "_id": 1 }).unwrap();
         left.rename("slate.copy.7", RenameTarget::MustNotExist).unwrap();

@@ -142,7 +142,7 @@ fn the_order_has_a_place_for_every_type() {
         finds_in_order(&values.find(doc! {}).sort(doc! { "v": -1 }), (0..ascending.len() as i32).rev());
         let distinct = values.distinct("v", doc! {}).run().unwrap();
         assert_eq!(distinct, ascending);
-        // They have the same order as `_id`s, except regular expressions, which cannot be `_id`s.
+        // As `_id`s the values have the same order. Regular expressions cannot be `_id`s.
         let records = database.collection("records");
         let may_be_id = ascending.iter().filter(|value| !matches!(value, Bson::RegularExpression(_)));
         insert(&records, may_be_id.clone().rev().map(|value| doc! { "_id": value.clone() }));

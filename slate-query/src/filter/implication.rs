@@ -7,7 +7,7 @@ use super::{
 use crate::path::Path;
 
 impl Node {
-    /// Returns whether every document that matches `self` also matches `condition`. A `false` proves nothing.
+    /// Returns `true` only if every document that matches `self` also matches `condition`; `false` if this is not certain.
     pub(super) fn implies(&self, condition: &Node) -> bool {
         if let Tree::And(conditions) = &condition.tree {
             return conditions.nodes().iter().all(|condition| self.implies(condition));

@@ -122,7 +122,7 @@ impl Node {
             Tree::Or(nodes) => nodes.iter().all(|node| node.all_paths(holds)),
             Tree::Not(node) => node.all_paths(holds),
             Tree::Computed(computed) => computed.all_paths(holds),
-            // It depends on which fields the document has.
+            // A schema can depend on every field of a document, so no list of paths is complete.
             Tree::Schema(_) => false,
             Tree::Collated(collated) => collated.all_paths(holds),
         }
@@ -149,7 +149,7 @@ impl Node {
             Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.matches_value(value)),
             Tree::Or(nodes) => nodes.iter().any(|node| node.matches_value(value)),
             Tree::Not(node) => !node.matches_value(value),
-            // These are about whole documents.
+            // These conditions are evaluated on whole documents, never on a single value.
             Tree::Computed(_) | Tree::Collated(_) | Tree::Schema(_) => false,
         }
     }

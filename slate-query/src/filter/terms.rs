@@ -22,16 +22,16 @@ pub struct Term {
     pub intervals: IntervalSet,
     /// Whether entries within the intervals imply the condition.
     pub exact: Exactness,
-    /// The indexes that contain such an entry.
+    /// The indexes of which this is true.
     pub validity: Validity,
 }
 
-/// For which indexes a [`Term`] holds.
+/// The indexes of which a [`Term`] is true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
-    /// For those in which no document has an array on the index's path.
+    /// The indexes in which no document has an array on the index's path.
     WhereNotMultikey,
-    /// For all.
+    /// All indexes.
     Always,
 }
 

@@ -138,8 +138,8 @@ impl Filter {
         }
     }
 
-    /// Returns whether every document that matches `self` also matches `condition`. A `false` proves nothing: only
-    /// conjuncts on the same path within the same type bracket are compared.
+    /// Returns `true` only if every document that matches `self` also matches `condition`. `false` means that this is not
+    /// known: only conjuncts on the same path within the same type bracket are compared.
     pub fn implies(&self, condition: &Self) -> bool {
         condition.conjuncts().iter().all(|conjunct| self.root().implies(conjunct))
     }

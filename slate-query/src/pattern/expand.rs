@@ -57,7 +57,7 @@ pub(crate) fn expand<'a>(
     positions: Positions,
     emit: &mut impl Emit<'a>,
 ) -> Result<()> {
-    // Most indexes have one field. The array of slots is copied at every array.
+    // The list of slots is copied for every element of an array, so it should be short: most indexes have one field.
     match fields.len() {
         1 => Expansion { fields, positions, emit }.go::<1>(doc, [Slot::Open(0); 1]),
         2..=4 => Expansion { fields, positions, emit }.go::<4>(doc, [Slot::Open(0); 4]),

@@ -164,7 +164,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
                 })
                 .collect::<Result<_>>()?,
         };
-        // Parsed now for its errors.
+        // Reports errors in the stages when the pipeline is parsed; the update itself is made for each document.
         merge.update(None)?;
     }
     Ok(Sink::Merge(merge))

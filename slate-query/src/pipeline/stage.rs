@@ -200,8 +200,8 @@ impl Stage {
         after
     }
 
-    /// Returns whether each document that the stage returns has the same value at `path` as the document it was made
-    /// from. `false` proves nothing.
+    /// Returns `true` only if each document that the stage returns has the same value at `path` as the document it was made
+    /// from. `false` means that this is not known.
     pub fn preserves(&self, path: &Path) -> bool {
         match self {
             Self::Project { projection, .. } => projection.preserves(path),

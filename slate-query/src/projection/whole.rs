@@ -141,8 +141,8 @@ impl Projection {
         self.passes.is_empty() && self.computed.is_none()
     }
 
-    /// Returns whether a projected document has the same value at `path` as its original, and reaches it the same way.
-    /// `false` proves nothing.
+    /// Returns `true` only if a projected document has the same value at `path` as its original, and the path leads to it
+    /// through the same documents and arrays. `false` means that this is not known.
     pub fn preserves(&self, path: &Path) -> bool {
         let is_among = |names: &[Box<str>]| {
             path.parts().first().is_some_and(|first| names.iter().any(|name| **name == *first.name()))

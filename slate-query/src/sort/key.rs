@@ -48,8 +48,8 @@ impl Sort {
         })
     }
 
-    /// Returns the values of a sort key of this sort, for comparison with documents; `None` if the key is not valid.
-    /// Documents that differ from it in the first `shown` fields are not reported as above it.
+    /// Decodes a sort key of this sort into values that documents can be compared with; `None` if the key is not valid.
+    /// [`is_above`](Self::is_above) then returns `false` for documents that differ from the key in the first `shown` fields.
     pub fn bound(&self, key: &[u8], shown: usize) -> Option<Bound> {
         let mut rest = key;
         let mut value = |direction| match key::decode(&mut rest, direction, &mut TypeReader::new(&[]))? {
@@ -60,8 +60,8 @@ impl Sort {
         Some(Bound { values, shown })
     }
 
-    /// Returns whether the document's key is certainly above the bound, in which case [`Sort::key`] does not fail.
-    /// `false` proves nothing. Much faster than writing the key.
+    /// Returns `true` only if the document's key is above the bound; [`Sort::key`] does not fail for such a document. Returns
+    /// `false` if it is not, or if only the key can decide. Much faster than writing the key.
     #[inline]
     pub fn is_above(&self, doc: Doc<'_>, bound: &Bound) -> bool {
         if self.collation.is_some() {
@@ -78,7 +78,7 @@ impl Sort {
             };
             let value = value.unwrap_or(Value::NULL);
             if value.kind() == Kind::Array {
-                // Only one of its elements counts.
+                // The document is sorted by one of the array's elements, which only the key determines.
                 return false;
             }
             let order = order::compare(value, bounded.as_value());

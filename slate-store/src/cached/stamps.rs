@@ -154,7 +154,7 @@ mod tests {
     fn a_key_written_often_by_one_commit_does_not_end_the_pending_state_of_another() {
         let stamps = Stamps::new(16);
         let mut often = WrittenKeys::Hashed(vec![3; 70_000]);
-        // It shares a stamp with the other one.
+        // Both hashes have the same stamp: they are equal modulo 16.
         let mut other = WrittenKeys::Hashed(vec![19]);
         stamps.begin(&mut other);
         stamps.begin(&mut often);

@@ -73,7 +73,7 @@ pub fn a_transaction_that_does_not_wait_commits_or_conflicts<S: Store>(fixture: 
     };
     let write = || {
         for _ in 0..EACH {
-            // A dropped one leaves nothing.
+            // A transaction that is dropped must not block or change anything.
             drop(store.try_begin());
             if !store.try_begin().is_some_and(try_increment) {
                 transact(&store, Durability::Deferred, increment);
@@ -184,7 +184,7 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);
     conflicts(fixture, &[make, delete], |transaction| transaction.guard(A, b"new", Guard::Shared).unwrap());
-    // The same in keyspaces that are empty before and after.
+    // The same in a keyspace that is empty before and after.
     let make = |transaction: &mut S::Transaction| transaction.put(B, b"new", b"1").unwrap();
     let delete = |transaction: &mut S::Transaction| transaction.delete(B, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);

@@ -49,7 +49,7 @@ impl<'t> Overlay<'t> {
         match heading {
             Heading::Back => self.seek(Edge::Before(&key)),
             Heading::Forward => {
-                // The key itself exists, or nothing below the next one.
+                // Seeks to the current key in the new direction, and steps from there.
                 self.seek(Edge::AtOrAfter(&key))?;
                 self.step(Heading::Forward)
             }

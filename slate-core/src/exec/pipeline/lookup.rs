@@ -196,7 +196,7 @@ impl<V: View> LookupRows<V> {
         }
         match &mut self.strategy {
             Strategy::Batches(_) => return self.next_in_batch(advance),
-            // Ends the query of the document before.
+            // Ends the query for the previous document.
             Strategy::PerDocument(rows) => *rows = None,
             Strategy::Undecided | Strategy::Constant | Strategy::Hash(_) => {}
         }

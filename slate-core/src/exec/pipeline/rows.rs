@@ -122,7 +122,7 @@ impl<V: View> DocumentRows<V> {
                 Self::BucketAuto(Box::new(BucketAutoRows::new(input, stage, resources, meter)))
             }
             DocumentNode::Densify(densify) => Self::Densify(Box::new(DensifyRows::new(input, densify, resources))),
-            // They are the first of a pipeline, which `open` opens, and are refused within a `$facet`.
+            // `open` has opened these nodes: they can only be the first of a pipeline, and are refused within a `$facet`.
             DocumentNode::CollStats(_) | DocumentNode::Documents(_) | DocumentNode::IndexStats => input,
             DocumentNode::Facet { facets, kept, .. } => {
                 Self::Facet(Box::new(FacetRows::new(input, facets, kept, view, resources, meter)))

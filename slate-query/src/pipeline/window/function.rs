@@ -206,7 +206,7 @@ impl Running {
             (_, Function::Shift { by, .. }) => {
                 row.saturating_sub(usize::try_from(by.min(&0).unsigned_abs()).unwrap_or(usize::MAX))
             }
-            // What a window that only grows has accumulated is not read again.
+            // A window that only grows does not read documents again that it has accumulated.
             (_, Function::Accumulate(spec)) if !output.frame.slides() && spec.merges() => window.end,
             (_, Function::Accumulate(_) | Function::Rate { .. } | Function::Covariance { .. }) => window.start,
             _ => row,

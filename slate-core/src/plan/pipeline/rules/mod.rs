@@ -23,7 +23,7 @@ struct Rule {
 const ALL: &[Rule] = &[
     // Before `match_earlier`, which moves the filter on.
     Rule { name: "match_before_group", apply: match_before_group::apply },
-    // Early, so that the others see the stages that filters leave adjacent.
+    // Early: without the filters in between, more stages follow each other for the rules below.
     Rule { name: "match_earlier", apply: |stages| match_earlier::apply(stages) },
     // Before `slice_earlier`: a `$limit` between a stage and a `$sort` keeps the sort where it is.
     Rule { name: "sort_earlier", apply: |stages| sort_earlier::apply(stages) },

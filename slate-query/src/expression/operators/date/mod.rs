@@ -32,7 +32,7 @@ pub(super) fn millis(value: Value<'_>) -> Option<i64> {
     match value.kind() {
         Kind::DateTime => value.as_millis(),
         Kind::Timestamp => i64::try_from(value.as_timestamp()? >> 32).ok()?.checked_mul(1_000),
-        // Its first four bytes are the seconds since 1970, signed.
+        // The first four bytes of an ObjectId are the seconds since 1970, signed.
         Kind::ObjectId => {
             let id = value.as_object_id()?;
             Some(i64::from(i32::from_be_bytes(*id.first_chunk()?)) * 1_000)

@@ -1,8 +1,8 @@
 //! The contract as tests that any backend can run.
 //!
+//! In a file of `tests/`. The closure opens the store in a directory of the test, and opens it again after it was closed:
+//!
 //! ```ignore
-//! In a file of `tests/`. The closure opens the store in a directory of the test, and opens it again after it was
-//! closed.
 //! slate_store::conformance!(memory, |_| slate_store::memory::MemoryStore::new());
 //! slate_store::conformance!(redb, |at| RedbStore::open(&at.join("db"), &Options::default()).unwrap());
 //! ```

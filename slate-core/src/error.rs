@@ -55,11 +55,13 @@ pub(crate) struct Place {
     pub(crate) index: Option<String>,
     /// The fields of the key and their values; `_id` alone for a document.
     pub(crate) key: Option<Document>,
+    /// The keys with which the index was declared.
+    pub(crate) key_pattern: Option<Document>,
 }
 
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { collection, index, key } = self;
+        let Self { collection, index, key, key_pattern: _ } = self;
         let Some(collection) = collection else { return f.write_str("the list of collections") };
         match (index, key) {
             (Some(index), Some(key)) => write!(f, "key {key} of index {index} of collection {collection}"),
@@ -250,10 +252,21 @@ impl Error {
 
     /// `shown` is the end of the message: the key, after the collation of an index that has one. MongoDB's drivers and tests know the
     /// text.
-    pub(crate) fn duplicate_key(collection: &str, index: &str, key: Document, shown: &str) -> Self {
+    pub(crate) fn duplicate_key(
+        collection: &str,
+        index: &str,
+        key_pattern: Document,
+        key: Document,
+        shown: &str,
+    ) -> Self {
         let message = format!("E11000 duplicate key error collection: {collection} index: {index} {shown}");
         let mut error = Self::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message);
-        error.0.place = Some(Place { collection: Some(collection.into()), index: Some(index.into()), key: Some(key) });
+        error.0.place = Some(Place {
+            collection: Some(collection.into()),
+            index: Some(index.into()),
+            key: Some(key),
+            key_pattern: Some(key_pattern),
+        });
         error
     }
 
@@ -367,6 +380,12 @@ impl Error {
     /// an index holds only in part are absent.
     pub fn key(&self) -> Option<&Document> {
         self.0.place.as_ref()?.key.as_ref()
+    }
+
+    /// Returns the keys with which the index of a duplicate key was declared, such as `{ email: 1 }`; `{ _id: 1 }` for a duplicate
+    /// `_id`.
+    pub fn key_pattern(&self) -> Option<&Document> {
+        self.0.place.as_ref()?.key_pattern.as_ref()
     }
 
     /// Returns the `_id` of the document that a duplicate `_id`, a conflict or a failed conversion is about, if it is known.

@@ -123,6 +123,15 @@ fn misplaced_positional_operators_are_an_error() {
     assert_eq!(refusal(&doc! { ".$": 1 }), 5_392_900);
     assert_eq!(refusal(&doc! { "a": 0, "b.$": 1 }), 31253);
     assert_eq!(refusal(&doc! { "a.$": { "$slice": 1 } }), 31271);
+    let in_a_stage = |projection: &Document| {
+        let projection = projection.to_vec().unwrap();
+        Projection::parse_stage(Doc::new(&projection), &slate_query::pipeline::Bindings::default())
+            .unwrap_err()
+            .code()
+            .0
+    };
+    assert_eq!(in_a_stage(&doc! { "a.$": 1 }), 31324);
+    assert_eq!(in_a_stage(&doc! { "a.$.b": 1 }), 31394);
 }
 
 #[test]

@@ -321,7 +321,7 @@ impl IndexDescription {
     }
 }
 
-/// The access path that a query must use.
+/// The access path that a query must use. A sparse or partial index restricts the query to the documents of the index.
 #[derive(Clone, Debug)]
 pub enum Hint {
     /// A scan in the order of `_id`.
@@ -330,7 +330,7 @@ pub enum Hint {
     Backward,
     /// The index of this name; `_id_` is the one on `_id`.
     Name(String),
-    /// The index on exactly these keys.
+    /// The only index on exactly these keys; several fail with `IndexNotFound` (27).
     Keys(RawDocumentBuf),
 }
 

@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use slate_query::{
+    Code,
     collation::Collation,
     raw::{Doc, Writer},
 };
@@ -11,7 +12,7 @@ use super::{
     index::{keyspace, put_keyspace, read_collation, write_collation},
 };
 use crate::{
-    Result,
+    Error, Result,
     metrics::{CollectionUses, UseTable},
 };
 
@@ -85,6 +86,21 @@ impl CollectionInfo {
 
     pub(crate) fn index(&self, name: &str) -> Option<&Arc<IndexInfo>> {
         self.indexes.iter().find(|index| &*index.name == name)
+    }
+
+    /// Returns the index that was declared with these keys.
+    ///
+    /// # Errors
+    /// `AmbiguousIndexKeyPattern` (181) if there are several, which differ in their other options.
+    pub(crate) fn index_of_keys(&self, keys: Doc<'_>) -> Result<Option<&Arc<IndexInfo>>> {
+        let mut found = self.indexes.iter().filter(|index| index.has_keys(keys));
+        match (found.next(), found.next()) {
+            (Some(_), Some(_)) => {
+                let message = format!("several indexes have the keys {keys:?}; name one of them");
+                Err(Error::invalid(Code(181), message).at("index"))
+            }
+            (index, _) => Ok(index),
+        }
     }
 
     /// Returns the statistics of an index; `None` if they have not been gathered since it was built.

@@ -5,6 +5,7 @@ use slate_query::{
     Code,
     collation::{self, Collation},
     filter::Filter,
+    order,
     pattern::KeyPattern,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
@@ -65,6 +66,11 @@ pub(crate) enum Held {
 }
 
 impl IndexInfo {
+    /// Returns whether the index was declared with these keys. As in MongoDB, `1` and `1.0` are the same direction.
+    pub(crate) fn has_keys(&self, keys: Doc<'_>) -> bool {
+        order::compare_documents(Doc::from(&self.keys), keys).is_eq()
+    }
+
     /// Returns whether some document has an array on the path of a field.
     pub(crate) fn is_multikey(&self) -> bool {
         let arrays = self.wildcard.as_ref().map(|wildcard| &wildcard.arrays);

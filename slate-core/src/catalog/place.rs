@@ -29,11 +29,11 @@ fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Opti
     let name = Some(collection.name.to_string());
     if collection.records == keyspace {
         let key = decode(&mut &*key, Direction::Ascending).flatten().map(|id| doc! { "_id": id });
-        return Some(Place { collection: name, index: None, key });
+        return Some(Place { collection: name, index: None, key, key_pattern: None });
     }
     let index = collection.maintained().find(|index| index.keyspace == keyspace)?;
     let key = KeyFields::decode(index, key).document();
-    Some(Place { collection: name, index: Some(index.name.to_string()), key: Some(key) })
+    Some(Place { collection: name, index: Some(index.name.to_string()), key: Some(key), key_pattern: None })
 }
 
 /// The fields of an index key and their values. Types that the key does not distinguish are decoded as one.

@@ -179,7 +179,7 @@ impl Catalog {
         let mut bytes = 0;
         let mut level = vec![view];
         // Level by level: what the view reads, what that reads, and so on.
-        for _ in 1..MAX_DEPTH {
+        for _ in 0..MAX_DEPTH {
             bytes += level.iter().map(|view| view.size()).max().unwrap_or_default();
             let mut next: Vec<&ViewInfo> = Vec::new();
             for reader in level {

@@ -1,5 +1,3 @@
-use std::sync::Arc;
-
 use bson::RawDocumentBuf;
 use slate_query::{Code, raw::Doc};
 
@@ -12,7 +10,7 @@ use super::{
 };
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
-    catalog::{CollectionInfo, IndexInfo, Namespace, Validator},
+    catalog::{CollectionInfo, Namespace, Validator},
     engine::Writer,
     operation::handle::DatabaseHandle,
     operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
@@ -58,7 +56,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         writer.run::<()>(WriteOp::SetValidator { collection, spec: spec.as_ref() })?;
         let change = |index: &IndexChange<'_>| {
             let visibility = index.visibility;
-            let name = index.name(there.as_deref());
+            let name = index.name(there.as_deref())?;
             writer.run::<bool>(WriteOp::SetVisibility { collection, index: &name, visibility })
         };
         index.as_ref().map(change).transpose()
@@ -106,11 +104,15 @@ impl<'c> IndexChange<'c> {
     }
 
     /// Returns the index's name, by which the change is made.
-    fn name(&self, collection: Option<&CollectionInfo>) -> String {
-        let has_keys = |index: &&Arc<IndexInfo>| Some(index.keys.as_bytes()) == self.keys.map(Doc::bytes);
-        let found = || collection?.indexes.iter().find(has_keys).map(|index| index.name.to_string());
-        let shown = || self.keys.map(|keys| format!("{keys:?}"));
-        self.name.map(str::to_owned).or_else(found).or_else(shown).unwrap_or_default()
+    fn name(&self, collection: Option<&CollectionInfo>) -> Result<String> {
+        Ok(match (self.name, self.keys) {
+            (Some(name), _) => name.to_owned(),
+            (None, Some(keys)) => {
+                let found = collection.map(|there| there.index_of_keys(keys)).transpose()?.flatten();
+                found.map_or_else(|| format!("{keys:?}"), |index| index.name.to_string())
+            }
+            (None, None) => String::new(),
+        })
     }
 }
 

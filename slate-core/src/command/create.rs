@@ -1,12 +1,20 @@
-use bson::RawDocumentBuf;
-use slate_query::Code;
+use bson::{RawDocumentBuf, rawdoc};
+use slate_query::{Code, order, raw::Doc};
 
-use super::{call::Call, coll_mod, common::Common, concern::Concerns, fields::owned, reply::Reply};
+use super::{
+    call::Call,
+    coll_mod,
+    common::Common,
+    concern::Concerns,
+    create_indexes::{self, Unknown},
+    fields::owned,
+    reply::Reply,
+};
 use crate::{
     Error, Result,
     operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
-    write::{CollectionSpec, ViewSpec},
+    write::{self, CollectionSpec, IndexSpec, ViewSpec},
 };
 
 /// Options of kinds of collections that Slate does not have.
@@ -31,7 +39,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let collation = fields.object("collation")?;
     let validator = coll_mod::take_validator(fields)?;
     let view = (fields.string("viewOn")?, fields.owned_objects("pipeline")?);
-    fields.object("idIndex")?;
+    let id_index = fields.object("idIndex")?.map(|index| create_indexes::parse(index, Unknown::Refused)).transpose()?;
     fields.truth("autoIndexId")?;
     fields.refuse(&REFUSED)?;
     fields.refuse_filled(&["storageEngine", "indexOptionDefaults"])?;
@@ -41,6 +49,12 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let collation = collation.map(owned).transpose()?;
     let validator = validator.over(None)?;
     let scope = Scope::Database(database.clone());
+    if let Some(index) = &id_index {
+        if view.0.is_some() {
+            return refused("'idIndex' is not allowed with 'viewOn'", "idIndex");
+        }
+        check_id_index(index, collation.as_ref())?;
+    }
     match view {
         (None, None) => {
             let spec = &CollectionSpec { collation, validator };
@@ -61,4 +75,14 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         }
     }
     Reply::default().finish()
+}
+
+/// Checks the definition of the index on `_id`, which every collection has.
+fn check_id_index(index: &IndexSpec, collation: Option<&RawDocumentBuf>) -> Result<()> {
+    let keys = Doc::from(&index.keys);
+    if order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_ne() {
+        let message = format!("The field 'key' for an _id index must be {{_id: 1}}, but got {keys:?}");
+        return Err(Error::invalid(Code::BAD_VALUE, message).at("idIndex"));
+    }
+    write::check_id_index(index, write::parse_collation(collation)?.as_ref())
 }

@@ -1,7 +1,7 @@
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
-    Code,
-    raw::{Kind, Value},
+    Code, order,
+    raw::{Doc, Kind, Value},
 };
 
 use super::{
@@ -61,12 +61,11 @@ fn names(collection: &CollectionInfo, wanted: Value<'_>) -> Result<Vec<String>> 
             let names = wanted.as_array().into_iter().flat_map(|names| names.values());
             names.map(|name| named(name.as_str().ok_or_else(mistyped)?)).collect()
         }
-        Kind::Document => {
-            let keys = wanted.bytes();
-            let found = collection.indexes.iter().find(|index| index.keys.as_bytes() == keys);
-            match found {
+        _ => {
+            let keys = wanted.as_document().ok_or_else(mistyped)?;
+            match collection.index_of_keys(keys)? {
                 Some(index) => Ok(vec![index.name.to_string()]),
-                None if keys == bson::rawdoc! { "_id": 1 }.as_bytes() => Err(on_id()),
+                None if order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_eq() => Err(on_id()),
                 None => Err(Error::new(
                     ErrorKind::NotFound,
                     Code::INDEX_NOT_FOUND,
@@ -74,7 +73,6 @@ fn names(collection: &CollectionInfo, wanted: Value<'_>) -> Result<Vec<String>> 
                 )),
             }
         }
-        _ => Err(mistyped()),
     }
 }
 

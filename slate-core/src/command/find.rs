@@ -47,8 +47,12 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let batch = fields.size("batchSize")?;
     let single = fields.boolean_not_null("singleBatch")?.unwrap_or_default();
     let disk_use = fields.boolean_not_null("allowDiskUse")?;
-    for name in ["noCursorTimeout", "allowPartialResults", "oplogReplay", "readOnce"] {
-        fields.boolean_not_null(name)?;
+    fields.boolean_not_null("oplogReplay")?;
+    let mut unlike_aggregate = (single && limit != Some(1)).then_some("singleBatch");
+    for name in ["noCursorTimeout", "allowPartialResults", "readOnce"] {
+        if fields.boolean_not_null(name)?.unwrap_or_default() {
+            unlike_aggregate.get_or_insert(name);
+        }
     }
     not_tailable(fields)?;
     let variables = fields.object("let")?;
@@ -71,6 +75,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     request.find_result = if returns_key { FindResult::Key } else { FindResult::Document };
     request.min = min.map(owned).transpose()?;
     request.max = max.map(owned).transpose()?;
+    request.unlike_aggregate = unlike_aggregate;
     request.allow_disk_use(disk_use.unwrap_or(true));
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);

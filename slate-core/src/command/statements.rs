@@ -109,6 +109,13 @@ pub(super) fn append_error(error: &Error, entry: &mut Reply) {
     if let Some(details) = error.details().and_then(|details| RawDocumentBuf::try_from(details).ok()) {
         entry.document("errInfo", Doc::from(&details));
     }
+    if error.kind() == ErrorKind::DuplicateKey {
+        for (name, keys) in [("keyPattern", error.key_pattern()), ("keyValue", error.key())] {
+            if let Some(keys) = keys.and_then(|keys| RawDocumentBuf::try_from(keys).ok()) {
+                entry.document(name, Doc::from(&keys));
+            }
+        }
+    }
     entry.text("errmsg", &error.to_string());
 }
 

@@ -1,7 +1,7 @@
 //! The find language over views: a request becomes an aggregation of the collection below, whose pipeline is the view's followed by
 //! stages for the request.
 
-use bson::{Document, doc, rawdoc};
+use bson::{doc, rawdoc};
 use slate_query::{
     Code,
     path::Path,
@@ -21,12 +21,14 @@ use crate::{
 impl Request {
     /// Returns the query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self) -> Result<Query> {
-        let returns_key = self.find_result == FindResult::Key;
-        for (name, is_given) in [("min", self.min.is_some()), ("max", self.max.is_some()), ("returnKey", returns_key)] {
-            if is_given {
-                let message = format!("Option '{name}' not supported in aggregation.");
-                return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
-            }
+        let named = |name, is_given: bool| is_given.then_some(name);
+        let refused = named("min", self.min.is_some())
+            .or_else(|| named("max", self.max.is_some()))
+            .or_else(|| named("returnKey", self.find_result == FindResult::Key))
+            .or(self.unlike_aggregate);
+        if let Some(name) = refused {
+            let message = format!("Option '{name}' not supported in aggregation.");
+            return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
         }
         let bindings = self.bindings()?;
         let mut stages = self.matches_in_view(&bindings)?;
@@ -51,24 +53,24 @@ impl Request {
     pub(super) fn distinct_over_view(&self, path: &Path, direction: Direction) -> Result<Query> {
         let bindings = self.bindings()?;
         let mut stages = self.matches_in_view(&bindings)?;
-        let (mut unwinds, mut within, mut outer) = (Vec::new(), Document::new(), String::new());
+        // An array within an array stays an array when the outer one is unwound. It has no fields for `distinct`.
+        let (mut unwinds, mut within, mut outer) = (Vec::new(), Vec::new(), String::new());
         for part in path.as_str().split('.') {
             if !outer.is_empty() {
-                within.insert(outer.clone(), doc! { "$type": "object" });
+                within.push(doc! { "$eq": [{ "$type": format!("${outer}") }, "object"] });
                 outer.push('.');
             }
             outer.push_str(part);
             let unwind = doc! { "path": format!("${outer}"), "preserveNullAndEmptyArrays": true };
             unwinds.push(doc! { "$unwind": unwind });
         }
-        within.insert(path.as_str(), doc! { "$exists": true });
         let sign = match direction {
             Direction::Ascending => 1,
             Direction::Descending => -1,
         };
         stages.extend(parse(unwinds, &bindings)?);
         let grouped = [
-            doc! { "$match": within },
+            doc! { "$match": { path.as_str(): { "$exists": true }, "$expr": { "$and": within } } },
             doc! { "$group": { "_id": format!("${path}") } },
             doc! { "$sort": { "_id": sign } },
         ];

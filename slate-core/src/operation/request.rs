@@ -43,6 +43,8 @@ pub(crate) struct Request {
     pub(crate) min: Option<RawDocumentBuf>,
     pub(crate) max: Option<RawDocumentBuf>,
     pub(crate) find_result: FindResult,
+    /// An option of a find that an aggregation does not have, and so a find over a view.
+    pub(crate) unlike_aggregate: Option<&'static str>,
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pipeline: Vec<RawDocumentBuf>,

@@ -153,6 +153,12 @@ fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], te
     }
 }
 
+/// Returns the paths by all entries of an index, whether or not it has one for every matching document.
+pub(super) fn of_all_entries(index: &Arc<IndexInfo>, query: &Query) -> Vec<Access> {
+    let path = AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Vec::new() };
+    directed(vec![Access::of_path(path, Conjuncts::default())], query)
+}
+
 /// Adds the descending walk of each path if it is ordered by more of the sort.
 fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     let Some(sort) = query.order() else { return found };
@@ -179,7 +185,7 @@ pub(super) fn merges<'a>(
 }
 
 /// Returns whether the index has an entry for every matching document.
-pub(super) fn serves(index: &IndexInfo, filter: &Filter) -> bool {
+fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
     let present = !index.sparse || index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)));
     condition && present

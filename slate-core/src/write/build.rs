@@ -143,7 +143,7 @@ impl<T: Transaction> Session<T> {
 /// Returns the name of the index if it exists.
 pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
     if is_id(&wanted.pattern) {
-        return on_id(spec).map(|()| Some("_id_".into()));
+        return check_id_index(spec, collection.collation.as_ref()).map(|()| Some("_id_".into()));
     }
     if &*wanted.name == "_id_" {
         let message = "the name _id_ is reserved for the index whose keys are {_id: 1}";
@@ -176,6 +176,9 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message));
     }
     let collation = match &spec.collation {
+        Some(empty) if Doc::from(empty).is_empty() => {
+            return Err(Error::invalid(Code::BAD_VALUE, "the collation of an index has a locale").at("collation"));
+        }
         Some(collation) => Collation::parse(Doc::from(collation))?,
         None => collection.collation.clone(),
     };
@@ -214,22 +217,26 @@ fn is_id(pattern: &KeyPattern) -> bool {
     matches!(pattern.fields(), [(path, slate_query::pattern::Direction::Ascending)] if path.as_str() == "_id")
 }
 
-/// Returns whether the definition is that of the index on `_id`, which always exists under every name.
-fn on_id(spec: &IndexSpec) -> Result<()> {
+/// Checks that the definition is that of the index on `_id` of a collection with this collation. It always exists, under every
+/// name.
+pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) -> Result<()> {
     let options = [
         ("unique", spec.unique),
         ("sparse", spec.sparse),
         ("hidden", spec.hidden),
         ("partialFilterExpression", spec.partial.is_some()),
-        ("collation", spec.collation.is_some()),
         ("wildcardProjection", spec.wildcard_projection.is_some()),
     ];
-    match options.iter().find(|(_, wanted)| *wanted) {
-        Some((name, _)) => {
-            let message = format!("the field '{name}' is not valid for an _id index specification");
-            Err(Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name))
+    if let Some((name, _)) = options.iter().find(|(_, wanted)| *wanted) {
+        let message = format!("the field '{name}' is not valid for an _id index specification");
+        return Err(Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name));
+    }
+    match &spec.collation {
+        Some(own) if Collation::parse(Doc::from(own))?.as_ref() != collation => {
+            let message = "the index on _id has the collation of its collection";
+            Err(Error::invalid(Code::BAD_VALUE, message).at("collation"))
         }
-        None => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -30,9 +30,21 @@ pub(crate) struct ViewSpec {
 impl ViewSpec {
     fn parse(&self, name: &str) -> Result<ViewInfo> {
         namespace::check(&self.on)?;
-        let collation = self.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
-        ViewInfo::parse(name, &self.on, self.pipeline.clone(), collation.transpose()?.flatten())
+        ViewInfo::parse(name, &self.on, self.pipeline.clone(), parse_collation(self.collation.as_ref())?)
     }
+}
+
+/// Parses the collation of a collection or a view.
+///
+/// # Errors
+/// 40414 for an empty document, which only an operation may have as its collation.
+pub(crate) fn parse_collation(collation: Option<&RawDocumentBuf>) -> Result<Option<Collation>> {
+    let Some(collation) = collation.map(Doc::from) else { return Ok(None) };
+    if collation.is_empty() {
+        let message = "BSON field 'collation.locale' is missing but a required field";
+        return Err(Error::invalid(Code(40_414), message).at("collation"));
+    }
+    Ok(Collation::parse(collation)?)
 }
 
 /// The validator of a collection.
@@ -100,8 +112,7 @@ impl<T: Transaction> Session<T> {
     /// `NamespaceExists` (48) if it exists with other options.
     pub(crate) fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created> {
         self.check_open()?;
-        let collation = spec.collation.as_ref().map(|collation| Collation::parse(Doc::from(collation)));
-        let collation = collation.transpose()?.flatten();
+        let collation = parse_collation(spec.collation.as_ref())?;
         let validator = spec.validator.as_ref().map(|validator| validator.parse(collation.as_ref()));
         let validator = validator.transpose()?.flatten();
         if let Some(there) = self.catalog.collection(name) {
@@ -171,11 +182,11 @@ impl<T: Transaction> Session<T> {
     /// Hides an index from queries, or shows it. Returns what it was before.
     ///
     /// # Errors
-    /// `IndexNotFound` (27) if it does not exist; `InvalidOptions` (72) for the index on `_id`.
+    /// `IndexNotFound` (27) if it does not exist; `BadValue` (2) for the index on `_id`.
     pub(crate) fn set_visibility(&mut self, name: &str, index: &str, visibility: Visibility) -> Result<Visibility> {
         self.check_open()?;
         if index == "_id_" {
-            return Err(Error::invalid(Code::INVALID_OPTIONS, "the index on _id cannot be hidden").at("index"));
+            return Err(Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden").at("index"));
         }
         let missing = || {
             let message = format!("cannot find index {index} of collection {name}");

@@ -1,4 +1,4 @@
-use bson::doc;
+use bson::{Document, doc};
 use slate_query::raw::{Doc, Element, OwnedValue};
 use slate_store::{Keyspace, PointReader, View};
 
@@ -97,11 +97,13 @@ pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u
         }
         None => format!("dup key: {key}"),
     };
-    Error::duplicate_key(&collection.name, &index.name, key.document(), &shown)
+    let keys = Document::try_from(index.keys.as_ref()).unwrap_or_default();
+    Error::duplicate_key(&collection.name, &index.name, keys, key.document(), &shown)
 }
 
 /// Returns the error for a duplicate `_id`.
 pub(super) fn duplicate_id(collection: &CollectionInfo, id: &OwnedValue) -> Error {
     let key = id.as_value().to_bson().map(|id| doc! { "_id": id }).unwrap_or_default();
-    Error::duplicate_key(&collection.name, "_id_", key, &format!("dup key: {{ _id: {id:?} }}")).at("_id")
+    Error::duplicate_key(&collection.name, "_id_", doc! { "_id": 1 }, key, &format!("dup key: {{ _id: {id:?} }}"))
+        .at("_id")
 }

@@ -121,11 +121,14 @@ fn views_that_read_each_other_too_deeply_are_refused() {
         };
         database.db.collection::<Document>("c").insert_one(&doc! { "_id": 1 }).unwrap();
         create(1, "c".into()).unwrap();
-        for number in 2..20 {
+        for number in 2..=20 {
             create(number, format!("v{}", number - 1)).unwrap();
         }
-        assert_eq!(database.db.collection::<Document>("v19").count_documents(doc! {}).run().unwrap(), 1);
-        assert_eq!(create(20, "v19".into()).unwrap_err().code(), 165);
+        let count = |view: &str| database.db.collection::<Document>(view).count_documents(doc! {}).run();
+        assert_eq!(count("v19").unwrap(), 1);
+        // It exists, and is too deep to be read.
+        assert_eq!(count("v20").unwrap_err().code(), 165);
+        assert_eq!(create(21, "v20".into()).unwrap_err().code(), 165);
         // Below the others.
         database.db.collection::<Document>("c").drop().unwrap();
         let options = CollectionOptions::new().view(&View::new("d", [doc! { "$match": {} }]));

@@ -170,7 +170,7 @@ fn validators_are_created_changed_listed_and_reported() {
         let show = doc! { "collMod": "c", "index": { "keyPattern": { "a": 1 }, "hidden": false } };
         assert_eq!(run(db, show), doc! { "hidden_old": true, "hidden_new": false, "ok": 1.0 });
         refused(db, doc! { "collMod": "c", "index": { "name": "b", "hidden": true } }, 27);
-        refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 72);
+        refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 2);
         refused(db, doc! { "collMod": "c", "index": { "hidden": true } }, 72);
     });
 }
@@ -211,5 +211,77 @@ fn views_are_created_changed_listed_and_dropped() {
         refused(db, doc! { "findAndModify": "v", "remove": true }, 166);
         assert_eq!(run(db, doc! { "drop": "v" }), doc! { "ns": "test.v", "ok": 1.0 });
         assert_eq!(rows(db, doc! { "find": "v" }), Vec::<Document>::new());
+    });
+}
+
+#[test]
+fn an_index_is_named_by_its_keys_if_no_other_has_them() {
+    on_every_store(|db| {
+        let index = |name: &str, options: Document| {
+            let mut spec = doc! { "key": { "n": 1 }, "name": name };
+            spec.extend(options);
+            run(db, doc! { "createIndexes": "c", "indexes": [spec] });
+        };
+        index("plain", doc! {});
+        let hidden = run(db, doc! { "collMod": "c", "index": { "keyPattern": { "n": 1.0 }, "hidden": true } });
+        assert_eq!(hidden, doc! { "hidden_old": false, "hidden_new": true, "ok": 1.0 });
+        index("some", doc! { "partialFilterExpression": { "n": { "$gt": 1 } } });
+        refused(db, doc! { "collMod": "c", "index": { "keyPattern": { "n": 1 }, "hidden": false } }, 181);
+        refused(db, doc! { "dropIndexes": "c", "index": { "n": 1 } }, 181);
+        run(db, doc! { "dropIndexes": "c", "index": "some" });
+        run(db, doc! { "dropIndexes": "c", "index": { "n": 1.0 } });
+        refused(db, doc! { "dropIndexes": "c", "index": { "n": 1 } }, 27);
+        refused(db, doc! { "dropIndexes": "c", "index": { "_id": 1.0 } }, 72);
+        refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 2);
+    });
+}
+
+#[test]
+fn the_index_on_id_has_the_definition_that_it_always_has() {
+    on_every_store(|db| {
+        let create = |id_index: Document, collation: Option<Document>| {
+            let mut command = doc! { "create": "c", "idIndex": id_index };
+            command.extend(collation.map(|collation| ("collation".into(), collation.into())));
+            command
+        };
+        let english = || doc! { "locale": "en" };
+        refused(db, create(doc! {}, None), 9);
+        refused(db, create(doc! { "key": { "a": 1 }, "name": "_id_" }, None), 2);
+        refused(db, create(doc! { "key": { "_id": 1 }, "name": "_id_", "sparse": true }, None), 197);
+        let collated = doc! { "key": { "_id": 1 }, "name": "_id_", "collation": english() };
+        refused(db, create(collated.clone(), None), 2);
+        refused(db, doc! { "create": "v", "viewOn": "c", "idIndex": { "key": { "_id": 1 }, "name": "_id_" } }, 72);
+        run(db, create(doc! { "key": { "_id": 1.0 }, "name": "other" }, None));
+        assert_eq!(rows(db, doc! { "listIndexes": "c" }), [doc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" }]);
+        refused(db, doc! { "createIndexes": "c", "indexes": [collated.clone()] }, 2);
+        run(db, doc! { "drop": "c" });
+        run(db, create(collated.clone(), Some(english())));
+        run(db, doc! { "createIndexes": "c", "indexes": [collated] });
+    });
+}
+
+#[test]
+fn a_collation_that_is_stored_has_a_locale() {
+    on_every_store(|db| {
+        refused(db, doc! { "create": "c", "collation": {} }, 40414);
+        refused(db, doc! { "create": "v", "viewOn": "c", "collation": {} }, 40414);
+        let index = doc! { "key": { "n": 1 }, "name": "n", "collation": {} };
+        refused(db, doc! { "createIndexes": "c", "indexes": [index] }, 2);
+        rows(db, doc! { "find": "c", "collation": {} });
+    });
+}
+
+#[test]
+fn a_find_over_a_view_has_the_options_of_an_aggregation() {
+    on_every_store(|db| {
+        run(db, doc! { "create": "v", "viewOn": "c" });
+        for option in ["noCursorTimeout", "allowPartialResults", "readOnce", "singleBatch"] {
+            refused(db, doc! { "find": "v", option: true }, 168);
+            rows(db, doc! { "find": "v", option: false });
+            rows(db, doc! { "find": "c", option: true });
+        }
+        rows(db, doc! { "find": "v", "singleBatch": true, "limit": 1 });
+        refused(db, doc! { "find": "v", "projection": { "a.$": 1 } }, 31324);
+        refused(db, doc! { "find": "v", "projection": { "a": { "$slice": 1 } } }, 28667);
     });
 }

@@ -219,3 +219,43 @@ fn a_bulk_write_reports_each_operation() {
         unsupported(db, several, "bulkWrite over several databases");
     });
 }
+
+#[test]
+fn a_duplicate_key_is_reported_with_its_index() {
+    on_every_store(|db| {
+        let index = doc! { "key": { "a": 1, "b": -1 }, "name": "ab", "unique": true };
+        run(db, doc! { "createIndexes": "c", "indexes": [index] });
+        let reply = run(db, doc! { "insert": "c", "documents": [{ "a": 1, "b": 2 }, { "a": 1, "b": 2 }] });
+        let errors = reply.get_array("writeErrors").unwrap();
+        let error = errors[0].as_document().unwrap();
+        assert_eq!(error.keys().collect::<Vec<_>>(), ["index", "code", "keyPattern", "keyValue", "errmsg"]);
+        assert_eq!(error.get_document("keyPattern").unwrap(), &doc! { "a": 1, "b": -1 });
+        assert_eq!(error.get_document("keyValue").unwrap(), &doc! { "a": 1, "b": 2 });
+        let reply = run(db, doc! { "insert": "c", "documents": [{ "_id": 1 }, { "_id": 1 }] });
+        let error = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap();
+        assert_eq!(error.get_document("keyPattern").unwrap(), &doc! { "_id": 1 });
+        assert_eq!(error.get_document("keyValue").unwrap(), &doc! { "_id": 1 });
+    });
+}
+
+#[test]
+fn a_hint_restricts_counts_and_writes_to_the_documents_of_a_sparse_index() {
+    on_every_store(|db| {
+        let documents = vec![doc! { "_id": 1, "s": 1 }, doc! { "_id": 2 }, doc! { "_id": 3, "s": [2, 3] }];
+        run(db, doc! { "insert": "c", "documents": documents });
+        let index = doc! { "key": { "s": 1 }, "name": "s", "sparse": true };
+        run(db, doc! { "createIndexes": "c", "indexes": [index] });
+        let count =
+            |filter: Document| run(db, doc! { "count": "c", "query": filter, "hint": "s" }).get_i32("n").unwrap();
+        assert_eq!((count(doc! {}), count(doc! { "_id": 2 })), (2, 0));
+        let update = doc! { "q": {}, "u": { "$set": { "seen": true } }, "multi": true, "hint": { "s": 1 } };
+        assert_eq!(run(db, doc! { "update": "c", "updates": [update] }).get_i32("n").unwrap(), 2);
+        let upsert = doc! { "q": { "_id": 2 }, "u": { "$set": { "_id": 4 } }, "upsert": true, "hint": "s" };
+        assert_eq!(write_error_codes(&run(db, doc! { "update": "c", "updates": [upsert] })), [(0, 66)]);
+        let modify = doc! { "findAndModify": "c", "query": { "_id": 2 }, "remove": true, "hint": "s" };
+        assert_eq!(run(db, modify).get("value"), Some(&Bson::Null));
+        let delete = doc! { "q": {}, "limit": 0, "hint": "s" };
+        assert_eq!(run(db, doc! { "delete": "c", "deletes": [delete] }).get_i32("n").unwrap(), 2);
+        assert_eq!(rows(db, doc! { "find": "c" }), [doc! { "_id": 2 }]);
+    });
+}

@@ -81,10 +81,13 @@ impl<'p> Parser<'p> {
     /// Parses one field of the projection document, or of a document nested in it at the path `parents`.
     fn element(&mut self, parents: &[&str], element: Element<'_>) -> Result<()> {
         let name = text(element)?;
-        let positional = name.strip_suffix(".$").filter(|_| self.dialect == Dialect::Find);
-        if name.contains(".$.") && self.dialect == Dialect::Find {
+        let positional = name.strip_suffix(".$");
+        if positional.is_none() && name.contains(".$.") {
             let message = "the positional operator '$' is only allowed at the end of a path";
             return Err(Error::new(Code(31394), message).at(name));
+        }
+        if positional.is_some() && self.dialect == Dialect::Stage {
+            return Err(refused(31324, "in the projection of an aggregation", name));
         }
         let value = element.value;
         if let Some(nested) = value.as_document() {

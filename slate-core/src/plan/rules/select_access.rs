@@ -11,7 +11,7 @@ use crate::{
     catalog::IndexInfo,
     plan::{
         Access, AccessPath, Context, Force, Hint, Output, Plan, RawPlan,
-        candidates::{Selectivity, candidates, serves, viable_candidates},
+        candidates::{Selectivity, candidates, of_all_entries, viable_candidates},
         choose::{Merging, cheapest},
     },
 };
@@ -90,9 +90,7 @@ fn hinted_by<'c>(hint: &Hint, context: &Context<'c>) -> Result<Hinted<'c>> {
             let index = context.collection.index(name).filter(|index| !index.hidden);
             Hinted::Index(index.ok_or_else(|| no_such(name))?)
         }
-        Hint::Keys(keys) => {
-            Hinted::Index(by_keys(context, keys).ok_or_else(|| no_such(&format!("{:?}", Doc::from(keys))))?)
-        }
+        Hint::Keys(keys) => Hinted::Index(by_keys(context, keys)?),
     })
 }
 
@@ -113,29 +111,36 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         }
         return Ok(if by_id.is_empty() { vec![Access::full_scan()] } else { by_id });
     };
-    if !serves(index, &context.query.filter) {
-        let message = format!("the hinted index {} does not contain every matching document", index.name);
-        return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
-    }
     let of_index =
         |access: &Access| matches!(&access.path, AccessPath::Index { index: held, .. } if held.name == index.name);
     let of_index: Vec<Access> = usable.into_iter().filter(of_index).collect();
-    if of_index.is_empty() {
-        // Of a wildcard index, which serves only conditions on some field.
-        let message = format!("the hinted index {} does not serve the query", index.name);
-        return Err(Error::invalid(Code::BAD_VALUE, message).at("hint"));
+    if !of_index.is_empty() {
+        return Ok(of_index);
     }
-    Ok(of_index)
+    if index.wildcard.is_some() {
+        // It serves only conditions on some field.
+        let message = format!("the hinted index {} does not serve the query", index.name);
+        return Err(Error::invalid(Code(291), message).at("hint"));
+    }
+    // A sparse or partial index that omits matching documents: the hint restricts the query to its entries.
+    Ok(of_all_entries(index, context.query))
 }
 
-/// Returns the first index on these keys that can serve the query; otherwise the first index on these keys.
-fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Option<&'c Arc<IndexInfo>> {
-    if let Some(wildcard) = context.collection.usable().find(|index| index.wildcard.is_some() && index.keys == *keys) {
-        return Some(wildcard);
+/// Returns the only visible index on these keys.
+///
+/// # Errors
+/// `IndexNotFound` (27) if there are several, which differ in their other options.
+fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Result<&'c Arc<IndexInfo>> {
+    let keys = Doc::from(keys);
+    let mut named = context.collection.usable().filter(|index| index.has_keys(keys));
+    match (named.next(), named.next()) {
+        (Some(index), None) => Ok(index),
+        (Some(_), Some(_)) => {
+            let message = format!("the hint {keys:?} names several indexes; name one of them");
+            Err(Error::invalid(Code::INDEX_NOT_FOUND, message).at("hint"))
+        }
+        (None, _) => Err(no_such(&format!("{keys:?}"))),
     }
-    let wanted = slate_query::pattern::KeyPattern::parse(Doc::from(keys)).ok()?;
-    let named = || context.collection.usable().filter(|index| index.pattern.fields() == wanted.fields());
-    named().find(|index| serves(index, &context.query.filter)).or_else(|| named().next())
 }
 
 fn is_id(keys: Doc<'_>) -> bool {

@@ -1,4 +1,5 @@
 use slate_query::raw::SmallBytes;
+use slate_store::Bounds;
 
 /// A range of keys from `start` (inclusive) to `end` (exclusive; `None` for no end).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -11,6 +12,13 @@ impl KeyRange {
     #[inline]
     pub(crate) fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_deref().is_none_or(|end| key < end)
+    }
+
+    /// Returns the range as bounds. A range from the least key on has no start, because a store may know the size of a whole
+    /// keyspace.
+    pub(crate) fn bounds(&self) -> Bounds<'_> {
+        let start = Some(self.start.as_slice()).filter(|start| !start.is_empty());
+        Bounds { start, end: self.end.as_deref() }
     }
 
     /// Returns whether it contains every key.

@@ -8,7 +8,7 @@ use crate::{
     Error, Result,
     api::options::ExplainVerbosity,
     catalog::{Catalog, CollectionInfo, Namespace, not_on_view},
-    exec::{self, Resources},
+    exec::{self, Resources, express},
     interrupt::Interrupt,
     maintenance,
     metrics::{Call, ObservedRows, OperationKind, PointRead},
@@ -54,14 +54,37 @@ pub(super) fn read_snapshot<V: Snapshot>(
     op: ReadOp<'_, '_>,
 ) -> Result<ReadOutput> {
     match op {
-        ReadOp::Find { query, interrupt } => {
-            Ok(exec::find(query, view, collection, catalog, memory, interrupt)?.into())
-        }
+        ReadOp::Find { query, interrupt } => find(view, catalog, memory, collection, query, interrupt),
         op => read(view, catalog, memory, collection, op),
     }
 }
 
-/// Executes a read on any view.
+/// Executes a query by the express path if possible, with a plan otherwise. The rows own the parts of the snapshot that they
+/// need.
+fn find<V: Snapshot>(
+    snapshot: &V,
+    catalog: &Arc<Catalog>,
+    memory: &Memory,
+    collection: &str,
+    query: &Query,
+    interrupt: &Interrupt,
+) -> Result<ReadOutput> {
+    let collection = &*query.target(catalog, collection)?;
+    let mut call = Call::of_query(memory.observer(), query, collection);
+    if let Some(rows) = call.within(|| express::find(query, snapshot, collection, interrupt))? {
+        call.examined(rows.keys(), rows.documents());
+        return Ok(ReadOutput::Rows(Box::new(ObservedRows::new(rows, call))));
+    }
+    let resources = resources(query, catalog, memory, interrupt);
+    call.tallied(&resources.tally);
+    let rows = call.within(|| {
+        let plan = resources.executes(query, collection, exec::plan(query, snapshot, collection)?);
+        exec::open(plan, snapshot, collection, &resources)
+    })?;
+    Ok(ReadOutput::Rows(Box::new(ObservedRows::new(rows, call))))
+}
+
+/// Executes a read on any view. The rows of a query are all read at once.
 pub(super) fn read<V: View>(
     view: &V,
     catalog: &Arc<Catalog>,

@@ -7,7 +7,7 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{Resources, entries::EntryWalk, meter::Meter};
+use super::{Resources, meter::Meter, walk::EntryWalk};
 use crate::{
     Result,
     entry::{Entry, FieldOrder},

@@ -15,7 +15,7 @@ use slate_query::{
 };
 use slate_store::{Keyspace, PointReader, View};
 
-use super::{Rows, probe::bounds};
+use super::Rows;
 use crate::{
     Error, Result,
     catalog::{CollectionInfo, IndexInfo},
@@ -29,7 +29,7 @@ use crate::{
 const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 
 /// The rows of records that were loaded together.
-pub(super) struct ExpressRows<V: View> {
+pub(crate) struct ExpressRows<V: View> {
     reader: V::PointReader,
     /// Number of keys that were looked up or read from an index.
     keys: usize,
@@ -44,7 +44,7 @@ pub(super) fn record_key(query: &Query) -> Option<SmallBytes> {
 }
 
 /// Finds the rows of a query. Returns `None` if the query needs a plan.
-pub(super) fn find<V: View>(
+pub(crate) fn find<V: View>(
     query: &Query,
     view: &V,
     collection: &CollectionInfo,
@@ -110,7 +110,7 @@ impl<V: View> ExpressRows<V> {
         let range = component_range(value, direction);
         let mut keys = <[SmallBytes; MAX_ENTRIES]>::default();
         let mut found = 0;
-        let stopped = view.scan(index.keyspace, bounds(&range), |key, value| {
+        let stopped = view.scan(index.keyspace, range.bounds(), |key, value| {
             match (keys.get_mut(found), Entry::parse(index, key, value)) {
                 (Some(place), Ok(entry)) => *place = entry.record_key.into(),
                 (None, Ok(_)) => return ControlFlow::Break(Ok(Stop::TooMany)),
@@ -142,12 +142,12 @@ impl<V: View> ExpressRows<V> {
     }
 
     /// Returns the number of keys that were read.
-    pub(super) fn keys(&self) -> u64 {
+    pub(crate) fn keys(&self) -> u64 {
         number(self.keys)
     }
 
     /// Returns the number of documents that were read.
-    pub(super) fn documents(&self) -> u64 {
+    pub(crate) fn documents(&self) -> u64 {
         number(self.records)
     }
 }

@@ -9,16 +9,13 @@ use crate::{
     spill::{Spool, SpoolRows},
 };
 
-/// Rows that were all read in advance, so that a transaction can write while the caller iterates.
-pub(crate) struct GatheredRows(SpoolRows);
-
-/// Executes a plan to its end and stores its rows.
+/// Executes a plan to its end and returns its rows, so that a transaction can write while the caller iterates.
 pub(crate) fn gather<'v, V: View + 'v>(
     plan: Plan,
     view: &V,
     collection: &CollectionInfo,
     resources: &Resources,
-) -> Result<GatheredRows> {
+) -> Result<SpoolRows> {
     let resources = resources.of_plan(&plan, 1)?;
     let mut gathered = Spool::new(resources.memory.clone());
     let mut rows = open_shared(plan, view, collection, &resources)?;
@@ -27,15 +24,15 @@ pub(crate) fn gather<'v, V: View + 'v>(
             gathered.push(row.bytes())?;
         }
     }
-    Ok(GatheredRows(gathered.into_rows()?))
+    gathered.into_rows()
 }
 
-impl Rows for GatheredRows {
+impl Rows for SpoolRows {
     fn advance(&mut self) -> Result<bool> {
-        self.0.advance()
+        SpoolRows::advance(self)
     }
 
     fn current(&self) -> Option<Doc<'_>> {
-        self.0.current().map(Doc::new)
+        SpoolRows::current(self).map(Doc::new)
     }
 }

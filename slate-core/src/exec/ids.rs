@@ -1,7 +1,7 @@
 use slate_query::interval::{Interval, IntervalSet};
 use slate_store::View;
 
-use super::{Resources, entries::EntryWalk, merge::MergedIds, meter::Meter};
+use super::{Resources, merge::MergedIds, meter::Meter, walk::EntryWalk};
 use crate::{
     Result,
     interrupt::Interrupt,

@@ -1,6 +1,6 @@
 use slate_store::{Keyspace, View};
 
-use super::{Resources, entries::EntryWalk, probe};
+use super::{Resources, walk::EntryWalk};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
@@ -51,7 +51,7 @@ fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<KeyRange>, re
             ended = interrupt.tick();
             ended.is_ok()
         };
-        let keys = view.count(keyspace, probe::bounds(&range), should_continue)?;
+        let keys = view.count(keyspace, range.bounds(), should_continue)?;
         ended?;
         counted += keys.ok_or_else(|| Error::corrupt("the store ended a count early"))?;
     }

@@ -136,6 +136,28 @@ fn distinct_returns_values_in_order() {
 }
 
 #[test]
+fn variables_of_an_aggregation_are_constants() {
+    on_every_store(|db| {
+        with_numbers(db);
+        let aggregate = |stages: Vec<Document>, variables: Document| {
+            doc! { "aggregate": "c", "pipeline": stages, "cursor": {}, "let": variables }
+        };
+        let ranks = doc! { "$percentile": { "p": ["$$lowest", 1], "input": "$n", "method": "approximate" } };
+        let first = doc! { "$firstN": { "input": "$n", "n": { "$add": ["$$more.by", 1] } } };
+        let group = doc! { "$group": { "_id": Bson::Null, "ranks": ranks, "first": first } };
+        let command = aggregate(vec![group.clone()], doc! { "lowest": 0, "more": { "by": 1 } });
+        let expected = doc! { "_id": Bson::Null, "ranks": [0.0, 9.0], "first": [0, 1] };
+        assert_eq!(rows(db, command), [expected]);
+        refused(db, aggregate(vec![group], doc! { "lowest": "0", "more": { "by": 1 } }), 7_750_302);
+        let bounds = doc! { "documents": [{ "$subtract": ["$$to", 1] }, { "$add": ["$$to", 0] }] };
+        let sum = doc! { "$sum": "$n", "window": bounds };
+        let windows = doc! { "$setWindowFields": { "sortBy": { "n": -1 }, "output": { "sum": sum } } };
+        let stages = vec![windows, doc! { "$limit": 1 }, doc! { "$project": { "_id": 0, "n": 1, "sum": 1 } }];
+        assert_eq!(rows(db, aggregate(stages, doc! { "to": 1 })), [doc! { "n": 9, "sum": 17 }]);
+    });
+}
+
+#[test]
 fn explain_returns_the_plan_without_executing_it() {
     on_every_store(|db| {
         with_numbers(db);

@@ -1,17 +1,26 @@
+use std::sync::Arc;
+
 use super::Interruption;
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    raw::{Doc, FieldName, Value},
+    raw::{Doc, FieldName, OwnedValue, Value},
 };
 
 /// The variables that an expression may use, by name. The position of a name in the list is its position among the
 /// [frames](Frame) of an [`Env`].
 #[derive(Clone, Debug, Default)]
 pub struct Variables {
-    names: Vec<Box<str>>,
+    names: Vec<Variable>,
     /// How strings are compared, if not by their bytes.
     collation: Option<Collation>,
+}
+
+/// A variable's name, and its value if expressions are parsed for that value only.
+#[derive(Clone, Debug)]
+struct Variable {
+    name: Box<str>,
+    value: Option<Arc<OwnedValue>>,
 }
 
 impl Variables {
@@ -34,7 +43,19 @@ impl Variables {
 
     /// As [`with`](Self::with), for any name.
     pub(crate) fn with_system(&self, name: &str) -> Self {
-        Self { names: self.names.iter().cloned().chain([name.into()]).collect(), collation: self.collation.clone() }
+        self.extended(Variable { name: name.into(), value: None })
+    }
+
+    /// Returns the same variables, of which the last one has this value in everything that is parsed with them.
+    pub(crate) fn with_last_as(mut self, value: &OwnedValue) -> Self {
+        if let Some(last) = self.names.last_mut() {
+            last.value = Some(Arc::new(value.clone()));
+        }
+        self
+    }
+
+    fn extended(&self, variable: Variable) -> Self {
+        Self { names: self.names.iter().cloned().chain([variable]).collect(), collation: self.collation.clone() }
     }
 
     /// Returns the same variables where strings are compared by a collation.
@@ -49,7 +70,12 @@ impl Variables {
 
     /// Returns the distance of the variable's frame from the innermost frame.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
-        self.names.iter().rev().position(|other| **other == *name)
+        self.names.iter().rev().position(|other| *other.name == *name)
+    }
+
+    /// Returns the known value of the variable whose frame has this distance from the innermost one.
+    pub(super) fn value(&self, up: usize) -> Option<Value<'_>> {
+        self.names.iter().rev().nth(up)?.value.as_deref().map(OwnedValue::as_value)
     }
 }
 

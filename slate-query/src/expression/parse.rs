@@ -5,6 +5,7 @@ use super::{
     arguments::Operands,
     node::{Node, Variable},
     operators::{self, Entry},
+    path::follow,
 };
 use crate::{
     Code, Error, Result,
@@ -87,7 +88,13 @@ fn reference(text: &str, variables: &Variables) -> Result<Expression> {
         return Err(Error::new(Code::FAILED_TO_PARSE, "a variable has an empty name"));
     }
     let variable = match (variables.find(name), name) {
-        (Some(up), _) => Variable::Frame(up),
+        (Some(up), _) => {
+            if let Some(value) = variables.value(up) {
+                let names = rest.map(path).transpose()?.unwrap_or_default();
+                return Ok(Expression(Node::Constant(follow(value, &names).as_value().map(Value::to_owned))));
+            }
+            Variable::Frame(up)
+        }
         (None, "ROOT" | "CURRENT") => Variable::Root,
         (None, "NOW") => Variable::Now,
         (None, "REMOVE") => return Ok(Expression(Node::Constant(None))),

@@ -59,6 +59,10 @@ impl Bindings {
     }
 
     fn extended(&self, names: Variables, value: Option<OwnedValue>) -> Self {
+        let names = match &value {
+            Some(value) => names.with_last_as(value),
+            None => names,
+        };
         let values = self.values.iter().cloned().chain([value]).collect();
         Self { names, values, ..self.clone() }
     }

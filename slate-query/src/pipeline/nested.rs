@@ -1,11 +1,20 @@
-//! Writes a document with one field changed, at a path that leads through documents only.
+//! Writes a document with one field changed.
 
 use crate::{
     path::Part,
     raw::{Doc, Kind, Value, Writer},
 };
 
-/// Writes `doc` with `value` at the path `parts`; without the field if `value` is `None`. The field keeps its place; a
+/// What happens to an array on the way to the field.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Arrays {
+    /// It is replaced by a document, as other values that are not documents.
+    Replaced,
+    /// The field is changed in each of its elements, which are replaced if they are not documents or arrays.
+    Traversed,
+}
+
+/// Writes `doc` with `value` at the path `parts`, which leads through documents only; without the field if `value` is `None`. The field keeps its place; a
 /// new one is added at the end. A value on the way that is not a document is replaced by one.
 pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &mut Vec<u8>) {
     out.clear();
@@ -22,12 +31,13 @@ pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &
             }
             writer.append_raw(bytes.get(place.end..end).unwrap_or_default());
         }
-        _ => fields(doc, parts, value, &mut writer),
+        _ => fields(doc, parts, value, Arrays::Replaced, &mut writer),
     }
     *out = writer.finish();
 }
 
-/// Sets `value` at the path `parts` of the document in `out`, as [`set`]. A new field is appended in place. `scratch` is a buffer.
+/// Sets `value` at the path `parts` of the document in `out`, as an `$addFields`: in the elements of arrays on the way, too. A new field
+/// is appended in place. `scratch` is a buffer.
 pub(super) fn put(parts: &[Part], value: Option<Value<'_>>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     if let [part] = parts
         && Doc::new(out).place_of(part.name_bytes()).is_none()
@@ -46,10 +56,16 @@ pub(super) fn put(parts: &[Part], value: Option<Value<'_>>, scratch: &mut Vec<u8
         return;
     }
     std::mem::swap(scratch, out);
-    set(Doc::new(scratch), parts, value, out);
+    if parts.len() == 1 {
+        return set(Doc::new(scratch), parts, value, out);
+    }
+    out.clear();
+    let mut writer = Writer::into_buffer(std::mem::take(out));
+    fields(Doc::new(scratch), parts, value, Arrays::Traversed, &mut writer);
+    *out = writer.finish();
 }
 
-fn fields(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, writer: &mut Writer) {
+fn fields(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, arrays: Arrays, writer: &mut Writer) {
     let Some((part, rest)) = parts.split_first() else { return writer.extend(doc) };
     let mut is_written = false;
     for element in doc.elements() {
@@ -58,21 +74,39 @@ fn fields(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, writer: &mut W
             continue;
         }
         is_written = true;
-        field(part, element.value.as_document(), rest, value, writer);
+        field(element.name, Some(element.value), rest, value, arrays, writer);
     }
     if !is_written && value.is_some() {
-        field(part, None, rest, value, writer);
+        field(part.name_bytes(), None, rest, value, arrays, writer);
     }
 }
 
-fn field(part: &Part, within: Option<Doc<'_>>, rest: &[Part], value: Option<Value<'_>>, writer: &mut Writer) {
-    if !rest.is_empty() {
-        writer.open_document(part.name_bytes());
-        fields(within.unwrap_or(Doc::new(EMPTY)), rest, value, writer);
-        writer.close();
-    } else if let Some(value) = value {
-        writer.append(part.name_bytes(), value);
+/// Writes the field `name`, whose value is `within`, with `value` at the path `rest` in it.
+fn field(
+    name: &[u8],
+    within: Option<Value<'_>>,
+    rest: &[Part],
+    value: Option<Value<'_>>,
+    arrays: Arrays,
+    writer: &mut Writer,
+) {
+    if rest.is_empty() {
+        if let Some(value) = value {
+            writer.append(name, value);
+        }
+        return;
     }
+    match within.and_then(Value::as_array).filter(|_| arrays == Arrays::Traversed) {
+        Some(array) => {
+            writer.open_array(name);
+            array.elements().for_each(|at| field(at.name, Some(at.value), rest, value, arrays, writer));
+        }
+        None => {
+            writer.open_document(name);
+            fields(within.and_then(Value::as_document).unwrap_or(Doc::new(EMPTY)), rest, value, arrays, writer);
+        }
+    }
+    writer.close();
 }
 
 /// A document without fields.
@@ -118,6 +152,28 @@ mod tests {
                 None => put(path.parts(), None, &mut scratch, &mut changed),
             }
             assert_eq!(changed, out, "{path} in {document}");
+        }
+    }
+
+    #[test]
+    fn a_field_is_put_into_the_elements_of_arrays_and_set_in_place_of_them() {
+        let source = bson::rawdoc! {"a": [{"x": 1}, 2, [{"y": 3}], []], "b": []};
+        for (path, put_into, set_at) in [
+            ("a.x", doc! {"a": [{"x": 7}, {"x": 7}, [{"y": 3, "x": 7}], []], "b": []}, doc! {"a": {"x": 7}, "b": []}),
+            (
+                "b.x.y",
+                doc! {"a": [{"x": 1}, 2, [{"y": 3}], []], "b": []},
+                doc! {"a": [{"x": 1}, 2, [{"y": 3}], []], "b": {"x": {"y": 7}}},
+            ),
+        ] {
+            let path = Path::parse(path).unwrap();
+            let (mut scratch, mut changed, mut out) = (Vec::new(), source.as_bytes().to_vec(), Vec::new());
+            with_value(&7.into(), |value| {
+                put(path.parts(), Some(value), &mut scratch, &mut changed);
+                set(Doc::from(&source), path.parts(), Some(value), &mut out);
+            });
+            assert_eq!(Document::from_reader(&*changed).unwrap(), put_into);
+            assert_eq!(Document::from_reader(&*out).unwrap(), set_at);
         }
     }
 }

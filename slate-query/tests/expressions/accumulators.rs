@@ -7,7 +7,7 @@ use slate_query::{
         Env, Variables,
         accumulator::{AccumulatorSpec, Gathered},
     },
-    raw::{Doc, OwnedValue},
+    raw::{Doc, OwnedValue, Value},
 };
 
 use super::{check, refused};
@@ -50,7 +50,7 @@ fn accumulate(name: &str, operand: &Bson, documents: &[Document]) -> Result<Bson
     let mut gathered = Gathered::default();
     for document in documents {
         let bytes = document.to_vec().unwrap();
-        accumulator.add(&mut gathered, &Env::new(Doc::new(&bytes), 0), 1)?;
+        accumulator.add(&mut gathered, Value::NULL, &Env::new(Doc::new(&bytes), 0), 1)?;
     }
     Ok(accumulator.finish(&mut gathered).as_value().unwrap().to_bson().unwrap())
 }

@@ -62,22 +62,36 @@ impl Spec {
         state
     }
 
-    /// Returns the state of a group that begins with this document. Adds its heap memory, in bytes, to `heap`.
-    fn started(&self, env: &Env<'_>, heap: &mut usize) -> Result<Stored> {
-        let n = self.n.as_ref().map_or(Ok(1), |n| number(&self.name, &n.evaluate(env)?))?;
+    /// Returns the state of a group without documents. Adds its heap memory, in bytes, to `heap`.
+    fn started(&self, id: Value<'_>, env: &Env<'_>, heap: &mut usize) -> Result<Stored> {
+        let n = self.number(id, env)?.unwrap_or(1);
         let state = self.start(n);
         *heap += state.bytes();
         Ok(state)
+    }
+
+    /// Returns the number of values of a group. The expression reads the fields of the group's `id`.
+    fn number(&self, id: Value<'_>, env: &Env<'_>) -> Result<Option<usize>> {
+        let Some(n) = &self.n else { return Ok(None) };
+        let env = env.with_document(id.as_document().unwrap_or(Doc::new(&[5, 0, 0, 0, 0])));
+        number(&self.name, &n.evaluate(&env)?).map(Some)
     }
 }
 
 impl Spec {
     /// As [`AccumulatorSpec::add_and_measure`], for the first document of a group and for accumulators with a sort.
     #[inline(never)]
-    fn start_or_sort(&self, gathered: &mut Gathered, env: &Env<'_>, times: u64, heap: &mut usize) -> Result<()> {
+    fn start_or_sort(
+        &self,
+        gathered: &mut Gathered,
+        id: Value<'_>,
+        env: &Env<'_>,
+        times: u64,
+        heap: &mut usize,
+    ) -> Result<()> {
         let state = match &mut gathered.0 {
             Some(state) => state,
-            None => gathered.0.insert(self.started(env, heap)?),
+            None => gathered.0.insert(self.started(id, env, heap)?),
         };
         let mut key = Vec::new();
         self.sort.as_ref().map_or(Ok(()), |sort| sort.key(env.root(), &mut key))?;
@@ -139,7 +153,8 @@ impl AccumulatorSpec {
                 Spec { ranks: ranks.as_ref().map(constant).transpose()?, ..spec(input, None, None) }
             }
             Form::OperandN => {
-                let [input, n] = parts(name, operand, ["input", "n"], 5_787_900)?;
+                let not_an_object = if matches!(name, "$firstN" | "$lastN") { 5_787_801 } else { 5_787_900 };
+                let [input, n] = parts(name, operand, ["input", "n"], (not_an_object, 5_787_901))?;
                 spec(
                     need(input, name, "input", 5_787_907, variables)?,
                     Some(need(n, name, "n", 5_787_906, variables)?),
@@ -147,12 +162,15 @@ impl AccumulatorSpec {
                 )
             }
             Form::Sorted | Form::SortedN => {
-                let [output, sort, n] = parts(name, operand, ["output", "sortBy", "n"], 5_788_001)?;
+                let [output, sort, n] = parts(name, operand, ["output", "sortBy", "n"], (5_788_001, 5_788_002))?;
                 let by =
                     sort.ok_or_else(|| Error::new(Code(5_788_005), format!("{name} needs the parameter 'sortBy'")))?;
                 let by = by.as_document().ok_or_else(|| {
-                    Error::new(Code(5_788_604), format!("the parameter 'sortBy' of {name} is an object"))
+                    Error::new(Code(10_065), format!("the parameter 'sortBy' of {name} is an object"))
                 })?;
+                if by.is_empty() {
+                    return Err(Error::new(Code(9_657_900), format!("the parameter 'sortBy' of {name} is not empty")));
+                }
                 let output = need(output, name, "output", 5_788_004, variables)?;
                 let n = match (form, n) {
                     (Form::SortedN, n) => Some(need(n, name, "n", 5_788_003, variables)?),
@@ -164,13 +182,14 @@ impl AccumulatorSpec {
         })))
     }
 
-    /// Adds a document to a group, as often as `times`. The number of values, if the accumulator has one, is computed for the first document.
+    /// Adds a document to a group, as often as `times`. The number of values, if the accumulator has one, is computed for the first
+    /// document, from the fields of the group's `id`.
     ///
     /// # Errors
     /// MongoDB's code where a value has the wrong type.
     #[inline]
-    pub fn add(&self, gathered: &mut Gathered, env: &Env<'_>, times: u64) -> Result<()> {
-        self.add_and_measure(gathered, env, times, &mut 0)
+    pub fn add(&self, gathered: &mut Gathered, id: Value<'_>, env: &Env<'_>, times: u64) -> Result<()> {
+        self.add_and_measure(gathered, id, env, times, &mut 0)
     }
 
     /// As [`add`](Self::add). Adds the growth of the group's heap memory, in bytes, to `heap`.
@@ -178,6 +197,7 @@ impl AccumulatorSpec {
     pub(crate) fn add_and_measure(
         &self,
         gathered: &mut Gathered,
+        id: Value<'_>,
         env: &Env<'_>,
         times: u64,
         heap: &mut usize,
@@ -196,14 +216,14 @@ impl AccumulatorSpec {
             (Some(state), _) if spec.sort.is_none() => {
                 spec.operand.visit(env, |value| state.add_and_measure(value, &[], times, heap))?
             }
-            _ => spec.start_or_sort(gathered, env, times, heap),
+            _ => spec.start_or_sort(gathered, id, env, times, heap),
         }
     }
 
     /// Evaluates the accumulator's operand and its other parameters for a document.
     pub(crate) fn read(&self, env: &Env<'_>) -> Result<(Option<OwnedValue>, Option<Input>)> {
         let spec = &*self.0;
-        let n = spec.n.as_ref().map(|n| number(&spec.name, &n.evaluate(env)?)).transpose()?;
+        let n = spec.number(Value::NULL, env)?;
         let mut key = Vec::new();
         if let Some(sort) = &spec.sort {
             sort.key(env.root(), &mut key)?;
@@ -237,6 +257,11 @@ impl AccumulatorSpec {
                 && self.0.operand.as_field().is_some_and(is_whole)
         };
         self.is_count() || is_of_field()
+    }
+
+    /// Returns whether the number of values, if there is one, is the same for all groups.
+    pub(crate) fn has_constant_number(&self) -> bool {
+        self.0.n.as_ref().is_none_or(|n| n.as_constant().is_some())
     }
 
     /// Returns whether it sorts documents.
@@ -290,10 +315,7 @@ impl AccumulatorSpec {
         for (path, _) in self.0.sort.iter().flat_map(Sort::fields) {
             visit(path.parts().first().map(|part| FieldName::new(part.name())).as_ref());
         }
-        [Some(&self.0.operand), self.0.n.as_ref()]
-            .into_iter()
-            .flatten()
-            .for_each(|operand| operand.visit_fields(visit));
+        self.0.operand.visit_fields(visit);
     }
 }
 
@@ -341,16 +363,17 @@ fn parts<'a, const N: usize>(
     name: &str,
     operand: Value<'a>,
     names: [&str; N],
-    code: i32,
+    (not_an_object, unknown): (i32, i32),
 ) -> Result<[Option<Value<'a>>; N]> {
     let document = operand.as_document().filter(|_| operand.kind() == Kind::Document);
-    let document = document
-        .ok_or_else(|| Error::new(Code(code), format!("{name} takes an object, not {}", operand.kind().alias())))?;
+    let document = document.ok_or_else(|| {
+        Error::new(Code(not_an_object), format!("{name} takes an object, not {}", operand.kind().alias()))
+    })?;
     let mut parts = [None; N];
     for element in document.elements() {
         let place = names.iter().position(|name| name.as_bytes() == element.name);
         let part = place.and_then(|place| parts.get_mut(place)).ok_or_else(|| {
-            Error::new(Code(code + 1), format!("unknown parameter of {name}: {}", element.display_name()))
+            Error::new(Code(unknown), format!("unknown parameter of {name}: {}", element.display_name()))
         })?;
         *part = Some(element.value);
     }

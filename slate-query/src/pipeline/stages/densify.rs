@@ -70,6 +70,14 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
     let (step, unit, bounds) = self::range(range)?;
     let partition: Box<[Path]> = names.iter().map(|name| field_path::parse(name)).collect::<Result<_>>()?;
     let field = field_path::parse(&field)?;
+    for by in &partition {
+        if by.parts().starts_with(field.parts()) {
+            return Err(Error::new(Code(8_993_000), "partitionByFields contain the field that is densified"));
+        }
+        if field.parts().starts_with(by.parts()) {
+            return Err(Error::new(Code(9_554_500), "the field that is densified is within one of partitionByFields"));
+        }
+    }
     if matches!(bounds, Bounds::Partition) && partition.is_empty() {
         let message = "the bounds 'partition' need a non-empty array of partitionByFields";
         return Err(Error::new(Code(5_733_408), message));
@@ -109,10 +117,11 @@ fn range(range: Doc<'_>) -> Result<(Number, Option<DateUnit>, Bounds)> {
     let [step, bounds, unit] = fields("$densify.range", range, ["step", "bounds", "unit"])?;
     let step_value = step.ok_or_else(|| missing("$densify.range.step"))?;
     let bounds = bounds.ok_or_else(|| missing("$densify.range.bounds"))?;
-    let step = Number::of(step_value).filter(|step| step.signum().is_gt() && !step.is_nan());
-    let Some(step) = step else {
+    let message = "'$densify.range.step' must be a number";
+    let step = Number::of(step_value).ok_or_else(|| Error::new(Code::TYPE_MISMATCH, message))?;
+    if !step.signum().is_gt() || step.is_nan() {
         return refused(5_733_401, "the step of a range must be a positive number");
-    };
+    }
     let unit = match unit {
         None => None,
         Some(unit) => {

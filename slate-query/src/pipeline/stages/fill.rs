@@ -30,6 +30,10 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
         let path = format!("${name}");
         field_path::parse(&name).map_err(|error| error.at(&*name))?;
         let mut parts = document(element.value).into_iter().flat_map(Doc::elements);
+        if let Some(other) = parts.clone().find(|part| !matches!(part.name, b"method" | b"value")) {
+            let message = format!("BSON field '$fill.output.{name}.{}' is an unknown field.", other.display_name());
+            return Err(Error::new(Code(40_415), message).at(name));
+        }
         match (parts.next(), parts.next()) {
             (Some(value), None) if value.name == b"value" => {
                 has_values = true;
@@ -83,8 +87,8 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
             "partitionBy" => options.partition = Some(value),
             "partitionByFields" => {
                 let fields = value.as_array().ok_or_else(|| mistyped("an array"))?;
-                for field in fields.values() {
-                    field_path::parse(field.as_str().ok_or_else(|| mistyped("an array of strings"))?)?;
+                if fields.values().any(|field| field.as_str().is_none()) {
+                    return Err(mistyped("an array of strings"));
                 }
                 options.fields = Some(fields);
             }
@@ -96,11 +100,18 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
             }
         }
     }
-    if options.output.is_none() {
-        return Err(Error::new(Code(40_414), "BSON field '$fill.output' is missing but a required field"));
+    match options.output {
+        None => return Err(Error::new(Code(40_414), "BSON field '$fill.output' is missing but a required field")),
+        Some(output) if output.is_empty() => {
+            return Err(Error::new(Code(6_050_203), "'output' of $fill must have at least one field"));
+        }
+        Some(_) => {}
     }
     if options.partition.is_some() && options.fields.is_some() {
         return Err(Error::new(Code(6_050_204), "$fill takes at most one of 'partitionBy' and 'partitionByFields'"));
+    }
+    for field in options.fields.into_iter().flat_map(Doc::values) {
+        field_path::parse(field.as_str().unwrap_or_default())?;
     }
     Ok(options)
 }

@@ -37,6 +37,16 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let options = options
         .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, "the $graphLookup stage specification must be an object"))?;
     let [mut from, mut target, mut connect_from, mut connect_to, mut depth] = [const { None }; 5];
+    match options.get("from").map(Value::as_str) {
+        Some(Some("")) => {
+            return Err(Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty").at("from"));
+        }
+        Some(Some(_)) => {}
+        Some(None) => {
+            return Err(Error::new(Code::FAILED_TO_PARSE, "'from' of $graphLookup must be a string").at("from"));
+        }
+        None => return Err(Error::new(Code::FAILED_TO_PARSE, "$graphLookup requires 'from'")),
+    }
     let (mut start, mut max_depth, mut restriction) = (None, None, None);
     let inner = bindings.below()?;
     for element in options.elements() {
@@ -146,8 +156,13 @@ impl GraphLookup {
     /// # Errors
     /// The errors of filters.
     pub fn stages<'a>(&self, values: impl Iterator<Item = Value<'a>> + Clone) -> Result<Vec<Stage>> {
+        let has_null = values.clone().any(|value| value.kind() == Kind::Null);
         let filter = self.connection.filter(values);
-        let filter = Filter::parse_with(Doc::new(filter.as_value().bytes()), &self.bindings)?;
+        let mut filter = Filter::parse_with(Doc::new(filter.as_value().bytes()), &self.bindings)?;
+        if has_null {
+            // Unlike in a filter, null is not equal to a missing field.
+            filter = filter.and(&self.connection.exists(&self.bindings)?);
+        }
         let filter = self.restriction.as_ref().map_or_else(|| filter.clone(), |restriction| filter.and(restriction));
         Ok(vec![Stage::Match(filter)])
     }

@@ -145,6 +145,11 @@ impl Group {
         })?
     }
 
+    /// Returns whether each accumulator with a number of values has the same number for all groups.
+    pub(super) fn has_constant_numbers(&self) -> bool {
+        self.fields.iter().all(|(_, spec)| spec.has_constant_number())
+    }
+
     /// Returns whether it reads documents by their fields only, never a document as a whole.
     pub fn reads_fields(&self) -> bool {
         self.needs() != Needs::Whole && self.fields.iter().all(|(_, spec)| !spec.has_sort())
@@ -264,7 +269,7 @@ impl Group {
     pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<()> {
         let mut heap = states.heap;
         for ((_, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
-            spec.add_and_measure(gathered, member.env, times, &mut heap)?;
+            spec.add_and_measure(gathered, member.id, member.env, times, &mut heap)?;
         }
         states.heap = heap;
         Ok(())

@@ -7,12 +7,16 @@ use crate::{
     Code, Error, Result,
     collation::Collation,
     expression::Expression,
+    filter::Filter,
     key,
     path::{Found, Path, Step},
     pipeline::{Bindings, Kept, Needs, Stage, nested::set, parse as parse_pipeline},
     projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
+
+/// "undefined" as the content of a string.
+const UNDEFINED: &[u8] = b"\x0a\0\0\0undefined\0";
 
 /// A parsed `$lookup`.
 #[derive(Clone, Debug)]
@@ -128,7 +132,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 /// Returns the name of the other collection.
 fn collection(value: Value<'_>) -> Result<&str> {
     if let Some(name) = value.as_str() {
-        return Ok(name);
+        let empty = || Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty").at("from");
+        return Some(name).filter(|name| !name.is_empty()).ok_or_else(empty);
     }
     if value.kind() == Kind::Document
         && let Some(namespace) = value.as_document()
@@ -314,18 +319,33 @@ impl Join {
         });
     }
 
+    /// Returns the filter of the other collection for documents that have the field.
+    ///
+    /// # Errors
+    /// Those of filters.
+    pub(super) fn exists(&self, bindings: &Bindings) -> Result<Filter> {
+        let mut writer = Writer::new();
+        writer.open_document(self.foreign.as_str().as_bytes());
+        writer.append(b"$exists", Value::new(Kind::Boolean, &[1]));
+        writer.close();
+        Filter::parse_with(Doc::new(&writer.finish()), bindings)
+    }
+
     /// Returns the filter of the other collection for documents that are equal to one of the values.
     pub fn filter<'a>(&self, values: impl Iterator<Item = Value<'a>> + Clone) -> OwnedValue {
-        let is_pattern = |value: Value<'_>| value.kind() == Kind::Regex;
+        let is_special = |value: Value<'_>| matches!(value.kind(), Kind::Regex | Kind::Undefined);
         let path = self.foreign.as_str().as_bytes();
         let mut writer = Writer::new();
-        if values.clone().any(is_pattern) {
-            // In an `$in` list, a regular expression would match strings.
+        if values.clone().any(is_special) {
+            // In an `$in` list, a regular expression would match strings, and undefined is refused.
             writer.open_array(b"$or");
             for (place, value) in values.enumerate() {
                 writer.open_document(place.to_string().as_bytes());
                 writer.open_document(path);
-                writer.append(b"$eq", value);
+                match value.kind() {
+                    Kind::Undefined => writer.append(b"$type", Value::new(Kind::String, UNDEFINED)),
+                    _ => writer.append(b"$eq", value),
+                }
                 writer.close();
                 writer.close();
             }

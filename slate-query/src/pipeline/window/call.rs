@@ -5,13 +5,14 @@
 use super::{
     function::{Divisor, Function, Rank, refused},
     rate::{self, Rate},
+    scale::Scaling,
     series::{self, Filling},
 };
 use crate::{
     Code, Error, Result,
     expression::{Expression, Variables, accumulator::AccumulatorSpec},
     number::Number,
-    raw::{Kind, Value},
+    raw::{Doc, Element, Kind, Value},
     sort::Sort,
 };
 
@@ -38,6 +39,7 @@ static FUNCTIONS: &[(&str, Parse)] = &[
     ("$integral", |call| rate_of(call, Rate::Integral)),
     ("$linearFill", |call| fill(call, Filling::Linear)),
     ("$locf", |call| fill(call, Filling::Last)),
+    ("$minMaxScaler", scale),
     ("$rank", |call| rank(call, Rank::Sparse)),
     ("$shift", shift),
 ];
@@ -51,7 +53,9 @@ impl Call<'_> {
     pub(super) fn parse(&self) -> Result<Function> {
         match FUNCTIONS.binary_search_by(|(name, _)| (*name).cmp(self.name)).ok().and_then(|at| FUNCTIONS.get(at)) {
             Some((_, parse)) => parse(self),
-            None if self.name == "$mergeObjects" => Err(self.refused("is not a window function")),
+            None if matches!(self.name, "$accumulator" | "$mergeObjects") => {
+                Err(self.refused("is not a window function"))
+            }
             None => match AccumulatorSpec::parse_over_window(self.name, self.operand, self.variables) {
                 Err(error) if error.code() == Code(15_952) => Err(self.refused("is not a window function")),
                 accumulator => accumulator.map(Function::Accumulate),
@@ -92,6 +96,14 @@ impl Call<'_> {
         Ok(parts)
     }
 
+    /// Parses a number that is a constant or a constant expression.
+    fn number(&self, value: Value<'_>) -> Result<Number> {
+        let expression = self.expression(value)?;
+        let constant = expression.as_constant().ok_or_else(|| self.refused("takes constants as 'min' and 'max'"))?;
+        let number = constant.as_value().and_then(Number::of);
+        number.ok_or_else(|| self.refused("takes numbers as 'min' and 'max'"))
+    }
+
     fn expression(&self, value: Value<'_>) -> Result<Expression> {
         Expression::parse(value, self.variables)
     }
@@ -110,7 +122,7 @@ fn rank(call: &Call<'_>, rank: Rank) -> Result<Function> {
 
 fn shift(call: &Call<'_>) -> Result<Function> {
     call.without_window(Code::FAILED_TO_PARSE)?;
-    call.sorted(call.sort_fields() > 0, Code(5_667_001))?;
+    call.sorted(call.sort_fields() > 0, Code::FAILED_TO_PARSE)?;
     let [output, by, default] = call.parts(["output", "by", "default"])?;
     let (Some(output), Some(by)) = (output, by) else {
         return Err(call.refused("needs the parameters 'output' and 'by'"));
@@ -139,6 +151,27 @@ fn moving_average(call: &Call<'_>) -> Result<Function> {
     let [input, n, alpha] = call.parts(["input", "N", "alpha"])?;
     let input = input.ok_or_else(|| call.refused("needs the parameter 'input'"))?;
     Ok(Function::MovingAverage { input: call.expression(input)?, alpha: series::alpha(call.name, n, alpha)? })
+}
+
+fn scale(call: &Call<'_>) -> Result<Function> {
+    let known = |element: &Element<'_>| matches!(element.name, b"input" | b"min" | b"max");
+    let mut names = call.operand.as_document().into_iter().flat_map(Doc::elements);
+    if let Some(element) = names.find(|element| !known(element)) {
+        let message = format!("{} has no parameter '{}'", call.name, element.display_name());
+        return Err(Error::new(Code(40_415), message));
+    }
+    let [input, min, max] = call.parts(["input", "min", "max"])?;
+    let input = input.ok_or_else(|| Error::new(Code(40_414), "$minMaxScaler needs the parameter 'input'"))?;
+    let bounds = match (min, max) {
+        (None, None) => (Number::Int32(0), Number::Int32(1)),
+        (Some(min), Some(max)) => (call.number(min)?, call.number(max)?),
+        _ => return Err(call.refused("takes both 'min' and 'max' or none of them")),
+    };
+    if bounds.0 >= bounds.1 {
+        return Err(call.refused("takes a 'max' greater than 'min'"));
+    }
+    let extreme = |name| AccumulatorSpec::parse_over_window(name, input, call.variables);
+    Ok(Function::Scale(Scaling { least: extreme("$min")?, greatest: extreme("$max")?, bounds }))
 }
 
 fn derivative(call: &Call<'_>) -> Result<Function> {

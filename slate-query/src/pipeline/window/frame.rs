@@ -5,7 +5,7 @@ use std::{cmp::Ordering, ops::Range};
 use super::Partition;
 use crate::{
     Code, Error, Result,
-    expression::{DateUnit, Evaluated},
+    expression::{DateUnit, Evaluated, Expression, Variables},
     number::Number,
     order,
     raw::{Doc, Kind, Value},
@@ -28,9 +28,19 @@ pub(super) enum Frame {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limit<T> {
     Unbounded,
-    /// The current document. In a range, also the documents with an equal sort value.
+    /// The current document alone, also in a range: documents with an equal sort value are in the range from or to 0.
     Current,
     At(T),
+}
+
+impl<T: PartialOrd> Limit<T> {
+    fn is_at_most(&self, place: T) -> bool {
+        !matches!(self, Self::At(limit) if *limit > place)
+    }
+
+    fn is_at_least(&self, place: T) -> bool {
+        !matches!(self, Self::At(limit) if *limit < place)
+    }
 }
 
 impl Frame {
@@ -64,11 +74,24 @@ impl Frame {
                 let by = usize::try_from((*by).max(0)).unwrap_or(usize::MAX);
                 row.saturating_add(by) < documents
             }
+            Self::Range(_, Limit::Current, _) => true,
             Self::Range(_, upper, unit) => match limit_value(partition, row, upper, *unit)? {
                 Some(greatest) => compare(partition, documents - 1, &greatest) == Ordering::Greater,
                 None => false,
             },
         })
+    }
+
+    /// Returns whether the window of every document contains the document itself.
+    pub(super) fn contains_current(&self) -> bool {
+        match self {
+            Self::All => true,
+            Self::Documents(lower, upper) => lower.is_at_most(0) && upper.is_at_least(0),
+            Self::Range(lower, upper, _) => {
+                let zero = Number::Int32(0);
+                lower.is_at_most(zero) && upper.is_at_least(zero)
+            }
+        }
     }
 
     /// Whether the window is the documents of the partition up to the current one.
@@ -77,7 +100,7 @@ impl Frame {
     }
 
     /// Parses `{documents: [lower, upper]}` or `{range: [lower, upper], unit: …}`.
-    pub(super) fn parse(window: Value<'_>, sort: Option<&Sort>) -> Result<Self> {
+    pub(super) fn parse(window: Value<'_>, sort: Option<&Sort>, variables: &Variables) -> Result<Self> {
         let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message).at("window");
         let window = window.as_document().filter(|_| window.kind() == Kind::Document);
         let window = window.ok_or_else(|| refused("'window' field must be an object"))?;
@@ -94,16 +117,18 @@ impl Frame {
             (Some(_), Some(_)) => Err(refused("'window' field can have only one of 'documents' and 'range'")),
             (Some(_), None) if unit.is_some() => Err(refused("'unit' is only valid with 'range'")),
             (Some(limits), None) => {
-                if sort.is_none() && !is_whole(limits) {
+                let (lower, upper) = limits_of(limits, variables, 0, whole)?;
+                let frame = Self::Documents(lower, upper);
+                if sort.is_none() && !frame.is_whole() {
                     return Err(Error::new(Code(5_339_901), "'documents' needs a sortBy, unless it is unbounded"));
                 }
-                let (lower, upper) = limits_of(limits, Number::to_i64)?;
-                Ok(Self::Documents(lower, upper))
+                Ok(frame)
             }
             (None, Some(limits)) => {
                 let unit = unit.map(|unit| DateUnit::named(unit.as_str().unwrap_or_default())).transpose()?;
-                let is_allowed = |number: &Number| unit.is_none() || number.to_i64().is_some();
-                let (lower, upper) = limits_of(limits, |number| Some(number).filter(is_allowed))?;
+                let is_allowed = |number: &Number| unit.is_none() || whole(*number).is_some();
+                let zero = Number::Int32(0);
+                let (lower, upper) = limits_of(limits, variables, zero, |number| Some(number).filter(is_allowed))?;
                 match sort.map(Sort::fields) {
                     Some([(_, crate::pattern::Direction::Ascending)]) => Ok(Self::Range(lower, upper, unit)),
                     Some([_]) => Err(Error::new(Code(8_947_401), "'range' needs a sortBy in ascending order")),
@@ -118,12 +143,16 @@ impl Frame {
     }
 }
 
-fn is_whole(limits: Value<'_>) -> bool {
-    limits.as_array().is_some_and(|limits| limits.values().all(|limit| limit.as_str() == Some("unbounded")))
+/// Returns a whole number of 32 bits, of any type.
+fn whole(number: Number) -> Option<i64> {
+    number.to_i64().filter(|number| i32::try_from(*number).is_ok())
 }
 
+/// Parses the two ends of a window. A number may be a constant expression. `zero` is the place of the current document.
 fn limits_of<T: PartialOrd + Copy>(
     limits: Value<'_>,
+    variables: &Variables,
+    zero: T,
     number: impl Fn(Number) -> Option<T>,
 ) -> Result<(Limit<T>, Limit<T>)> {
     let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message).at("window");
@@ -131,16 +160,25 @@ fn limits_of<T: PartialOrd + Copy>(
     let (Some(lower), Some(upper), None) = (values.next(), values.next(), values.next()) else {
         return Err(refused("window bounds must be a 2-element array"));
     };
+    let not_a_number = || refused("window bounds must be 'unbounded', 'current' or a number");
     let limit = |value: Value<'_>| match value.as_str() {
         Some("unbounded") => Ok(Limit::Unbounded),
         Some("current") => Ok(Limit::Current),
-        _ => Number::of(value)
-            .and_then(&number)
-            .map(Limit::At)
-            .ok_or_else(|| refused("window bounds must be 'unbounded', 'current' or a number")),
+        Some(_) => Err(not_a_number()),
+        None => {
+            let expression = Expression::parse(value, variables)?;
+            let constant = expression.as_constant().ok_or_else(|| refused("window bounds must be constant"))?;
+            let limit = constant.as_value().and_then(Number::of).and_then(&number);
+            limit.map(Limit::At).ok_or_else(not_a_number)
+        }
     };
     let (lower, upper) = (limit(lower)?, limit(upper)?);
-    if let (Limit::At(lower), Limit::At(upper)) = (&lower, &upper)
+    let place = |limit: &Limit<T>| match limit {
+        Limit::Unbounded => None,
+        Limit::Current => Some(zero),
+        Limit::At(place) => Some(*place),
+    };
+    if let (Some(lower), Some(upper)) = (place(&lower), place(&upper))
         && lower > upper
     {
         return Err(Error::new(Code(5_339_900), "the lower bound of a window must not exceed its upper bound"));
@@ -185,12 +223,17 @@ impl Frames {
             }
             Frame::Range(lower, upper, unit) => {
                 let Range { start: mut from, end: mut to } = self.range.clone();
-                if let Some(least) = limit_value(partition, row, lower, *unit)? {
-                    while from < rows && compare(partition, from, &least) == Ordering::Less {
-                        from += 1;
+                match limit_value(partition, row, lower, *unit)? {
+                    _ if *lower == Limit::Current => from = row,
+                    Some(least) => {
+                        while from < rows && compare(partition, from, &least) == Ordering::Less {
+                            from += 1;
+                        }
                     }
+                    None => {}
                 }
                 match limit_value(partition, row, upper, *unit)? {
+                    _ if *upper == Limit::Current => to = row + 1,
                     Some(greatest) => {
                         while to < rows && compare(partition, to, &greatest) != Ordering::Greater {
                             to += 1;

@@ -8,6 +8,7 @@ use super::{
     column::Column,
     parse::Output,
     rate::Rate,
+    scale::{Scale, Scaling},
     series::{self, Fill, Filling, MovingAverage},
 };
 use crate::{
@@ -46,6 +47,8 @@ pub(super) enum Function {
         unit: Option<DateUnit>,
         rate: Rate,
     },
+    /// The value between `bounds` that has the place of the current value between the least and the greatest of the window.
+    Scale(Scaling),
     /// The covariance of pairs of numbers.
     Covariance {
         pair: Expression,
@@ -102,7 +105,7 @@ impl Function {
     pub(super) fn operand(&self, env: &Env<'_>) -> Result<Operand> {
         let value_of = |expression: &Expression| expression.visit(env, |value| value.map(Value::to_owned));
         let value = match self {
-            Self::Accumulate(spec) => {
+            Self::Scale(Scaling { least: spec, .. }) | Self::Accumulate(spec) => {
                 let (value, input) = spec.read(env)?;
                 return Ok(Operand { value, input: input.map(Box::new) });
             }
@@ -119,7 +122,7 @@ impl Function {
     /// Calls `visit` with each field that the function reads; see [`Expression::visit_fields`].
     pub(super) fn visit_fields(&self, visit: &mut dyn FnMut(Option<&crate::raw::FieldName>)) {
         match self {
-            Self::Accumulate(spec) => spec.visit_fields(visit),
+            Self::Scale(Scaling { least: spec, .. }) | Self::Accumulate(spec) => spec.visit_fields(visit),
             Self::Rank(_) => {}
             Self::Shift { output: input, .. }
             | Self::Fill { input, .. }
@@ -150,6 +153,7 @@ pub(super) enum Running {
     /// An accumulator over the whole partition, and its result once it was read.
     Whole(Gathered, Option<Evaluated<'static>>),
     Accumulate(Accumulate),
+    Scale(Scale),
     MovingAverage(MovingAverage),
     Fill(Fill),
     /// The rank of the previous document. Unused by functions without a state.
@@ -161,6 +165,7 @@ impl Running {
         match &output.function {
             Function::Accumulate(_) if output.is_whole() => Self::Whole(Gathered::default(), None),
             Function::Accumulate(_) => Self::Accumulate(Accumulate::default()),
+            Function::Scale(_) => Self::Scale(Scale::default()),
             Function::MovingAverage { .. } => Self::MovingAverage(MovingAverage::default()),
             Function::Fill { .. } => Self::Fill(Fill::default()),
             _ => Self::Rank(0),
@@ -170,7 +175,9 @@ impl Running {
     /// Adds a document of the partition to an accumulator over the whole partition. Adds the bytes that it takes more to `heap`.
     pub(super) fn gather(&mut self, function: &Function, env: &Env<'_>, heap: &mut usize) -> Result<()> {
         match (self, function) {
-            (Self::Whole(gathered, _), Function::Accumulate(spec)) => spec.add_and_measure(gathered, env, 1, heap),
+            (Self::Whole(gathered, _), Function::Accumulate(spec)) => {
+                spec.add_and_measure(gathered, Value::NULL, env, 1, heap)
+            }
             _ => Ok(()),
         }
     }
@@ -191,7 +198,7 @@ impl Running {
                 has(row.saturating_add(usize::try_from((*by).max(0)).unwrap_or(usize::MAX)))
             }
             (_, Function::Rank(_) | Function::MovingAverage { .. } | Function::Fill { .. }) => has(row),
-            (_, Function::Accumulate(_) | Function::Rate { .. } | Function::Covariance { .. }) => {
+            (_, Function::Accumulate(_) | Function::Scale(_) | Function::Rate { .. } | Function::Covariance { .. }) => {
                 output.frame.is_reached(partition, row)?
             }
         })
@@ -208,28 +215,34 @@ impl Running {
             }
             // A window that only grows does not read documents again that it has accumulated.
             (_, Function::Accumulate(spec)) if !output.frame.slides() && spec.merges() => window.end,
-            (_, Function::Accumulate(_) | Function::Rate { .. } | Function::Covariance { .. }) => window.start,
+            (_, Function::Scale(_)) if !output.frame.slides() => window.end.min(row),
+            (_, Function::Accumulate(_) | Function::Scale(_) | Function::Rate { .. } | Function::Covariance { .. }) => {
+                window.start
+            }
             _ => row,
         }
     }
 
     /// The memory that it uses, in bytes, besides what [`gather`](Self::gather) measures.
     pub(super) fn memory(&self) -> usize {
-        if let Self::Accumulate(running) = self { running.memory() } else { 0 }
+        match self {
+            Self::Accumulate(running) => running.memory(),
+            Self::Scale(running) => running.memory(),
+            _ => 0,
+        }
     }
 
     /// The value for the document at `row`, whose window is `range`. Called for each row in order.
     pub(super) fn value(
         &mut self,
-        function: &Function,
+        output: &Output,
         partition: &Partition,
         column: &Column<Operand>,
         row: usize,
         range: Range<usize>,
-        slides: bool,
     ) -> Result<Evaluated<'static>> {
-        let window = column.range(range.clone());
-        Ok(match (self, function) {
+        let (window, slides) = (column.range(range.clone()), output.frame.slides());
+        Ok(match (self, &output.function) {
             (Self::Whole(gathered, value), Function::Accumulate(spec)) => {
                 value.get_or_insert_with(|| spec.finish(gathered)).clone()
             }
@@ -239,6 +252,9 @@ impl Running {
                     Some(value) => value,
                     None => running.value(spec, column, range)?,
                 }
+            }
+            (Self::Scale(running), Function::Scale(scaling)) => {
+                running.value(scaling, &output.frame, column, row, range)?
             }
             (_, Function::Covariance { .. }) if slides && !series::are_finite(window) => Evaluated::NULL,
             (Self::MovingAverage(running), Function::MovingAverage { alpha, .. }) => {

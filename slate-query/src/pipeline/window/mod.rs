@@ -13,6 +13,7 @@ mod partition;
 mod partition_key;
 mod rate;
 mod running;
+mod scale;
 mod series;
 
 pub(crate) use call::names;

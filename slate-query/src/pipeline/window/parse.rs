@@ -10,7 +10,7 @@ use crate::{
     collation::{Collation, Compared},
     expression::Expression,
     key,
-    path::Path,
+    path::{Part, Path},
     pattern::Direction,
     pipeline::{Bindings, Kept, Needs, Stage},
     projection::field_path,
@@ -60,12 +60,6 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
         };
         match element.name {
             b"partitionBy" => {
-                let is_text = value.as_str().is_some_and(|text| !text.starts_with('$'));
-                if is_text {
-                    return Err(
-                        Error::new(Code::TYPE_MISMATCH, "'partitionBy' must be an expression").at("partitionBy")
-                    );
-                }
                 let expression = Expression::parse(value, bindings.names()).map_err(|error| error.at("partitionBy"))?;
                 partition = Some(expression);
             }
@@ -88,8 +82,12 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
         output(&name, field.value, sort.as_ref(), bindings).map_err(|error| error.at(&*name))
     });
     let outputs = outputs.collect::<Result<Vec<_>>>()?;
+    refuse_conflicts(&outputs)?;
     // A constant partition is one partition.
-    let partition = partition.filter(|partition| partition.as_constant().is_none());
+    if let Some(constant) = partition.as_ref().and_then(Expression::as_constant) {
+        encode_partition(None, constant.as_value().unwrap_or(Value::NULL), &mut Vec::new())?;
+        partition = None;
+    }
     let windows = Windows {
         partition,
         sort,
@@ -102,6 +100,17 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
         argument: argument.to_owned(),
     };
     Ok(windows.order()?.map(Stage::Sort).into_iter().chain([Stage::SetWindowFields(windows)]).collect())
+}
+
+/// # Errors
+/// 6307900 if the path of an output is that of another, or begins with it.
+fn refuse_conflicts(outputs: &[Output]) -> Result<()> {
+    let mut paths: Vec<_> = outputs.iter().map(|output| &output.path).collect();
+    paths.sort_by(|a, b| a.parts().iter().map(Part::name).cmp(b.parts().iter().map(Part::name)));
+    match paths.windows(2).find(|pair| matches!(pair, [a, b] if b.parts().starts_with(a.parts()))) {
+        Some(_) => Err(Error::new(Code(6_307_900), "'output' of $setWindowFields contains two conflicting paths")),
+        None => Ok(()),
+    }
 }
 
 fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings) -> Result<Output> {
@@ -123,7 +132,10 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
     let (operator, operand) = function.ok_or_else(|| refuse("a field must have a window function"))?;
     let (has_window, variables) = (window.is_some(), bindings.names());
     let function = Call { name: &operator, operand, has_window, sort, variables }.parse()?;
-    let frame = window.map_or(Ok(Frame::All), |window| Frame::parse(window, sort))?;
+    let frame = window.map_or(Ok(Frame::All), |window| Frame::parse(window, sort, variables))?;
+    if matches!(function, Function::Scale(_)) && !frame.contains_current() {
+        return Err(refused(&operator, "needs a window that contains the current document"));
+    }
     if let (Function::Rate { .. }, Frame::Range(_, _, None)) = (&function, &frame)
         && sort.is_none()
     {

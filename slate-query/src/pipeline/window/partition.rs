@@ -192,8 +192,7 @@ impl Results {
                 Function::Accumulate(_) if output.is_whole() => 0..0,
                 _ => frames.next(&output.frame, partition, self.row)?,
             };
-            let slides = output.frame.slides();
-            let value = running.value(&output.function, partition, column, self.row, range, slides)?;
+            let value = running.value(output, partition, column, self.row, range)?;
             needed = needed.min(running.first_needed(output, frames.last(), self.row + 1));
             put(output.path.parts(), value.as_value(), scratch, out);
         }

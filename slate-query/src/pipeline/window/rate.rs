@@ -27,10 +27,43 @@ pub(super) enum Rate {
 /// Parses a unit, which must have a fixed length.
 pub(super) fn unit(name: &str, unit: Value<'_>) -> Result<DateUnit> {
     let unit = DateUnit::named(unit.as_str().ok_or_else(|| refused(name, "takes a string as 'unit'"))?)?;
-    unit.length().map(|_| unit).ok_or_else(|| refused(name, "takes a unit of at most a week"))
+    unit.length()
+        .map(|_| unit)
+        .ok_or_else(|| Error::new(Code(5_490_710), format!("{name} takes a unit of at most a week")))
 }
 
 impl Rate {
+    /// Returns the code for a sort value that is not a date, with a unit.
+    fn not_a_date(self) -> Code {
+        match self {
+            Self::Derivative => Code(5_624_900),
+            Self::Integral => Code(5_423_901),
+        }
+    }
+
+    /// Returns the code for a sort value that is not a number, without a unit.
+    fn not_a_number(self) -> Code {
+        match self {
+            Self::Derivative => Code(5_624_901),
+            Self::Integral => Code(5_423_902),
+        }
+    }
+
+    /// Returns the input of a document as a number. A derivative can be that of a date, in milliseconds.
+    fn input(self, value: Value<'_>) -> Result<Number> {
+        match self {
+            Self::Derivative => {
+                let date = value.as_millis().filter(|_| value.kind() == Kind::DateTime).map(Number::Int64);
+                let message = || format!("$derivative takes numbers and dates, not {}", value.kind().alias());
+                date.or(Number::of(value)).ok_or_else(|| Error::new(Code::TYPE_MISMATCH, message()))
+            }
+            Self::Integral => {
+                let message = || format!("$integral takes numbers, not {}", value.kind().alias());
+                Number::of(value).ok_or_else(|| Error::new(Code(5_423_900), message()))
+            }
+        }
+    }
+
     pub(super) fn of(
         self,
         unit: Option<DateUnit>,
@@ -41,14 +74,18 @@ impl Rate {
         // Milliseconds per unit; plain numbers are in units of one.
         let scale = Number::Int64(unit.and_then(DateUnit::length).unwrap_or(1));
         let point = |row: usize| -> Result<Option<(Number, Number)>> {
-            let is_date = partition.sort_value(row).is_some_and(|value| value.kind() == Kind::DateTime);
-            if is_date != unit.is_some() {
-                let message = if is_date { "a sortBy field with dates needs a 'unit'" } else { "'unit' needs dates" };
-                return Err(Error::new(Code(5_624_901), message));
+            let kind = partition.sort_value(row).map(Value::kind);
+            match unit {
+                Some(_) if kind != Some(Kind::DateTime) => {
+                    return Err(Error::new(self.not_a_date(), "'unit' needs a sortBy field with dates"));
+                }
+                None if !kind.is_some_and(Kind::is_number) => {
+                    return Err(Error::new(self.not_a_number(), "without a 'unit' the sortBy field must be a number"));
+                }
+                _ => {}
             }
             let Some(y) = column.get(row).and_then(Operand::present) else { return Ok(None) };
-            let y = Number::of(y).ok_or_else(|| Error::new(Code(5_624_900), "the input must be a number"))?;
-            Ok(Some((place(partition, row)?, y)))
+            Ok(Some((place(partition, row)?, self.input(y)?)))
         };
         match self {
             Self::Derivative => {
@@ -65,6 +102,9 @@ impl Rate {
                 Ok(if unit.is_some() { rise.over(run.over(scale)) } else { rise.over(run) }.into())
             }
             Self::Integral => {
+                if range.is_empty() {
+                    return Ok(Evaluated::NULL);
+                }
                 let (mut area, mut before) = (Number::Int32(0), None);
                 for row in range {
                     let Some((x, y)) = point(row)? else { return Ok(Evaluated::NULL) };

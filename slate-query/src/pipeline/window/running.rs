@@ -9,7 +9,7 @@ use crate::{
     Code, Error, Result,
     expression::{Env, Evaluated, accumulator::Gathered},
     pipeline::nested::put,
-    raw::Doc,
+    raw::{Doc, Value},
 };
 
 /// Computes the outputs of documents as they come, partition by partition.
@@ -99,7 +99,7 @@ impl State {
     ) -> Result<Evaluated<'static>> {
         Ok(match (self, function) {
             (Self::Accumulate(gathered), Function::Accumulate(spec)) => {
-                spec.add(gathered, env, 1)?;
+                spec.add(gathered, Value::NULL, env, 1)?;
                 // An accumulator that merges can add values after `finish`.
                 spec.finish(gathered)
             }

@@ -21,7 +21,7 @@ pub(super) enum Filling {
     Linear,
 }
 
-/// The value of the document at a distance from `row`.
+/// The value of the document at a distance from `row`; `default` if there is none.
 pub(super) fn shifted(
     column: &Column<Operand>,
     row: usize,
@@ -31,8 +31,8 @@ pub(super) fn shifted(
     let distance = usize::try_from(by.unsigned_abs()).unwrap_or(usize::MAX);
     let place = if by < 0 { row.checked_sub(distance) } else { row.checked_add(distance) };
     match place.and_then(|place| column.get(place)) {
-        Some(operand) => operand.value.clone().map_or(Evaluated::Missing, Evaluated::Owned),
-        None => default.cloned().map_or(Evaluated::Missing, Evaluated::Owned),
+        Some(Operand { value: Some(value), .. }) => Evaluated::Owned(value.clone()),
+        _ => default.cloned().map_or(Evaluated::Missing, Evaluated::Owned),
     }
 }
 
@@ -82,6 +82,10 @@ impl Fill {
             return Err(Error::new(Code(6_050_106), "$linearFill takes a sortBy field whose values differ"));
         }
         let (x0, x, x1) = (place(partition, before)?, place(partition, row)?, place(partition, self.after)?);
+        let is_date = |row| partition.sort_value(row).is_some_and(|value| value.kind() == Kind::DateTime);
+        if is_date(before) != is_date(row) || is_date(row) != is_date(self.after) {
+            return Err(Error::new(Code::TYPE_MISMATCH, "$linearFill takes a sortBy field of either numbers or dates"));
+        }
         Ok(y0.plus(x.minus(x0).times(y1.minus(y0).over(x1.minus(x0)))).into())
     }
 

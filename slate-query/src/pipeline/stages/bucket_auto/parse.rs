@@ -46,6 +46,9 @@ pub(in crate::pipeline::stages) fn parse(argument: Value<'_>, bindings: &Binding
     spec.append(b"_id", group_by);
     bucket::write_output(&mut spec, output);
     let group = group::parse_group(Doc::new(&spec.finish()), bindings)?;
+    if !group.has_constant_numbers() {
+        return Err(refused(4_544_714, "the parameter 'n' of an accumulator of $bucketAuto must be constant"));
+    }
     Ok(Stage::BucketAuto(BucketAuto { group, buckets, granularity, argument: argument.to_owned() }))
 }
 

@@ -54,17 +54,19 @@ impl Sort {
         Self { collation, ..self }
     }
 
-    /// Returns the same sort for records whose ties are ordered by `_id`, without an ascending `_id` and the fields
-    /// behind it: no two records have the same `_id`. A collation compares an `_id` in another way than records are
-    /// ordered.
+    /// Returns the same sort for records whose ties are ordered by `_id`, without an ascending `_id` at its end. Fields behind an
+    /// `_id` decide no order, but two of the fields may be arrays, which is an error. A collation compares an `_id` in another way
+    /// than records are ordered.
     #[must_use]
     pub fn up_to_id(mut self) -> Self {
         let is_id =
             |(path, direction): &(Path, Direction)| path.as_str() == "_id" && *direction == Direction::Ascending;
         if self.collation.is_none()
-            && let Some(place @ 1..) = self.fields.iter().position(is_id)
+            && let [_, .., last] = &*self.fields
+            && is_id(last)
         {
-            self.fields = self.fields.iter().take(place).cloned().collect();
+            let before = self.fields.len() - 1;
+            self.fields = self.fields.iter().take(before).cloned().collect();
         }
         self
     }

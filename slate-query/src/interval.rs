@@ -41,13 +41,9 @@ impl Place {
         Self { prefix: prefix.into(), side: Side::After }
     }
 
-    /// Returns the bound as bytes: no key is between the two. `After` appends 0xff, which never follows a prefix.
-    pub fn to_bytes(&self) -> SmallBytes {
-        self.to_bytes_behind(&[])
-    }
-
-    /// Returns the bound as bytes, for keys that begin with the values `before`.
-    pub fn to_bytes_behind(&self, before: &[u8]) -> SmallBytes {
+    /// Returns the bound as bytes, for keys that begin with the encoded values `before`. No key is between the bound and the
+    /// bytes: `After` appends 0xff, which never follows a prefix.
+    pub fn to_bytes(&self, before: &[u8]) -> SmallBytes {
         match self.side {
             Side::Before if before.is_empty() => self.prefix.clone(),
             Side::Before => SmallBytes::concat(&[before, &self.prefix]),

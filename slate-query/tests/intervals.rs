@@ -29,7 +29,7 @@ fn set() -> impl Strategy<Value = IntervalSet> {
 /// Returns whether a compound key that starts with `component` is in the set, by its bytes.
 fn holds(set: &IntervalSet, component: &[u8]) -> bool {
     let compound = [component, &key(3)].concat();
-    set.iter().any(|interval| *interval.low().to_bytes() <= *compound && *compound < *interval.high().to_bytes())
+    set.iter().any(|interval| *interval.low().to_bytes(&[]) <= *compound && *compound < *interval.high().to_bytes(&[]))
 }
 
 proptest! {

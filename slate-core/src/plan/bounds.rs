@@ -106,9 +106,9 @@ fn push_ranges(
 /// Returns the range of keys that start with `before` and continue within the interval. If values may be truncated, an
 /// end after the truncation is widened to all keys with the same untruncated part.
 fn range(before: &[u8], interval: &Interval, held: Held) -> KeyRange {
-    let low = interval.low().to_bytes_behind(before);
+    let low = interval.low().to_bytes(before);
     let start = if is_cut(before, interval.low(), held) { untruncated(&low).into() } else { low };
-    let high = interval.high().to_bytes_behind(before);
+    let high = interval.high().to_bytes(before);
     // After a truncation any byte can follow, including 0xff.
     let end = if is_cut(before, interval.high(), held) { successor(untruncated(&high)) } else { Some(high) };
     KeyRange { start, end }

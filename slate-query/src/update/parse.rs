@@ -4,7 +4,7 @@ use super::{
     Context,
     apply::{Level, Outcome, Scope},
     array_filter::ArrayFilters,
-    operator::{self, Creates, Destination, Grammar, Operator, Source},
+    operator::{self, Creates, Destination, Grammar, Operator, Unset},
     pipeline::Pipeline,
     replace::Replacement,
     step::{self, Step},
@@ -182,7 +182,7 @@ impl Parser {
             }
             Grammar::Rename => {
                 let steps = step::parse(&path, &mut self.filters)?;
-                self.insert(&path, steps, Box::new(Source), Acts::Always)?;
+                self.insert(&path, steps, Box::new(Unset), Acts::Always)?;
                 let destination = operator::parse_rename(argument)?;
                 let steps = step::parse(&destination, &mut self.filters)?;
                 if destination.parts().len() > path.parts().len() {

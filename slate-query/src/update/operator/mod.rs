@@ -19,7 +19,8 @@ mod unset;
 
 use std::fmt;
 
-pub(super) use rename::{Destination, Source, parse as parse_rename};
+pub(super) use rename::{Destination, parse as parse_rename};
+pub(super) use unset::Unset;
 
 use super::apply::{Outcome, Scope};
 use crate::{

@@ -1,6 +1,7 @@
-//! `$rename`: a `$set` of the destination with a `$unset` of the source.
+//! `$rename`: sets the destination to the source's value. The source has an `$unset`, which removes it; if it cannot be removed,
+//! the operator on the destination fails.
 
-use super::{Creates, Operator};
+use super::Operator;
 use crate::{
     Code, Error, Result,
     path::Path,
@@ -10,11 +11,6 @@ use crate::{
         step::is_dynamic,
     },
 };
-
-/// The operator on the source, which removes the field. Does nothing if the field is missing. If the field cannot be
-/// removed, the operator on the destination fails.
-#[derive(Debug)]
-pub(in crate::update) struct Source;
 
 /// The operator on the destination, which sets the source's value.
 #[derive(Debug)]
@@ -112,20 +108,6 @@ fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<Found<'a>>> {
 
 fn not_viable(path: &Path) -> Error {
     Error::new(Code::PATH_NOT_VIABLE, "the source of $rename goes through a value without fields").at(path.as_str())
-}
-
-impl Operator for Source {
-    fn update(&self, _name: &[u8], _value: Value<'_>, _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
-        Ok(Outcome::Removed)
-    }
-
-    fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
-        Ok(())
-    }
-
-    fn creates(&self) -> Creates {
-        Creates::Nothing
-    }
 }
 
 impl Operator for Destination {

@@ -8,7 +8,7 @@ use crate::{
 };
 
 #[derive(Debug)]
-struct Unset;
+pub(in crate::update) struct Unset;
 
 /// The argument is ignored.
 pub(super) fn parse(_argument: Value<'_>) -> Result<Box<dyn Operator>> {

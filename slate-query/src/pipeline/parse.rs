@@ -141,7 +141,7 @@ mod tests {
             (bson!({"$project": 1}), 15_969),
             (bson!({"$project": {}}), 51_272),
             (bson!({"$project": {"a": {"$elemMatch": {"b": 1}}}}), 168),
-            (bson!({"$project": {"a.$": 1}}), 16_410),
+            (bson!({"$project": {"a.$": 1}}), 31_324),
             (bson!({"$sample": 1}), 28_745),
             (bson!({"$sample": {"size": "a"}}), 28_746),
             (bson!({"$sample": {"size": -1}}), 28_747),

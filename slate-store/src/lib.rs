@@ -45,6 +45,7 @@
 //! harvest(&slate_store::memory::MemoryStore::new()).unwrap();
 //! ```
 
+mod access;
 mod bounds;
 mod cache_reads;
 #[cfg(feature = "cached")]
@@ -75,6 +76,7 @@ pub mod redb;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
 
+pub use access::Access;
 pub use bounds::{Bounds, Edge, Landing, OwnedBounds};
 pub use cache_reads::CacheReads;
 #[cfg(feature = "cached")]

@@ -34,6 +34,17 @@ pub enum Access {
     ReadOnly,
 }
 
+#[cfg(any(feature = "redb", feature = "rocksdb"))]
+impl Access {
+    fn of_store(self) -> slate_store::Access {
+        match self {
+            Self::CreateOrOpen => slate_store::Access::CreateOrOpen,
+            Self::Open => slate_store::Access::OpenExisting,
+            Self::ReadOnly => slate_store::Access::ReadOnly,
+        }
+    }
+}
+
 /// How a redb database recovers after a crash. Other stores ignore it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -130,11 +141,6 @@ impl CacheShares {
 fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     use slate_store::{Cached, redb};
 
-    let access = match options.access {
-        Access::CreateOrOpen => redb::Access::CreateOrOpen,
-        Access::Open => redb::Access::OpenExisting,
-        Access::ReadOnly => redb::Access::ReadOnly,
-    };
     let recovery = match options.recovery {
         Recovery::WithEachCommit => redb::Recovery::WithEachCommit,
         Recovery::WhenOpened => redb::Recovery::WhenOpened,
@@ -143,7 +149,7 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
         Sharing::Exclusive => redb::Sharing::Exclusive,
         Sharing::WithReaders => redb::Sharing::WithReaders,
     };
-    let settings = redb::Options::default().access(access).recovery(recovery).sharing(sharing);
+    let settings = redb::Options::default().access(options.access.of_store()).recovery(recovery).sharing(sharing);
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);
@@ -159,12 +165,7 @@ fn redb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
 fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     use slate_store::{Cached, rocksdb};
 
-    let access = match options.access {
-        Access::CreateOrOpen => rocksdb::Access::CreateOrOpen,
-        Access::Open => rocksdb::Access::OpenExisting,
-        Access::ReadOnly => rocksdb::Access::ReadOnly,
-    };
-    let settings = rocksdb::Options::default().access(access);
+    let settings = rocksdb::Options::default().access(options.access.of_store());
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(rocksdb::RocksStore::open(path, &settings)?, cache.values);

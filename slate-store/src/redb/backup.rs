@@ -3,10 +3,10 @@ use std::{ops::Bound, path::Path};
 use ::redb::{Database, ReadOnlyTable, ReadableTable, Table, TableHandle};
 
 use super::{
-    Access, RedbSnapshot, error, format,
+    RedbSnapshot, error, format,
     table::{self, Bytes},
 };
-use crate::{Result, files::Draft};
+use crate::{Access, Result, files::Draft};
 
 /// Cache size for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;

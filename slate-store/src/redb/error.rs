@@ -4,8 +4,7 @@ use std::{io, path::Path};
 
 use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError};
 
-use super::options::Access;
-use crate::{Context, Error, files};
+use crate::{Access, Context, Error, files};
 
 /// Maps an error of opening the database at `path`; `None` for storage of the caller's own.
 pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access) -> Error {

@@ -39,7 +39,7 @@ mod writer;
 mod writer_queue;
 
 pub use cursor::{RedbCursor, RedbTransactionCursor};
-pub use options::{Access, Options, Recovery, Sharing};
+pub use options::{Options, Recovery, Sharing};
 pub use point_reader::{RedbPointReader, RedbTransactionPointReader};
 pub use redb::StorageBackend;
 pub use snapshot::RedbSnapshot;

@@ -17,10 +17,10 @@ use super::{
     counted_storage::CountedStorage,
     error,
     format::{self, Found},
-    options::{Access, Options, Sharing},
+    options::{Options, Sharing},
 };
 use crate::{
-    Context, Error, Result,
+    Access, Context, Error, Result,
     files::{self, Draft},
 };
 

@@ -1,3 +1,5 @@
+use crate::Access;
+
 /// How to open a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -42,19 +44,6 @@ impl Options {
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
     }
-}
-
-/// The allowed access to a database, and whether a missing one is created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
-    /// Read and write; creates the database if it does not exist.
-    #[default]
-    CreateOrOpen,
-    /// Read and write an existing database.
-    OpenExisting,
-    /// Read an existing database that was closed properly. Several processes may read it at the same time. While one
-    /// writes it can be read only if that one has opened it with [`Sharing::WithReaders`].
-    ReadOnly,
 }
 
 /// How a database recovers after a crash.

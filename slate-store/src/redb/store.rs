@@ -24,7 +24,7 @@ impl RedbStore {
     /// # Errors
     ///
     /// Each error names the path. [`Missing`](crate::Error::Missing): the directory does not exist, or with
-    /// [`Access::OpenExisting`](super::Access::OpenExisting) or [`ReadOnly`](super::Access::ReadOnly) the file does
+    /// [`Access::OpenExisting`](crate::Access::OpenExisting) or [`ReadOnly`](crate::Access::ReadOnly) the file does
     /// not. [`WrongFormat`](crate::Error::WrongFormat): a directory, an empty file, not a redb file, or one that Slate
     /// did not create. [`NewerVersion`](crate::Error::NewerVersion): written by a later version of redb or Slate.
     /// [`Locked`](crate::Error::Locked): already open in this or another process, without
@@ -43,7 +43,7 @@ impl RedbStore {
     /// # Errors
     ///
     /// As [`open`](Self::open), without a path. [`Unsupported`](crate::Error::Unsupported) with
-    /// [`ReadOnly`](super::Access::ReadOnly).
+    /// [`ReadOnly`](crate::Access::ReadOnly).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {
         Self::over(open::over(storage, options)?, options)
     }

@@ -5,9 +5,9 @@ use std::{
 
 use ::rocksdb::checkpoint::Checkpoint;
 
-use super::{error, folder, handle::Opened, layout_version, options::Access};
+use super::{error, folder, handle::Opened, layout_version};
 use crate::{
-    Result,
+    Access, Result,
     files::{self, Draft},
 };
 

@@ -4,8 +4,8 @@ use ::rocksdb::{
     Cache, ColumnFamily, DBPinnableSlice, DBWithThreadMode, DEFAULT_COLUMN_FAMILY_NAME, ReadOptions, SingleThreaded,
 };
 
-use super::{error, options::Access};
-use crate::{Context, Error, Keyspace, Result};
+use super::error;
+use crate::{Access, Context, Error, Keyspace, Result};
 
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 

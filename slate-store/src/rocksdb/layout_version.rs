@@ -8,9 +8,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::options::Access;
 use crate::{
-    Context, Error, Result,
+    Access, Context, Error, Result,
     files::{self, Draft},
 };
 

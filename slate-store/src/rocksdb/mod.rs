@@ -47,7 +47,7 @@ mod writer;
 mod written;
 
 pub use cursor::{RocksCursor, RocksTransactionCursor};
-pub use options::{Access, Options};
+pub use options::Options;
 pub use point_reader::{RocksPointReader, RocksTransactionPointReader};
 pub use snapshot::RocksSnapshot;
 pub use store::RocksStore;

@@ -7,10 +7,10 @@ use super::{
     folder::{self, Contents},
     handle::{Db, Opened},
     layout_version,
-    options::{Access, Options},
+    options::Options,
     tuning::Tuning,
 };
-use crate::{Context, Error, Result};
+use crate::{Access, Context, Error, Result};
 
 /// Opens the database at `path`, or creates it. The layout version is written before RocksDB creates its own files, and
 /// RocksDB creates `CURRENT` last: after a crash in between, the next open creates the database again.

@@ -1,3 +1,5 @@
+use crate::Access;
+
 /// How to open a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -41,16 +43,4 @@ impl Options {
     pub fn access(self, access: Access) -> Self {
         Self { access, ..self }
     }
-}
-
-/// The allowed access to a database, and whether a missing one is created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Access {
-    /// Read and write; creates the database if the directory is empty or does not exist.
-    #[default]
-    CreateOrOpen,
-    /// Read and write an existing database.
-    OpenExisting,
-    /// Read an existing database. Several processes may read it at the same time, but not while one writes.
-    ReadOnly,
 }

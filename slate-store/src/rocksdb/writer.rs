@@ -14,10 +14,9 @@ use super::{
     group_commit::GroupCommit,
     handle::{Db, Opened},
     key,
-    options::Access,
     write_buffer::WriteBuffer,
 };
-use crate::{Bounds, Context, Cursor, Durability, Edge, Error, Guard, Keyspace, Result, Version, View};
+use crate::{Access, Bounds, Context, Cursor, Durability, Edge, Error, Guard, Keyspace, Result, Version, View};
 
 /// The keys that a transaction guards. Of two guards of one key the stronger one counts.
 pub(super) type Guards = BTreeMap<(Keyspace, Box<[u8]>), Guard>;

@@ -1,8 +1,8 @@
 //! Failures of the device produce typed errors and, after reopening, complete commits only.
 
 use slate_store::{
-    Durability, Error, Keyspace, Store, Transaction, TransactionExt,
-    redb::{Access, Options, Recovery, RedbStore},
+    Access, Durability, Error, Keyspace, Store, Transaction, TransactionExt,
+    redb::{Options, Recovery, RedbStore},
 };
 
 use crate::{

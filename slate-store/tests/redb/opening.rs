@@ -9,8 +9,8 @@ use std::{
 
 use redb::{Database, TableDefinition};
 use slate_store::{
-    Durability, Error, SizeDetail, Store, TransactionExt,
-    redb::{Access, Options, RedbStore},
+    Access, Durability, Error, SizeDetail, Store, TransactionExt,
+    redb::{Options, RedbStore},
 };
 
 use crate::tools::{LONG, keys, open, open_error, put};

@@ -4,8 +4,8 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
-    redb::{Access, Options, RedbStore, RedbTransaction},
+    Access, Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
+    redb::{Options, RedbStore, RedbTransaction},
 };
 
 pub(crate) const A: Keyspace = Keyspace(1);

@@ -3,8 +3,8 @@
 use std::{fs, path::Path};
 
 use slate_store::{
-    Durability, Error, Store, Transaction, TransactionExt,
-    rocksdb::{Access, Options, RocksStore},
+    Access, Durability, Error, Store, Transaction, TransactionExt,
+    rocksdb::{Options, RocksStore},
 };
 
 use crate::tools::{A, B, LONG, begin, copy, keys, keys_of, made, names, open, open_error, put};

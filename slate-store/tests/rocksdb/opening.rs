@@ -8,8 +8,8 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Durability, Error, Keyspace, PointReader, SizeDetail, Store, Transaction, TransactionExt, View,
-    rocksdb::{Access, Options, RocksStore},
+    Access, Bounds, Durability, Error, Keyspace, PointReader, SizeDetail, Store, Transaction, TransactionExt, View,
+    rocksdb::{Options, RocksStore},
 };
 
 use crate::tools::{A, LONG, begin, keys, made, names, open, open_error, put};

@@ -5,8 +5,8 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
-    rocksdb::{Access, Options, RocksStore, RocksTransaction},
+    Access, Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
+    rocksdb::{Options, RocksStore, RocksTransaction},
 };
 
 pub(crate) const A: Keyspace = Keyspace(1);

@@ -1,8 +1,8 @@
 //! Conflict detection at commit, and the cost of dropping a keyspace.
 
 use slate_store::{
-    Durability, Error, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt,
-    rocksdb::{Access, Options, RocksStore},
+    Access, Durability, Error, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt,
+    rocksdb::{Options, RocksStore},
 };
 
 use crate::tools::{A, LONG, begin, keys, keys_of, made, names, open, put};

@@ -1,12 +1,13 @@
 use std::collections::BTreeMap;
 
 use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
-use slate_query::{filter::Filter, raw::Doc};
+use slate_query::{filter::Filter, pipeline::Bindings, raw::Doc};
 
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Result,
     catalog::{CollectionInfo, ViewInfo},
+    clock::now_millis,
     operation::handle::DatabaseHandle,
 };
 
@@ -19,7 +20,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.object("cursor")?;
     let common = Common::take(fields, Concerns::Neither)?;
     call.fields.finish()?;
-    let filter = filter.map(Filter::parse).transpose()?;
+    let bindings = Bindings::new(now_millis());
+    let filter = filter.map(|filter| Filter::parse_with(filter, &bindings)).transpose()?;
 
     let catalog = database.catalog()?;
     let collections = catalog.collections().map(|collection| {
@@ -40,9 +42,17 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         (&view.name, document)
     });
     let described: BTreeMap<_, _> = collections.chain(views).collect();
-    let mut listed = described
-        .into_values()
-        .filter(|document| filter.as_ref().is_none_or(|filter| filter.matches(Doc::from(document))));
+    let matches = |document: &RawDocumentBuf| match &filter {
+        Some(filter) => filter.evaluate(Doc::from(document)),
+        None => Ok(true),
+    };
+    let mut listed: Vec<RawDocumentBuf> = Vec::with_capacity(described.len());
+    for document in described.into_values() {
+        if matches(&document)? {
+            listed.push(document);
+        }
+    }
+    let mut listed = listed.into_iter();
     let mut reply = Reply::default();
     reply.cursor(&common.namespace("$cmd.listCollections"), |batch, name| {
         let next = listed.next();

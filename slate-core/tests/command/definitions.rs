@@ -12,6 +12,9 @@ fn collections_are_created_listed_and_dropped() {
         run(db, doc! { "create": "a" });
         let listed = rows(db, doc! { "listCollections": 1, "nameOnly": true });
         assert_eq!(listed, ["a", "b"].map(|name| doc! { "name": name, "type": "collection" }));
+        let named = |name: &str| doc! { "$expr": { "$eq": ["$name", name] } };
+        assert_eq!(rows(db, doc! { "listCollections": 1, "filter": named("a") }).len(), 1);
+        refused(db, doc! { "listCollections": 1, "filter": { "$expr": { "$abs": "$name" } } }, 28765);
         let listed = rows(db, doc! { "listCollections": 1, "filter": { "name": "b" } });
         assert_eq!(listed[0].get_document("idIndex").unwrap().get_str("name").unwrap(), "_id_");
         assert_eq!(run(db, doc! { "drop": "b" }), doc! { "nIndexesWas": 1, "ns": "test.b", "ok": 1.0 });
@@ -264,6 +267,8 @@ fn the_index_on_id_has_the_definition_that_it_always_has() {
 fn a_collation_that_is_stored_has_a_locale() {
     on_every_store(|db| {
         refused(db, doc! { "create": "c", "collation": {} }, 40414);
+        refused(db, doc! { "create": "c", "collation": { "locale": "en", "version": "1" } }, 161);
+        refused(db, doc! { "create": "c", "collation": { "locale": "simple", "strength": 1 } }, 9);
         refused(db, doc! { "create": "v", "viewOn": "c", "collation": {} }, 40414);
         let index = doc! { "key": { "n": 1 }, "name": "n", "collation": {} };
         refused(db, doc! { "createIndexes": "c", "indexes": [index] }, 2);

@@ -45,7 +45,7 @@ impl Collation {
                 "maxVariable" => options.max_variable = text(element, &["punct", "space"])?,
                 "backwards" => options.backwards = boolean(element)?,
                 "normalization" => drop(boolean(element)?),
-                "version" => drop(text(element, &[])?),
+                "version" => version(element)?,
                 _ => {
                     let message = format!("BSON field 'collation.{name}' is an unknown field.");
                     return Err(Error::new(Code(40_415), message).at(name));
@@ -55,7 +55,13 @@ impl Collation {
         let missing = || Error::new(Code(40_414), "BSON field 'collation.locale' is missing but a required field");
         options.locale = locale.ok_or_else(missing)?;
         if options.locale == "simple" {
-            return Ok(None);
+            return match document.elements().nth(1) {
+                None => Ok(None),
+                Some(_) => {
+                    let message = "If locale=simple, no other fields should be present";
+                    Err(Error::new(Code::FAILED_TO_PARSE, message).at("locale"))
+                }
+            };
         }
         if !is_known(&options.locale) {
             let message = format!("Field 'locale' is invalid in: {{ locale: \"{}\" }}", options.locale);
@@ -86,6 +92,17 @@ fn text(element: Element<'_>, values: &[&str]) -> Result<Option<String>> {
     let name = element.display_name();
     let message = format!("Enumeration value '{text}' for field 'collation.{name}' is not a valid value.");
     Err(Error::new(Code::BAD_VALUE, message).at(name))
+}
+
+/// Checks the version of the sort keys: this one, or MongoDB's, whose collations have the same options.
+fn version(element: Element<'_>) -> Result<()> {
+    match text(element, &[])?.as_deref() {
+        None | Some(super::VERSION | "57.1") => Ok(()),
+        Some(other) => {
+            let message = format!("the version of collations is {}, not {other}", super::VERSION);
+            Err(Error::new(Code(161), message).at("version"))
+        }
+    }
 }
 
 fn boolean(element: Element<'_>) -> Result<Option<bool>> {

@@ -310,6 +310,10 @@ fn field_names(keyword: &str, value: Value<'_>) -> Result<Vec<FieldName>> {
     for value in array.values() {
         let name = value.as_str().filter(|_| value.kind() == Kind::String);
         let name = name.ok_or_else(|| mistyped(keyword, "an array of strings"))?;
+        if name.contains('\0') {
+            let message = format!("$jsonSchema keyword '{keyword}' cannot contain field names with NUL bytes");
+            return Err(Error::new(Code(9_867_600), message).at(keyword));
+        }
         if names.contains(&name) {
             return Err(failed(keyword, "array cannot contain duplicate values"));
         }

@@ -89,11 +89,7 @@ fn member(input: &mut Input<'_>, letters: Letters, quoted: Quoted) -> Result<Mem
     match char {
         _ if quoted == Quoted::Yes => Ok(Member::Char(char)),
         '[' if input.ahead(":") => match posix(input, ":]") {
-            Some(name) => {
-                let known = POSIX.contains(&name.trim_start_matches('^'));
-                let class = known.then(|| Member::Class(format!("[:{name}:]")));
-                class.ok_or_else(|| invalid("unknown POSIX class name"))
-            }
+            Some(name) => posix_class(name, letters).map(Member::Class),
             None => Ok(Member::Char('[')),
         },
         '[' if input.ahead(".") || input.ahead("=") => {
@@ -106,6 +102,30 @@ fn member(input: &mut Input<'_>, letters: Letters, quoted: Quoted) -> Result<Mem
         '\\' => escaped(input, letters),
         _ => Ok(Member::Char(char)),
     }
+}
+
+/// Returns the class of a POSIX name, which `^` negates, in the engine's notation.
+fn posix_class(name: &str, letters: Letters) -> Result<String> {
+    let (plain, negation) = name.strip_prefix('^').map_or((name, ""), |plain| (plain, "^"));
+    if !POSIX.contains(&plain) {
+        return Err(invalid("unknown POSIX class name"));
+    }
+    let members = match (plain, letters) {
+        (_, Letters::Ascii) | ("ascii" | "xdigit", _) => return Ok(format!("[:{name}:]")),
+        ("alnum", _) => r"\p{L}\p{N}",
+        ("alpha", _) => r"\p{L}",
+        ("blank", _) => r"\x09\x20\x{a0}\x{1680}\x{180e}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}",
+        ("cntrl", _) => r"\p{Cc}",
+        ("digit", _) => r"\p{Nd}",
+        ("graph", _) => r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}",
+        ("lower", _) => r"\p{Ll}",
+        ("print", _) => r"\p{L}\p{M}\p{N}\p{P}\p{S}\p{Cf}\p{Zs}",
+        ("punct", _) => r"\p{P}\x24\x2b\x3c-\x3e\x5e\x60\x7c\x7e",
+        ("space", _) => r"\p{Z}\x09-\x0d\x{85}",
+        ("upper", _) => r"\p{Lu}",
+        _ => r"\p{L}\p{N}_",
+    };
+    Ok(format!("[{negation}{members}]"))
 }
 
 /// Returns the name of a POSIX class, starting after its first bracket.

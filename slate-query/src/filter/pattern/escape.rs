@@ -86,10 +86,19 @@ fn property(letter: char, input: &mut Input<'_>) -> Result<Escape> {
     };
     let (name, inverted) = name.strip_prefix('^').map_or((name.as_str(), false), |name| (name, true));
     let negated = (letter == 'P') != inverted;
-    Ok(Escape::Property(match (name, negated) {
-        ("L&", false) => r"[\p{Lu}\p{Ll}\p{Lt}]".to_owned(),
-        ("L&", true) => r"[^\p{Lu}\p{Ll}\p{Lt}]".to_owned(),
-        (name, false) => format!("\\p{{{name}}}"),
-        (name, true) => format!("\\P{{{name}}}"),
+    // The properties that only PCRE has.
+    let members = match name {
+        "L&" => Some(r"\p{Lu}\p{Ll}\p{Lt}"),
+        "Xan" => Some(r"\p{L}\p{N}"),
+        "Xwd" => Some(r"\p{L}\p{N}_"),
+        "Xsp" | "Xps" => Some(r"\p{Z}\x09-\x0d\x{85}"),
+        "Xuc" => Some(r"\x24\x40\x60\x{a0}-\x{d7ff}\x{e000}-\x{10ffff}"),
+        _ => None,
+    };
+    Ok(Escape::Property(match (members, negated) {
+        (Some(members), false) => format!("[{members}]"),
+        (Some(members), true) => format!("[^{members}]"),
+        (None, false) => format!("\\p{{{name}}}"),
+        (None, true) => format!("\\P{{{name}}}"),
     }))
 }

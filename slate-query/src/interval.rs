@@ -112,7 +112,7 @@ enum Shape {
 }
 
 impl Interval {
-    /// Creates an interval that is not a point.
+    /// Creates the interval between two bounds. It is a point if it contains exactly the keys that begin with one encoded value.
     pub fn new(low: Place, high: Place) -> Self {
         let whole = low.side == Side::Before && high.side == Side::After && !low.prefix.is_empty();
         let shape =

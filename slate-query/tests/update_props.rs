@@ -100,7 +100,7 @@ fn stage() -> impl Strategy<Value = Bson> {
     ]
 }
 
-/// Formats numbers by value and everything else as text.
+/// Compares the names of siblings: array positions by number, everything else as text.
 fn name_order(a: &str, b: &str) -> Ordering {
     match (a.parse::<u32>(), b.parse::<u32>()) {
         (Ok(a), Ok(b)) => a.cmp(&b),

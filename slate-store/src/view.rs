@@ -89,7 +89,7 @@ pub trait View: Clone {
 
     /// Calls `read`, and returns the bytes that the backend read from its files meanwhile because its own cache did not
     /// have them. They may come from the operating system's page cache. A backend that cannot tell queries apart includes
-    /// those of other threads. `None`, the default: unknown.
+    /// the reads of other threads. `None`, the default: unknown.
     fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
         (read(), None)
     }

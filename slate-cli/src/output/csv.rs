@@ -125,7 +125,7 @@ mod tests {
             let records = (format.open)(Box::new(io::Cursor::new(out.clone())), &input::Options::default()).unwrap();
             let read: Vec<bson::Document> = records.map(|record| {
                 let document = record.unwrap().document.unwrap();
-                // A table has one order of fields.
+                // All documents of a table have the same order of fields, so the order is not compared.
                 let mut fields: Vec<_> = bson::Document::try_from(document.as_ref()).unwrap().into_iter().collect();
                 fields.sort_by(|one, other| one.0.cmp(&other.0));
                 fields.into_iter().collect()

@@ -38,7 +38,7 @@ impl Spec<'_> {
 }
 
 impl CollectionOptions {
-    /// Returns no options.
+    /// Creates options that all have their defaults.
     pub fn new() -> Self {
         Self::default()
     }

@@ -72,7 +72,7 @@ impl ViewInfo {
         Ok(Self { name: name.into(), on: on.into(), pipeline, collation, reads })
     }
 
-    /// Returns what it reads.
+    /// Returns the names of the collections and views that the view reads.
     fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.on).chain(self.reads.iter().map(|name| &**name))
     }

@@ -35,7 +35,7 @@ impl<'c> ReadCommand<'c> {
         Ok((self.common, explain))
     }
 
-    /// Returns all rows as the first batch of a cursor.
+    /// Appends all rows as the first batch of a cursor.
     pub(super) fn reply(&self, mut rows: Box<dyn Rows + Send>) -> Result<RawDocumentBuf> {
         let mut reply = Reply::default();
         reply.cursor(&self.common.namespace(self.collection), |batch, name| {

@@ -29,7 +29,7 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     /// Counts the work of the database.
     fn observer(&self) -> &Arc<Observer>;
-    /// Returns what the database has done.
+    /// Returns the database's metrics.
     fn metrics(&self) -> Metrics;
     fn capabilities(&self) -> Capabilities;
     /// Returns whether [`try_read`](Self::try_read) can execute queries. It may still refuse one.

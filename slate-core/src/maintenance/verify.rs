@@ -200,7 +200,7 @@ fn check_record<'r>(
     None
 }
 
-/// Looks up each entry that a document requires. Returns the number of existing entries, including those with wrong values.
+/// Looks up each entry that a document requires. Returns the number of entries that exist, also with a wrong value.
 fn check_entries(
     collection: &CollectionInfo,
     at: usize,

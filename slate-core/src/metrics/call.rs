@@ -31,7 +31,7 @@ pub(crate) struct Call {
     documents: u64,
     /// What the plan examines, for the span and a report.
     tally: Option<Arc<Tally>>,
-    /// For a report of a read that outlives its query.
+    /// The collection and the filter of a read whose rows outlive the query, for a report.
     subject: Option<Box<OwnedSubject>>,
     outcome: Outcome,
 }

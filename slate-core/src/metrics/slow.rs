@@ -32,7 +32,7 @@ pub struct SlowQuery {
 }
 
 impl SlowQuery {
-    /// Returns what the call did.
+    /// Returns the kind of the call.
     pub fn operation(&self) -> OperationKind {
         self.operation
     }
@@ -48,7 +48,7 @@ impl SlowQuery {
         self.filter.as_deref()
     }
 
-    /// Returns how long it took. For a read it contains what the caller did between the rows.
+    /// Returns the time that the call took. For a read it includes the time that the caller spent between the rows.
     pub fn duration(&self) -> Duration {
         self.duration
     }

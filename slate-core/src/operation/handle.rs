@@ -76,7 +76,7 @@ impl DatabaseHandle {
         &self.inner.open_transactions
     }
 
-    /// Returns what the database has done; after it was closed, without the state of its caches.
+    /// Returns the database's metrics; after it was closed, without the state of its caches.
     pub(crate) fn metrics(&self) -> Metrics {
         self.engine().map_or_else(|_| self.inner.observer.metrics(), |engine| engine.metrics())
     }

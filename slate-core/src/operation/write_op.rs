@@ -97,7 +97,7 @@ impl DocumentValidation {
         *self = if is_bypassed { Self::Bypassed } else { Self::Enforced };
     }
 
-    /// Returns the operation as it is executed.
+    /// Returns the operation with this setting.
     pub(crate) fn of(self, op: WriteOp<'_>) -> WriteOp<'_> {
         match self {
             Self::Enforced => op,

@@ -32,7 +32,7 @@ pub(crate) enum AccessPath {
 }
 
 impl Access {
-    /// Returns all records, in the order of `_id`.
+    /// Creates the path to all records, in the order of `_id`.
     pub(crate) fn full_scan() -> Self {
         Self::of_path(AccessPath::Records { bounds: None }, Conjuncts::default())
     }

@@ -1,7 +1,8 @@
 //! Decides whether an access path can return a query's result from keys alone, without fetching records. The choice of
 //! the access path prefers such paths; the rules `cover`, `count_keys` and `distinct_keys` build the plan.
 //!
-//! An entry contains the exact values of the document only if the index has met no array, truncated no value, and has no collation.
+//! An entry contains the exact values of the document only if the index has no collation and has never contained an array or a
+//! truncated value.
 
 use bson::RawDocumentBuf;
 use slate_query::{

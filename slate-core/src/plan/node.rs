@@ -258,7 +258,7 @@ impl RawPlan {
         window.stages().chain(stage)
     }
 
-    /// Returns all records in the order of `_id`.
+    /// Creates a scan of all records in the order of `_id`.
     pub(crate) fn full_scan() -> Self {
         Self::Scan { bounds: None, direction: Direction::Ascending }
     }

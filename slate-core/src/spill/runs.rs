@@ -27,7 +27,7 @@ pub(super) struct SortedRuns {
 }
 
 impl SortedRuns {
-    /// Returns all rows in key order, from the first.
+    /// Reads all rows in key order, from the first.
     pub(super) fn read(&self) -> Result<Merge> {
         let runs = self.runs.iter().map(|run| RowReader::new(Arc::clone(&self.file), run.clone(), self.buffer));
         Merge::new(runs)

@@ -57,7 +57,7 @@ impl Entries {
         result
     }
 
-    /// The same for what may fail; `write` must leave the buffer unchanged then.
+    /// Adds an entry like [`write`](Self::write), by a closure that can fail. It must leave the buffer unchanged if it fails.
     pub(super) fn try_write<E>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> Result<usize, E>) -> Result<(), E> {
         let start = self.bytes.len();
         let length = write(&mut self.bytes)?;

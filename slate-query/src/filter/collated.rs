@@ -20,7 +20,7 @@ pub(super) struct Collated {
     plain: Node,
     /// The conditions with the strings of their operands replaced.
     collated: Node,
-    /// The fields that they compare; `None`: all.
+    /// The top-level fields that the conditions read; `None` if any field may be read.
     fields: Option<BTreeSet<Box<[u8]>>>,
     collation: Collation,
 }
@@ -81,7 +81,8 @@ impl Collated {
 }
 
 impl Node {
-    /// Evaluates conditions on values on `collated`, those on text and expressions on `plain`.
+    /// Evaluates regular expressions, `$expr` and schemas on the document as stored (`plain`), and all other conditions on the
+    /// document with its strings replaced (`collated`).
     fn evaluate_either(&self, plain: Doc<'_>, collated: Doc<'_>) -> Result<bool> {
         let all = |nodes: &[Self], wanted: bool| {
             for node in nodes {

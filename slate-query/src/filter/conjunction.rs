@@ -40,7 +40,7 @@ impl Places {
         self.0.count_ones()
     }
 
-    /// Returns how many places of the set are smaller.
+    /// Returns how many places of the set are less than this one.
     fn rank(self, place: usize) -> usize {
         (self.0 & ((1 << place) - 1)).count_ones() as usize
     }

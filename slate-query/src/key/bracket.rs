@@ -4,7 +4,7 @@ use crate::{
     order::Bracket,
 };
 
-/// Returns all keys of a type class. Numbers include NaN; see [`above_nan`].
+/// Returns the interval of all keys of a type class. Numbers include NaN; see [`above_nan`].
 pub fn bracket_interval(bracket: Bracket) -> Interval {
     let (low, high) = tag::of(bracket);
     match bracket {
@@ -24,7 +24,7 @@ pub fn above_nan() -> Place {
     Place::after([tag::NAN])
 }
 
-/// Returns all keys of strings and symbols that begin with `prefix`.
+/// Returns the interval of the keys of all strings and symbols that begin with `prefix`.
 pub fn prefix_interval(prefix: &[u8]) -> Interval {
     let mut bytes = vec![tag::STRING];
     escape(prefix, &mut bytes);

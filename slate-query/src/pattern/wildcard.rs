@@ -1,10 +1,10 @@
 //! Wildcard indexes: `$**` indexes every field of a document, `path.$**` every field at and below a path.
 //!
-//! A document has an entry for each value at the end of a path: the path as a string, then the value. An array has one for each of
-//! its elements, an empty array that of undefined. A document within a document has those of its fields and none of its own, unless it
-//! is empty. Missing fields have none.
+//! A document has an entry for each value at the end of a path: the path as a string, then the value. For an array there is an entry
+//! per element; for an empty array the entry of undefined. For a nested document there are the entries of its fields; only an
+//! empty one has an entry of its own. A missing field has no entry.
 //!
-//! Entries about one path are thus those of an index on that path, without those of documents and of missing fields.
+//! The entries at one path are therefore the same as in an index on that path, except that documents and missing fields have none.
 
 use std::collections::HashSet;
 

@@ -23,7 +23,7 @@ pub struct Bindings {
 const MAX_DEPTH: usize = 20;
 
 impl Bindings {
-    /// Returns no variables but those of every expression. `now` is the value of `$$NOW`, in milliseconds since 1970.
+    /// Creates the bindings of an operation without `let`. `now` is the value of `$$NOW`, in milliseconds since 1970.
     pub fn new(now: i64) -> Self {
         Self { now, ..Self::default() }
     }

@@ -59,8 +59,8 @@ impl Kept {
         *out = writer.finish();
     }
 
-    /// Replaces the content of `head` by the length and the kept fields before `field`, and that of `tail` by those after it and
-    /// the terminator. The document must have the field.
+    /// Replaces the content of `head` by the length and the kept fields before `field`, and the content of `tail` by the kept
+    /// fields after it and the terminator. The document must have the field.
     pub(super) fn split(&self, document: Doc<'_>, field: &FieldName, head: &mut Vec<u8>, tail: &mut Vec<u8>) {
         let bytes = document.bytes();
         let place = document.place_of(field.as_bytes()).unwrap_or_default();

@@ -14,9 +14,9 @@ use crate::{
 /// Where the documents of a pipeline are written.
 #[derive(Clone, Debug)]
 pub enum Sink {
-    /// They replace the documents of this collection.
+    /// `$out`: the rows replace the documents of this collection.
     Out(Box<str>),
-    /// They are combined with those of a collection.
+    /// `$merge`: the rows are combined with the documents of a collection.
     Merge(Merge),
 }
 
@@ -35,11 +35,11 @@ pub struct Merge {
 /// The treatment of an existing document.
 #[derive(Clone, Debug)]
 pub enum WhenMatched {
-    /// The new one replaces it.
+    /// The new document replaces the existing one.
     Replace,
-    /// It remains unchanged.
+    /// The existing document remains unchanged.
     KeepExisting,
-    /// The fields of the new one replace its own.
+    /// The fields of the new document are set in the existing one.
     Merge,
     /// The aggregation fails.
     Fail,
@@ -50,9 +50,9 @@ pub enum WhenMatched {
 /// The treatment of a document that matches no existing one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhenNotMatched {
-    /// It is inserted.
+    /// The document is inserted.
     Insert,
-    /// It is discarded.
+    /// The document is discarded.
     Discard,
     /// The aggregation fails.
     Fail,

@@ -49,7 +49,7 @@ impl Additions {
         self
     }
 
-    /// Returns whether the values of some of these fields are read.
+    /// Returns whether a computed value reads one of these fields.
     pub(crate) fn reads_any(&self, names: &[Box<str>]) -> bool {
         let mut reads = false;
         self.visit_fields(&mut |field| {

@@ -20,7 +20,7 @@ pub(super) fn read(transaction: &ReadTransaction) -> Result<Version> {
     Ok(Version(u64::from_be_bytes(bytes.value().try_into().map_err(corrupt)?)))
 }
 
-/// Stores `version` as that of the commit of `transaction`.
+/// Stores `version` as the version of the transaction's commit.
 pub(super) fn write(transaction: &WriteTransaction, version: Version) -> Result<()> {
     let mut table = transaction.open_table(VERSION).map_err(error::storage)?;
     table.insert(&[][..], &version.0.to_be_bytes()[..]).map_err(error::storage)?;

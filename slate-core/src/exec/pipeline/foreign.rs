@@ -62,7 +62,7 @@ impl<V: View> Foreign<V> {
                     && index.collation.is_none()
             })
         };
-        // A filter on the documents of such a view is one on those of the collection.
+        // If every stage of the view passes on the value at the path, a filter on it can be applied to the collection.
         let passes = |stage: &Stage| {
             !matches!(stage, Stage::Limit(_) | Stage::Skip(_) | Stage::Sample(_)) && stage.preserves(path)
         };

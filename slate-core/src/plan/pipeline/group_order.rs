@@ -1,5 +1,5 @@
 //! Groups over an index: reads the end of an index for a least or greatest value, holds one group at a time if the index
-//! returns its documents one after the other, and skips from the first document of a group to that of the next.
+//! returns its documents one after the other, and skips from the first document of a group to the first of the next.
 
 use std::sync::Arc;
 

@@ -86,8 +86,8 @@ fn field<'a>(path: &Path, element: Value<'a>) -> Value<'a> {
     element.as_document().and_then(|document| descend(path, path.parts(), document)).unwrap_or(Value::NULL)
 }
 
-/// Returns MongoDB's rule for this path: a field whose name is the rest of the path, including dots, takes precedence,
-/// and array positions are ordinary names.
+/// Finds the value at a path by MongoDB's rule for sorts of arrays: a field whose name is the rest of the path, including
+/// dots, takes precedence, and array positions are ordinary names.
 fn descend<'a>(path: &Path, parts: &[Part], doc: Doc<'a>) -> Option<Value<'a>> {
     let (first, rest) = parts.split_first()?;
     if rest.is_empty() {

@@ -61,7 +61,8 @@ fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
         let passed = whole(Local::new(local).month_number() - 2_000 * 12, length)?;
         day_number(2_000 * 12 + passed, 1)?
     } else {
-        // The first of the days on which a week starts; 2000-01-01 was a Saturday.
+        // Weeks are counted from the first day after the reference on which a week starts. The reference, 2000-01-01, was a
+        // Saturday.
         let shift = match unit {
             Unit::Week => i64::from(jiff::civil::Weekday::Saturday.until(first_day)),
             _ => 0,

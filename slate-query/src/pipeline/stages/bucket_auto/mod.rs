@@ -37,7 +37,7 @@ pub struct Buckets {
 /// The current bucket.
 #[derive(Debug)]
 struct Bucket {
-    /// How many documents belong to a bucket, apart from those with the value of its last.
+    /// How many documents a bucket should have. It also gets the documents that are equal to its last one.
     size: u64,
     /// How many buckets are complete.
     complete: u64,

@@ -73,7 +73,7 @@ impl Accumulate {
         Ok(value)
     }
 
-    /// The memory that it uses, in bytes.
+    /// Returns the memory that it uses, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.before.len() * size_of::<Gathered>()
     }

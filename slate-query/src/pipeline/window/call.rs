@@ -44,7 +44,7 @@ static FUNCTIONS: &[(&str, Parse)] = &[
     ("$shift", shift),
 ];
 
-/// The names of the functions that are not accumulators.
+/// Returns the names of the functions that are not accumulators.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name)
 }
@@ -72,7 +72,7 @@ impl Call<'_> {
         if self.has_window { Err(Error::new(code, format!("{} does not accept a window", self.name))) } else { Ok(()) }
     }
 
-    /// The number of fields by which the documents are sorted.
+    /// Returns the number of fields by which the documents are sorted.
     fn sort_fields(&self) -> usize {
         self.sort.map_or(0, |sort| sort.fields().len())
     }
@@ -82,7 +82,7 @@ impl Call<'_> {
         if is_sorted { Ok(()) } else { Err(Error::new(code, format!("{} needs a sortBy with one field", self.name))) }
     }
 
-    /// The named parts of the operand.
+    /// Returns the named parts of the operand.
     fn parts<const N: usize>(&self, names: [&str; N]) -> Result<[Option<Value<'_>>; N]> {
         let document = self.operand.as_document().filter(|_| self.operand.kind() == Kind::Document);
         let document = document.ok_or_else(|| self.refused("takes an object"))?;

@@ -22,17 +22,17 @@ impl<T> Column<T> {
         self.items.push(item);
     }
 
-    /// The number of items so far, including the released ones.
+    /// Returns the number of items so far, including the released ones.
     pub(super) fn len(&self) -> usize {
         self.first + self.items.len()
     }
 
-    /// The item with this number, unless it was released.
+    /// Returns the item with this number, unless it was released.
     pub(super) fn get(&self, number: usize) -> Option<&T> {
         self.items.get(number.checked_sub(self.first)?)
     }
 
-    /// The items with these numbers; none if one of them was released or does not exist.
+    /// Returns the items with these numbers; none if one of them was released or does not exist.
     pub(super) fn range(&self, numbers: Range<usize>) -> &[T] {
         let start = numbers.start.checked_sub(self.first);
         start.and_then(|start| self.items.get(start..numbers.end.checked_sub(self.first)?)).unwrap_or_default()

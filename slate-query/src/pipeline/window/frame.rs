@@ -44,7 +44,7 @@ impl<T: PartialOrd> Limit<T> {
 }
 
 impl Frame {
-    /// Whether documents leave the window as it moves.
+    /// Returns whether documents leave the window as it moves.
     pub(super) fn slides(&self) -> bool {
         match self {
             Self::All => false,
@@ -53,12 +53,12 @@ impl Frame {
         }
     }
 
-    /// Whether the window is the whole partition.
+    /// Returns whether the window is the whole partition.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self, Self::All | Self::Documents(Limit::Unbounded, Limit::Unbounded))
     }
 
-    /// Whether the documents of the partition so far contain the window of the document at `row`.
+    /// Returns whether the documents of the partition so far contain the window of the document at `row`.
     ///
     /// # Errors
     /// Those of [`Frames::next`].
@@ -94,7 +94,7 @@ impl Frame {
         }
     }
 
-    /// Whether the window is the documents of the partition up to the current one.
+    /// Returns whether the window is the documents of the partition up to the current one.
     pub(super) fn is_running(&self) -> bool {
         matches!(self, Self::Documents(Limit::Unbounded, Limit::Current | Limit::At(0)))
     }
@@ -194,12 +194,13 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// The last window.
+    /// Returns the last window.
     pub(super) fn last(&self) -> &Range<usize> {
         &self.range
     }
 
-    /// The window of the document at `row`, in a partition that is complete or [contains it](Frame::is_reached).
+    /// Returns the window of the document at `row`, in a partition that is complete or [contains
+    /// it](Frame::is_reached).
     pub(super) fn next(&mut self, frame: &Frame, partition: &Partition, row: usize) -> Result<Range<usize>> {
         let rows = partition.len();
         let moved = |by: i64| {
@@ -248,7 +249,7 @@ impl Frames {
     }
 }
 
-/// The value at an end of a range; `None` if it is unbounded.
+/// Returns the value at an end of a range; `None` if it is unbounded.
 fn limit_value(
     partition: &Partition,
     row: usize,

@@ -89,7 +89,7 @@ impl Operand {
         self.value.as_ref().map(OwnedValue::as_value)
     }
 
-    /// The value unless it is missing or null.
+    /// Returns the value unless it is missing or null.
     pub(super) fn present(&self) -> Option<Value<'_>> {
         self.value().filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
     }
@@ -132,7 +132,7 @@ impl Function {
         }
     }
 
-    /// Whether it depends on which documents are equal under the sort.
+    /// Returns whether it depends on which documents are equal under the sort.
     pub(super) fn compares_peers(&self) -> bool {
         match self {
             Self::Rank(rank) => *rank != Rank::Number,
@@ -141,7 +141,7 @@ impl Function {
         }
     }
 
-    /// Whether it needs the values of the sort field, not only their order.
+    /// Returns whether it needs the values of the sort field, not only their order.
     pub(super) fn reads_places(&self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Fill { how: Filling::Linear, .. })
     }
@@ -182,7 +182,7 @@ impl Running {
         }
     }
 
-    /// Whether the documents of the partition so far suffice for the value of the document at `row`.
+    /// Returns whether the documents of the partition so far suffice for the value of the document at `row`.
     pub(super) fn is_ready(
         &self,
         output: &Output,
@@ -204,8 +204,8 @@ impl Running {
         })
     }
 
-    /// The first document that the value of the document at `row` and those of later ones need, besides the document before `row`.
-    /// `window` is the window of the document before.
+    /// Returns the first document that the value of the document at `row` and those of later ones need, besides the
+    /// document before `row`. `window` is the window of the document before.
     pub(super) fn first_needed(&self, output: &Output, window: &Range<usize>, row: usize) -> usize {
         match (self, &output.function) {
             (Self::Whole(..), _) => row,
@@ -223,7 +223,7 @@ impl Running {
         }
     }
 
-    /// The memory that it uses, in bytes, besides what [`gather`](Self::gather) measures.
+    /// Returns the memory that it uses, in bytes, besides what [`gather`](Self::gather) measures.
     pub(super) fn memory(&self) -> usize {
         match self {
             Self::Accumulate(running) => running.memory(),
@@ -232,7 +232,7 @@ impl Running {
         }
     }
 
-    /// The value for the document at `row`, whose window is `range`. Called for each row in order.
+    /// Returns the value for the document at `row`, whose window is `range`. Called for each row in order.
     pub(super) fn value(
         &mut self,
         output: &Output,

@@ -145,7 +145,7 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
 }
 
 impl Output {
-    /// Whether it is one value for the whole partition, which needs no operands of single documents.
+    /// Returns whether it is one value for the whole partition, which needs no operands of single documents.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.function, Function::Accumulate(_)) && self.frame.is_whole()
     }
@@ -156,8 +156,8 @@ impl Output {
 }
 
 impl Windows {
-    /// The order of the input, if fields determine it: the documents of a partition follow each other. `None` if it is not
-    /// ordered, or [`key`](Self::key) orders it.
+    /// Returns the order of the input, if fields determine it: the documents of a partition follow each other. `None`
+    /// if it is not ordered, or [`key`](Self::key) orders it.
     ///
     /// # Errors
     /// Those of an invalid sort.
@@ -182,7 +182,7 @@ impl Windows {
         Ok((!sort.is_empty()).then_some(sort))
     }
 
-    /// Whether the stage sorts its input by [`key`](Self::key), because an expression computes the partition.
+    /// Returns whether the stage sorts its input by [`key`](Self::key), because an expression computes the partition.
     pub fn needs_key(&self) -> bool {
         self.partition.as_ref().is_some_and(|partition| partition.as_field().is_none())
     }
@@ -214,7 +214,7 @@ impl Windows {
         self.read = Kept::of(&self.needs(needs.clone()));
     }
 
-    /// The fields that the stage and the stages after it read.
+    /// Returns the fields that the stage and the stages after it read.
     pub(in crate::pipeline) fn needs(&self, mut after: Needs) -> Needs {
         for output in &self.outputs {
             if let [only] = output.path.parts() {
@@ -232,7 +232,7 @@ impl Windows {
         self.sort.as_ref()
     }
 
-    /// The path of the first sort field.
+    /// Returns the path of the first sort field.
     pub(super) fn sort_field(&self) -> Option<&Path> {
         self.sort.as_ref()?.fields().first().map(|(path, _)| path)
     }
@@ -245,12 +245,12 @@ impl Windows {
         &self.bindings
     }
 
-    /// The fields that later stages need.
+    /// Returns the fields that later stages need.
     pub fn kept(&self) -> &Kept {
         &self.kept
     }
 
-    /// The fields that this stage or later ones need.
+    /// Returns the fields that this stage or later ones need.
     pub fn read(&self) -> &Kept {
         &self.read
     }

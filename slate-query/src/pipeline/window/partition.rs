@@ -61,7 +61,7 @@ impl Partition {
         self.is_complete = true;
     }
 
-    /// The memory that it uses, in bytes.
+    /// Returns the memory that it uses, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -76,7 +76,7 @@ impl Partition {
         self.bytes = 0;
     }
 
-    /// The number of documents so far.
+    /// Returns the number of documents so far.
     pub(super) fn len(&self) -> usize {
         self.documents
     }
@@ -85,7 +85,7 @@ impl Partition {
         self.values.get(row)?.as_ref().map(OwnedValue::as_value)
     }
 
-    /// Whether two documents are equal under the sort.
+    /// Returns whether two documents are equal under the sort.
     pub(super) fn are_peers(&self, a: usize, b: usize) -> bool {
         self.keys.get(a).map(SmallBytes::as_slice) == self.keys.get(b).map(SmallBytes::as_slice)
     }
@@ -142,13 +142,13 @@ impl Results {
         })
     }
 
-    /// The memory that it uses, in bytes.
+    /// Returns the memory that it uses, in bytes.
     pub fn bytes(&self) -> usize {
         self.heap + self.running.iter().map(|(_, running)| running.memory()).sum::<usize>()
     }
 
-    /// Whether the documents of the partition so far suffice for the outputs of the next document. Otherwise others are added, or
-    /// the partition is [complete](Partition::complete).
+    /// Returns whether the documents of the partition so far suffice for the outputs of the next document. Otherwise
+    /// others are added, or the partition is [complete](Partition::complete).
     ///
     /// # Errors
     /// Those of the functions.

@@ -78,7 +78,7 @@ impl RunningResults {
         })
     }
 
-    /// Whether the document is equal to the last under the sort, if an output depends on that.
+    /// Returns whether the document is equal to the last under the sort, if an output depends on that.
     fn is_peer(&mut self, windows: &Windows, document: Doc<'_>) -> Result<bool> {
         let (true, Some(sort)) = (windows.compares_peers(), windows.sort()) else { return Ok(false) };
         let [last, before] = &mut self.keys;

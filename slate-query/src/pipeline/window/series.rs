@@ -21,7 +21,7 @@ pub(super) enum Filling {
     Linear,
 }
 
-/// The value of the document at a distance from `row`; `default` if there is none.
+/// Returns the value of the document at a distance from `row`; `default` if there is none.
 pub(super) fn shifted(
     column: &Column<Operand>,
     row: usize,
@@ -48,7 +48,7 @@ pub(super) struct Fill {
 }
 
 impl Fill {
-    /// The value of the document at `row`, or its replacement. Called for each row in order.
+    /// Returns the value of the document at `row`, or its replacement. Called for each row in order.
     pub(super) fn value(
         &mut self,
         how: Filling,
@@ -89,20 +89,20 @@ impl Fill {
         Ok(y0.plus(x.minus(x0).times(y1.minus(y0).over(x1.minus(x0)))).into())
     }
 
-    /// Whether the value of the document at `row`, which is in the column, needs no later documents.
+    /// Returns whether the value of the document at `row`, which is in the column, needs no later documents.
     pub(super) fn is_ready(&self, how: Filling, column: &Column<Operand>, row: usize) -> bool {
         let has_value = |row: usize| column.get(row).and_then(Operand::present).is_some();
         let is_between = how == Filling::Linear && self.before.is_some() && !has_value(row);
         !is_between || self.after > row || has_value(column.len() - 1)
     }
 
-    /// The first row that following values need.
+    /// Returns the first row that following values need.
     pub(super) fn first_needed(&self) -> Option<usize> {
         self.before
     }
 }
 
-/// The sort value of a document as a number.
+/// Returns the sort value of a document as a number.
 pub(super) fn place(partition: &Partition, row: usize) -> Result<Number> {
     let value = partition.sort_value(row);
     let number = value.and_then(|value| match value.kind() {
@@ -115,7 +115,7 @@ pub(super) fn place(partition: &Partition, row: usize) -> Result<Number> {
     })
 }
 
-/// The weight of the current value in a moving average: given, or `2 / (N + 1)`.
+/// Returns the weight of the current value in a moving average: given, or `2 / (N + 1)`.
 pub(super) fn alpha(name: &str, n: Option<Value<'_>>, alpha: Option<Value<'_>>) -> Result<Number> {
     match (n, alpha) {
         (Some(n), None) => {
@@ -136,7 +136,7 @@ pub(super) fn alpha(name: &str, n: Option<Value<'_>>, alpha: Option<Value<'_>>) 
 pub(super) struct MovingAverage(Option<Number>);
 
 impl MovingAverage {
-    /// The average up to the next value; null for a value that is not a number, which is left out.
+    /// Returns the average up to the next value; null for a value that is not a number, which is left out.
     pub(super) fn next(&mut self, alpha: Number, value: Option<Value<'_>>) -> Evaluated<'static> {
         let Some(value) = value.and_then(Number::of) else { return Evaluated::NULL };
         let average = match self.0 {
@@ -148,8 +148,8 @@ impl MovingAverage {
     }
 }
 
-/// The covariance of pairs of numbers, by the online algorithm. Other operands are left out. Pairs with an infinity or NaN do not count
-/// and make the result infinite or NaN.
+/// Returns the covariance of pairs of numbers, by the online algorithm. Other operands are left out. Pairs with an
+/// infinity or NaN do not count and make the result infinite or NaN.
 pub(super) fn covariance(divisor: Divisor, operands: &[Operand]) -> Evaluated<'static> {
     let (mut n, mut sum_x, mut sum_y, mut products) = (0_i32, Sum::default(), Sum::default(), Sum::default());
     let mean = |sum: &Sum, n: i32| sum.total().over(Number::Int32(n));
@@ -178,7 +178,8 @@ pub(super) fn covariance(divisor: Divisor, operands: &[Operand]) -> Evaluated<'s
     }
 }
 
-/// The infinity that a pair has, NaN if it has none or two of different signs. A decimal if one of the numbers is one.
+/// Returns the infinity that a pair has, NaN if it has none or two of different signs. A decimal if one of the numbers
+/// is one.
 fn not_finite(x: Number, y: Number) -> Number {
     let is_decimal = [x, y].iter().any(|number| matches!(number, Number::Decimal(_)));
     let infinities = [x, y].into_iter().filter(|number| number.is_infinite()).map(Number::to_f64);
@@ -186,14 +187,15 @@ fn not_finite(x: Number, y: Number) -> Number {
     if is_decimal { Number::Decimal(Number::Double(sum).to_decimal()) } else { Number::Double(sum) }
 }
 
-/// Whether no number, alone or in a pair, is infinite or NaN.
+/// Returns whether no number, alone or in a pair, is infinite or NaN.
 pub(super) fn are_finite(window: &[Operand]) -> bool {
     let values = window.iter().filter_map(Operand::value);
     let elements = values.clone().filter_map(Value::as_array).flat_map(Doc::values);
     values.chain(elements).filter_map(Number::of).all(Number::is_finite)
 }
 
-/// The standard deviation of a window that slides, where MongoDB computes another than for a window that only grows.
+/// Returns the standard deviation of a window that slides, where MongoDB computes another than for a window that only
+/// grows.
 pub(super) fn sliding_deviation(name: &str, window: &[Operand]) -> Option<Evaluated<'static>> {
     if !are_finite(window) {
         return Some(Evaluated::NULL);

@@ -5,7 +5,7 @@ use slate_query::{
     Code,
     filter::Filter,
     path::Path,
-    pipeline::{Merge, Sink, WhenMatched, WhenNotMatched},
+    pipeline::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched},
     raw::Doc,
 };
 
@@ -16,7 +16,6 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    catalog::CollectionInfo,
     engine::Writer,
     exec::{Rows, Target},
     interrupt::Interrupt,
@@ -79,7 +78,7 @@ impl Destination<'_> {
     }
 
     fn merge(&mut self, merge: &Merge, mut rows: Box<dyn Rows + Send>) -> Result<()> {
-        self.check_unique(merge.on())?;
+        let nulls = self.check_unique(merge.on())?;
         self.create()?;
         let kind = match (merge.on(), merge.matched(), merge.not_matched()) {
             ([id], WhenMatched::Merge, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Merge),
@@ -91,32 +90,37 @@ impl Destination<'_> {
         }
         while rows.advance()? {
             let Some(document) = rows.current() else { break };
-            self.merge_one(merge, document)?;
+            self.merge_one(merge, document, nulls)?;
         }
         Ok(())
     }
 
-    /// Documents are matched with at most one existing document.
-    fn check_unique(&mut self, on: &[Path]) -> Result<()> {
-        let collection = self.writer.collection(self.into)?;
-        let is_unique = |collection: &CollectionInfo| {
-            collection.indexes.iter().any(|index| {
-                let fields = index.pattern.fields();
-                let is_plain = index.unique && !index.sparse && index.partial.is_none();
-                is_plain && fields.len() == on.len() && fields.iter().all(|(path, _)| on.contains(path))
-            })
-        };
-        let by_id = matches!(on, [only] if only.as_str() == "_id");
-        if by_id || collection.is_some_and(|collection| is_unique(&collection)) {
-            return Ok(());
+    /// Checks that documents are matched with at most one existing document. A sparse index does not ensure that for those without
+    /// the fields.
+    fn check_unique(&mut self, on: &[Path]) -> Result<MergedNulls> {
+        if matches!(on, [only] if only.as_str() == "_id") {
+            return Ok(MergedNulls::Matched);
         }
-        let message = format!("{} has no unique index on the fields of 'on' of $merge", self.into);
-        Err(Error::invalid(Code(51_183), message).at("on"))
+        let collection = self.writer.collection(self.into)?;
+        let indexes = collection.iter().flat_map(|collection| collection.indexes.iter());
+        let mut unique = indexes.filter(|index| {
+            let fields = index.pattern.fields();
+            let is_plain = index.unique && index.partial.is_none();
+            is_plain && fields.len() == on.len() && fields.iter().all(|(path, _)| on.contains(path))
+        });
+        match (unique.next(), unique.any(|index| !index.sparse)) {
+            (None, _) => {
+                let message = format!("{} has no unique index on the fields of 'on' of $merge", self.into);
+                Err(Error::invalid(Code(51_183), message).at("on"))
+            }
+            (Some(first), false) if first.sparse => Ok(MergedNulls::Refused),
+            (Some(_), _) => Ok(MergedNulls::Matched),
+        }
     }
 
-    fn merge_one(&mut self, merge: &Merge, document: Doc<'_>) -> Result<()> {
+    fn merge_one(&mut self, merge: &Merge, document: Doc<'_>, nulls: MergedNulls) -> Result<()> {
         let (collection, interrupt) = (self.into, self.interrupt);
-        if let Some(filter) = merge.filter(document)? {
+        if let Some(filter) = merge.filter(document, nulls)? {
             let query = Query { output: Output::Whole, ties: Ties::ById, ..Query::of(filter) };
             let request =
                 UpdateRequest::new(query, merge.update(Some(document))?, UpdateKind::Either, Target::One, false)?;

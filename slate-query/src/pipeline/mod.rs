@@ -20,7 +20,7 @@ pub use bindings::Bindings;
 pub use kept::Kept;
 pub use needs::Needs;
 pub use parse::{not_first, parse};
-pub use sink::{Merge, Sink, WhenMatched, WhenNotMatched};
+pub use sink::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
 pub(crate) use stages::names as stage_names;
 pub use stages::{

@@ -85,20 +85,23 @@ impl Sink {
 
 fn out(argument: Value<'_>) -> Result<Sink> {
     let wrong = || Error::new(Code(16_990), "$out takes the name of a collection, or a document with it");
-    collection(argument, "coll").ok_or_else(wrong)?.map(Sink::Out)
+    collection(argument, Code(17_385)).ok_or_else(wrong)?.map(Sink::Out)
 }
 
-/// Returns the collection that a string or `{db, coll}` names; `None` for another value.
-fn collection(value: Value<'_>, field: &str) -> Option<Result<Box<str>>> {
+/// Returns the collection that a string or `{db, coll}` names; `None` for another value. `reserved` is the code for a reserved name.
+fn collection(value: Value<'_>, reserved: Code) -> Option<Result<Box<str>>> {
     let name = match value.as_document().filter(|_| value.kind() == Kind::Document) {
         None => value.as_str()?,
         Some(namespace) if namespace.get("db").is_some() => {
             return Some(Err(Error::unsupported("writing into another database").at("db")));
         }
-        Some(namespace) => namespace.get(field)?.as_str()?,
+        Some(namespace) => namespace.get("coll")?.as_str()?,
     };
-    let empty = || Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty");
-    Some(if name.is_empty() { Err(empty()) } else { Ok(name.into()) })
+    Some(match name {
+        "" => Err(Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty")),
+        _ if name.starts_with("system.") => Err(Error::new(reserved, format!("cannot write into {name}"))),
+        _ => Ok(name.into()),
+    })
 }
 
 fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
@@ -112,7 +115,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
         bindings: bindings.clone(),
     };
     let Some(options) = argument.as_document().filter(|_| argument.kind() == Kind::Document) else {
-        let mut merge = default(collection(argument, "coll").ok_or_else(wrong)??);
+        let mut merge = default(collection(argument, Code(31_319)).ok_or_else(wrong)??);
         merge.on.push(Path::parse("_id")?);
         return Ok(Sink::Merge(merge));
     };
@@ -123,7 +126,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
         match &*name {
             "into" => {
                 let wrong = || Error::new(Code(51_178), "'into' of $merge must be a string or an object");
-                into = Some(collection(element.value, "coll").ok_or_else(wrong)?.map_err(|error| error.at("into"))?);
+                into = Some(collection(element.value, Code(31_319)).ok_or_else(wrong)?.map_err(|error| error.at("into"))?);
             }
             "on" => merge.on = on(element.value).map_err(|error| error.at("on"))?,
             "let" => {
@@ -232,6 +235,15 @@ fn unknown(element: Element<'_>, found: &str) -> Error {
     Error::new(Code::BAD_VALUE, message).at(name)
 }
 
+/// What happens to a document in which a field of `on` is null or missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergedNulls {
+    /// It is matched with the existing document in which the field is null or missing.
+    Matched,
+    /// It is refused: several existing documents may be without the field.
+    Refused,
+}
+
 impl Merge {
     /// Returns the paths at which a document is equal to the existing one that it is matched with.
     pub fn on(&self) -> &[Path] {
@@ -252,23 +264,30 @@ impl Merge {
     /// found.
     ///
     /// # Errors
-    /// 51132 for a missing field, null or an array.
-    pub fn filter(&self, document: Doc<'_>) -> Result<Option<Filter>> {
+    /// 51132 for an array on the way to a field, and for a missing field or null if they are refused; 51185 for an array.
+    pub fn filter(&self, document: Doc<'_>, nulls: MergedNulls) -> Result<Option<Filter>> {
         let mut filter = Writer::new();
         for path in &self.on {
-            let value = path.parts().iter().try_fold(Value::new(Kind::Document, document.bytes()), |value, part| {
-                value.as_document().filter(|_| value.kind() == Kind::Document)?.get(part.name())
-            });
-            let value = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined | Kind::Array));
-            let Some(value) = value else {
-                if path.as_str() == "_id" && document.get("_id").is_none() {
-                    return Ok(None);
-                }
-                let message = "$merge write error: 'on' field cannot be missing, null, undefined or an array";
+            let mut value = Some(Value::new(Kind::Document, document.bytes()));
+            let mut crosses_array = false;
+            for part in path.parts() {
+                crosses_array |= value.is_some_and(|value| value.kind() == Kind::Array);
+                value = value.and_then(Value::as_document).and_then(|document| document.get(part.name()));
+            }
+            if path.as_str() == "_id" && value.is_none() {
+                return Ok(None);
+            }
+            let value = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
+            if value.is_some_and(|value| value.kind() == Kind::Array) {
+                let message = "$merge write error: 'on' field cannot be an array";
+                return Err(Error::new(Code(51_185), message).at(path.as_str()));
+            }
+            if crosses_array || value.is_none() && nulls == MergedNulls::Refused {
+                let message = "$merge write error: 'on' field cannot be missing, null or undefined";
                 return Err(Error::new(Code(51_132), message).at(path.as_str()));
-            };
+            }
             filter.open_document(path.as_str().as_bytes());
-            filter.append(b"$eq", value);
+            filter.append(b"$eq", value.unwrap_or(Value::NULL));
             filter.close();
         }
         Filter::parse(Doc::new(&filter.finish())).map(Some)

@@ -153,7 +153,7 @@ pub(super) fn formatted(local: &Local, offset: i64, format: &str) -> Result<Stri
                 let sign = if offset < 0 { '-' } else { '+' };
                 write!(out, "{sign}{:02}{:02}", offset.abs() / 60, offset.abs() % 60)
             }
-            Some('Z') => write!(out, "{offset:+}"),
+            Some('Z') => write!(out, "{offset}"),
             Some('b') => write!(out, "{}", month().get(..3).unwrap_or_default()),
             Some('B') => write!(out, "{}", month()),
             Some(other) => write!(out, "{other}"),

@@ -126,7 +126,8 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
         match &*name {
             "into" => {
                 let wrong = || Error::new(Code(51_178), "'into' of $merge must be a string or an object");
-                into = Some(collection(element.value, Code(31_319)).ok_or_else(wrong)?.map_err(|error| error.at("into"))?);
+                into =
+                    Some(collection(element.value, Code(31_319)).ok_or_else(wrong)?.map_err(|error| error.at("into"))?);
             }
             "on" => merge.on = on(element.value).map_err(|error| error.at("on"))?,
             "let" => {

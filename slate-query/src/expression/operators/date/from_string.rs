@@ -2,7 +2,7 @@
 
 use jiff::{
     Timestamp,
-    civil::{Date, DateTime, ISOWeekDate, Weekday},
+    civil::{Date, DateTime},
     tz::TimeZone,
 };
 
@@ -15,7 +15,9 @@ use super::{
         },
         named::Parts,
     },
-    Zone, fixed, zone,
+    Zone,
+    written::{self, Cursor},
+    zone,
 };
 use crate::{Code, Error, Result, raw::Value};
 
@@ -110,7 +112,8 @@ fn at(local: DateTime, zone: &Zone, text: &str) -> Result<i64> {
     zone.millis(utc.timestamp().as_millisecond()).map_err(|_| failure(text))
 }
 
-/// ISO 8601; a space may be in the place of `T`, around the date, and before the time zone.
+/// ISO 8601, where a space may be in the place of `T`, around the date, and before the time zone; other forms as
+/// [`written`] reads them.
 pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Result<i64> {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty()).collect();
@@ -131,8 +134,15 @@ pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Resul
         return Ok(date.timestamp_millis());
     }
     let is_date = text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
-    let local = text.parse::<DateTime>().ok().filter(|_| is_date);
-    at(local.ok_or_else(|| failure(text))?, zone.unwrap_or(&Zone::UTC), text)
+    if let Some(local) = text.parse::<DateTime>().ok().filter(|_| is_date) {
+        return at(local, zone.unwrap_or(&Zone::UTC), text);
+    }
+    let found = written::read(words.join(" ").as_str()).ok_or_else(|| failure(text))?;
+    if found.zone.is_some() && zone.is_some() {
+        return Err(two_zones());
+    }
+    let own_zone = found.zone.map(|minutes| Zone::Fixed(minutes * 60_000));
+    at(found.date.to_datetime(found.time), own_zone.as_ref().or(zone).unwrap_or(&Zone::UTC), text)
 }
 
 /// # Errors
@@ -161,7 +171,7 @@ fn digits(rest: &mut &str, most: usize) -> Option<i64> {
     number.parse().ok()
 }
 
-const MONTHS: [&str; 12] = [
+pub(super) const MONTHS: [&str; 12] = [
     "january",
     "february",
     "march",
@@ -201,16 +211,19 @@ fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
         let number = match specifier {
             'Y' | 'G' => digits(&mut rest, 4),
             'm' | 'd' | 'H' | 'M' | 'S' | 'V' => digits(&mut rest, 2),
-            'L' | 'j' => digits(&mut rest, 3),
+            'j' => digits(&mut rest, 3),
+            // A fraction of a second.
+            'L' => {
+                let before = rest.len();
+                digits(&mut rest, 3).map(|number| number * [1, 100, 10, 1].get(before - rest.len()).unwrap_or(&1))
+            }
             'u' => digits(&mut rest, 1),
             'b' | 'B' => month(&mut rest, specifier == 'b'),
             'z' => {
-                let length = rest
-                    .find(|c: char| !matches!(c, '+' | '-' | ':' | 'Z') && !c.is_ascii_digit())
-                    .unwrap_or(rest.len());
-                let (name, left) = rest.split_at_checked(length).ok_or_else(wrong)?;
-                own_zone = Some(fixed(name).ok_or_else(wrong)?);
-                rest = left;
+                let mut cursor = Cursor::new(rest);
+                let minutes = written::zone(&mut cursor).ok_or_else(wrong)?;
+                own_zone = Some(Zone::Fixed(minutes * 60_000));
+                rest = cursor.rest();
                 continue;
             }
             'Z' => {
@@ -243,8 +256,12 @@ fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
     let year =
         |key: char| -> Result<i16> { numbers.get(&key).and_then(|year| i16::try_from(*year).ok()).ok_or_else(wrong) };
     let date = if numbers.contains_key(&'G') {
-        let day = Weekday::from_monday_one_offset(small('u', 1)?).map_err(|_| wrong())?;
-        ISOWeekDate::new(year('G')?, small('V', 1)?, day).map(ISOWeekDate::date)
+        if numbers.keys().any(|key| matches!(key, 'm' | 'd' | 'j' | 'Y')) {
+            return Err(wrong());
+        }
+        Ok(written::of_week(year('G')?.into(), number('V', 1), number('u', 1)).ok_or_else(wrong)?)
+    } else if numbers.keys().any(|key| matches!(key, 'V' | 'u')) {
+        return Err(wrong());
     } else if let Some(day) = numbers.get(&'j') {
         let start = Date::new(year('Y')?, 1, 1).map_err(|_| wrong())?;
         jiff::Span::new().try_days(day - 1).and_then(|span| start.checked_add(span))

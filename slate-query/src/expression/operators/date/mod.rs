@@ -10,6 +10,7 @@ pub(super) mod part;
 pub(super) mod to_parts;
 pub(super) mod truncate;
 mod unit;
+mod written;
 mod zone;
 
 pub(crate) use unit::Unit;

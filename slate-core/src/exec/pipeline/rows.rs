@@ -11,17 +11,14 @@ use super::{
     group::GroupRows,
     lookup::LookupRows,
     measured::MeasuredRows,
-    project::ProjectRows,
-    redact::RedactRows,
     repeat::RepeatRows,
-    replace_root::ReplaceRootRows,
     running_window::RunningWindowRows,
-    sample::SampleRows,
     slice::SliceRows,
     sort::SortRows,
     sorted_group::SortedGroupRows,
     source::SourceRows,
     statistics,
+    transform::{Transform, TransformRows},
     union_with::UnionRows,
     unwind::UnwindRows,
     window::WindowRows,
@@ -38,10 +35,8 @@ use crate::{
 pub(crate) enum DocumentRows<V: View> {
     Source(Box<SourceRows<V>>),
     Match(Box<MatchRows<V>>),
-    Project(Box<ProjectRows<V>>),
     Sort(Box<SortRows<V>>),
     Slice(Box<SliceRows<V>>),
-    Sample(Box<SampleRows<V>>),
     Count(Box<CountRows<V>>),
     BucketAuto(Box<BucketAutoRows<V>>),
     Densify(Box<DensifyRows<V>>),
@@ -53,9 +48,8 @@ pub(crate) enum DocumentRows<V: View> {
     Group(Box<GroupRows<V>>),
     SortedGroup(Box<SortedGroupRows<V>>),
     Lookup(Box<LookupRows<V>>),
-    Redact(Box<RedactRows<V>>),
-    ReplaceRoot(Box<ReplaceRootRows<V>>),
     RunningWindow(Box<RunningWindowRows<V>>),
+    Transform(Box<TransformRows<V>>),
     UnionWith(Box<UnionRows<V>>),
     Unwind(Box<UnwindRows<V>>),
     SetWindowFields(Box<WindowRows<V>>),
@@ -105,17 +99,20 @@ impl<V: View> DocumentRows<V> {
     }
 
     fn of_node(node: DocumentNode, input: Self, view: &V, resources: &Resources, meter: Meter) -> Self {
+        let transformed = |input, transform| {
+            Self::Transform(Box::new(TransformRows::new(input, transform, resources.interrupt.clone())))
+        };
         match node {
             DocumentNode::Match(filter) => {
                 let computes = filter.computes();
                 Self::Match(Box::new(MatchRows { input, filter, computes, interrupt: resources.interrupt.clone() }))
             }
-            DocumentNode::Project { projection, .. } => Self::Project(Box::new(ProjectRows::new(input, projection))),
+            DocumentNode::Project { projection, .. } => transformed(input, Transform::Project(projection)),
             DocumentNode::Sort { sort, limit } => {
-                Self::Sort(Box::new(SortRows::new(input, sort, limit, resources, meter)))
+                Self::Sort(Box::new(SortRows::by_sort(input, sort, limit, resources, meter)))
             }
             DocumentNode::Slice(window) => Self::Slice(Box::new(SliceRows::new(input, window, resources))),
-            DocumentNode::Sample(size) => Self::Sample(Box::new(SampleRows::new(input, size, resources, meter))),
+            DocumentNode::Sample(size) => Self::Sort(Box::new(SortRows::sample(input, size, resources, meter))),
             DocumentNode::Count(name) => Self::Count(Box::new(CountRows::of_rows(input, &name, resources))),
             DocumentNode::NameCount(name) => Self::Count(Box::new(CountRows::of_number(input, &name, resources))),
             DocumentNode::BucketAuto(stage) => {
@@ -138,13 +135,11 @@ impl<V: View> DocumentRows<V> {
             DocumentNode::Lookup { lookup, optimization } => {
                 Self::Lookup(Box::new(LookupRows::new(input, *lookup, optimization, view, resources, meter)))
             }
-            DocumentNode::Redact(redact) => {
-                Self::Redact(Box::new(RedactRows::new(input, redact, resources.interrupt.clone())))
-            }
+            DocumentNode::Redact(redact) => transformed(input, Transform::Redact(redact)),
             DocumentNode::GraphLookup { graph, optimization } => {
                 Self::GraphLookup(Box::new(GraphLookupRows::new(input, *graph, optimization, view, resources, meter)))
             }
-            DocumentNode::ReplaceRoot(replace) => Self::ReplaceRoot(Box::new(ReplaceRootRows::new(input, replace))),
+            DocumentNode::ReplaceRoot(replace) => transformed(input, Transform::ReplaceRoot(replace)),
             DocumentNode::SetWindowFields(windows) => match RunningResults::of(&windows) {
                 Some(results) => {
                     Self::RunningWindow(Box::new(RunningWindowRows::new(input, *windows, results, resources, meter)))
@@ -163,10 +158,8 @@ impl<V: View> DocumentRows<V> {
         match self {
             Self::Source(rows) => rows.advance(),
             Self::Match(rows) => rows.advance(),
-            Self::Project(rows) => rows.advance(),
             Self::Sort(rows) => rows.advance(),
             Self::Slice(rows) => rows.advance(),
-            Self::Sample(rows) => rows.advance(),
             Self::Count(rows) => rows.advance(),
             Self::BucketAuto(rows) => rows.advance(),
             Self::Densify(rows) => rows.advance(),
@@ -178,8 +171,7 @@ impl<V: View> DocumentRows<V> {
             Self::Group(rows) => rows.advance(),
             Self::SortedGroup(rows) => rows.advance(),
             Self::Lookup(rows) => rows.advance(),
-            Self::Redact(rows) => rows.advance(),
-            Self::ReplaceRoot(rows) => rows.advance(),
+            Self::Transform(rows) => rows.advance(),
             Self::RunningWindow(rows) => rows.advance(),
             Self::UnionWith(rows) => rows.advance(),
             Self::Unwind(rows) => rows.advance(),
@@ -206,10 +198,8 @@ impl<V: View> DocumentRows<V> {
         match self {
             Self::Source(rows) => rows.current(),
             Self::Match(rows) => rows.input.current(),
-            Self::Project(rows) => rows.current(),
             Self::Sort(rows) => rows.current(),
             Self::Slice(rows) => rows.current(),
-            Self::Sample(rows) => rows.current(),
             Self::Count(rows) => rows.current(),
             Self::BucketAuto(rows) => rows.current(),
             Self::Densify(rows) => rows.current(),
@@ -221,8 +211,7 @@ impl<V: View> DocumentRows<V> {
             Self::Group(rows) => rows.current(),
             Self::SortedGroup(rows) => rows.current(),
             Self::Lookup(rows) => rows.current(),
-            Self::Redact(rows) => rows.current(),
-            Self::ReplaceRoot(rows) => rows.current(),
+            Self::Transform(rows) => rows.current(),
             Self::RunningWindow(rows) => rows.current(),
             Self::UnionWith(rows) => rows.current(),
             Self::Unwind(rows) => rows.current(),

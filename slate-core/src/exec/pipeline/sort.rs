@@ -1,3 +1,4 @@
+use ahash::RandomState;
 use slate_query::{raw::Doc, sort::Sort};
 use slate_store::View;
 
@@ -9,27 +10,43 @@ use crate::{
     spill::Sorter,
 };
 
-/// Sorts documents by their sort keys. Documents that are equal under the sort stay in the order of the input.
+/// Sorts documents. Documents with equal keys stay in the order of the input.
 pub(crate) struct SortRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
-    sort: Sort,
+    key: SortKey,
     sorter: Sorter,
     interrupt: Interrupt,
     meter: Meter,
 }
 
+/// The key by which documents are sorted.
+enum SortKey {
+    Sort(Sort),
+    /// A keyed hash of the document's position. Each execution has another key, so the hash is as good as a random number.
+    Random(RandomState),
+}
+
 impl<V: View> SortRows<V> {
-    /// With a limit, holds at most twice as many rows as the limit.
-    pub(super) fn new(
+    /// Sorts by the documents' sort keys. With a limit, holds at most twice as many rows as the limit.
+    pub(super) fn by_sort(
         input: DocumentRows<V>,
         sort: Sort,
         limit: Option<u64>,
         resources: &Resources,
         meter: Meter,
     ) -> Self {
-        let sorter = Sorter::new(resources.memory.clone(), limit.unwrap_or(u64::MAX));
-        Self { input: Some(input), sort, sorter, interrupt: resources.interrupt.clone(), meter }
+        Self::new(input, SortKey::Sort(sort), limit.unwrap_or(u64::MAX), resources, meter)
+    }
+
+    /// Chooses `size` documents at random: sorts by random numbers, and returns the first documents.
+    pub(super) fn sample(input: DocumentRows<V>, size: u64, resources: &Resources, meter: Meter) -> Self {
+        Self::new(input, SortKey::Random(RandomState::new()), size, resources, meter)
+    }
+
+    fn new(input: DocumentRows<V>, key: SortKey, limit: u64, resources: &Resources, meter: Meter) -> Self {
+        let sorter = Sorter::new(resources.memory.clone(), limit);
+        Self { input: Some(input), key, sorter, interrupt: resources.interrupt.clone(), meter }
     }
 
     pub(super) fn advance(&mut self) -> Result<bool> {
@@ -46,7 +63,10 @@ impl<V: View> SortRows<V> {
             self.interrupt.tick()?;
             let Some(document) = input.current() else { break };
             key.clear();
-            self.sort.key(document, &mut key)?;
+            match &self.key {
+                SortKey::Sort(sort) => sort.key(document, &mut key)?,
+                SortKey::Random(random) => key.extend_from_slice(&random.hash_one(number).to_be_bytes()),
+            }
             self.sorter.push(&key, &number.to_be_bytes(), document.bytes())?;
             number = number.saturating_add(1);
         }

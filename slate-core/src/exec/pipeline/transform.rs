@@ -1,0 +1,60 @@
+use slate_query::{
+    pipeline::{Redact, ReplaceRoot},
+    projection::Projection,
+    raw::Doc,
+};
+use slate_store::View;
+
+use super::DocumentRows;
+use crate::{Result, interrupt::Interrupt};
+
+/// Documents that are each made from one document of the input, in one reused buffer.
+pub(crate) struct TransformRows<V: View> {
+    input: DocumentRows<V>,
+    transform: Transform,
+    row: Vec<u8>,
+    has_row: bool,
+    interrupt: Interrupt,
+}
+
+/// Makes a document from another one.
+pub(super) enum Transform {
+    Project(Projection),
+    Redact(Redact),
+    ReplaceRoot(ReplaceRoot),
+}
+
+impl Transform {
+    /// Replaces the content of `out`. Returns `false` if the document is left out.
+    fn apply(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<bool> {
+        match self {
+            Self::Project(projection) => projection.apply(document, None, out)?,
+            Self::Redact(redact) => return Ok(redact.apply(document, out)?),
+            Self::ReplaceRoot(replace) => replace.apply(document, out)?,
+        }
+        Ok(true)
+    }
+}
+
+impl<V: View> TransformRows<V> {
+    pub(super) fn new(input: DocumentRows<V>, transform: Transform, interrupt: Interrupt) -> Self {
+        Self { input, transform, row: Vec::new(), has_row: false, interrupt }
+    }
+
+    pub(super) fn advance(&mut self) -> Result<bool> {
+        self.has_row = false;
+        while self.input.advance()? {
+            let Some(document) = self.input.current() else { break };
+            if self.transform.apply(document, &mut self.row)? {
+                self.has_row = true;
+                break;
+            }
+            self.interrupt.tick()?;
+        }
+        Ok(self.has_row)
+    }
+
+    pub(super) fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
+    }
+}

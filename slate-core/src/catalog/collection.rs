@@ -137,7 +137,7 @@ impl CollectionInfo {
     pub(super) fn count_in(&mut self, table: &UseTable) {
         self.uses = table.of_collection(self.records);
         for index in self.indexes.iter_mut().chain(&mut self.building) {
-            let uses = table.of_index(index.keyspace);
+            let uses = table.of_index(index.keyspace, index.hidden);
             Arc::make_mut(index).uses = uses;
         }
     }

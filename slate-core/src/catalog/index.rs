@@ -55,6 +55,11 @@ impl Partial {
         let filter = Filter::parse_collated(Doc::from(&document), collation)?;
         Ok(Self { document, filter })
     }
+
+    /// Returns whether the same documents fulfil both conditions, as far as this is known. Both have the same collation.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.document == other.document || (self.filter.implies(&other.filter) && other.filter.implies(&self.filter))
+    }
 }
 
 /// Whether entries contain their values completely.

@@ -1,5 +1,8 @@
 use bson::RawDocumentBuf;
-use slate_query::{Code, raw::Value};
+use slate_query::{
+    Code,
+    raw::{Doc, Value},
+};
 
 use super::{
     call::Call,
@@ -96,8 +99,13 @@ pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<bool> {
     let cursor = cursor
         .as_document()
         .ok_or_else(|| Error::invalid(Code::TYPE_MISMATCH, "cursor field must be missing or an object").at("cursor"))?;
+    check_cursor(cursor)?;
+    Ok(true)
+}
+
+/// Checks the value of `cursor`.
+pub(super) fn check_cursor(cursor: Doc<'_>) -> Result<()> {
     let mut fields = Fields::read("cursor", cursor)?;
     fields.size("batchSize")?;
-    fields.finish()?;
-    Ok(true)
+    fields.finish()
 }

@@ -1,5 +1,5 @@
-use bson::{RawDocumentBuf, rawdoc};
-use slate_query::{Code, order, raw::Doc};
+use bson::RawDocumentBuf;
+use slate_query::{Code, raw::Doc};
 
 use super::{
     call::Call,
@@ -80,7 +80,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
 /// Checks the definition of the index on `_id`, which every collection has.
 fn check_id_index(index: &IndexSpec, collation: Option<&RawDocumentBuf>) -> Result<()> {
     let keys = Doc::from(&index.keys);
-    if order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_ne() {
+    if !create_indexes::is_id(keys) {
         let message = format!("The field 'key' for an _id index must be {{_id: 1}}, but got {keys:?}");
         return Err(Error::invalid(Code::BAD_VALUE, message).at("idIndex"));
     }

@@ -1,7 +1,8 @@
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
     Code,
     number::Number,
+    order,
     raw::{Doc, Kind},
 };
 
@@ -17,7 +18,7 @@ use crate::{
     engine::Writer,
     operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
-    write::IndexSpec,
+    write::{self, IndexSpec},
 };
 
 /// Options of index kinds that Slate does not have, and options that would change the effect of an index.
@@ -36,6 +37,10 @@ const REFUSED: [&str; 13] = [
     "textIndexVersion",
     "weights",
 ];
+
+/// The options that the index on `_id` does not have.
+const NOT_OF_ID: [&str; 7] =
+    ["background", "dropDups", "partialFilterExpression", "sparse", "storageEngine", "unique", "wildcardProjection"];
 
 /// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`: all or none.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -90,6 +95,7 @@ pub(super) enum Unknown {
 /// Parses the definition of an index.
 pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let mut fields = Fields::read("createIndexes.indexes", index)?;
+    let present: Vec<&str> = fields.names().collect();
     let keys = fields.object_not_null("key")?;
     let name = fields.string("name")?;
     let unique = fields.truth("unique")?.unwrap_or_default();
@@ -98,7 +104,7 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let partial = fields.object_not_null("partialFilterExpression")?;
     let collation = fields.object_not_null("collation")?;
     let projection = fields.object_not_null("wildcardProjection")?;
-    check_version(&mut fields)?;
+    check_version(&mut fields, keys)?;
     // MongoDB accepts and ignores these.
     for name in ["background", "dropDups", "ns"] {
         fields.any(name);
@@ -117,6 +123,9 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     };
     let keys = keys.ok_or_else(|| required("key"))?;
     let name = name.ok_or_else(|| required("name"))?;
+    if is_id(keys) {
+        check_id_options(&present)?;
+    }
     Ok(IndexSpec {
         name: Some(name.into()),
         keys: owned(keys)?,
@@ -129,12 +138,34 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     })
 }
 
-/// MongoDB's versions of the index format. Slate has one format for both.
-fn check_version(fields: &mut Fields<'_>) -> Result<()> {
+/// Checks the names of the fields of a definition of the index on `_id`. Other options are not allowed, whatever their values.
+fn check_id_options(present: &[&str]) -> Result<()> {
+    if present.contains(&"hidden") {
+        return Err(Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden").at("hidden"));
+    }
+    match present.iter().find(|name| NOT_OF_ID.contains(name)) {
+        Some(name) => Err(write::not_of_id_index(name)),
+        None => Ok(()),
+    }
+}
+
+/// Returns whether these are the keys of the index on `_id`.
+pub(super) fn is_id(keys: Doc<'_>) -> bool {
+    order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_eq()
+}
+
+/// MongoDB's versions of the index format. Slate has one format for both; a wildcard index has version 2.
+fn check_version(fields: &mut Fields<'_>, keys: Option<Doc<'_>>) -> Result<()> {
     let Some(version) = fields.value("v") else { return Ok(()) };
     let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;
-    if matches!(number.to_i64(), Some(1 | 2)) && version.kind() != Kind::Decimal128 {
+    let oldest = if keys.is_some_and(has_wildcard) { 2 } else { 1 };
+    if matches!(number.to_i64(), Some(known) if (oldest..=2).contains(&known)) && version.kind() != Kind::Decimal128 {
         return Ok(());
     }
-    Err(Error::invalid(Code::CANNOT_CREATE_INDEX, "the version of an index is 1 or 2").at("v"))
+    Err(Error::invalid(Code::CANNOT_CREATE_INDEX, "the version of an index is 1 or 2, that of a wildcard index 2")
+        .at("v"))
+}
+
+fn has_wildcard(keys: Doc<'_>) -> bool {
+    keys.elements().any(|element| element.name.ends_with(b"$**") && element.value.kind() != Kind::String)
 }

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use slate_query::{filter::Filter, pipeline::Bindings, raw::Doc};
 
-use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
+use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Result,
     catalog::{CollectionInfo, ViewInfo},
@@ -17,7 +17,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let filter = fields.object("filter")?;
     let name_only = fields.truth("nameOnly")?.unwrap_or_default();
     fields.truth("authorizedCollections")?;
-    fields.object("cursor")?;
+    fields.object("cursor")?.map_or(Ok(()), check_cursor)?;
     let common = Common::take(fields, Concerns::Neither)?;
     call.fields.finish()?;
     let bindings = Bindings::new(now_millis());

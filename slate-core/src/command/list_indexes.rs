@@ -1,7 +1,7 @@
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{Code, raw::Doc};
 
-use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
+use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Error, ErrorKind, IndexDescription, IndexState, Result, operation::handle::DatabaseHandle, operation::scope::Scope,
 };
@@ -9,7 +9,7 @@ use crate::{
 /// `{listIndexes: collection}`: returns the index on `_id` first, then the others in the order of their declaration.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
-    call.fields.object("cursor")?;
+    call.fields.object("cursor")?.map_or(Ok(()), check_cursor)?;
     let common = Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;
 

@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    hash::Hash,
     sync::{Arc, Mutex, PoisonError, Weak},
 };
 
@@ -61,7 +62,8 @@ pub(crate) struct UseTable(Mutex<UseMaps>);
 #[derive(Debug, Default)]
 struct UseMaps {
     collections: HashMap<Keyspace, Weak<CollectionUses>>,
-    indexes: HashMap<Keyspace, Weak<Uses>>,
+    /// Those of an index while it is hidden, and while it is not.
+    indexes: HashMap<(Keyspace, bool), Weak<Uses>>,
 }
 
 impl UseTable {
@@ -69,8 +71,9 @@ impl UseTable {
         shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).collections, records)
     }
 
-    pub(crate) fn of_index(&self, entries: Keyspace) -> Arc<Uses> {
-        shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).indexes, entries)
+    /// Returns the uses of an index. As in MongoDB, counting begins again when it is hidden or shown.
+    pub(crate) fn of_index(&self, entries: Keyspace, is_hidden: bool) -> Arc<Uses> {
+        shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).indexes, (entries, is_hidden))
     }
 
     /// Forgets the uses that no catalog refers to.
@@ -81,10 +84,10 @@ impl UseTable {
     }
 }
 
-fn shared<U: Default>(known: &mut HashMap<Keyspace, Weak<U>>, keyspace: Keyspace) -> Arc<U> {
-    known.get(&keyspace).and_then(Weak::upgrade).unwrap_or_else(|| {
+fn shared<K: Eq + Hash, U: Default>(known: &mut HashMap<K, Weak<U>>, key: K) -> Arc<U> {
+    known.get(&key).and_then(Weak::upgrade).unwrap_or_else(|| {
         let uses = Arc::new(U::default());
-        known.insert(keyspace, Arc::downgrade(&uses));
+        known.insert(key, Arc::downgrade(&uses));
         uses
     })
 }
@@ -96,20 +99,21 @@ mod tests {
     #[test]
     fn uses_are_counted_in_all_threads_and_shared_by_keyspace() {
         let table = UseTable::default();
-        let (uses, other) = (table.of_index(Keyspace(3)), table.of_index(Keyspace(4)));
+        let (uses, other) = (table.of_index(Keyspace(3), false), table.of_index(Keyspace(4), false));
         std::thread::scope(|threads| {
             for _ in 0..3 {
-                threads.spawn(|| table.of_index(Keyspace(3)).add());
+                threads.spawn(|| table.of_index(Keyspace(3), false).add());
             }
         });
         uses.add();
         uses.add();
         uses.take_back();
         assert_eq!((uses.count(), other.count()), (4, 0));
+        assert_eq!(table.of_index(Keyspace(3), true).count(), 0, "the index is hidden");
         table.forget_unused();
-        assert_eq!(table.of_index(Keyspace(3)).count(), 4);
+        assert_eq!(table.of_index(Keyspace(3), false).count(), 4);
         drop(uses);
         table.forget_unused();
-        assert_eq!(table.of_index(Keyspace(3)).count(), 0, "an index that was dropped");
+        assert_eq!(table.of_index(Keyspace(3), false).count(), 0, "an index that was dropped");
     }
 }

@@ -220,16 +220,17 @@ fn is_id(pattern: &KeyPattern) -> bool {
 /// Checks that the definition is that of the index on `_id` of a collection with this collation. It always exists, under every
 /// name.
 pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) -> Result<()> {
+    if spec.hidden {
+        return Err(Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden").at("hidden"));
+    }
     let options = [
         ("unique", spec.unique),
         ("sparse", spec.sparse),
-        ("hidden", spec.hidden),
         ("partialFilterExpression", spec.partial.is_some()),
         ("wildcardProjection", spec.wildcard_projection.is_some()),
     ];
     if let Some((name, _)) = options.iter().find(|(_, wanted)| *wanted) {
-        let message = format!("the field '{name}' is not valid for an _id index specification");
-        return Err(Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name));
+        return Err(not_of_id_index(name));
     }
     match &spec.collation {
         Some(own) if Collation::parse(Doc::from(own))?.as_ref() != collation => {
@@ -240,18 +241,26 @@ pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) ->
     }
 }
 
+/// Returns the error for an option that the index on `_id` does not have.
+pub(crate) fn not_of_id_index(name: &str) -> Error {
+    let message = format!("the field '{name}' is not valid for an _id index specification");
+    Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name)
+}
+
 /// Returns the existing index if it has the same definition. Indexes on the same keys can differ in their options.
 pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
-    fn condition(index: &IndexInfo) -> Option<&[u8]> {
-        index.partial.as_ref().map(|partial| partial.document.as_bytes())
-    }
     for there in indexes {
         let keys = there.pattern.fields() == wanted.pattern.fields()
             && match (&there.wildcard, &wanted.wildcard) {
+                (Some(selection), Some(wanted_selection)) => {
+                    selection.is_same(wanted_selection) && there.has_keys(Doc::from(&wanted.keys))
+                }
+                (there, wanted) => there.is_none() && wanted.is_none(),
+            }
+            && match (&there.partial, &wanted.partial) {
                 (Some(there), Some(wanted)) => there.is_same(wanted),
                 (there, wanted) => there.is_none() && wanted.is_none(),
             }
-            && condition(there) == condition(wanted)
             && there.collation == wanted.collation;
         let same = keys && there.unique == wanted.unique && there.sparse == wanted.sparse;
         match (there.name == wanted.name, same) {

@@ -77,6 +77,9 @@ fn create_indexes_fails_where_mongodb_fails() {
         refused(db, index(doc! { "key": { "b": 0 }, "name": "b" }), 67);
         refused(db, index(doc! { "key": { "b": 1 }, "name": "_id_" }), 2);
         refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "sparse": true }), 197);
+        refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "unique": false }), 197);
+        refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "background": true }), 197);
+        refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "hidden": false }), 2);
         refused(db, on(doc! { "unique": "yes" }), 14);
         refused(db, on(doc! { "lonely": true }), 197);
         refused(db, on(doc! { "v": 3 }), 67);
@@ -90,6 +93,7 @@ fn create_indexes_fails_where_mongodb_fails() {
         };
         refused(db, wildcard(doc! { "unique": true }), 67);
         refused(db, wildcard(doc! { "sparse": true }), 67);
+        refused(db, wildcard(doc! { "v": 1 }), 67);
         refused(db, wildcard(doc! { "wildcardProjection": {} }), 9);
         refused(db, wildcard(doc! { "wildcardProjection": { "a": 1, "b": 0 } }), 31254);
         refused(db, wildcard(doc! { "wildcardProjection": 1 }), 14);
@@ -102,6 +106,74 @@ fn create_indexes_fails_where_mongodb_fails() {
         unsupported(db, index(doc! { "key": { "b": "text" }, "name": "b" }), "text");
         run(db, index(doc! { "key": { "a": 1 }, "name": "sparse", "sparse": true }));
         run(db, index(doc! { "key": { "_id": 1 }, "name": "whatever" }));
+    });
+}
+
+#[test]
+fn definitions_of_the_same_meaning_are_the_same_index() {
+    on_every_store(|db| {
+        let partial = |name: &str, condition: Document| {
+            let index = doc! { "key": { "n": 1 }, "name": name, "partialFilterExpression": condition };
+            doc! { "createIndexes": "c", "indexes": [index] }
+        };
+        run(db, partial("n", doc! { "a": { "$gt": 1 }, "b": 2 }));
+        let again = run(db, partial("n", doc! { "$and": [{ "b": 2.0 }, { "a": { "$gt": 1 } }] }));
+        assert_eq!(again.get_str("note").unwrap(), "all indexes already exist");
+        refused(db, partial("other", doc! { "b": 2, "a": { "$gt": 1 } }), 85);
+        refused(db, partial("n", doc! { "b": 2, "a": { "$gte": 1 } }), 86);
+        run(db, partial("less", doc! { "b": 2, "a": { "$gte": 1 } }));
+
+        let wildcard = |name: &str, projection: Document| {
+            let index = doc! { "key": { "$**": 1 }, "name": name, "wildcardProjection": projection };
+            doc! { "createIndexes": "c", "indexes": [index] }
+        };
+        run(db, wildcard("w", doc! { "a": { "c": 1, "b": 1 } }));
+        run(db, wildcard("w", doc! { "_id": 0, "a.b": 1, "a.c": true }));
+        refused(db, wildcard("other", doc! { "a.c": 1, "a": { "b": 1 } }), 85);
+        run(db, wildcard("but", doc! { "_id": 0, "a": 0 }));
+        refused(db, wildcard("other", doc! { "a": 0 }), 85);
+        run(db, wildcard("of_a", doc! { "a": 1 }));
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a.$**": 1 }, "name": "below_a" }] });
+    });
+}
+
+#[test]
+fn the_cursor_of_a_list_is_checked() {
+    on_every_store(|db| {
+        run(db, doc! { "create": "c" });
+        for command in [doc! { "listCollections": 1 }, doc! { "listIndexes": "c" }] {
+            let with = |cursor: Document| {
+                let mut command = command.clone();
+                command.insert("cursor", cursor);
+                command
+            };
+            refused(db, with(doc! { "batchSize": "1" }), 14);
+            refused(db, with(doc! { "batchSize": -1 }), 2);
+            refused(db, with(doc! { "size": 1 }), 40415);
+            run(db, with(doc! { "batchSize": 0 }));
+        }
+    });
+}
+
+#[test]
+fn the_uses_of_an_index_are_counted_from_its_last_hiding() {
+    on_every_store(|db| {
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "n": 1 }, "name": "n" }] });
+        let uses = |db| {
+            let pipeline = bson::bson!([{ "$indexStats": {} }, { "$match": { "name": "n" } }]);
+            let listed = rows(db, doc! { "aggregate": "c", "pipeline": pipeline, "cursor": {} });
+            listed[0].get_document("accesses").unwrap().get_i64("ops").unwrap()
+        };
+        let hide = |hidden: bool| doc! { "collMod": "c", "index": { "name": "n", "hidden": hidden } };
+        run(db, doc! { "find": "c", "filter": { "n": 1 } });
+        assert_eq!(uses(db), 1);
+        run(db, hide(true));
+        assert_eq!(uses(db), 0);
+        run(db, hide(false));
+        assert_eq!(uses(db), 0);
+        run(db, doc! { "find": "c", "filter": { "n": 1 } });
+        run(db, hide(false));
+        assert_eq!(uses(db), 1);
     });
 }
 

@@ -35,6 +35,25 @@ enum Selection {
     AllBut(Vec<Box<str>>),
 }
 
+impl Selection {
+    /// Returns the selection with each path once, in order, and without those within another one.
+    fn reduced(self) -> Self {
+        let reduce = |mut paths: Vec<Box<str>>| {
+            paths.sort_unstable();
+            paths.dedup();
+            let within: Vec<bool> =
+                paths.iter().map(|path| paths.iter().any(|other| other != path && is_within(path, other))).collect();
+            let mut within = within.into_iter();
+            paths.retain(|_| within.next() != Some(true));
+            paths
+        };
+        match self {
+            Self::Only(paths) => Self::Only(reduce(paths)),
+            Self::AllBut(paths) => Self::AllBut(reduce(paths)),
+        }
+    }
+}
+
 /// How much of what is at and below a path an index contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extent {
@@ -91,7 +110,7 @@ impl WildcardPattern {
             }
             (root, None) => Selection::Only(vec![root.into()]),
         };
-        Ok(Some(Self { selection, direction }))
+        Ok(Some(Self { selection: selection.reduced(), direction }))
     }
 
     /// Returns the direction of the values.

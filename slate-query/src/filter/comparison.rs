@@ -33,8 +33,7 @@ impl Comparison {
         let names: Vec<&str> = compared.field.iter().map(crate::raw::FieldName::as_str).collect();
         // In an expression a number is a field's name, in an index it can be a position.
         let path = Path::parse(&names.join(".")).ok().filter(|path| !path.has_position())?;
-        let value =
-            bindings.within(Doc::new(EMPTY), |env| compared.other.visit(env, |value| value.map(Value::to_owned)));
+        let value = bindings.within(Doc::EMPTY, |env| compared.other.visit(env, |value| value.map(Value::to_owned)));
         let operand = value.ok().flatten()?;
         let is_known = match compared.relation {
             Relation::In => operand.as_value().as_array().is_some_and(|array| array.values().all(is_defined)),
@@ -112,6 +111,3 @@ fn is_null(value: Value<'_>) -> bool {
 fn is_defined(value: Value<'_>) -> bool {
     value.kind() != Kind::Undefined
 }
-
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];

@@ -322,7 +322,7 @@ impl Walk<'_> {
         }
         let document = Doc::new(value.bytes());
         if !self.fields(document, extent) {
-            self.entry(Value::new(Kind::Document, EMPTY), extent);
+            self.entry(Value::new(Kind::Document, Doc::EMPTY.bytes()), extent);
         }
     }
 
@@ -335,6 +335,3 @@ impl Walk<'_> {
         self.keys.push([(Some(path), Direction::Ascending), (Some(value), self.pattern.direction)].into_iter());
     }
 }
-
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];

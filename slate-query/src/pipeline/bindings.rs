@@ -85,8 +85,7 @@ impl Bindings {
     /// The errors of the expression; a field of the document is missing.
     pub fn compute(&self, expression: Value<'_>) -> Result<Option<OwnedValue>> {
         let expression = Expression::parse(expression, &self.names)?;
-        let empty = Doc::new(&[5, 0, 0, 0, 0]);
-        self.within(empty, |env| expression.visit(env, |value| value.map(Value::to_owned)))
+        self.within(Doc::EMPTY, |env| expression.visit(env, |value| value.map(Value::to_owned)))
     }
 
     /// Returns the names, for parsing expressions.

@@ -103,14 +103,11 @@ fn field(
         }
         None => {
             writer.open_document(name);
-            fields(within.and_then(Value::as_document).unwrap_or(Doc::new(EMPTY)), rest, value, arrays, writer);
+            fields(within.and_then(Value::as_document).unwrap_or(Doc::EMPTY), rest, value, arrays, writer);
         }
     }
     writer.close();
 }
-
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
 /// An int64 as a value, with the bytes that it borrows.
 pub(super) fn with_int64<R>(int: i64, visit: impl FnOnce(Value<'_>) -> R) -> R {

@@ -309,8 +309,7 @@ impl Merge {
                 OwnedValue::from(bson::Bson::Array(Vec::new()))
             }
         };
-        let empty = Doc::new(&[5, 0, 0, 0, 0]);
-        let document = document.unwrap_or(empty);
+        let document = document.unwrap_or(Doc::EMPTY);
         let bindings = match self.matched {
             WhenMatched::Merge => {
                 self.bindings.with("new", Some(Value::new(Kind::Document, document.bytes()).to_owned()))?

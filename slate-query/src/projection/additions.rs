@@ -21,9 +21,6 @@ pub(crate) enum Addition {
     Within(Additions),
 }
 
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
-
 impl Additions {
     pub(crate) fn new(fields: Vec<(Box<[u8]>, Addition)>) -> Self {
         Self { fields }
@@ -99,7 +96,7 @@ impl Additions {
 
     fn below(&self, value: Value<'_>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
         let Some(array) = value.as_array() else {
-            return self.apply(value.as_document().unwrap_or(Doc::new(EMPTY)), env, out);
+            return self.apply(value.as_document().unwrap_or(Doc::EMPTY), env, out);
         };
         let start = output::open(out);
         for (position, element) in array.values().enumerate() {
@@ -127,7 +124,7 @@ impl Addition {
                 }
             }
             Self::Within(additions) => {
-                let value = value.unwrap_or(Value::new(Kind::Document, EMPTY));
+                let value = value.unwrap_or(Value::new(Kind::Document, Doc::EMPTY.bytes()));
                 let kind = kind_below(value);
                 output::head(out, kind, name);
                 let start = out.len();

@@ -16,11 +16,16 @@ pub struct Doc<'a> {
     table: FieldTable<'a>,
 }
 
+impl Doc<'static> {
+    /// A document without fields, or an array without elements.
+    pub const EMPTY: Self = Self { bytes: &[5, 0, 0, 0, 0], table: FieldTable::NONE };
+}
+
 impl<'a> Doc<'a> {
     /// Wraps the bytes of a document without checking them. If they are damaged, iteration ends early.
     #[inline]
     pub fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, table: FieldTable::default() }
+        Self { bytes, table: FieldTable::NONE }
     }
 
     /// Reads a document in the stored form; see [`store`](super::store).

@@ -13,6 +13,10 @@ use crate::Result;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FieldTable<'a>(&'a [[u8; 3]]);
 
+impl FieldTable<'_> {
+    pub(super) const NONE: Self = Self(&[]);
+}
+
 /// Names to look for together. Each is identified by its index.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {

@@ -250,7 +250,7 @@ impl<V: View> LookupRows<V> {
 
     /// Reads the matches, which are the same for every document. Returns `false` if they exceed the memory.
     fn read_once(&mut self) -> Result<bool> {
-        let mut rows = self.foreign.open(self.lookup.stages(Doc::new(EMPTY))?)?;
+        let mut rows = self.foreign.open(self.lookup.stages(Doc::EMPTY)?)?;
         while rows.advance()? {
             let Some(document) = rows.current() else { break };
             self.documents.push(document.bytes());
@@ -412,9 +412,6 @@ impl Batches {
         self.batch.get(self.next.checked_sub(1)?).map(|(document, _)| Doc::new(document))
     }
 }
-
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
 /// About how many bytes an entry of a table or of a batch takes in addition to its key or document.
 const ENTRY: usize = 64;

@@ -13,9 +13,6 @@ pub(crate) struct RepeatRows<V: View> {
     interrupt: Interrupt,
 }
 
-/// A document without fields.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
-
 impl<V: View> RepeatRows<V> {
     pub(super) fn new(input: DocumentRows<V>, interrupt: Interrupt) -> Self {
         Self { input: Some(input), left: 0, has_row: false, interrupt }
@@ -41,6 +38,6 @@ impl<V: View> RepeatRows<V> {
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {
-        self.has_row.then(|| Doc::new(EMPTY))
+        self.has_row.then_some(Doc::EMPTY)
     }
 }

@@ -100,10 +100,10 @@ impl<V: View> WindowRows<V> {
                 partition.complete();
                 break;
             }
-            partition.push(windows, ahead.current().map_or(Doc::new(NO_FIELDS), Doc::stored))?;
+            partition.push(windows, ahead.current().map_or(Doc::EMPTY, Doc::stored))?;
             check(partition, results, &self.memory)?;
         }
-        let document = returned.current().map_or(Doc::new(NO_FIELDS), Doc::stored);
+        let document = returned.current().map_or(Doc::EMPTY, Doc::stored);
         Ok(results.write(windows, partition, document, &mut self.scratch, &mut self.row)?)
     }
 
@@ -137,9 +137,6 @@ impl<V: View> WindowRows<V> {
         Ok(!is_empty)
     }
 }
-
-/// A document without fields.
-const NO_FIELDS: &[u8] = &[5, 0, 0, 0, 0];
 
 /// # Errors
 /// MongoDB's 5414201 if windows hold more than the memory limit.

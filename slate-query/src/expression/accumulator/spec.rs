@@ -73,7 +73,7 @@ impl Spec {
     /// Returns the number of values of a group. The expression reads the fields of the group's `id`.
     fn number(&self, id: Value<'_>, env: &Env<'_>) -> Result<Option<usize>> {
         let Some(n) = &self.n else { return Ok(None) };
-        let env = env.with_document(id.as_document().unwrap_or(Doc::new(&[5, 0, 0, 0, 0])));
+        let env = env.with_document(id.as_document().unwrap_or(Doc::EMPTY));
         number(&self.name, &n.evaluate(&env)?).map(Some)
     }
 }

@@ -211,7 +211,7 @@ impl Densify {
 
     /// Returns the fields of the partition of a document, as a document.
     fn partition_of(&self, document: Doc<'_>) -> Result<Vec<u8>> {
-        let mut fields = EMPTY.to_vec();
+        let mut fields = Doc::EMPTY.bytes().to_vec();
         let mut next = Vec::new();
         for path in &self.partition {
             if let Some(value) = at(document, path) {
@@ -249,9 +249,6 @@ impl fmt::Display for Densify {
         write!(f, "{:?}", self.argument.as_value())
     }
 }
-
-/// An empty document.
-const EMPTY: &[u8] = &[5, 0, 0, 0, 0];
 
 /// Returns the value at a path that leads through documents only.
 fn at<'d>(document: Doc<'d>, path: &Path) -> Option<Value<'d>> {
@@ -383,7 +380,7 @@ impl DenseRows {
         };
         if let (Bounds::Explicit(low, _), true) = (&densify.bounds, self.states.is_empty()) {
             // No document has the field, so one partition without fields is filled.
-            self.states.push(Partition { fields: EMPTY.to_vec(), next: low.clone() });
+            self.states.push(Partition { fields: Doc::EMPTY.bytes().to_vec(), next: low.clone() });
         }
         let place = self.completed;
         self.completed += 1;

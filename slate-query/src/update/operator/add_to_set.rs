@@ -85,16 +85,13 @@ impl Operator for AddToSet {
 
     fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
         if self.values.is_empty() {
-            out.append(name, Value::new(Kind::Array, EMPTY));
+            out.append(name, Value::new(Kind::Array, Doc::EMPTY.bytes()));
             return Ok(Outcome::Changed);
         }
-        self.update(name, Value::new(Kind::Array, EMPTY), scope, out)
+        self.update(name, Value::new(Kind::Array, Doc::EMPTY.bytes()), scope, out)
     }
 
     fn depth(&self) -> usize {
         self.depth
     }
 }
-
-/// The bytes of an empty array.
-pub(super) const EMPTY: &[u8] = &[5, 0, 0, 0, 0];

@@ -1,6 +1,6 @@
 //! `$push`: appends to an array, with `$each`, `$position`, `$sort` and `$slice`.
 
-use super::{Operator, add_to_set::EMPTY, depth, integer::integer, sort::Sort};
+use super::{Operator, depth, integer::integer, sort::Sort};
 use crate::{
     Code, Error, Result,
     collation::Collation,
@@ -113,7 +113,7 @@ impl Operator for Push {
     }
 
     fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        write(name, &self.pushed(Doc::new(EMPTY)), out);
+        write(name, &self.pushed(Doc::EMPTY), out);
         Ok(Outcome::Changed)
     }
 

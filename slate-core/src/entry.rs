@@ -99,7 +99,7 @@ pub(crate) struct FieldOrder(Vec<u8>);
 const ORDERED: u8 = 0x09;
 
 impl FieldOrder {
-    /// Returns the order in which `document` has the index's fields, without missing ones.
+    /// Records the order in which `document` has the index's fields, without missing ones.
     pub(crate) fn note(&mut self, index: &IndexInfo, document: Doc<'_>) {
         self.0.clear();
         let fields = index.pattern.fields();
@@ -145,7 +145,7 @@ pub(crate) struct RecordKey<'a> {
     pub(crate) bits: &'a [u8],
 }
 
-/// Returns the key of a unique index's entry: the values, or their truncation and the digest of the whole.
+/// Appends the key of a unique index's entry: the values, or their truncation and the digest of the whole.
 fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
     match values.get(..MAX_UNIQUE_PREFIX) {
         Some(kept) if values.len() > MAX_VALUES => {

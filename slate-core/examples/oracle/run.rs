@@ -144,7 +144,7 @@ fn answer(
 
 struct Answer {
     reply: Document,
-    /// Returns the result of a read; the effect of a write is checked afterwards.
+    /// The result of a read. The effect of a write is checked afterwards.
     values: Option<Vec<Bson>>,
 }
 

@@ -179,7 +179,7 @@ impl Run<'_> {
         copied
     }
 
-    /// Fails if the target has collections that the copy must not meet.
+    /// Fails if the target has collections that prevent the copy.
     fn check_target(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
         let present = self.target.list_collection_names()?;
         let fault = match existing {

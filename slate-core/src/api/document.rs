@@ -76,7 +76,8 @@ fn to_raw_with<'v, T: Serialize + Any>(
 /// The initial capacity in bytes when a document is serialized: enough for most documents without growing the buffer.
 const USUAL: usize = 512;
 
-/// Serializes each value. Documents of a collection differ little in size, so each gets a buffer for one like the last.
+/// Serializes each value. Documents of a collection differ little in size, so the capacity of a buffer is computed from the size
+/// of the previous document.
 pub(crate) fn each_to_raw<'v, T: Serialize + Any>(
     collection: &str,
     values: impl IntoIterator<Item = &'v T>,

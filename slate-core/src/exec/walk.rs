@@ -153,8 +153,8 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// Moves past the entries after the current one that have these values and extras, which are its own, at most `most`. Returns
-    /// their number.
+    /// Moves past the following entries with the same values and extras as the current entry, which the caller passes. Moves past at
+    /// most `most` entries, and returns their number.
     pub(super) fn skip_run(&mut self, values: &[u8], extras: &[u8], most: u64) -> Result<u64> {
         // In a unique index, and among the first entries of groups, no two entries have the same values.
         if self.index.unique || self.firsts > 0 || self.is_ahead {

@@ -230,7 +230,7 @@ impl Request {
         result
     }
 
-    /// Returns the error of an invalid argument.
+    /// Fails with the error of the first invalid argument, if there is one.
     pub(crate) fn check(&self) -> Result<()> {
         self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
     }

@@ -199,7 +199,7 @@ fn by_id(terms: &Terms) -> Option<Access> {
     Some(Access::of_path(path, exact_for))
 }
 
-/// Returns the paths by an index: without bounds, for its order, and with the bounds of the filter. On a multikey field
+/// Adds the paths by an index: without bounds, for its order, and with the bounds of the filter. On a multikey field
 /// different elements can satisfy two conjuncts, so each conjunct gives a separate path.
 fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     found.push(bounded(index, IndexBounds::default(), Conjuncts::default(), terms));

@@ -50,7 +50,7 @@ impl Node {
         self.inputs.iter_mut().for_each(|input| input.measure(measures));
     }
 
-    /// Returns the lines of the tree, each with the measures of its node.
+    /// Appends the lines of the tree, each with the measures of its node.
     fn lines(&self, first: &str, others: &str, lines: &mut Vec<(String, Measures)>) {
         let space = if self.line.is_empty() { "" } else { " " };
         lines.push((format!("{first}{}{space}{}", self.stage.title(), self.line), self.measures.unwrap_or_default()));

@@ -114,7 +114,7 @@ impl Memory {
         take(&self.pool.rows)
     }
 
-    /// Returns buffers to the pool if they are larger than those in it and not too large.
+    /// Gives buffers back to the pool if they are larger than the pool's buffers and not too large.
     pub(super) fn return_buffers(&self, mut arena: Arena) {
         arena.clear();
         put(&self.pool.rows, arena, Arena::capacity);
@@ -125,7 +125,7 @@ impl Memory {
         take(&self.pool.groups)
     }
 
-    /// Returns the buffers of groups, as [`return_buffers`](Self::return_buffers).
+    /// Gives the buffers of groups back to the pool, as [`return_buffers`](Self::return_buffers).
     pub(crate) fn return_groups(&self, mut groups: GroupStates) {
         groups.clear();
         put(&self.pool.groups, groups, GroupStates::capacity);

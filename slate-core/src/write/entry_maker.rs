@@ -111,7 +111,8 @@ impl DocumentEntries<'_, '_> {
         Ok(())
     }
 
-    /// Returns the entries of the document in the index at this position, in key order. Most documents have one.
+    /// Replaces the content of `entries` by the document's entries in the index at this position, in key order. Most documents have
+    /// one.
     pub(crate) fn of_index(&mut self, collection: &CollectionInfo, at: usize, entries: &mut Entries) -> Result<()> {
         entries.clear();
         let Some(index) = collection.maintained_at(at) else { return Ok(()) };

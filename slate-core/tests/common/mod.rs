@@ -200,7 +200,7 @@ pub fn brief(text: &str) -> String {
     output
 }
 
-/// Returns the number of cases of a property: `SLATE_CASES`, or this default.
+/// Returns a runner for a property. Its number of cases is `SLATE_CASES`, or this default.
 pub fn runner(default_cases: u32) -> proptest::test_runner::TestRunner {
     use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
     let cases = std::env::var("SLATE_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(default_cases);

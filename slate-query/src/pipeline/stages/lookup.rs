@@ -212,12 +212,13 @@ impl Lookup {
         Err(Error::new(Code(4568), message).at("$lookup"))
     }
 
-    /// Returns documents with only the fields that the following stages need.
+    /// Makes the stage return only the fields that the following stages need.
     pub fn keep(&mut self, needs: Needs) {
         self.kept = Kept::of(&needs);
     }
 
-    /// Returns a document for each match, with the match in place of the array, if `path` is that of the array.
+    /// Makes the stage return a document for each match, with the match in place of the array, if the array is at `path`. Returns
+    /// whether the stage was changed.
     pub fn unwind(&mut self, path: &Path) -> bool {
         let unwinds = !self.is_unwound && *path == self.target;
         self.is_unwound |= unwinds;
@@ -322,7 +323,7 @@ impl Join {
     /// Returns the filter of the other collection for documents that have the field.
     ///
     /// # Errors
-    /// Those of filters.
+    /// The errors of filters.
     pub(super) fn exists(&self, bindings: &Bindings) -> Result<Filter> {
         let mut writer = Writer::new();
         writer.open_document(self.foreign.as_str().as_bytes());

@@ -108,7 +108,7 @@ impl Unwind {
         alone.into_iter().chain(array.into_iter().flat_map(Doc::values))
     }
 
-    /// Returns documents with only the fields that the following stages need, and that of the array.
+    /// Makes the stage return only the fields that the following stages need, and the field of the array.
     pub fn keep(&mut self, mut needs: Needs) {
         self.add_needs(&mut needs);
         self.kept = Kept::of(&needs);

@@ -61,7 +61,7 @@ impl Frame {
     /// Returns whether the documents of the partition so far contain the window of the document at `row`.
     ///
     /// # Errors
-    /// Those of [`Frames::next`].
+    /// The errors of [`Frames::next`].
     pub(super) fn is_reached(&self, partition: &Partition, row: usize) -> Result<bool> {
         let documents = partition.len();
         if documents <= row {

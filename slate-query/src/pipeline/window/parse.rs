@@ -160,7 +160,7 @@ impl Windows {
     /// if it is not ordered, or [`key`](Self::key) orders it.
     ///
     /// # Errors
-    /// Those of an invalid sort.
+    /// The errors of an invalid sort.
     fn order(&self) -> Result<Option<Sort>> {
         if self.needs_key() {
             return Ok(None);
@@ -187,10 +187,10 @@ impl Windows {
         self.partition.as_ref().is_some_and(|partition| partition.as_field().is_none())
     }
 
-    /// Replaces the content of `key` by the key of a document's partition, which is equal for the documents of one partition.
+    /// Replaces the content of `out` by the key of a document's partition, which is equal for the documents of one partition.
     ///
     /// # Errors
-    /// Those of the expression; `TypeMismatch` (14) if its value is an array.
+    /// The errors of the expression; `TypeMismatch` (14) if its value is an array.
     fn partition_key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
         let Some(partition) = &self.partition else { return Ok(()) };
@@ -199,16 +199,16 @@ impl Windows {
         })
     }
 
-    /// Replaces the content of `key` by a key that orders documents by partition and sort.
+    /// Replaces the content of `out` by a key that orders documents by partition and sort.
     ///
     /// # Errors
-    /// Those of the expression and of the sort; `TypeMismatch` (14) if a partition is an array.
+    /// The errors of the expression and of the sort; `TypeMismatch` (14) if a partition is an array.
     pub fn key(&self, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.partition_key(document, out)?;
         self.sort.as_ref().map_or(Ok(()), |sort| sort.key(document, out))
     }
 
-    /// Returns documents with only the fields that the following stages need.
+    /// Makes the stage return only the fields that the following stages need.
     pub fn keep(&mut self, needs: &Needs) {
         self.kept = Kept::of(needs);
         self.read = Kept::of(&self.needs(needs.clone()));

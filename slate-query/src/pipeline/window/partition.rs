@@ -29,7 +29,7 @@ impl Partition {
     /// Adds a document.
     ///
     /// # Errors
-    /// Those of the expressions.
+    /// The errors of the expressions.
     pub fn push(&mut self, windows: &Windows, document: Doc<'_>) -> Result<()> {
         self.documents += 1;
         if windows.compares_peers() {
@@ -133,7 +133,7 @@ impl Results {
     /// Adds a document to what is computed from the whole partition.
     ///
     /// # Errors
-    /// Those of the expressions and accumulators.
+    /// The errors of the expressions and accumulators.
     pub fn gather(&mut self, windows: &Windows, document: Doc<'_>) -> Result<()> {
         let Self { running, heap, .. } = self;
         windows.bindings().within(document, |env| {
@@ -151,7 +151,7 @@ impl Results {
     /// others are added, or the partition is [complete](Partition::complete).
     ///
     /// # Errors
-    /// Those of the functions.
+    /// The errors of the functions.
     pub fn is_ready(&self, windows: &Windows, partition: &Partition) -> Result<bool> {
         if partition.is_complete {
             return Ok(true);
@@ -170,7 +170,7 @@ impl Results {
     /// Releases what later documents do not need of the partition. `scratch` is a buffer.
     ///
     /// # Errors
-    /// Those of the functions.
+    /// The errors of the functions.
     pub fn write(
         &mut self,
         windows: &Windows,

@@ -19,7 +19,7 @@ impl CurrentPartition {
     /// Moves to the partition of a document. Returns whether it is another than that of the last document.
     ///
     /// # Errors
-    /// Those of the expression; `TypeMismatch` (14) if its value is an array.
+    /// The errors of the expression; `TypeMismatch` (14) if its value is an array.
     pub fn enter(&mut self, windows: &Windows, document: Doc<'_>) -> Result<bool> {
         let is_first = !std::mem::replace(&mut self.has_document, true);
         let Some(partition) = windows.partition() else { return Ok(is_first) };

@@ -63,7 +63,7 @@ impl RunningResults {
     /// Replaces the content of `out` by the kept fields of the next document, with its outputs.
     ///
     /// # Errors
-    /// Those of the expressions.
+    /// The errors of the expressions.
     pub fn write(&mut self, windows: &Windows, document: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         self.documents += 1;
         let is_peer = self.is_peer(windows, document)?;

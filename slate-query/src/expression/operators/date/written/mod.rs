@@ -212,7 +212,7 @@ fn time(cursor: &mut Cursor<'_>) -> Option<Time> {
     Time::new(small(hour)?, small(minute.unwrap_or(0))?, small(second.unwrap_or(0))?, fraction).ok()
 }
 
-/// The digits of a fraction of a second, in nanoseconds.
+/// Returns the digits of a fraction of a second, in nanoseconds.
 fn fraction(cursor: &mut Cursor<'_>) -> Option<i32> {
     cursor.symbol(&['.', ',', ':'])?;
     let (number, digits) = cursor.number(9)?;

@@ -71,7 +71,7 @@ fn abbreviation(name: &str) -> Option<i64> {
     }
 }
 
-/// The military time zones: A to M without J are ahead of UTC, N to Y behind it, Z is UTC.
+/// Returns the military time zones: A to M without J are ahead of UTC, N to Y behind it, Z is UTC.
 fn military(letter: u8) -> Option<i64> {
     let hours = match letter {
         b'a'..=b'i' => i64::from(letter - b'a') + 1,

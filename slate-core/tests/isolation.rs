@@ -164,7 +164,8 @@ fn a_phantom_that_equals_an_id_under_a_collation_conflicts() {
     });
 }
 
-/// The transaction has read the cause of a rejected or empty write.
+/// A write that is rejected or changes nothing has read the documents that cause this. The transaction conflicts with a commit that
+/// changes them.
 #[test]
 fn a_rejected_write_guards_what_it_read() {
     // Several batches; the existing or conflicting document is in the last one.

@@ -61,7 +61,7 @@ fn project(spec: &Document, document: &[u8]) -> Vec<u8> {
     out
 }
 
-/// What remains of a value below `prefix`. `None` if nothing remains.
+/// Projects a value at the path `prefix`. Returns `None` if nothing remains.
 fn plain(value: &Bson, prefix: &str, paths: &[String], including: bool) -> Option<Bson> {
     match value {
         Bson::Document(fields) => Some(Bson::Document(

@@ -32,7 +32,7 @@ impl Transaction {
     /// Returns a collection whose reads and writes belong to this transaction. After the transaction has ended, its calls
     /// fail with [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
     ///
-    /// A query reads all its rows when it starts: it sees earlier writes, and the caller may write while it iterates.
+    /// A query reads all its rows when it starts: it sees earlier writes, and the caller may write while iterating over the rows.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
         Collection::new(Scope::Transaction(self.open.clone()), name, CallLimits::default())
     }

@@ -18,8 +18,8 @@ use crate::{
 
 /// One document with an array for each of several pipelines over the same documents.
 ///
-/// A pipeline that begins with a `$group` is fed with each document when it is read. For the other pipelines the fields that they read are
-/// held, beyond the memory limit in a temporary file, and read once for each pipeline, one after the other.
+/// A pipeline that begins with a `$group` receives each document while the input is read. For the other pipelines the input is held,
+/// with only the fields that they need; beyond the memory limit it is in a temporary file. They read it one after the other.
 pub(crate) struct FacetRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,

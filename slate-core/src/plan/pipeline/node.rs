@@ -115,7 +115,7 @@ pub(crate) enum GroupResult {
 }
 
 impl DocumentNode {
-    /// Returns whether it is fed with the documents of a `$facet` while they are read, if its pipeline begins with it.
+    /// Returns whether the node, as the first of a pipeline of `$facet`, receives the documents while the input is read.
     pub(crate) fn is_fed(&self) -> bool {
         matches!(self, Self::Group { order: GroupOrder::None, .. })
     }

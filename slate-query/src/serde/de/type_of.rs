@@ -1,4 +1,4 @@
-//! Recognizes visitors for which a cheaper form of a value does.
+//! Recognizes visitors that accept a value in a form that is cheaper to produce.
 
 use std::{any::TypeId, fmt, sync::OnceLock};
 

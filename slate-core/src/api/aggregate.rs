@@ -77,7 +77,7 @@ impl<T> Aggregate<T> {
         })
     }
 
-    /// For the async API: the same aggregation, failing instead of waiting.
+    /// Returns the same aggregation, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         let scope = if self.request.writes() { None } else { self.scope.queries_without_waiting() };

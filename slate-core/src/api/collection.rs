@@ -76,13 +76,13 @@ impl<T> ReadCollection<T> {
         limited
     }
 
-    /// For the async API: the same collection for a call that begins now and is executed later.
+    /// Returns the same collection for a call that begins now and is executed later, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         Self { limits: self.limits.begun(), ..self.clone() }
     }
 
-    /// For the async API: the same collection, whose reads fail instead of waiting.
+    /// Returns the same collection, but with reads that fail instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         Some(Self { scope: self.scope.without_waiting()?, ..self.clone() })
@@ -261,7 +261,7 @@ impl<T> Collection<T> {
         Self { read: self.read.with_cancel(token) }
     }
 
-    /// For the async API: the same collection for a call that begins now and is executed later.
+    /// Returns the same collection for a call that begins now and is executed later, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         Self { read: self.read.begun() }
@@ -353,7 +353,7 @@ impl<T> Collection<T> {
 
 #[cfg(feature = "async")]
 impl<T> Collection<T> {
-    /// For the async API: the same collection, whose calls fail instead of waiting.
+    /// Returns the same collection, but with calls that fail instead of waiting, for the async API.
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         Some(Self { read: ReadCollection { scope: self.scope.queries_without_waiting()?, ..self.read.clone() } })
     }

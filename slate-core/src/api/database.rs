@@ -115,7 +115,7 @@ impl Database {
         Self { handle: self.handle.with_limits(limits) }
     }
 
-    /// For the async API: the same database for a call that begins now and is executed later.
+    /// Returns the same database for a call that begins now and is executed later, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         Self { handle: self.handle.with_limits(self.handle.limits().begun()) }

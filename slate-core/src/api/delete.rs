@@ -26,7 +26,7 @@ impl Delete {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
-    /// For the async API: the same deletion, failing instead of waiting.
+    /// Returns the same deletion, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })

@@ -21,7 +21,7 @@ impl<T> FindOne<T> {
         force
     }
 
-    /// For the async API: the same read, failing instead of waiting.
+    /// Returns the same read, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         Some(Self { find: self.find.without_waiting()? })

@@ -89,7 +89,7 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    /// For the async API: the same update, failing instead of waiting.
+    /// Returns the same update, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
         Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })

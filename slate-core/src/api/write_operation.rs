@@ -68,7 +68,7 @@ impl WriteOperation {
         Self { request: Request::new(filter), kind: Kind::Delete(Target::All) }
     }
 
-    /// Of an update or a replacement: inserts a document if none matches.
+    /// Makes an update or a replacement insert a document if none matches.
     pub fn upsert(mut self) -> Self {
         match &self.kind {
             Kind::Update(..) => self.request.upsert(),
@@ -77,7 +77,7 @@ impl WriteOperation {
         self
     }
 
-    /// Of an update: conditions on array elements, for `$[name]` in its paths.
+    /// Sets the conditions of an update on array elements, for `$[name]` in its paths.
     pub fn array_filters<F: IntoDocument>(mut self, filters: impl IntoIterator<Item = F>) -> Self {
         match &self.kind {
             Kind::Update(..) => self.request.array_filters(filters),
@@ -86,7 +86,8 @@ impl WriteOperation {
         self
     }
 
-    /// Of an update, a replacement or a deletion of one document: the first in this order instead of that of `_id`.
+    /// Makes an update, a replacement or a deletion of one document choose the first document in this order, instead of the order
+    /// of `_id`.
     pub fn sort(mut self, sort: impl IntoDocument) -> Self {
         match &self.kind {
             Kind::Update(_, Target::One) | Kind::Delete(Target::One) => self.request.sort(sort),
@@ -95,7 +96,7 @@ impl WriteOperation {
         self
     }
 
-    /// Of an update, a replacement or a deletion: uses this index, whatever the planner would choose.
+    /// Makes an update, a replacement or a deletion use this index, whatever the planner would choose.
     pub fn hint(mut self, hint: Hint) -> Self {
         match &self.kind {
             Kind::Update(..) | Kind::Delete(_) => self.request.hint = Some(hint.into()),

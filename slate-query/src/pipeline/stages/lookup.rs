@@ -243,7 +243,7 @@ impl Lookup {
     /// Returns whether a pipeline that needs `after` of this stage's documents has the same result without the stage.
     pub(in crate::pipeline) fn is_unused(&self, after: &Needs) -> bool {
         let (Some(names), Some(first)) = (after.fields(), self.target.parts().first()) else { return false };
-        // A pipeline can fail.
+        // A `$lookup` with a pipeline is executed even if its field is unused, because the pipeline can fail.
         self.pipeline.is_none() && !self.is_unwound && !names.contains(first.name())
     }
 

@@ -1,6 +1,7 @@
 //! A device in memory that can fail, and that loses unsynced writes when its power is cut.
 
 use std::{
+    hash::{DefaultHasher, Hash, Hasher},
     io,
     sync::{
         Arc, Mutex,
@@ -11,6 +12,9 @@ use std::{
 };
 
 use slate_store::redb::StorageBackend;
+
+/// The bytes that a device writes as a whole.
+const SECTOR: usize = 512;
 
 #[derive(Debug, Default)]
 pub(crate) struct Device(Arc<Inner>);
@@ -41,6 +45,21 @@ impl Device {
     /// Returns a device with the contents after a power cut: everything that was synced.
     pub(crate) fn after_power_cut(&self) -> Self {
         Self::holding(self.0.bytes.lock().unwrap().synced.clone())
+    }
+
+    /// Returns a device with the contents after a power cut that some of the unsynced sectors survived. `seed` selects them.
+    pub(crate) fn after_torn_power_cut(&self, seed: u64) -> Self {
+        let bytes = self.0.bytes.lock().unwrap();
+        let mut torn = bytes.synced.clone();
+        torn.resize(torn.len().max(bytes.cached.len()), 0);
+        for (number, (torn, cached)) in torn.chunks_mut(SECTOR).zip(bytes.cached.chunks(SECTOR)).enumerate() {
+            let mut hasher = DefaultHasher::new();
+            (seed, number).hash(&mut hasher);
+            if hasher.finish().is_multiple_of(2) {
+                torn[..cached.len()].copy_from_slice(cached);
+            }
+        }
+        Self::holding(torn)
     }
 
     /// Returns a device with the contents after the process was killed: everything that was written.

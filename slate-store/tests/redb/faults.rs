@@ -71,10 +71,39 @@ fn a_failed_device_write_leaves_complete_commits() {
                     "writes fail until the database is reopened"
                 );
             }
-            for device in [device.after_power_cut(), device.after_kill()] {
+            let seed = u64::try_from(successes).unwrap();
+            for device in [device.after_power_cut(), device.after_torn_power_cut(seed), device.after_kill()] {
                 let rounds = whole_rounds(&over(&device));
                 assert!(if error.is_some() { (1..=2).contains(&rounds) } else { rounds == 2 });
             }
+        }
+    }
+}
+
+#[test]
+fn an_interrupted_compaction_loses_nothing() {
+    for successes in 0.. {
+        let device = Device::default();
+        let store = over(&device);
+        (0..12).for_each(|round| write_round(&store, round, Durability::Deferred).unwrap());
+        let mut transaction = begin(&store);
+        for (round, number) in (6..12).flat_map(|round| (0..200).map(move |number| (round, number))) {
+            transaction.delete(A, &[round, number]).unwrap();
+            transaction.delete(Keyspace(2), &[round, number]).unwrap();
+        }
+        transaction.commit(Durability::Sync).unwrap();
+        device.fail_write_after(successes);
+        let compacted = store.compact(LONG);
+        let seed = u64::try_from(successes).unwrap();
+        for device in [device.after_power_cut(), device.after_torn_power_cut(seed), device.after_kill()] {
+            assert_eq!(whole_rounds(&over(&device)), 6, "after {successes} writes");
+        }
+        match compacted {
+            Ok(()) => {
+                assert!(successes > 20, "the compaction wrote {successes} times");
+                break;
+            }
+            Err(error) => assert!(is_typed(&error), "{error}"),
         }
     }
 }
@@ -151,7 +180,7 @@ fn a_power_cut_loses_only_the_last_deferred_commits() {
     write_round(&store, 4, Durability::Sync).unwrap();
     (5..9).for_each(|round| write_round(&store, round, Durability::Deferred).unwrap());
     assert_eq!(whole_rounds(&store), 9);
-    for device in [device.after_power_cut(), device.after_kill()] {
+    for device in [device.after_power_cut(), device.after_torn_power_cut(0), device.after_kill()] {
         assert!((5..=9).contains(&whole_rounds(&over(&device))));
     }
     store.flush().unwrap();

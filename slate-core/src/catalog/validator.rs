@@ -31,7 +31,7 @@ impl Validator {
         if mentions_time(Value::new(slate_query::raw::Kind::Document, document.as_bytes())) {
             return Err(Error::unsupported_by_name("$$NOW in a validator").at("validator"));
         }
-        let bindings = Bindings::new(0).with_collation(collation.cloned());
+        let bindings = Bindings::new(0).with_collation(collation.cloned()).lenient();
         let filter = Filter::parse_with(Doc::from(&document), &bindings)?;
         Ok(Self { document, level, action, filter })
     }

@@ -55,7 +55,7 @@ impl ViewInfo {
         pipeline: Vec<RawDocumentBuf>,
         collation: Option<Collation>,
     ) -> Result<Self> {
-        let bindings = Bindings::new(0).with_collation(collation.clone());
+        let bindings = Bindings::new(0).with_collation(collation.clone()).lenient();
         for stage in pipeline.iter().map(Doc::from) {
             if Sink::parse(stage, &bindings)?.is_some() {
                 let message = "$out and $merge cannot be used in a view, because they write";

@@ -14,6 +14,7 @@ pub struct Variables {
     names: Vec<Variable>,
     /// How strings are compared, if not by their bytes.
     collation: Option<Collation>,
+    is_lenient: bool,
 }
 
 /// A variable's name, and its value if expressions are parsed for that value only.
@@ -55,7 +56,18 @@ impl Variables {
     }
 
     fn extended(&self, variable: Variable) -> Self {
-        Self { names: self.names.iter().cloned().chain([variable]).collect(), collation: self.collation.clone() }
+        let names = self.names.iter().cloned().chain([variable]).collect();
+        Self { names, collation: self.collation.clone(), is_lenient: self.is_lenient }
+    }
+
+    /// Returns the same variables in expressions that are perhaps never evaluated: an operator that fails for its constant
+    /// operands is not refused before.
+    pub(crate) fn lenient(self) -> Self {
+        Self { is_lenient: true, ..self }
+    }
+
+    pub(super) fn is_lenient(&self) -> bool {
+        self.is_lenient
     }
 
     /// Returns the same variables where strings are compared by a collation.

@@ -30,7 +30,7 @@ impl Expression {
             Kind::Document => document(Doc::new(value.bytes()), variables),
             Kind::Array => {
                 let elements = Doc::new(value.bytes()).values().map(|element| Self::parse(element, variables));
-                Ok(Self(Node::Array(elements.collect::<Result<_>>()?)).of_constants())
+                Self(Node::Array(elements.collect::<Result<_>>()?)).of_constants(variables)
             }
             _ => Ok(Self::constant(value)),
         }
@@ -41,20 +41,23 @@ impl Expression {
         operators::find(name).is_some()
     }
 
-    /// The value of an expression that does not depend on a document. An expression that fails stays as it is, because it
-    /// may be in a branch that is never evaluated.
-    pub(super) fn folded(self) -> Self {
-        self.computed().unwrap_or(self)
+    /// Returns the value of an expression that does not depend on a document. As in MongoDB, one that fails is refused even
+    /// if it is never evaluated; with [`Variables::lenient`] it stays as it is.
+    pub(super) fn folded(self, variables: &Variables) -> Result<Self> {
+        match self.computed() {
+            Err(_) if variables.is_lenient() => Ok(self),
+            computed => computed,
+        }
     }
 
     /// Returns a document or an array of constants as a constant.
-    fn of_constants(self) -> Self {
+    fn of_constants(self, variables: &Variables) -> Result<Self> {
         let is_constant = match &self.0 {
             Node::Array(elements) => elements.iter().all(Self::is_constant),
             Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
             _ => false,
         };
-        if is_constant { self.folded() } else { self }
+        if is_constant { self.folded(variables) } else { Ok(self) }
     }
 
     fn computed(&self) -> Result<Self> {
@@ -131,7 +134,7 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
         Ok((element.name.into(), value))
     };
     let fields = document.elements().map(field).collect::<Result<_>>()?;
-    Ok(Expression(Node::Document(fields)).of_constants())
+    Expression(Node::Document(fields)).of_constants(variables)
 }
 
 /// Parses an operator with its operands.
@@ -146,7 +149,7 @@ fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Exp
             // Constants are computed here without a collation.
             let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
             let call = Expression(Node::Call(function, operands.into()));
-            Ok(if is_constant { call.folded() } else { call })
+            if is_constant { call.folded(variables) } else { Ok(call) }
         }
         Some(Entry::Operator(parse)) => parse(name, operand, variables),
         Some(Entry::Unsupported) => Err(Error::unsupported(name)),

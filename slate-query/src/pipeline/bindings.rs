@@ -34,6 +34,13 @@ impl Bindings {
         Self { names: self.names.collated(collation), ..self }
     }
 
+    /// Returns the same variables for stages and filters that are perhaps never evaluated: an expression that fails for
+    /// every document is not refused before.
+    #[must_use]
+    pub fn lenient(self) -> Self {
+        Self { names: self.names.lenient(), ..self }
+    }
+
     /// Returns the same variables in an operation that can end early.
     #[must_use]
     pub fn with_interruption(self, interruption: Interruption) -> Self {

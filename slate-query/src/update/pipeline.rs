@@ -24,7 +24,8 @@ impl Pipeline {
                 return Err(Error::new(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        pipeline::parse(stages.values(), bindings).map(Self)
+        // MongoDB computes constants before the first document in queries and pipelines, but not in updates.
+        pipeline::parse(stages.values(), &bindings.clone().lenient()).map(Self)
     }
 
     /// Returns the new document. Its `_id` is the old one's, also where a stage leaves it out.

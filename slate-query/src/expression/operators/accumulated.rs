@@ -37,7 +37,7 @@ pub(super) fn several(name: &str, operand: Value<'_>, variables: &Variables) -> 
     let n = parts.need(1, name, "n", 5_787_906)?;
     let is_constant = variables.collation().is_none() && input.is_constant() && n.is_constant();
     let several = Expression(Node::Operator(Arc::new(Several { name: name.into(), input, n })));
-    Ok(if is_constant { several.folded() } else { several })
+    if is_constant { several.folded(variables) } else { Ok(several) }
 }
 
 /// The first, last, least or greatest elements of an array.

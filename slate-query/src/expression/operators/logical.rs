@@ -121,7 +121,8 @@ pub(super) fn cond(name: &str, operand: Value<'_>, variables: &Variables) -> Res
 pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let refused = |code, message: &str| Err(Error::new(Code(code), message));
     let Some(document) = operand.as_document() else { return refused(40060, "$switch takes an object") };
-    let (mut cases, mut otherwise) = (Vec::new(), None);
+    let (mut cases, mut otherwise) = (Vec::<(Expression, Expression)>::new(), None);
+    let lenient = variables.clone().lenient();
     for element in document.elements() {
         match element.name {
             b"branches" => {
@@ -132,7 +133,9 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
                     let Some(branch) = branch.as_document() else {
                         return refused(40062, "a branch of $switch is an object");
                     };
-                    cases.push(case(branch, variables)?);
+                    // As in MongoDB, nothing after a condition that is constant and true is computed before.
+                    let is_decided = cases.iter().any(|(condition, _)| truth(condition) == Some(true));
+                    cases.push(case(branch, if is_decided { &lenient } else { variables }, &lenient)?);
                 }
             }
             b"default" if otherwise.is_some() => return refused(40068, "$switch has one default"),
@@ -144,14 +147,20 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
         return refused(40068, "$switch needs at least one branch");
     }
     // Branches whose condition is constant and false are left out.
-    cases.retain(|(condition, _)| condition.as_constant().is_none_or(|constant| constant.is_true()));
+    cases.retain(|(condition, _)| truth(condition) != Some(false));
     if cases.is_empty() && otherwise.is_none() {
         return refused(40069, "no branch of $switch can apply, and it has no default");
     }
     Ok(branches(cases, otherwise))
 }
 
-fn case(branch: Doc<'_>, variables: &Variables) -> Result<(Expression, Expression)> {
+/// Returns the truth of a constant.
+fn truth(expression: &Expression) -> Option<bool> {
+    expression.as_constant().map(|constant| constant.is_true())
+}
+
+/// Parses a branch of `$switch`. Its value is parsed with `lenient` if the condition is constant and false.
+fn case(branch: Doc<'_>, variables: &Variables, lenient: &Variables) -> Result<(Expression, Expression)> {
     let [mut condition, mut value] = [None, None];
     for element in branch.elements() {
         let place = match element.name {
@@ -162,10 +171,14 @@ fn case(branch: Doc<'_>, variables: &Variables) -> Result<(Expression, Expressio
                 return Err(Error::new(Code(40063), message));
             }
         };
-        *place = Some(Expression::parse(element.value, variables)?);
+        *place = Some(element.value);
     }
     let missing = |code, part| Error::new(Code(code), format!("a branch of $switch needs '{part}'"));
-    Ok((condition.ok_or_else(|| missing(40064, "case"))?, value.ok_or_else(|| missing(40065, "then"))?))
+    let condition = condition.ok_or_else(|| missing(40064, "case"))?;
+    let value = value.ok_or_else(|| missing(40065, "then"))?;
+    let condition = Expression::parse(condition, variables)?;
+    let within = if truth(&condition) == Some(false) { lenient } else { variables };
+    Ok((condition, Expression::parse(value, within)?))
 }
 
 /// `$ifNull`: the first operand that is not null or missing, or the last.

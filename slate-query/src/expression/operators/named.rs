@@ -82,8 +82,13 @@ impl Operator for Named {
 }
 
 /// Creates the operator. An absent part is `Expression::missing`.
-pub(super) fn operator(name: &str, parts: Vec<Expression>, compute: Compute) -> Result<Expression> {
+pub(super) fn operator(
+    name: &str,
+    parts: Vec<Expression>,
+    compute: Compute,
+    variables: &Variables,
+) -> Result<Expression> {
     let is_constant = parts.iter().all(Expression::is_constant);
     let operator = Expression(Node::Operator(Arc::new(Named { name: name.into(), parts: parts.into(), compute })));
-    Ok(if is_constant { operator.folded() } else { operator })
+    if is_constant { operator.folded(variables) } else { Ok(operator) }
 }

@@ -12,8 +12,8 @@ use crate::{Result, raw::Value};
 pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let Operands { input, ranks } = Operands::parse(name, operand, variables)?;
     match ranks {
-        Some(ranks) => operator(name, vec![input, ranks], percentile),
-        None => operator(name, vec![input], median),
+        Some(ranks) => operator(name, vec![input, ranks], percentile, variables),
+        None => operator(name, vec![input], median, variables),
     }
 }
 

@@ -20,7 +20,7 @@ pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Re
         "$regexFindAll" => |values| find_all("$regexFindAll", values),
         _ => |values| is_match("$regexMatch", values),
     };
-    operator(name, vec![input, regex, options], compute)
+    operator(name, vec![input, regex, options], compute, variables)
 }
 
 /// Returns the pattern and the text; `None` if one of them is null.

@@ -23,7 +23,7 @@ pub(super) fn trim(name: &str, operand: Value<'_>, variables: &Variables) -> Res
         "$rtrim" => |values| trimmed("$rtrim", values, |text, chars| text.trim_end_matches(chars)),
         _ => |values| trimmed("$trim", values, |text, chars| text.trim_matches(chars)),
     };
-    operator(name, vec![input, chars], compute)
+    operator(name, vec![input, chars], compute, variables)
 }
 
 fn trimmed<'v>(
@@ -50,7 +50,7 @@ pub(super) fn replace(name: &str, operand: Value<'_>, variables: &Variables) -> 
     } else {
         |values| replaced("$replaceAll", values, |input, find, by| input.replace(find, by))
     };
-    operator(name, vec![input, find, replacement], compute)
+    operator(name, vec![input, find, replacement], compute, variables)
 }
 
 fn replaced<'v>(

@@ -297,10 +297,10 @@ impl Operator for Convert {
     }
 }
 
-fn node(convert: Convert) -> Result<Expression> {
+fn node(convert: Convert, variables: &Variables) -> Result<Expression> {
     let is_constant = convert.operands().into_iter().all(Expression::is_constant);
     let expression = Expression(Node::Operator(std::sync::Arc::new(convert)));
-    Ok(if is_constant { expression.folded() } else { expression })
+    if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 
 pub(super) fn to_type(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -327,7 +327,7 @@ pub(super) fn to_type(name: &str, operand: Value<'_>, variables: &Variables) -> 
         Error::new(Code(50723), message)
     })?;
     let to = To::Fixed(target, format);
-    node(Convert { input, to, format: None, byte_order: None, on_error: None, on_null: None })
+    node(Convert { input, to, format: None, byte_order: None, on_error: None, on_null: None }, variables)
 }
 
 pub(super) fn convert_to(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -336,5 +336,5 @@ pub(super) fn convert_to(name: &str, operand: Value<'_>, variables: &Variables) 
     let input = parts.need(0, name, "input", 9)?;
     let to = parts.need(1, name, "to", 9)?;
     let (on_error, on_null, format, byte_order) = (parts.take(2), parts.take(3), parts.take(4), parts.take(5));
-    node(Convert { input, to: To::Computed(to), format, byte_order, on_error, on_null })
+    node(Convert { input, to: To::Computed(to), format, byte_order, on_error, on_null }, variables)
 }

@@ -23,7 +23,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         _ => |values| moved("$dateSubtract", values, -1),
     };
     let operands = operands.into_iter().chain([zone_part(&mut parts, 3)]).collect();
-    operator(name, operands, compute)
+    operator(name, operands, compute, variables)
 }
 
 fn moved<'v>(name: &str, values: &mut [Evaluated<'v>], sign: i64) -> Result<Evaluated<'v>> {

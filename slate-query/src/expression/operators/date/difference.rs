@@ -25,7 +25,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         operands.push(parts.need(place, name, part, code)?);
     }
     operands.extend([zone_part(&mut parts, 3), parts.or(4, &Evaluated::string("sunday"))]);
-    operator(name, operands, compute)
+    operator(name, operands, compute, variables)
 }
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {

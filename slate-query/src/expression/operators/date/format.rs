@@ -74,7 +74,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         check(&format)?;
     }
     let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
-    Ok(if is_constant { expression.folded() } else { expression })
+    if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 
 /// # Errors

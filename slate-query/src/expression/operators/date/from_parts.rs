@@ -3,7 +3,7 @@
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
-        named::{Parts, operator},
+        named::{Compute, Parts, operator},
     },
     out_of_range, zone,
     zone::DAY,
@@ -49,7 +49,8 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         (None, None) => Expression::constant(Evaluated::string("UTC").or_null()),
     });
     let parts: Vec<_> = parts.collect();
-    operator(name, parts, if is_iso { |values| compute(values, true) } else { |values| compute(values, false) })
+    let compute: Compute = if is_iso { |values| compute(values, true) } else { |values| compute(values, false) };
+    operator(name, parts, compute, variables)
 }
 
 fn default(place: usize) -> Option<i32> {

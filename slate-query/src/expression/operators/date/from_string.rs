@@ -47,7 +47,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     };
     let is_constant = operator.operands().into_iter().all(Expression::is_constant);
     let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
-    Ok(if is_constant { expression.folded() } else { expression })
+    if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 
 impl Operator for DateFromString {

@@ -33,7 +33,7 @@ fn parse(name: &str, operand: Value<'_>, variables: &Variables, compute: Compute
         }
         (None, None) => (Expression::parse(operand, variables)?, None),
     };
-    operator(name, [date].into_iter().chain(zone).collect(), compute)
+    operator(name, [date].into_iter().chain(zone).collect(), compute, variables)
 }
 
 fn compute<'v>(name: &str, values: &[Evaluated<'v>], part: fn(&Local) -> Evaluated<'static>) -> Result<Evaluated<'v>> {

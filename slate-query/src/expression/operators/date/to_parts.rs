@@ -16,7 +16,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     let mut parts = Parts::parse(name, operand, &["date", "timezone", "iso8601"], variables, (40524, 40520))?;
     let date = parts.need(0, name, "date", 40522)?;
     let (place, iso) = (zone_part(&mut parts, 1), parts.or(2, &false.into()));
-    operator(name, vec![date, place, iso], compute)
+    operator(name, vec![date, place, iso], compute, variables)
 }
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {

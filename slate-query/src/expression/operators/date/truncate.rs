@@ -21,7 +21,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     let mut operands = vec![parts.need(0, name, "date", 5_439_009)?, parts.need(1, name, "unit", 5_439_010)?];
     let bin = parts.or(2, &Evaluated::int32(1));
     operands.extend([bin, zone_part(&mut parts, 3), parts.or(4, &Evaluated::string("sunday"))]);
-    operator(name, operands, compute)
+    operator(name, operands, compute, variables)
 }
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {

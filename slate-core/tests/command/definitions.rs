@@ -340,7 +340,6 @@ fn a_collation_that_is_stored_has_a_locale() {
     on_every_store(|db| {
         refused(db, doc! { "create": "c", "collation": {} }, 40414);
         refused(db, doc! { "create": "c", "collation": { "locale": "en", "version": "1" } }, 161);
-        refused(db, doc! { "create": "c", "collation": { "locale": "simple", "strength": 1 } }, 9);
         refused(db, doc! { "create": "v", "viewOn": "c", "collation": {} }, 40414);
         let index = doc! { "key": { "n": 1 }, "name": "n", "collation": {} };
         refused(db, doc! { "createIndexes": "c", "indexes": [index] }, 2);

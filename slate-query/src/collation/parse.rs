@@ -55,13 +55,7 @@ impl Collation {
         let missing = || Error::new(Code(40_414), "BSON field 'collation.locale' is missing but a required field");
         options.locale = locale.ok_or_else(missing)?;
         if options.locale == "simple" {
-            return match document.elements().nth(1) {
-                None => Ok(None),
-                Some(_) => {
-                    let message = "If locale=simple, no other fields should be present";
-                    Err(Error::new(Code::FAILED_TO_PARSE, message).at("locale"))
-                }
-            };
+            return Ok(None);
         }
         if !is_known(&options.locale) {
             let message = format!("Field 'locale' is invalid in: {{ locale: \"{}\" }}", options.locale);

@@ -183,6 +183,7 @@ fn arrays_and_sets() {
             (bson!({ "$zip": { "inputs": ["$a", [7, 8]] } }), bson!([[3, 7], [1, 8]])),
             (bson!({ "$let": { "vars": { "x": 2, "y": "$a" }, "in": { "$arrayElemAt": ["$$y", "$$x"] } } }), bson!(2)),
             (bson!({ "$arrayToObject": [[["k", 1], ["l", 2]]] }), bson!({ "k": 1, "l": 2 })),
+            (bson!({ "$expr": { "$expr": { "$add": [1, 2] } } }), bson!(3)),
             (bson!({ "$objectToArray": { "k": 1 } }), bson!([{ "k": "k", "v": 1 }])),
             (bson!({ "$mergeObjects": [{ "a": 1, "b": 2 }, { "b": 3 }] }), bson!({ "a": 1, "b": 3 })),
             (bson!({ "$anyElementTrue": [["$n", 0]] }), bson!(false)),

@@ -13,6 +13,8 @@ pub struct Bindings {
     names: Variables,
     /// In the order of the names; `None`: missing.
     values: Vec<Option<OwnedValue>>,
+    /// Whether one has another value for each document, so that a stage is only parsed for its errors.
+    has_unknown: bool,
     now: i64,
     interruption: Option<Arc<Interruption>>,
     /// How many pipelines of other collections this one is nested in.
@@ -58,6 +60,16 @@ impl Bindings {
     /// As [`Variables::with`].
     pub fn with(&self, name: &str, value: Option<OwnedValue>) -> Result<Self> {
         Ok(self.extended(self.names.with(name)?, value))
+    }
+
+    /// As [`with`](Self::with), for a variable whose value is not known yet.
+    pub(super) fn with_unknown(&self, name: &str) -> Result<Self> {
+        Ok(Self { has_unknown: true, ..self.with(name, None)? })
+    }
+
+    /// Returns whether the value of a variable is not known yet.
+    pub(super) fn has_unknown(&self) -> bool {
+        self.has_unknown
     }
 
     /// As [`with`](Self::with), for a variable that a stage defines, whose name is not one for a user's variable.

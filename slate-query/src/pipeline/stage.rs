@@ -110,13 +110,13 @@ impl Stage {
         matches!(self, Self::CollStats(_) | Self::Documents(_) | Self::IndexStats)
     }
 
-    /// Returns whether the stage is a `$facet`, or contains one.
-    pub(super) fn has_facet(&self) -> bool {
+    /// Returns whether the stage, or one within it, is one that `$facet` does not allow.
+    pub(super) fn is_refused_in_facet(&self) -> bool {
         match self {
             Self::Facet(_) => true,
-            Self::Lookup(lookup) => lookup.has_facet(),
-            Self::UnionWith(union) => union.stages().iter().any(Self::has_facet),
-            _ => false,
+            Self::Lookup(lookup) => lookup.is_refused_in_facet(),
+            Self::UnionWith(union) => union.stages().iter().any(Self::is_refused_in_facet),
+            _ => self.is_source(),
         }
     }
 

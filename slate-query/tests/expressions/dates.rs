@@ -116,6 +116,11 @@ fn dates_in_time_zones() {
                 bson!({ "$dateToParts": { "date": "$s", "iso8601": true } }),
                 bson!({ "isoWeekYear": 2023, "isoWeek": 52, "isoDayOfWeek": 7, "hour": 23, "minute": 0, "second": 0, "millisecond": 0 }),
             ),
+            (bson!({ "$dateAdd": { "startDate": "x", "unit": "eon", "amount": null } }), Bson::Null),
+            (bson!({ "$dateDiff": { "startDate": "x", "endDate": "x", "unit": null } }), Bson::Null),
+            (bson!({ "$dateTrunc": { "date": "x", "unit": "week", "startOfWeek": null } }), Bson::Null),
+            (bson!({ "$dateTrunc": { "date": "x", "unit": "eon", "timezone": null } }), Bson::Null),
+            (bson!({ "$dateFromParts": { "year": 1970, "second": 4_000_000_000_i64 } }), date("2096-10-02T07:06:40Z")),
         ],
     );
     refused(
@@ -126,7 +131,9 @@ fn dates_in_time_zones() {
             (bson!({ "$year": { "date": "$d", "zone": 1 } }), 40535),
             (bson!({ "$dateToString": { "date": "$d", "format": "%Q" } }), 18536),
             (bson!({ "$dateAdd": { "startDate": "$d", "unit": "eon", "amount": 1 } }), 9),
+            (bson!({ "$dateTrunc": { "date": "x", "unit": "day", "startOfWeek": null } }), 5_166_307),
             (bson!({ "$dateFromParts": {} }), 40516),
+            (bson!({ "$dateFromParts": { "year": 1970, "second": i64::MAX } }), 5_166_406),
             (bson!({ "$dateFromString": { "dateString": "x" } }), 241),
         ],
     );

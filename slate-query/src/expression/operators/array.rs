@@ -251,7 +251,8 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
         };
         let name = name.text().unwrap_or_default();
         if name.contains(&0) {
-            return refused(4_940_400, "a name contains no NUL character");
+            let code = if form == Some(Kind::Document) { 4_940_401 } else { 4_940_400 };
+            return refused(code, "a name contains no NUL character");
         }
         match fields.iter_mut().find(|(other, _)| *other == name) {
             Some((_, old)) => *old = value,

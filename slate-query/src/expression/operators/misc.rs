@@ -21,6 +21,11 @@ pub(super) fn literal(_: &str, operand: Value<'_>, _: &Variables) -> Result<Expr
     Ok(Expression::constant(operand))
 }
 
+/// Returns the operand, parsed: `{$expr: <expression>}` is the expression.
+pub(super) fn expr(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    Expression::parse(operand, variables)
+}
+
 pub(super) fn bson_size<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let operand = arguments.get(0);
     let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };

@@ -122,6 +122,7 @@ static OPERATORS: &[Line] = &[
     function("$divide", TWO, arithmetic::divide),
     comparing("$eq", TWO, compare::eq),
     function("$exp", ONE, functions::exp),
+    operator("$expr", misc::expr),
     operator("$filter", variables::filter),
     function("$first", ONE, array::first),
     operator("$firstN", accumulated::several),

@@ -33,6 +33,9 @@ fn pattern<'a>(name: &str, values: &'a [Evaluated<'_>]) -> Result<Option<(Patter
         None => None,
         Some(value) => Some(value.as_str().ok_or_else(|| wrong_type(name, 51106, "a string as 'options'", options))?),
     };
+    if given.is_some_and(|given| given.contains('\0')) {
+        return Err(Error::new(Code(51110), format!("the options of {name} contain a NUL character")));
+    }
     let Some(value) = regex.present() else { return Ok(None) };
     let compiled = match value.kind() {
         Kind::String => {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
+    expression::Expression,
     pipeline::{Bindings, Stage},
     raw::{Kind, OwnedValue, Value},
 };
@@ -16,6 +17,9 @@ pub struct Documents {
 }
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
+    if bindings.has_unknown() && Expression::parse(argument, bindings.names())?.as_constant().is_none() {
+        return Ok(Stage::Documents(Documents { documents: Vec::new(), argument: argument.to_owned() }));
+    }
     let value = bindings.compute(argument)?;
     let value = value.as_ref().map_or(Value::NULL, OwnedValue::as_value);
     let array = value.as_array().ok_or_else(|| {

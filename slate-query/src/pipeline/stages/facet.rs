@@ -35,12 +35,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             .as_array()
             .ok_or_else(|| Error::new(Code(40_170), "arguments to $facet must be arrays").at(&*name))?;
         let stages = parse_within("$facet", 40_600, stages, bindings).map_err(|error| error.at(&*name))?;
-        let refused = match stages.as_slice() {
-            [first, ..] if first.is_source() => Some(first.name()),
-            stages => stages.iter().any(Stage::has_facet).then_some("$facet"),
-        };
-        if let Some(stage) = refused {
-            let message = format!("{stage} is not allowed to be used within a $facet stage");
+        if let Some(stage) = stages.iter().find(|stage| stage.is_refused_in_facet()) {
+            let message = format!("{} is not allowed to be used within a $facet stage", stage.name());
             return Err(Error::new(Code(40_600), message).at(&*name));
         }
         pipelines.push((Box::from(&*name), stages));

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::ControlFlow};
 
-use super::{documents_first, parse_within};
+use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
     collation::Collation,
@@ -29,7 +29,7 @@ pub struct Lookup {
     target: Path,
     bindings: Bindings,
     collections: Box<[Box<str>]>,
-    has_facet: bool,
+    is_refused_in_facet: bool,
     /// The fields of its input that later stages need.
     kept: Kept,
     /// Whether there is a document for each match instead of an array.
@@ -52,37 +52,45 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let Some(options) = argument.as_document().filter(|_| argument.kind() == Kind::Document) else {
         return Err(refused("the $lookup stage specification must be an object"));
     };
+    // MongoDB reads the name of the collection before all other fields.
+    let from = options.get("from").map(collection).transpose()?;
+    if from.is_none() && options.get("pipeline").is_none() {
+        return Err(refused("missing 'from' option to $lookup stage specification"));
+    }
     let [mut local, mut foreign, mut target] = [None, None, None];
-    let (mut from, mut variables, mut stages) = (None, None, None);
+    let (mut variables, mut stages) = (None, None);
     for (place, element) in options.elements().enumerate() {
         let (name, value) = (element.display_name(), element.value);
         if options.elements().take(place).any(|before| before.name == element.name) {
             return Err(Error::new(Code(40_413), "a field of $lookup is given twice").at(&*name));
         }
-        let text = || {
-            let text = value.as_str();
-            text.ok_or_else(|| refused("$lookup argument must be a string").at(&*name))
+        let mistyped = |kind: &str| {
+            let message = format!("'{name}' of $lookup must be {kind}, not {}", value.kind().alias());
+            Error::new(Code::TYPE_MISMATCH, message).at(&*name)
+        };
+        let path = || {
+            let text = value.as_str().ok_or_else(|| mistyped("a string"))?;
+            field_path::parse(text).map_err(|error| error.at(&*name))
         };
         match &*name {
-            "from" => from = Some(collection(value)?),
-            "localField" => local = Some(field_path::parse(text()?).map_err(|error| error.at(&*name))?),
-            "foreignField" => foreign = Some(field_path::parse(text()?).map_err(|error| error.at(&*name))?),
-            "as" => target = Some(field_path::parse(text()?).map_err(|error| error.at(&*name))?),
-            "let" if value.kind() == Kind::Null => {}
+            "from" => {}
+            "pipeline" => stages = Some(value.as_array().ok_or_else(|| mistyped("an array"))?),
+            "localField" | "foreignField" | "as" | "let" if matches!(value.kind(), Kind::Null | Kind::Undefined) => {}
+            "localField" => local = Some(path()?),
+            "foreignField" => foreign = Some(path()?),
+            "as" => target = Some(path()?),
             "let" => {
                 let document = value.as_document().filter(|_| value.kind() == Kind::Document);
-                variables = Some(document.ok_or_else(|| refused("$lookup 'let' must be an object").at("let"))?);
+                variables = Some(document.ok_or_else(|| mistyped("an object"))?);
             }
-            "pipeline" => {
-                let array = value.as_array();
-                stages = Some(array.ok_or_else(|| {
-                    Error::new(Code::TYPE_MISMATCH, "'pipeline' option must be specified as an array").at("pipeline")
-                })?);
+            _ => {
+                let message = format!("'$lookup.{name}' is an unknown field");
+                return Err(Error::new(Code(40_415), message).at(&*name));
             }
-            _ => return Err(refused("unknown argument to $lookup").at(&*name)),
         }
     }
-    let target = target.ok_or_else(|| refused("must specify 'as' field for a $lookup"))?;
+    let missing = || Error::new(Code(40_414), "'$lookup.as' is missing but a required field").at("as");
+    let target = target.ok_or_else(missing)?;
     let join = match (local, foreign) {
         (Some(local), Some(foreign)) => Some(Join { local, foreign }),
         (None, None) => None,
@@ -95,7 +103,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         return Err(refused("$lookup with a 'let' argument must also specify 'pipeline'"));
     }
     let inner = variables.into_iter().flat_map(Doc::elements).try_fold(bindings.below()?, |inner, element| {
-        inner.with(&element.display_name(), None).map_err(|error| error.at("let"))
+        inner.with_unknown(&element.display_name()).map_err(|error| error.at("let"))
     })?;
     let variables = variables.into_iter().flat_map(Doc::elements).map(|element| {
         let name = element.display_name();
@@ -108,8 +116,14 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let parsed = stages.map(|stages| parse_within("$lookup", 51_047, stages, &inner)).transpose();
     let parsed = parsed.map_err(|error| error.at("pipeline"))?;
     // Without a collection, the pipeline has its own documents.
-    let from = from.or_else(|| parsed.as_deref().filter(|stages| documents_first(stages)).map(|_| ""));
-    let from: Box<str> = from.ok_or_else(|| refused("missing 'from' option to $lookup stage specification"))?.into();
+    let from: Box<str> = match (from, parsed.as_deref().is_some_and(documents_first)) {
+        (Some(from), false) => from.into(),
+        (None, true) => "".into(),
+        (Some(_), true) => return Err(own_documents("$lookup")),
+        (None, false) => {
+            return Err(refused("$lookup without a collection needs a pipeline that begins with $documents"));
+        }
+    };
     let nested = parsed.iter().flatten();
     let collections = std::iter::once(from.clone())
         .chain(nested.clone().flat_map(|stage| stage.collections().into_iter().map(Box::from)))
@@ -122,7 +136,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         target,
         bindings: bindings.below()?,
         collections,
-        has_facet: nested.clone().any(Stage::has_facet),
+        is_refused_in_facet: nested.clone().any(Stage::is_refused_in_facet),
         kept: Kept::default(),
         is_unwound: false,
         argument: argument.to_owned(),
@@ -230,8 +244,8 @@ impl Lookup {
         self.is_unwound
     }
 
-    pub(in crate::pipeline) fn has_facet(&self) -> bool {
-        self.has_facet
+    pub(in crate::pipeline) fn is_refused_in_facet(&self) -> bool {
+        self.is_refused_in_facet
     }
 
     /// Returns whether the stage changes nothing at `path`.

@@ -144,6 +144,11 @@ fn documents_first(stages: &[Stage]) -> bool {
     matches!(stages.first(), Some(Stage::Documents(_)))
 }
 
+/// Returns the error for a collection's name beside a pipeline that has its own documents.
+fn own_documents(stage: &str) -> Error {
+    Error::new(Code::FAILED_TO_PARSE, format!("{stage} names no collection if its pipeline begins with $documents"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::STAGES;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::{documents_first, parse_within};
+use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
     pipeline::{Bindings, Stage},
@@ -51,6 +51,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         Some("") => {
             return Err(Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty").at("coll"));
         }
+        Some(_) if documents_first(&stages) => return Err(own_documents("$unionWith")),
         Some(from) => from,
         None if documents_first(&stages) => "",
         None => {

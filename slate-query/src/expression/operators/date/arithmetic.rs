@@ -28,6 +28,9 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
 
 fn moved<'v>(name: &str, values: &mut [Evaluated<'v>], sign: i64) -> Result<Evaluated<'v>> {
     let [start, unit, amount, place] = values else { return Ok(Evaluated::NULL) };
+    if [&*start, &*unit, &*amount, &*place].into_iter().any(Evaluated::is_nullish) {
+        return Ok(Evaluated::NULL);
+    }
     let Some(zone) = zone(name, place)? else { return Ok(Evaluated::NULL) };
     let start_time = time(name, start, 5_166_403)?;
     let unit = Unit::of(name, unit)?;

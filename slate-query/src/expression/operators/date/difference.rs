@@ -6,7 +6,7 @@ use super::{
         named::{Parts, operator},
     },
     Local, out_of_range, time,
-    unit::{Unit, start_of_week},
+    unit::{Unit, is_week_without_start, start_of_week},
     zone,
     zone::DAY,
     zone_part,
@@ -30,6 +30,11 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let [start, end, unit, place, first_day] = values else { return Ok(Evaluated::NULL) };
+    if [&*start, &*end, &*unit, &*place].into_iter().any(Evaluated::is_nullish)
+        || is_week_without_start(unit, first_day)
+    {
+        return Ok(Evaluated::NULL);
+    }
     let (start, end) = (time(NAME, start, 5_166_307)?, time(NAME, end, 5_166_307)?);
     let unit = Unit::of(NAME, unit)?;
     let zone = zone(NAME, place)?;

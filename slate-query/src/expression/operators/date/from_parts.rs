@@ -68,7 +68,7 @@ fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'
         let Some(value) = part.present() else { return Ok(Evaluated::NULL) };
         let whole = Number::of(value).and_then(Number::to_i64);
         let wrong = || wrong_type("$dateFromParts", 40515, &format!("a whole number as '{name}'"), part);
-        *number = whole.and_then(|whole| i32::try_from(whole).ok()).map(i64::from).ok_or_else(wrong)?;
+        *number = whole.ok_or_else(wrong)?;
         if !matches!(name, "year" | "isoWeekYear" | "second" | "millisecond") && !(-32_768..=32_767).contains(number) {
             return Err(Error::new(Code(31034), format!("'{name}' is out of range")));
         }
@@ -92,7 +92,9 @@ fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'
     } else {
         zone::day_number(first * 12 + month - 1, 1)? + day - 1
     };
-    let time = ((hour * 60 + minute) * 60 + second) * 1_000 + millisecond;
-    let local = day.checked_mul(DAY).and_then(|day| day.checked_add(time)).ok_or_else(out_of_range)?;
+    let seconds = ((hour * 60 + minute) * 60).checked_add(second);
+    let time = seconds.and_then(|seconds| seconds.checked_mul(1_000)).and_then(|time| time.checked_add(millisecond));
+    let local = day.checked_mul(DAY).zip(time).and_then(|(day, time)| day.checked_add(time));
+    let local = local.ok_or_else(out_of_range)?;
     Ok(Evaluated::date(place.millis(local)?))
 }

@@ -6,7 +6,7 @@ use super::{
         named::{Parts, operator},
     },
     Local, out_of_range, time,
-    unit::{Unit, start_of_week},
+    unit::{Unit, is_week_without_start, start_of_week},
     zone,
     zone::{DAY, day_number},
     zone_part,
@@ -26,6 +26,11 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let [start, unit, bin, place, first_day] = values else { return Ok(Evaluated::NULL) };
+    if [&*start, &*unit, &*bin, &*place].into_iter().any(Evaluated::is_nullish)
+        || is_week_without_start(unit, first_day)
+    {
+        return Ok(Evaluated::NULL);
+    }
     let start = time(NAME, start, 5_166_307)?;
     let bin = match bin.present() {
         None => None,

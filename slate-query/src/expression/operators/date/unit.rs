@@ -1,7 +1,7 @@
 use jiff::civil::Weekday;
 
 use super::super::super::{Evaluated, arguments::wrong_type};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, raw::Value};
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,6 +70,11 @@ impl Unit {
             _ => None,
         }
     }
+}
+
+/// Returns whether the unit is the week and its first day is null.
+pub(super) fn is_week_without_start(unit: &Evaluated<'_>, first_day: &Evaluated<'_>) -> bool {
+    unit.present().and_then(Value::as_str) == Some("week") && first_day.is_nullish()
 }
 
 /// Returns the first day of the week; `None` for null.

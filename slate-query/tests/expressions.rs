@@ -192,6 +192,19 @@ fn arrays_and_sets() {
     missing(doc! { "e": [] }, &[bson!({ "$arrayElemAt": ["$e", 0] }), bson!({ "$last": "$e" })]);
 }
 
+#[test]
+fn names_and_options_contain_no_nul() {
+    refused(
+        doc! { "nul": "a\0", "s": "a" },
+        &[
+            (bson!({ "$arrayToObject": [[["$nul", 1]]] }), 4_940_400),
+            (bson!({ "$arrayToObject": [[{ "k": "$nul", "v": 1 }]] }), 4_940_401),
+            (bson!({ "$regexMatch": { "input": "$s", "regex": "$nul" } }), 51109),
+            (bson!({ "$regexMatch": { "input": "$s", "regex": "a", "options": "$nul" } }), 51110),
+        ],
+    );
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -26,8 +26,18 @@ fn index_name(index: &Index) -> String {
     keys.chain(collation).collect::<Vec<_>>().join("_")
 }
 
+/// Returns the name of an index as a hint. Its keys would be ambiguous beside an index with a collation.
+pub(crate) fn hint(index: &Index) -> Bson {
+    Bson::String(if is_default(&index.keys) { "_id_".into() } else { index_name(index) })
+}
+
+/// Returns whether these are the keys of the index that every collection has.
+pub(crate) fn is_default(keys: &Document) -> bool {
+    keys.keys().eq(["_id"])
+}
+
 /// Returns the command of a case. `hint` names the index that it must use.
-pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
+pub(crate) fn main(case: &Case, hint: Option<&Bson>) -> Option<Document> {
     let options = case.options();
     let mut command = Document::new();
     command.insert(&case.operation, &case.collection);
@@ -68,7 +78,7 @@ pub(crate) fn main(case: &Case, hint: Option<&Document>) -> Option<Document> {
 }
 
 /// Returns the explain command for a case under a hint; for a write, the find of its documents.
-pub(crate) fn explain(case: &Case, hint: &Document) -> Option<Document> {
+pub(crate) fn explain(case: &Case, hint: &Bson) -> Option<Document> {
     let command = if matches!(case.operation.as_str(), "find" | "aggregate" | "count" | "distinct") {
         main(case, Some(hint))?
     } else {
@@ -87,7 +97,7 @@ fn statement_command(
     statements: &str,
     mut statement: Document,
     options: Document,
-    hint: Option<&Document>,
+    hint: Option<&Bson>,
 ) -> Document {
     let (own, others): (Vec<_>, Vec<_>) = options.into_iter().partition(|(name, _)| name == "let" || name == "ordered");
     statement.extend(others);

@@ -113,9 +113,9 @@ fn run_forced(bench: &Bench, case: &Case, report: &mut Report) -> Outcome {
         return unforced;
     }
     let mut used = Used::Collection;
-    for hint in &candidates {
-        match run::run_hinted(bench, case, &candidates, hint) {
-            Some((Outcome::Failed(why), _)) => return Outcome::Failed(format!("with the index {hint}: {why}")),
+    for keys in &candidates {
+        match run::run_hinted(bench, case, &candidates, keys) {
+            Some((Outcome::Failed(why), _)) => return Outcome::Failed(format!("with the index {keys}: {why}")),
             Some((_, Used::Index)) => used = Used::Index,
             Some((_, Used::Collection)) | None => {}
         }

@@ -35,21 +35,22 @@ pub(crate) fn run_hinted(
     bench: &Bench,
     case: &Case,
     candidates: &[Document],
-    hint: &Document,
+    keys: &Document,
 ) -> Option<(Outcome, Used)> {
     if let Err(outcome) = lay_out(bench, case, candidates) {
         return Some((outcome, Used::Collection));
     }
-    let is_default = hint.keys().eq(["_id"]);
-    if !is_default && bench.command(&command::create_index(&plain_index(case, hint))).is_err() {
+    let index = plain_index(case, keys);
+    if !command::is_default(keys) && bench.command(&command::create_index(&index)).is_err() {
         return None;
     }
-    let plan = bench.command(&command::explain(case, hint)?).map(Bson::Document);
-    if plan.is_err() && *hint == indexed::wildcard() {
+    let hint = command::hint(&index);
+    let plan = bench.command(&command::explain(case, &hint)?).map(Bson::Document);
+    if plan.is_err() && *keys == indexed::wildcard() {
         return None;
     }
     let used = if plan.is_ok_and(|plan| reads_index(&plan)) { Used::Index } else { Used::Collection };
-    Some((command(bench, case, Some(hint)).unwrap_or_else(|outcome| outcome), used))
+    Some((command(bench, case, Some(&hint)).unwrap_or_else(|outcome| outcome), used))
 }
 
 /// Returns whether a stage of the plan is an index scan.
@@ -88,7 +89,7 @@ fn plain_index(case: &Case, keys: &Document) -> Index {
     Index { collection: case.collection.clone(), keys: keys.clone(), options: Document::new() }
 }
 
-fn command(bench: &Bench, case: &Case, hint: Option<&Document>) -> Run<Outcome> {
+fn command(bench: &Bench, case: &Case, hint: Option<&Bson>) -> Run<Outcome> {
     let command = command::main(case, hint).ok_or_else(|| Outcome::Unsupported(case.operation.clone()))?;
     match &case.expected {
         Expected::Refusal(code) => refuse(bench, case, &command, *code),

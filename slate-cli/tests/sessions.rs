@@ -4,7 +4,7 @@
 //! A line that begins with `$ ` is a command, which `sh` executes; the lines after it are what it prints on standard output
 //! and standard error. `…` stands for any text within a line. `[exit 3]` follows the output of a command that does not end
 //! with 0. `$SAMPLES` and `$DATA` are the folders of `tests/samples` and of the
-//! public data sets. `… the same 12 lines` is the output of the command before, which must have so many lines. The blocks of a document
+//! public data sets. `… the same 12 lines` is the output of the command before, which must have this number of lines. The blocks of a document
 //! share one folder. `UPDATE=1 cargo test -p slate-cli --test sessions` replaces what differs by the actual output; review
 //! the difference before you commit it.
 

@@ -26,7 +26,7 @@ impl<T> Collection<T> {
     /// whether it was hidden already.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 27 if it does not exist; code 72 for the index on `_id`.
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 27 if it does not exist; code 2 for the index on `_id`.
     pub fn hide_index(&self, index: &str) -> Result<bool> {
         self.set_visibility(index, Visibility::Hidden)
     }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
     Code,
     collation::{self, Collation},
@@ -68,6 +68,11 @@ pub(crate) enum Held {
     Whole,
     /// The values were truncated to the maximum length in an entry.
     Truncated,
+}
+
+/// Returns whether these are the keys of the index on `_id`.
+pub(crate) fn is_key_of_id(keys: Doc<'_>) -> bool {
+    order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_eq()
 }
 
 impl IndexInfo {

@@ -27,7 +27,7 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionE
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
 pub(crate) use definitions::Definitions;
-pub(crate) use index::{Held, IndexInfo, Partial};
+pub(crate) use index::{Held, IndexInfo, Partial, is_key_of_id};
 pub(crate) use namespace::Namespace;
 pub(crate) use place::KeyFields;
 pub(crate) use staleness::StatisticsStaleness;

@@ -12,6 +12,7 @@ use super::{
 };
 use crate::{
     Error, Result,
+    catalog::is_key_of_id,
     operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
     write::{self, CollectionSpec, IndexSpec, ViewSpec},
@@ -80,7 +81,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
 /// Checks the definition of the index on `_id`, which every collection has.
 fn check_id_index(index: &IndexSpec, collation: Option<&RawDocumentBuf>) -> Result<()> {
     let keys = Doc::from(&index.keys);
-    if !create_indexes::is_id(keys) {
+    if !is_key_of_id(keys) {
         let message = format!("The field 'key' for an _id index must be {{_id: 1}}, but got {keys:?}");
         return Err(Error::invalid(Code::BAD_VALUE, message).at("idIndex"));
     }

@@ -1,8 +1,8 @@
-use bson::{RawDocumentBuf, rawdoc};
+use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     number::Number,
-    order,
+    pattern::WildcardPattern,
     raw::{Doc, Kind},
 };
 
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     Error, Result,
+    catalog::is_key_of_id,
     engine::Writer,
     operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
@@ -123,7 +124,7 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     };
     let keys = keys.ok_or_else(|| required("key"))?;
     let name = name.ok_or_else(|| required("name"))?;
-    if is_id(keys) {
+    if is_key_of_id(keys) {
         check_id_options(&present)?;
     }
     Ok(IndexSpec {
@@ -141,7 +142,7 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
 /// Checks the names of the fields of a definition of the index on `_id`. Other options are not allowed, whatever their values.
 fn check_id_options(present: &[&str]) -> Result<()> {
     if present.contains(&"hidden") {
-        return Err(Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden").at("hidden"));
+        return Err(write::hidden_id_index().at("hidden"));
     }
     match present.iter().find(|name| NOT_OF_ID.contains(name)) {
         Some(name) => Err(write::not_of_id_index(name)),
@@ -149,23 +150,14 @@ fn check_id_options(present: &[&str]) -> Result<()> {
     }
 }
 
-/// Returns whether these are the keys of the index on `_id`.
-pub(super) fn is_id(keys: Doc<'_>) -> bool {
-    order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_eq()
-}
-
 /// MongoDB's versions of the index format. Slate has one format for both; a wildcard index has version 2.
 fn check_version(fields: &mut Fields<'_>, keys: Option<Doc<'_>>) -> Result<()> {
     let Some(version) = fields.value("v") else { return Ok(()) };
     let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;
-    let oldest = if keys.is_some_and(has_wildcard) { 2 } else { 1 };
+    let oldest = if keys.is_some_and(WildcardPattern::is_key_of) { 2 } else { 1 };
     if matches!(number.to_i64(), Some(known) if (oldest..=2).contains(&known)) && version.kind() != Kind::Decimal128 {
         return Ok(());
     }
     Err(Error::invalid(Code::CANNOT_CREATE_INDEX, "the version of an index is 1 or 2, that of a wildcard index 2")
         .at("v"))
-}
-
-fn has_wildcard(keys: Doc<'_>) -> bool {
-    keys.elements().any(|element| element.name.ends_with(b"$**") && element.value.kind() != Kind::String)
 }

@@ -1,7 +1,7 @@
-use bson::{RawDocumentBuf, rawdoc};
+use bson::RawDocumentBuf;
 use slate_query::{
-    Code, order,
-    raw::{Doc, Kind, Value},
+    Code,
+    raw::{Kind, Value},
 };
 
 use super::{
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    catalog::CollectionInfo,
+    catalog::{CollectionInfo, is_key_of_id},
     operation::handle::DatabaseHandle,
     operation::{scope::Scope, write_op::WriteOp},
 };
@@ -65,7 +65,7 @@ fn names(collection: &CollectionInfo, wanted: Value<'_>) -> Result<Vec<String>> 
             let keys = wanted.as_document().ok_or_else(mistyped)?;
             match collection.index_of_keys(keys)? {
                 Some(index) => Ok(vec![index.name.to_string()]),
-                None if order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_eq() => Err(on_id()),
+                None if is_key_of_id(keys) => Err(on_id()),
                 None => Err(Error::new(
                     ErrorKind::NotFound,
                     Code::INDEX_NOT_FOUND,

@@ -62,7 +62,7 @@ pub(crate) struct UseTable(Mutex<UseMaps>);
 #[derive(Debug, Default)]
 struct UseMaps {
     collections: HashMap<Keyspace, Weak<CollectionUses>>,
-    /// Those of an index while it is hidden, and while it is not.
+    /// By the index, and whether it is hidden.
     indexes: HashMap<(Keyspace, bool), Weak<Uses>>,
 }
 

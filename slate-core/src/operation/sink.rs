@@ -103,18 +103,19 @@ impl Destination<'_> {
         }
         let collection = self.writer.collection(self.into)?;
         let indexes = collection.iter().flat_map(|collection| collection.indexes.iter());
-        let mut unique = indexes.filter(|index| {
+        let unique = indexes.filter(|index| {
             let fields = index.pattern.fields();
             let is_plain = index.unique && index.partial.is_none();
             is_plain && fields.len() == on.len() && fields.iter().all(|(path, _)| on.contains(path))
         });
-        match (unique.next(), unique.any(|index| !index.sparse)) {
-            (None, _) => {
+        let are_all_sparse = unique.map(|index| index.sparse).reduce(|one, other| one && other);
+        match are_all_sparse {
+            Some(true) => Ok(MergedNulls::Refused),
+            Some(false) => Ok(MergedNulls::Matched),
+            None => {
                 let message = format!("{} has no unique index on the fields of 'on' of $merge", self.into);
                 Err(Error::invalid(Code(51_183), message).at("on"))
             }
-            (Some(first), false) if first.sparse => Ok(MergedNulls::Refused),
-            (Some(_), _) => Ok(MergedNulls::Matched),
         }
     }
 

@@ -221,7 +221,7 @@ fn is_id(pattern: &KeyPattern) -> bool {
 /// name.
 pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) -> Result<()> {
     if spec.hidden {
-        return Err(Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden").at("hidden"));
+        return Err(hidden_id_index().at("hidden"));
     }
     let options = [
         ("unique", spec.unique),
@@ -239,6 +239,11 @@ pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) ->
         }
         _ => Ok(()),
     }
+}
+
+/// Returns the error for hiding the index on `_id`.
+pub(crate) fn hidden_id_index() -> Error {
+    Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden")
 }
 
 /// Returns the error for an option that the index on `_id` does not have.

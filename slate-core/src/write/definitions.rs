@@ -4,7 +4,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, collation::Collation, raw::Doc};
 use slate_store::{Keyspace, Transaction, TransactionExt};
 
-use super::Session;
+use super::{Session, build::hidden_id_index};
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     api::options::RenameTarget,
@@ -186,7 +186,7 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn set_visibility(&mut self, name: &str, index: &str, visibility: Visibility) -> Result<Visibility> {
         self.check_open()?;
         if index == "_id_" {
-            return Err(Error::invalid(Code::BAD_VALUE, "the index on _id cannot be hidden").at("index"));
+            return Err(hidden_id_index().at("index"));
         }
         let missing = || {
             let message = format!("cannot find index {index} of collection {name}");

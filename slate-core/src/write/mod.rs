@@ -28,7 +28,9 @@ mod update;
 
 pub(crate) use after_commit::{AfterCommit, StaleCollection};
 pub(crate) use backfill::{BuildRound, BuildStart};
-pub(crate) use build::{BuildProgress, IndexSpec, ROUND as BUILD_ROUND, check_id_index, not_of_id_index};
+pub(crate) use build::{
+    BuildProgress, IndexSpec, ROUND as BUILD_ROUND, check_id_index, hidden_id_index, not_of_id_index,
+};
 pub(crate) use bulk::{BulkOperation, BulkOutcome};
 pub(crate) use definitions::{CollectionSpec, Created, ValidatorSpec, ViewSpec, Visibility, parse_collation};
 pub(crate) use delete::{DeleteOutcome, DeleteRequest, Shows};

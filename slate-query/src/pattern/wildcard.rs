@@ -72,14 +72,17 @@ pub const PATH_FIELD: &str = "$_path";
 const FEW_FIELDS: usize = 16;
 
 impl WildcardPattern {
+    /// Returns whether a wildcard is among the keys of an index.
+    pub fn is_key_of(keys: Doc<'_>) -> bool {
+        keys.elements().any(|element| is_key(&element))
+    }
+
     /// Parses the keys of an index and its `wildcardProjection`. `None` if no key is a wildcard.
     ///
     /// # Errors
     /// MongoDB's codes for invalid keys and projections; `NotImplemented` (238) for a compound index.
     pub fn parse(keys: Doc<'_>, projection: Option<Doc<'_>>) -> Result<Option<Self>> {
-        // `$**` is also the key of a text index on all fields.
-        let is_text = |element: &Element<'_>| element.value.kind() == Kind::String;
-        let mut wildcards = keys.elements().filter(|element| is_wildcard(element) && !is_text(element));
+        let mut wildcards = keys.elements().filter(is_key);
         let Some(key) = wildcards.next() else {
             return match projection {
                 Some(_) => {
@@ -166,6 +169,11 @@ impl WildcardPattern {
         let documents: IntervalSet = key::bracket_interval(Bracket::Document).into();
         !values.contains(&null) && values.intersect(&documents).is_empty()
     }
+}
+
+/// Returns whether the key is that of a wildcard index. `$**` is also the key of a text index on all fields.
+fn is_key(element: &Element<'_>) -> bool {
+    is_wildcard(element) && element.value.kind() != Kind::String
 }
 
 fn is_wildcard(element: &Element<'_>) -> bool {

@@ -14,8 +14,8 @@ enum Arrays {
     Traversed,
 }
 
-/// Writes `doc` with `value` at the path `parts`, which leads through documents only; without the field if `value` is `None`. The field keeps its place; a
-/// new one is added at the end. A value on the way that is not a document is replaced by one.
+/// Writes `doc` with `value` at the path `parts`, which leads through documents only; without the field if `value` is `None`. The
+/// field keeps its place; a new one is added at the end. A value on the way that is not a document is replaced by one.
 pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &mut Vec<u8>) {
     out.clear();
     let mut writer = Writer::into_buffer(std::mem::take(out));

@@ -37,6 +37,11 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
     Ok(parsed)
 }
 
+/// Returns the error for an empty name of a collection.
+pub(super) fn empty_name() -> Error {
+    Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty")
+}
+
 /// Returns the error for a stage that is not the first of its pipeline, but [must be](Stage::is_source).
 pub fn not_first(stage: &str) -> Error {
     Error::new(Code(40_602), format!("{stage} is only valid as the first stage in a pipeline")).at(stage)

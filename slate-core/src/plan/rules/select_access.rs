@@ -8,7 +8,7 @@ use slate_query::{Code, pattern::Direction, raw::Doc};
 use super::Outcome;
 use crate::{
     Error, Result,
-    catalog::IndexInfo,
+    catalog::{IndexInfo, is_key_of_id},
     plan::{
         Access, AccessPath, Context, Force, Hint, Output, Plan, RawPlan,
         candidates::{Selectivity, candidates, of_all_entries, viable_candidates},
@@ -85,7 +85,7 @@ fn hinted_by<'c>(hint: &Hint, context: &Context<'c>) -> Result<Hinted<'c>> {
     Ok(match hint {
         Hint::Natural(direction) => Hinted::Natural(*direction),
         Hint::Name(name) if name == "_id_" => Hinted::Id,
-        Hint::Keys(keys) if is_id(Doc::from(keys)) => Hinted::Id,
+        Hint::Keys(keys) if is_key_of_id(Doc::from(keys)) => Hinted::Id,
         Hint::Name(name) => {
             let index = context.collection.index(name).filter(|index| !index.hidden);
             Hinted::Index(index.ok_or_else(|| no_such(name))?)
@@ -141,11 +141,6 @@ fn by_keys<'c>(context: &Context<'c>, keys: &bson::RawDocumentBuf) -> Result<&'c
         }
         (None, _) => Err(no_such(&format!("{keys:?}"))),
     }
-}
-
-fn is_id(keys: Doc<'_>) -> bool {
-    let mut elements = keys.elements();
-    elements.next().is_some_and(|element| element.name == b"_id") && elements.next().is_none()
 }
 
 fn no_such(name: &str) -> Error {

@@ -10,7 +10,7 @@ use crate::{
     number::Number,
     path::{Found, Path},
     pipeline::{
-        Bindings, Needs, Stage,
+        Bindings, Needs, Stage, empty_name,
         nested::{set, with_int64},
     },
     projection::field_path,
@@ -36,17 +36,16 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
     let options = options
         .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, "the $graphLookup stage specification must be an object"))?;
-    let [mut from, mut target, mut connect_from, mut connect_to, mut depth] = [const { None }; 5];
-    match options.get("from").map(Value::as_str) {
-        Some(Some("")) => {
-            return Err(Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty").at("from"));
-        }
-        Some(Some(_)) => {}
+    // MongoDB reads the name of the collection before all other fields.
+    let from = match options.get("from").map(Value::as_str) {
+        Some(Some("")) => return Err(empty_name().at("from")),
+        Some(Some(from)) => from,
         Some(None) => {
             return Err(Error::new(Code::FAILED_TO_PARSE, "'from' of $graphLookup must be a string").at("from"));
         }
         None => return Err(Error::new(Code::FAILED_TO_PARSE, "$graphLookup requires 'from'")),
-    }
+    };
+    let [mut target, mut connect_from, mut connect_to, mut depth] = [const { None }; 4];
     let (mut start, mut max_depth, mut restriction) = (None, None, None);
     let inner = bindings.below()?;
     for element in options.elements() {
@@ -67,7 +66,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
                 restriction = Some(Filter::parse_with(filter, &inner)?);
                 continue;
             }
-            "from" => &mut from,
+            "from" => continue,
             "as" => &mut target,
             "connectFromField" => &mut connect_from,
             "connectToField" => &mut connect_to,
@@ -84,8 +83,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         *slot = Some(text);
     }
     let path = |name: &str, text: &str| field_path::parse(text).map_err(|error| error.at(name));
-    let (Some(from), Some(target), Some(connect_from), Some(connect_to), Some(start)) =
-        (from, target, connect_from, connect_to, start)
+    let (Some(target), Some(connect_from), Some(connect_to), Some(start)) = (target, connect_from, connect_to, start)
     else {
         let message = "$graphLookup requires 'from', 'as', 'startWith', 'connectFromField', and 'connectToField' to be specified.";
         return Err(Error::new(Code(40_105), message));

@@ -10,7 +10,7 @@ use crate::{
     filter::Filter,
     key,
     path::{Found, Path, Step},
-    pipeline::{Bindings, Kept, Needs, Stage, nested::set, parse as parse_pipeline},
+    pipeline::{Bindings, Kept, Needs, Stage, empty_name, nested::set, parse as parse_pipeline},
     projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
@@ -102,7 +102,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     if stages.is_none() && variables.is_some() {
         return Err(refused("$lookup with a 'let' argument must also specify 'pipeline'"));
     }
-    let inner = variables.into_iter().flat_map(Doc::elements).try_fold(bindings.below()?, |inner, element| {
+    let inner = bindings.below()?;
+    let inner = variables.into_iter().flat_map(Doc::elements).try_fold(inner, |inner, element| {
         inner.with_unknown(&element.display_name()).map_err(|error| error.at("let"))
     })?;
     let variables = variables.into_iter().flat_map(Doc::elements).map(|element| {
@@ -146,8 +147,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 /// Returns the name of the other collection.
 fn collection(value: Value<'_>) -> Result<&str> {
     if let Some(name) = value.as_str() {
-        let empty = || Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty").at("from");
-        return Some(name).filter(|name| !name.is_empty()).ok_or_else(empty);
+        return Some(name).filter(|name| !name.is_empty()).ok_or_else(|| empty_name().at("from"));
     }
     if value.kind() == Kind::Document
         && let Some(namespace) = value.as_document()

@@ -5,7 +5,7 @@ use std::fmt;
 use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage},
+    pipeline::{Bindings, Stage, empty_name},
     raw::{Kind, OwnedValue, Value},
 };
 
@@ -48,9 +48,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let stages = stages.map(|stages| parse_within("$unionWith", 31_441, stages, &inner)).transpose();
     let stages = stages.map_err(|error| error.at("pipeline"))?.unwrap_or_default();
     let from = match from {
-        Some("") => {
-            return Err(Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty").at("coll"));
-        }
+        Some("") => return Err(empty_name().at("coll")),
         Some(_) if documents_first(&stages) => return Err(own_documents("$unionWith")),
         Some(from) => from,
         None if documents_first(&stages) => "",

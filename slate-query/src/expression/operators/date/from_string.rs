@@ -141,7 +141,7 @@ pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Resul
     if found.zone.is_some() && zone.is_some() {
         return Err(two_zones());
     }
-    let own_zone = found.zone.map(|minutes| Zone::Fixed(minutes * 60_000));
+    let own_zone = found.zone.map(Zone::of_minutes);
     at(found.date.to_datetime(found.time), own_zone.as_ref().or(zone).unwrap_or(&Zone::UTC), text)
 }
 
@@ -222,7 +222,7 @@ fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
             'z' => {
                 let mut cursor = Cursor::new(rest);
                 let minutes = written::zone(&mut cursor).ok_or_else(wrong)?;
-                own_zone = Some(Zone::Fixed(minutes * 60_000));
+                own_zone = Some(Zone::of_minutes(minutes));
                 rest = cursor.rest();
                 continue;
             }
@@ -234,7 +234,7 @@ fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
                 };
                 rest = rest.get(1..).unwrap_or_default();
                 let minutes = digits(&mut rest, 3).ok_or_else(wrong)? * sign;
-                own_zone = Some(Zone::Fixed(minutes * 60_000));
+                own_zone = Some(Zone::of_minutes(minutes));
                 continue;
             }
             other => {

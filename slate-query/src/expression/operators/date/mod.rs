@@ -83,7 +83,7 @@ fn fixed(text: &str) -> Option<Zone> {
     }
     let hours: i64 = digits.get(..2)?.parse().ok()?;
     let minutes: i64 = digits.get(2..).filter(|rest| !rest.is_empty()).map_or(Ok(0), str::parse).ok()?;
-    Some(Zone::Fixed(sign * (hours * 60 + minutes) * 60_000))
+    Some(Zone::of_minutes(sign * (hours * 60 + minutes)))
 }
 
 /// Returns the local time.

@@ -33,6 +33,11 @@ pub(in super::super) enum Zone {
 impl Zone {
     pub(in super::super) const UTC: Self = Self::Fixed(0);
 
+    /// Creates the zone that is this number of minutes ahead of UTC.
+    pub(super) fn of_minutes(minutes: i64) -> Self {
+        Self::Fixed(minutes * 60_000)
+    }
+
     /// Returns how many milliseconds the zone is ahead of UTC at a time.
     pub(super) fn offset(&self, millis: i64) -> i64 {
         match self {

@@ -55,7 +55,7 @@ impl<'t> Cursor<'t> {
         Some(found)
     }
 
-    /// Reads a number with at most so many digits. Returns it with its number of digits.
+    /// Reads a number with at most `most_digits` digits. Returns it with its number of digits.
     pub(super) fn number(&mut self, most_digits: usize) -> Option<(i64, usize)> {
         self.try_read(|cursor| match cursor.next()? {
             Token::Number(digits) if digits.len() <= most_digits => Some((digits.parse().ok()?, digits.len())),
@@ -63,7 +63,7 @@ impl<'t> Cursor<'t> {
         })
     }
 
-    /// Reads a number with exactly so many digits.
+    /// Reads a number with exactly this number of digits.
     pub(super) fn digits(&mut self, digits: usize) -> Option<i64> {
         self.try_read(|cursor| cursor.number(digits).filter(|(_, found)| *found == digits).map(|(number, _)| number))
     }

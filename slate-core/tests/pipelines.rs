@@ -469,9 +469,14 @@ fn a_lookup_is_the_same_by_hash_by_index_and_beyond_the_memory() {
             check("with an index");
             items.drop_index("code_1").unwrap();
         }
-        let explained = orders.aggregate([lookup]).explain(ExplainVerbosity::ExecutionStats).unwrap();
+        let explained = orders.aggregate([&lookup]).explain(ExplainVerbosity::ExecutionStats).unwrap();
         let documents = |explained: &slate_core::Explain| explained.execution_stats().unwrap().documents_examined;
         assert_eq!(documents(&explained), 700 + 300, "the other collection is read once: {explained}");
+        for lookup in [&lookup, &doc! { "$lookup": { "from": "items", "pipeline": [], "as": "found" } }] {
+            let nothing = doc! { "$match": { "pad": "none" } };
+            let explained = orders.aggregate([&nothing, lookup]).explain(ExplainVerbosity::ExecutionStats).unwrap();
+            assert_eq!(documents(&explained), 700, "no document is joined: {explained}");
+        }
     });
 }
 

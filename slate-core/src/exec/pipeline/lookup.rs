@@ -191,16 +191,34 @@ impl<V: View> LookupRows<V> {
 
     /// Moves to the next document of the input, with `advance`, and finds its matches.
     fn next_document(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
-        if let Strategy::Undecided = self.strategy {
-            self.decide()?;
-        }
         match &mut self.strategy {
+            Strategy::Undecided => return self.first_document(advance),
             Strategy::Batches(_) => return self.next_in_batch(advance),
             // Ends the query for the previous document.
             Strategy::PerDocument(rows) => *rows = None,
-            Strategy::Undecided | Strategy::Constant | Strategy::Hash(_) => {}
+            Strategy::Constant | Strategy::Hash(_) => {}
         }
         self.times = advance(&mut self.input)?;
+        self.find_matches()
+    }
+
+    /// Moves to the first document of the input, chooses how to find matches, and finds its matches. Without a document nothing of
+    /// the other collection is read.
+    fn first_document(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+        self.times = u64::from(self.input.advance()?);
+        if self.times == 0 {
+            return Ok(false);
+        }
+        self.decide()?;
+        if let (Strategy::Batches(batches), Some(first)) = (&mut self.strategy, self.input.current()) {
+            batches.pending.push(first.bytes().into());
+            return self.next_in_batch(advance);
+        }
+        self.find_matches()
+    }
+
+    /// Finds the matches of the input's current document, unless they are the same for all. Returns `false` without a document.
+    fn find_matches(&mut self) -> Result<bool> {
         let Some(document) = self.input.current().filter(|_| self.times > 0) else { return Ok(false) };
         match (&mut self.strategy, self.lookup.join()) {
             (Strategy::Hash(table), Some(join)) => {

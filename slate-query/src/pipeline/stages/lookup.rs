@@ -102,7 +102,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     if stages.is_none() && variables.is_some() {
         return Err(refused("$lookup with a 'let' argument must also specify 'pipeline'"));
     }
-    let inner = bindings.below()?;
+    // Expressions that fail for constant operands are refused when the pipeline is executed.
+    let inner = bindings.below()?.lenient();
     let inner = variables.into_iter().flat_map(Doc::elements).try_fold(inner, |inner, element| {
         inner.with_unknown(&element.display_name()).map_err(|error| error.at("let"))
     })?;

@@ -160,6 +160,7 @@ fn array_filters_are_checked() {
     assert_eq!(code(used(), &[doc! { "x": 1, "y": 2 }]), Code(9), "two names");
     assert_eq!(code(used(), &[doc! {}]), Code(9), "no name");
     assert_eq!(code(used(), &[doc! { "X": 1 }]), Code(2), "a bad name");
+    assert_eq!(code(used(), &[doc! { "$jsonSchema": {} }]), Code(224), "a schema");
     assert!(parse(used(), &[doc! { "$or": [{ "x": 1 }, { "x.y": 2 }] }]).is_ok());
 }
 
@@ -338,6 +339,11 @@ fn a_pipeline_makes_the_document_anew_stage_by_stage() {
         (doc! { "_id": 1, "a": 2 }, bson!([]), doc! { "_id": 1, "a": 2 }),
         (doc! { "_id": 1, "a": 2 }, bson!([{ "$set": { "a": 2 } }]), doc! { "_id": 1, "a": 2 }),
         (doc! { "_id": 1 }, bson!([{ "$replaceWith": { "_id": 1.0, "a": 1 } }]), doc! { "_id": 1.0, "a": 1 }),
+        (
+            doc! { "_id": 1 },
+            bson!([{ "$replaceWith": { "$setField": { "field": { "$literal": "$x" }, "input": "$$ROOT", "value": 1 } } }]),
+            doc! { "_id": 1, "$x": 1 },
+        ),
     ] {
         let update = parse(pipeline.clone(), &[]).unwrap();
         let bytes = before.to_vec().unwrap();
@@ -353,6 +359,8 @@ fn refused_pipelines_have_mongodbs_codes() {
     for (pipeline, code) in [
         (bson!([{ "$lookup": {} }]), 72),
         (bson!([{ "$match": {} }]), 72),
+        (bson!([{ "$geoNear": {} }]), 72),
+        (bson!([{ "$nothing": {} }]), 40_324),
         (bson!([1]), 14),
         (bson!([{ "$set": { "a": 1 }, "$unset": "b" }]), 40_323),
         (bson!([{ "$set": { "a": { "$nothing": 1 } } }]), 168),
@@ -367,10 +375,6 @@ fn refused_pipelines_have_mongodbs_codes() {
         (bson!([{ "$set": { "_id": 2 } }]), 66),
         (bson!([{ "$set": { "a": { "$divide": [1, "$a"] } } }]), 2),
         (bson!([{ "$replaceWith": "$a" }]), 40_228),
-        (
-            bson!([{ "$replaceWith": { "$setField": { "field": { "$literal": "$x" }, "input": "$$ROOT", "value": 1 } } }]),
-            52,
-        ),
     ] {
         let update = parse(pipeline.clone(), &[]).unwrap();
         let error = update.apply(Doc::new(&bytes), &Context::modify(NOW, None)).unwrap_err();

@@ -52,7 +52,7 @@ pub(crate) struct Partial {
 impl Partial {
     /// Parses the condition of an index with this collation.
     pub(crate) fn parse(document: RawDocumentBuf, collation: Option<&Collation>) -> Result<Self> {
-        let filter = Filter::parse_collated(Doc::from(&document), collation)?;
+        let filter = Filter::parse_part(Doc::from(&document), collation)?;
         Ok(Self { document, filter })
     }
 

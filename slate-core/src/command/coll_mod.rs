@@ -29,7 +29,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let options = take_validator(fields)?;
     let index = fields.object("index")?.map(IndexChange::parse).transpose()?;
     let (on, pipeline) = (fields.string("viewOn")?, fields.owned_objects("pipeline")?);
-    fields.truth("dryRun")?;
+    if fields.truth("dryRun")? == Some(true) {
+        // In MongoDB, only the conversion of an index to a unique one can be tried.
+        let message = "dryRun is only for the conversion of an index to a unique one";
+        return Err(Error::invalid(Code::INVALID_OPTIONS, message).at("dryRun"));
+    }
     fields.refuse(&REFUSED)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;

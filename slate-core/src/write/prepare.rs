@@ -2,6 +2,7 @@ use bson::{RawDocument, oid::ObjectId};
 use slate_query::{
     Code,
     raw::{Doc, Element, Kind, Value, Writer, store, validate, validate_and_store, with_id},
+    update::check_id,
 };
 
 use crate::{Error, ErrorKind, Result, clock, entry::append_record_key};
@@ -88,23 +89,12 @@ impl Form {
 
 fn check(stored: Doc<'_>) -> Result<()> {
     check_size(stored.bytes())?;
-    check_id(id(stored))
+    Ok(check_id(id(stored))?)
 }
 
 /// Returns the `_id` of a stored document, which is its first field.
 pub(super) fn id(document: Doc<'_>) -> Value<'_> {
     document.first("_id").unwrap_or(Value::NULL)
-}
-
-/// Rejects an `_id` with fields that look like operators.
-fn check_id(id: Value<'_>) -> Result<()> {
-    match id.as_document().and_then(|id| id.elements().find(|field| field.name.starts_with(b"$"))) {
-        Some(field) => {
-            let message = format!("_id fields may not begin with '$': {}", field.display_name());
-            Err(Error::invalid(Code::DOLLAR_PREFIXED_FIELD_NAME, message).at("_id"))
-        }
-        None => Ok(()),
-    }
 }
 
 /// Rejects a document above the size limit.

@@ -247,6 +247,7 @@ fn validators_are_created_changed_listed_and_reported() {
         refused(db, doc! { "collMod": "c", "index": { "name": "b", "hidden": true } }, 27);
         refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 2);
         refused(db, doc! { "collMod": "c", "index": { "hidden": true } }, 72);
+        refused(db, doc! { "collMod": "c", "index": { "name": "a_1", "hidden": true }, "dryRun": true }, 72);
     });
 }
 

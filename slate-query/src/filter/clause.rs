@@ -18,6 +18,8 @@ pub(super) struct Scope<'a> {
     pub(super) bindings: Option<&'a Bindings>,
     /// How strings are compared, if not by their bytes.
     pub(super) collation: Option<&'a Collation>,
+    /// Whether `$jsonSchema` is allowed.
+    pub(super) admits_schemas: bool,
     depth: usize,
 }
 
@@ -33,11 +35,16 @@ pub(super) enum Subject {
 impl<'a> Scope<'a> {
     pub(super) fn whole_document(bindings: Option<&'a Bindings>) -> Self {
         let collation = bindings.and_then(Bindings::collation);
-        Self { subject: Subject::Document, bindings, collation, depth: 0 }
+        Self { subject: Subject::Document, bindings, collation, admits_schemas: true, depth: 0 }
     }
 
     pub(super) fn element(self) -> Self {
         Self { subject: Subject::Element, ..self }
+    }
+
+    /// A part of an update, a projection or an index, where MongoDB allows neither `$expr` nor `$jsonSchema`.
+    pub(super) fn part(collation: Option<&'a Collation>) -> Self {
+        Self { admits_schemas: false, ..Self::whole_document(None).collated(collation) }
     }
 
     /// Compares strings by a collation.

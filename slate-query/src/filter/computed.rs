@@ -37,7 +37,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
         return Err(clause.refuse("$expr can only be applied to the top-level document"));
     }
     let Some(bindings) = clause.scope.bindings else {
-        return Err(clause.refuse_with(Code(224), "$expr is not allowed in this context"));
+        return Err(clause.refuse_with(Code::QUERY_FEATURE_NOT_ALLOWED, "$expr is not allowed in this context"));
     };
     let expression = Expression::parse(clause.operand, bindings.names()).map_err(|error| error.at("$expr"))?;
     let mut comparisons = Vec::new();

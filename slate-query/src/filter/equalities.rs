@@ -5,8 +5,8 @@ use crate::{
     raw::{OwnedValue, Value},
 };
 
-/// Returns the paths that the conditions require to equal a value, and these values.
-pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
+/// Returns the paths that the conditions require to equal a value, and these values; of these, those that `is_wanted`.
+pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found: Vec<(Path, OwnedValue)> = Vec::new();
     for conjunct in node.conjuncts() {
         let written = match &conjunct.tree {
@@ -15,6 +15,9 @@ pub(super) fn of(node: &Node) -> Result<Vec<(Path, OwnedValue)>> {
         };
         let Tree::Field(field) = &written.tree else { continue };
         let Some(value) = field.operator.equality().filter(|_| field.sense == Sense::Holds) else { continue };
+        if !is_wanted(&field.path)? {
+            continue;
+        }
         if let Some((other, _)) = found.iter().find(|(path, _)| one_begins_the_other(path, &field.path)) {
             let message = if *other == field.path {
                 format!("cannot infer query fields to set, path '{other}' is matched twice")

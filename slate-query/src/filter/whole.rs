@@ -29,12 +29,13 @@ impl Filter {
         parse::document(filter, Scope::whole_document(Some(bindings))).map(Self)
     }
 
-    /// Parses a filter document whose conditions compare strings by a collation, if there is one.
+    /// Parses a filter document that is a part of an update, a projection or an index, whose conditions compare strings
+    /// by a collation, if there is one.
     ///
     /// # Errors
-    /// As [`Filter::parse`].
-    pub fn parse_collated(filter: Doc<'_>, collation: Option<&Collation>) -> Result<Self> {
-        parse::document(filter, Scope::whole_document(None).collated(collation)).map(Self)
+    /// As [`Filter::parse`]; 224 for `$jsonSchema` too.
+    pub fn parse_part(filter: Doc<'_>, collation: Option<&Collation>) -> Result<Self> {
+        parse::document(filter, Scope::part(collation)).map(Self)
     }
 
     /// Returns whether the filter contains `$expr`.
@@ -145,12 +146,13 @@ impl Filter {
     }
 
     /// Returns the fields and values of the document that an upsert with this filter starts from, in the filter's
-    /// order.
+    /// order; of these, those that `is_wanted`.
     ///
     /// # Errors
-    /// `NotSingleValueField` (54) if two equalities are on the same path, or on a path and a part of it.
-    pub fn equalities(&self) -> Result<Vec<(Path, OwnedValue)>> {
-        super::equalities::of(self.root())
+    /// `NotSingleValueField` (54) if two of these are on the same path, or on a path and a part of it; the errors of
+    /// `is_wanted`.
+    pub fn equalities(&self, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
+        super::equalities::of(self.root(), is_wanted)
     }
 
     /// Returns the value that every matching document has at this path, or among the elements of an array there. `None`

@@ -23,10 +23,10 @@ use parse::empty_name;
 pub use parse::{not_first, parse};
 pub use sink::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
-pub(crate) use stages::names as stage_names;
 pub use stages::{
     BucketAuto, Buckets, CollStats, DenseRows, Densify, Documents, Facet, GraphLookup, Group, GroupStates, Join,
     Lookup, Member, Redact, ReplaceRoot, UnionWith, Unwind, UnwoundRows,
 };
+pub(crate) use stages::{is_stage, names as stage_names};
 pub(crate) use window::names as window_function_names;
 pub use window::{CurrentPartition, Partition, Results, RunningResults, Windows};

@@ -35,5 +35,5 @@ pub(super) fn filter(field: &str, condition: Doc<'_>, collation: Option<&Collati
     writer.open_document(b"$elemMatch");
     writer.extend(condition);
     let document = writer.finish();
-    Filter::parse_collated(Doc::new(&document), collation).map(Box::new)
+    Filter::parse_part(Doc::new(&document), collation).map(Box::new)
 }

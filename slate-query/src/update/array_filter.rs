@@ -43,7 +43,7 @@ impl ArrayFilters {
     pub(super) fn parse(documents: &[Doc<'_>], collation: Option<&Collation>) -> Result<Self> {
         let mut filters = Vec::<ArrayFilter>::new();
         for &document in documents {
-            let filter = Filter::parse_collated(document, collation)?;
+            let filter = Filter::parse_part(document, collation)?;
             let mut found = None;
             identify(document, &mut found)?;
             let identifier = found.ok_or_else(|| failed("an array filter needs a top-level field name"))?;

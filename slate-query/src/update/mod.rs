@@ -26,3 +26,4 @@ pub use merge::merge;
 pub(crate) use missing::digits;
 pub(crate) use operator::{names as operator_names, sort::Sort};
 pub use parse::{Update, UsesPosition};
+pub use storage::check_id;

@@ -19,7 +19,7 @@ impl Pipeline {
     pub(super) fn parse(stages: Doc<'_>, bindings: &Bindings) -> Result<Self> {
         for stage in stages.values().filter_map(|stage| stage.as_document()) {
             let name = stage.elements().next().map(|first| first.display_name().into_owned()).unwrap_or_default();
-            if !STAGES.contains(&&*name) {
+            if pipeline::is_stage(&name) && !STAGES.contains(&&*name) {
                 let message = format!("the stage {name} is not allowed within an update");
                 return Err(Error::new(Code::INVALID_OPTIONS, message).at(name));
             }
@@ -40,7 +40,7 @@ impl Pipeline {
             }
             std::mem::swap(&mut document, &mut next);
         }
-        replace::replace(old, Doc::new(&document), replace::Timestamps::AsWritten, context)
+        replace::replace(old, Doc::new(&document), replace::Source::Pipeline, context)
     }
 
     /// Returns whether a stage can change the value at the path.

@@ -21,33 +21,29 @@ impl Replacement {
     }
 
     pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        replace(old, Doc::new(&self.0), Timestamps::Current, context)
+        replace(old, Doc::new(&self.0), Source::Update, context)
     }
 }
 
-/// How empty timestamps at the top level are written.
+/// Where the new document comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Timestamps {
-    /// Replaced by the current time.
-    Current,
-    AsWritten,
+pub(super) enum Source {
+    /// The update itself: at the top level, empty timestamps become the current time, and names do not begin with `$`.
+    Update,
+    /// The stages of an update: it is stored as it is.
+    Pipeline,
 }
 
 /// Returns the new document with `_id` first, which is the old one's; `None` if nothing changes.
 ///
 /// # Errors
 /// `ImmutableField` (66) if the new document has another `_id`; the errors of documents that cannot be stored.
-pub(super) fn replace(
-    old: Doc<'_>,
-    new: Doc<'_>,
-    timestamps: Timestamps,
-    context: &Context,
-) -> Result<Option<Vec<u8>>> {
+pub(super) fn replace(old: Doc<'_>, new: Doc<'_>, source: Source, context: &Context) -> Result<Option<Vec<u8>>> {
     // As in MongoDB, a replacement without `_id` always counts as a change.
     if new.bytes() == old.bytes() {
         return Ok(None);
     }
-    if context.phase == Phase::Modify {
+    if source == Source::Update && context.phase == Phase::Modify {
         storage::check_replacement(new)?;
     }
     let (old_id, new_id) = (old.get("_id"), new.get("_id"));
@@ -58,24 +54,24 @@ pub(super) fn replace(
             return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
         }
     }
-    let keeps_timestamps = timestamps == Timestamps::AsWritten || !new.may_hold(Kind::Timestamp);
+    let keeps_timestamps = source == Source::Pipeline || !new.may_hold(Kind::Timestamp);
     let bytes = match (old_id, new_id) {
         (Some(id), None) if keeps_timestamps => with_id(id, new),
-        _ => with_id_first(new_id.or(old_id), new, timestamps, &context.timestamp.to_le_bytes()),
+        _ => with_id_first(new_id.or(old_id), new, source, &context.timestamp.to_le_bytes()),
     };
     storage::check_whole(&bytes, Depth::Bounded, context)?;
     Ok(Some(bytes))
 }
 
 /// Returns the document with this `_id` in front.
-fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, timestamps: Timestamps, now: &[u8]) -> Vec<u8> {
+fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, source: Source, now: &[u8]) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
         out.append(b"_id", id);
     }
     for element in without_first_id(doc) {
         match element.value.as_timestamp() {
-            Some(0) if timestamps == Timestamps::Current => out.append(element.name, Value::new(Kind::Timestamp, now)),
+            Some(0) if source == Source::Update => out.append(element.name, Value::new(Kind::Timestamp, now)),
             Some(_) | None => out.append(element.name, element.value),
         }
     }

@@ -55,19 +55,44 @@ pub(super) fn check_replacement(doc: Doc<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Checks that a value may be an `_id`.
-pub(super) fn check_id(id: Value<'_>) -> Result<()> {
+/// Checks that a value may be an `_id`. As in MongoDB, no name within it begins with `$`, except those of a DBRef.
+///
+/// # Errors
+/// `InvalidIdField` (53) for arrays, regular expressions and undefined; `DollarPrefixedFieldName` (52).
+pub fn check_id(id: Value<'_>) -> Result<()> {
     match id.kind() {
         Kind::Array | Kind::Regex | Kind::Undefined => {
             let message = format!("the '_id' value cannot be of type {}", id.kind().alias());
             Err(Error::new(INVALID_ID_FIELD, message).at("_id"))
         }
-        Kind::Document => match Doc::new(id.bytes()).elements().find(|element| element.name.starts_with(b"$")) {
-            Some(element) => Err(dollar(&element.display_name()).at("_id")),
+        Kind::Document => match id.as_document().and_then(dollar_name) {
+            Some(name) => {
+                let message = format!("the '_id' value cannot have the dollar ($) prefixed field '{name}'");
+                Err(Error::new(Code::DOLLAR_PREFIXED_FIELD_NAME, message).at("_id"))
+            }
             None => Ok(()),
         },
         _ => Ok(()),
     }
+}
+
+/// Returns the first name that begins with `$` in a document or within it, without those of DBRefs.
+fn dollar_name(document: Doc<'_>) -> Option<Box<str>> {
+    let mut elements = document.elements();
+    let mut next_is = |name: &[u8], kinds: &[Kind]| {
+        elements
+            .next()
+            .is_some_and(|next| next.name == name && (kinds.is_empty() || kinds.contains(&next.value.kind())))
+    };
+    let reference = match next_is(b"$ref", &[Kind::String]) && next_is(b"$id", &[]) {
+        true if next_is(b"$db", &[Kind::String]) => 3,
+        true => 2,
+        false => 0,
+    };
+    document.elements().skip(reference).find_map(|element| match element.name {
+        [b'$', ..] => Some(element.display_name().into()),
+        _ => element.value.as_document().or_else(|| element.value.as_array()).and_then(dollar_name),
+    })
 }
 
 /// Whether an update can exceed the nesting limit, so that the depth must be checked.

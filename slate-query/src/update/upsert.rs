@@ -21,13 +21,9 @@ impl Update {
     /// MongoDB's codes: those of [`Update::apply`] and of [`Filter::equalities`], and those of an invalid `_id`.
     pub fn upsert(&self, filter: &Filter, context: &Context) -> Result<Vec<u8>> {
         let context = Context { phase: Phase::Insert, position: None, ..*context };
-        let equalities = filter.equalities()?;
+        let equalities = filter.equalities(|path| self.starts_from(path))?;
         let mut start = Branch::default();
-        for (path, value) in &equalities {
-            if self.starts_from(path)? == Wanted::Yes {
-                start.put(path.parts(), value);
-            }
-        }
+        equalities.iter().for_each(|(path, value)| start.put(path.parts(), value));
         let mut out = Writer::new();
         start.write(&mut out);
         let start = out.finish();
@@ -45,25 +41,19 @@ impl Update {
     }
 
     /// Returns whether the new document starts with the filter's value for this path.
-    fn starts_from(&self, path: &Path) -> Result<Wanted> {
+    fn starts_from(&self, path: &Path) -> Result<bool> {
         match (&self.0, path.parts()) {
             (Form::Replacement(_), [first, _, ..]) if first.name() == "_id" => {
                 let message = "the filter says what '_id' holds, but not all of it";
                 Err(Error::new(NOT_EXACT_VALUE_FIELD, message).at(path.as_str()))
             }
-            (Form::Replacement(_), _) if path.as_str() != "_id" => Ok(Wanted::No),
-            (Form::Replacement(_) | Form::Operators(_) | Form::Pipeline(_), _) => Ok(Wanted::Yes),
+            (Form::Replacement(_), _) => Ok(path.as_str() == "_id"),
+            (Form::Operators(_) | Form::Pipeline(_), _) => Ok(true),
         }
     }
 }
 
 const NOT_EXACT_VALUE_FIELD: Code = Code(111);
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Wanted {
-    Yes,
-    No,
-}
 
 /// A document being built; the fields are in the order of their first mention.
 #[derive(Default)]

@@ -116,14 +116,23 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     STAGES.iter().filter(|(_, known)| !matches!(known, Unsupported)).map(|(name, _)| *name)
 }
 
+fn known(name: &str) -> Option<Known> {
+    let place = STAGES.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+    STAGES.get(place).map(|(_, known)| *known)
+}
+
+/// Returns whether MongoDB has a stage of this name.
+pub(crate) fn is_stage(name: &str) -> bool {
+    known(name).is_some()
+}
+
 /// Parses the stage of this name.
 pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
-    let known = STAGES.binary_search_by(|(known, _)| (*known).cmp(name)).ok().and_then(|place| STAGES.get(place));
-    match known {
-        Some((_, Offered(parse))) => parse(argument, bindings).map(|stage| vec![stage]),
-        Some((_, Composed(parse))) => parse(argument, bindings),
-        Some((_, Last)) => Err(Error::new(NOT_LAST, format!("{name} can only be the final stage in the pipeline"))),
-        Some((_, Unsupported)) => Err(Error::unsupported(name)),
+    match known(name) {
+        Some(Offered(parse)) => parse(argument, bindings).map(|stage| vec![stage]),
+        Some(Composed(parse)) => parse(argument, bindings),
+        Some(Last) => Err(Error::new(NOT_LAST, format!("{name} can only be the final stage in the pipeline"))),
+        Some(Unsupported) => Err(Error::unsupported(name)),
         None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
     }
 }

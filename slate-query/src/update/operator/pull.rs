@@ -27,9 +27,9 @@ enum Pull {
 pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Result<Box<dyn Operator>> {
     let is_operator = |doc: Doc<'_>| doc.elements().next().is_some_and(|first| is_value_operator(first.name));
     Ok(Box::new(match argument.as_document() {
-        Some(filter) if !is_operator(filter) => Pull::Documents(Filter::parse_collated(filter, collation)?),
+        Some(filter) if !is_operator(filter) => Pull::Documents(Filter::parse_part(filter, collation)?),
         None if argument.kind() != Kind::Regex => Pull::Equal(argument.to_owned(), collation.cloned()),
-        Some(_) | None => Pull::Values(Filter::parse_collated(Doc::new(&wrap(argument)), collation)?),
+        Some(_) | None => Pull::Values(Filter::parse_part(Doc::new(&wrap(argument)), collation)?),
     }))
 }
 

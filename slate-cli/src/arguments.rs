@@ -26,6 +26,11 @@ impl Arguments {
     /// Reads the command line. Prints help, or what is wrong.
     pub(crate) fn read() -> Result<Self, Exit> {
         let arguments = Self::try_parse().map_err(|error| report_unless_mistyped(&error))?;
+        if let Some(scheme) = arguments.url.as_deref().filter(|word| ["memory", "redb", "rocksdb"].contains(word)) {
+            let url = if scheme == "memory" { "memory:".into() } else { format!("{scheme}:PATH") };
+            message!("slate: {scheme:?} is not a complete URL\nhint: write {url}");
+            return Err(Exit::Usage);
+        }
         if let Some(error) = arguments.url.as_deref().and_then(mistyped) {
             return Err(report(&error));
         }

@@ -2,7 +2,7 @@ use std::{error::Error as _, fmt, io, iter::successors, process::ExitCode};
 
 use slate_core::ErrorKind;
 
-use crate::message::message;
+use crate::{message::message, similar};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,34 +126,47 @@ impl From<slate_core::Error> for Failure {
     fn from(error: slate_core::Error) -> Self {
         let exit = if error.kind() == ErrorKind::Interrupted { Exit::Interrupted } else { Exit::Failed };
         let hint = match error.kind() {
+            ErrorKind::Io if is_denied(&error) => Some("check the permissions of the file and of its folder"),
             ErrorKind::Locked => Some("close the other program, or work on a copy that it makes with `backup`"),
             ErrorKind::WrongFormat => Some("check the path; a backup of a memory database opens as memory:PATH"),
             ErrorKind::NewerVersion => Some("install a newer slate"),
             ErrorKind::Corrupt => Some("`verify` lists the damage, and `repair` rebuilds indexes"),
+            ErrorKind::Invalid if error.path() == Some("hint") => Some("`indexes` lists the indexes of a collection"),
             ErrorKind::Full => Some("free some space; nothing of this write was stored"),
             ErrorKind::Conflict => Some("another writer was busy: try again"),
             ErrorKind::ReadOnly if is_denied(&error) => Some("check the permissions of the file and of its folder"),
             ErrorKind::ReadOnly => {
                 Some("`repair` opens the database for writing, which completes an interrupted commit")
             }
+            ErrorKind::OutcomeUnknown if is_about(&error, &[io::ErrorKind::StorageFull]) => {
+                Some("free some space; `repair` opens the database again; then read whether the write was stored")
+            }
             ErrorKind::OutcomeUnknown => {
                 Some("`repair` opens the database again; then read whether the write was stored")
             }
             _ => None,
+        };
+        let similar = || {
+            let name = similar::operator(error.message()).filter(|_| error.kind() == ErrorKind::Invalid)?;
+            Some(format!("a similar operator exists: {name}"))
         };
         // What a device or the system says explains the failure; other messages say what matters.
         let message = match error.kind() {
             ErrorKind::Io | ErrorKind::Full | ErrorKind::OutcomeUnknown | ErrorKind::ReadOnly => format!("{error:?}"),
             _ => error.to_string(),
         };
-        Self { hint: hint.map(Into::into), exit, ..Self::new(message) }
+        Self { hint: hint.map(Into::into).or_else(similar), exit, ..Self::new(message) }
     }
 }
 
 /// Returns whether the system does not allow the access.
 fn is_denied(error: &slate_core::Error) -> bool {
+    is_about(error, &[io::ErrorKind::PermissionDenied, io::ErrorKind::ReadOnlyFilesystem])
+}
+
+/// Returns whether a failure of the system of one of these kinds caused the error.
+fn is_about(error: &slate_core::Error, kinds: &[io::ErrorKind]) -> bool {
     let causes = successors(error.source(), |cause| (*cause).source());
     let mut failures = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
-    failures
-        .any(|failure| matches!(failure.kind(), io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem))
+    failures.any(|failure| kinds.contains(&failure.kind()))
 }

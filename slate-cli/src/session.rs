@@ -206,6 +206,10 @@ pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
         ErrorKind::Unsupported if url.starts_with("rocksdb:") => {
             Failure::from(error).hint("install slate with `cargo install --path slate-cli --features rocksdb`")
         }
+        ErrorKind::WrongFormat if url.strip_prefix("rocksdb:").is_some_and(|path| Path::new(path).is_file()) => {
+            let path = url.trim_start_matches("rocksdb:");
+            Failure::from(error).hint(format!("a database of redb is a file; its URL is redb:{path}"))
+        }
         ErrorKind::WrongFormat if url.strip_prefix("redb:").is_some_and(|path| Path::new(path).is_dir()) => {
             let path = url.trim_start_matches("redb:");
             Failure::from(error).hint(format!("a database of RocksDB is a folder; its URL is rocksdb:{path}"))

@@ -215,6 +215,14 @@ fn an_unknown_url_lists_the_stores_of_this_build_and_how_to_add_the_others() {
         let is_offered = shown.contains("the feature `rocksdb` of slate-core adds rocksdb:PATH");
         assert_eq!((is_built, is_offered), (cfg!(feature = "rocksdb"), !cfg!(feature = "rocksdb")), "{shown}");
     }
+    for (url, path) in
+        [("redb://there", "redb:there, or redb:/there"), ("rocksdb:///a/b", "rocksdb:a/b, or rocksdb:/a/b")]
+    {
+        let error = Database::open(url).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        assert!(error.to_string().ends_with(&format!("the path follows the colon: {path}")), "{error}");
+    }
+    assert!(Database::open("memory://").unwrap_err().to_string().ends_with("expected memory:"));
     if cfg!(not(feature = "rocksdb")) {
         let error = Database::open("rocksdb:there").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Unsupported);

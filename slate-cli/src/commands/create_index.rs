@@ -28,8 +28,8 @@ pub(crate) struct CreateIndex {
     /// Contain only documents that match this filter
     #[arg(long, value_parser = documents::query, value_name = "FILTER")]
     only: Option<Document>,
-    /// Compare strings by a collation: '{ locale: "en", strength: 2 }' ignores case
-    #[arg(long, value_parser = documents::query, value_name = "SPEC")]
+    /// Compare strings by a collation: a locale, or '{ locale: "en", strength: 2 }', which ignores case
+    #[arg(long, value_parser = documents::collation, value_name = "SPEC")]
     collation: Option<Document>,
     /// Maintain the index, and use it for no query until it is shown
     #[arg(long)]

@@ -24,8 +24,8 @@ pub(crate) struct Distinct {
     /// The index to use: its name, or its keys
     #[arg(long, value_parser = selection::hint, value_name = "INDEX")]
     hint: Option<Hint>,
-    /// Compare strings by a collation: '{ locale: "en", strength: 2 }' ignores case
-    #[arg(long, value_parser = documents::query, value_name = "SPEC")]
+    /// Compare strings by a collation: a locale, or '{ locale: "en", strength: 2 }', which ignores case
+    #[arg(long, value_parser = documents::collation, value_name = "SPEC")]
     collation: Option<Document>,
     /// Write every type, as canonical extended JSON
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Arguments that are documents.
 
-use bson::{Bson, Document};
+use bson::{Bson, Document, doc};
 use slate_core::{IntoUpdate, UpdateModifications};
 
 use crate::json::{self, Dialect};
@@ -8,6 +8,11 @@ use crate::json::{self, Dialect};
 /// Reads a filter, an update, a sort, or another document of the query language.
 pub(super) fn query(text: &str) -> Result<Document, String> {
     json::document(text, Dialect::QUERY)
+}
+
+/// Reads a collation: a document, or its locale alone.
+pub(super) fn collation(text: &str) -> Result<Document, String> {
+    if text.trim_start().starts_with('{') { query(text) } else { Ok(doc! { "locale": text }) }
 }
 
 /// Documents to store: one, or an array of them.

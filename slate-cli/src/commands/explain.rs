@@ -17,10 +17,10 @@ use crate::{
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Explain {
     /// Run the query, and show the rows, keys, documents, bytes and time of each node
-    #[arg(long)]
+    #[arg(long, global = true)]
     analyze: bool,
     /// Print the plan as a document
-    #[arg(long)]
+    #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
     command: Explained,

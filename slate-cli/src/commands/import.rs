@@ -49,6 +49,9 @@ pub(crate) struct Import {
     /// The columns of a table without a header: name,zip.string(),address.city
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     columns: Option<Vec<String>>,
+    /// What separates the columns of a table: ';'
+    #[arg(long, value_name = "CHARACTER", value_parser = delimiter)]
+    delimiter: Option<u8>,
     /// Create no indexes from mongodump's metadata
     #[arg(long)]
     no_indexes: bool,
@@ -168,7 +171,8 @@ impl Import {
             return Err(failure.hint(format!("add --format with one of {}", input::names().join(", "))));
         };
         let bar = source.bar.clone();
-        let options = Options { big_integers: self.big_integers, columns: self.columns.clone() };
+        let options =
+            Options { big_integers: self.big_integers, columns: self.columns.clone(), delimiter: self.delimiter };
         let records = (format.open)(source.text, &options).map_err(|error| Failure::file(&input.path, error))?;
         Ok(Some((records, bar)))
     }
@@ -242,13 +246,18 @@ fn load(
             synced = Instant::now();
         }
         match record {
-            Ok(record) => match record.document {
-                Ok(document) => loader.add(record.place, document, &mut refuse)?,
-                Err(why) => {
-                    unreadable += 1;
-                    report.at(&record.place, &why);
+            Ok(record) => {
+                if let Some(note) = record.note {
+                    report.at(&record.place, &note);
                 }
-            },
+                match record.document {
+                    Ok(document) => loader.add(record.place, document, &mut refuse)?,
+                    Err(why) => {
+                        unreadable += 1;
+                        report.at(&record.place, &why);
+                    }
+                }
+            }
             // All documents before the failure are stored.
             Err(error) => {
                 unreadable += 1;
@@ -275,6 +284,15 @@ impl Report<'_> {
 
     fn line(&self, what: &dyn std::fmt::Display) {
         self.bar.suspend(|| message!("{}: {what}", shown(self.path)));
+    }
+}
+
+/// Reads what separates columns.
+fn delimiter(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [character] if !matches!(character, b'"' | b'\r' | b'\n') && character.is_ascii() => Ok(*character),
+        _ if text == "\\t" => Ok(b'\t'),
+        _ => Err("expected one ASCII character, such as ';'".into()),
     }
 }
 

@@ -25,8 +25,8 @@ pub(super) struct Terms {
     /// The index to use: its name, or its keys
     #[arg(long, value_parser = hint, value_name = "INDEX")]
     hint: Option<Hint>,
-    /// Compare strings by a collation: '{ locale: "en", strength: 2 }' ignores case
-    #[arg(long, value_parser = documents::query, value_name = "SPEC")]
+    /// Compare strings by a collation: a locale, or '{ locale: "en", strength: 2 }', which ignores case
+    #[arg(long, value_parser = documents::collation, value_name = "SPEC")]
     collation: Option<Document>,
     /// Variables, which expressions use as $$name: '{ least: 5 }'
     #[arg(long = "let", value_parser = documents::query, value_name = "VARIABLES")]
@@ -81,10 +81,17 @@ pub(super) struct Slice {
     #[arg(long, value_parser = documents::query, value_name = "SORT")]
     sort: Option<Document>,
     /// Skip this many
-    #[arg(long, default_value_t = 0, hide_default_value = true, value_name = "N")]
+    #[arg(
+        long,
+        default_value = "0",
+        hide_default_value = true,
+        value_name = "N",
+        value_parser = number,
+        allow_negative_numbers = true
+    )]
     skip: u64,
     /// Stop after this many; 0 is no limit
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     pub(super) limit: Option<u64>,
 }
 
@@ -131,6 +138,11 @@ impl Fields {
             None => find,
         }
     }
+}
+
+/// Reads how many documents are meant.
+fn number(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| "expected a whole number, 0 or more".into())
 }
 
 /// Reads the keys of an index in braces, or its name.

@@ -48,6 +48,11 @@ impl Update {
                 return Err(Failure::usage("a replacement is one document"));
             };
             collection.replace_one(&self.filter, replacement)
+        } else if let UpdateModifications::Operators(change) = &self.update
+            && change.iter().next().is_none_or(|entry| entry.is_ok_and(|(name, _)| !name.as_str().starts_with('$')))
+        {
+            return Err(Failure::usage("the update holds no operators")
+                .hint("{ $set: … } changes fields, --replace replaces the document"));
         } else if self.many {
             collection.update_many(&self.filter, self.update.clone())
         } else {

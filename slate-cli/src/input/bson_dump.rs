@@ -27,8 +27,9 @@ impl Dump {
     fn record(&mut self) -> io::Result<Option<Record>> {
         self.number += 1;
         let place = Place::Byte { offset: self.offset, number: self.number };
-        let lost =
-            |why: &str| Ok(Some(Record { place, document: Err(format!("{why}; the rest of the file is not read")) }));
+        let lost = |why: &str| {
+            Ok(Some(Record { place, document: Err(format!("{why}; the rest of the file is not read")), note: None }))
+        };
         let mut bytes = Vec::new();
         self.source.by_ref().take(4).read_to_end(&mut bytes)?;
         let Ok(header) = <[u8; 4]>::try_from(bytes.as_slice()) else {
@@ -52,7 +53,7 @@ impl Dump {
             Ok(_) => Ok(document),
             Err(error) => Err(error.to_string()),
         });
-        Ok(Some(Record { place, document }))
+        Ok(Some(Record { place, document, note: None }))
     }
 }
 

@@ -13,12 +13,12 @@ const LONGEST: usize = 32 << 20;
 
 /// Reads a table with commas between its columns.
 pub(super) fn open_csv(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
-    Table::open(source, b',', options)
+    Table::open(source, options.delimiter.unwrap_or(b','), options)
 }
 
 /// Reads a table with tabulators between its columns.
 pub(super) fn open_tsv(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
-    Table::open(source, b'\t', options)
+    Table::open(source, options.delimiter.unwrap_or(b'\t'), options)
 }
 
 /// A table whose first line names the columns. A name can end with a type, as `mongoimport --columnsHaveTypes` reads it:
@@ -31,6 +31,8 @@ struct Table {
     count: u64,
     /// Lines that were read ahead, with their numbers.
     waiting: VecDeque<Line>,
+    /// What the next record reports about the table.
+    note: Option<String>,
 }
 
 /// A line and its number, counted from 1.
@@ -39,6 +41,20 @@ type Line = (u64, Vec<u8>);
 struct Column {
     path: String,
     kind: Kind,
+    seen: Seen,
+}
+
+/// What the cells of a column without a type were so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Seen {
+    #[default]
+    Neither,
+    /// Numbers.
+    Numbers,
+    /// Digits that are a string, such as `007`.
+    Digits,
+    /// Both, which has been reported.
+    Both,
 }
 
 /// The types that a header can name.
@@ -75,9 +91,33 @@ impl Column {
         let typed = header.strip_suffix("()").and_then(|header| header.rsplit_once('.'));
         let kind = typed.and_then(|(path, name)| {
             let (_, kind) = KINDS.iter().find(|(known, _)| *known == name)?;
-            Some(Self { path: path.to_owned(), kind: *kind })
+            Some(Self { path: path.to_owned(), kind: *kind, seen: Seen::default() })
         });
-        kind.unwrap_or_else(|| Self { path: header.trim().to_owned(), kind: Kind::Auto })
+        kind.unwrap_or_else(|| Self { path: header.trim().to_owned(), kind: Kind::Auto, seen: Seen::default() })
+    }
+
+    /// Takes note of a value. Returns what to report when digits become numbers in one line and a string in another.
+    fn note(&mut self, text: &str, value: &Bson) -> Option<String> {
+        let now = match value {
+            Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) => Seen::Numbers,
+            Bson::String(_) if is_digits(text) => Seen::Digits,
+            _ => return None,
+        };
+        match (self.seen, now) {
+            (Seen::Both, _) => None,
+            (Seen::Neither, now) => {
+                self.seen = now;
+                None
+            }
+            (before, now) if before == now => None,
+            _ => {
+                self.seen = Seen::Both;
+                let path = &self.path;
+                Some(format!(
+                    "column {path}: some cells are numbers and some, such as 007, strings: name its type, as in {path}.string()"
+                ))
+            }
+        }
     }
 
     fn value(&self, text: &str) -> Result<Bson, String> {
@@ -102,11 +142,16 @@ impl Column {
 
 impl Table {
     fn open(source: Box<dyn BufRead>, delimiter: u8, options: &Options) -> io::Result<Records> {
-        let mut table = Self { source, delimiter, columns: Vec::new(), count: 0, waiting: VecDeque::new() };
+        let mut table = Self { source, delimiter, columns: Vec::new(), count: 0, waiting: VecDeque::new(), note: None };
         let names = match &options.columns {
             Some(columns) => columns.clone(),
             None => table.header()?,
         };
+        if let [name] = &*names {
+            let other = [';', '\t', '|', ','].into_iter().find(|other| name.contains(*other));
+            table.note =
+                other.map(|other| format!("there is one column, {name:?}: for several add --delimiter {other:?}"));
+        }
         table.columns = names.iter().map(|name| Column::of(name)).collect();
         let mut paths: Vec<&str> = table.columns.iter().map(|column| column.path.as_str()).collect();
         paths.sort_unstable();
@@ -139,7 +184,7 @@ impl Table {
             // Only this line is bad: the next ones may be records of their own.
             ahead.into_iter().rev().for_each(|line| self.waiting.push_front(line));
         }
-        Ok(Some(Record { place: Place::Line(number), document }))
+        Ok(Some(Record { place: Place::Line(number), document, note: self.note.take() }))
     }
 
     /// Returns the next line that is not empty with the lines after it up to where no quote is open, and these alone.
@@ -160,14 +205,18 @@ impl Table {
         Ok(Some(((number, text), ahead)))
     }
 
-    fn document(&self, text: &[u8]) -> Result<RawDocumentBuf, String> {
+    fn document(&mut self, text: &[u8]) -> Result<RawDocumentBuf, String> {
         let cells = self.cells(text)?;
         if cells.len() > self.columns.len() {
             return Err(format!("{} cells, more than the {} columns", cells.len(), self.columns.len()));
         }
         let mut document = Document::new();
-        for (column, cell) in self.columns.iter().zip(&cells).filter(|(_, cell)| !cell.is_empty()) {
-            put(&mut document, &column.path, column.value(cell)?)?;
+        for (column, cell) in self.columns.iter_mut().zip(&cells).filter(|(_, cell)| !cell.is_empty()) {
+            let value = column.value(cell)?;
+            if column.kind == Kind::Auto {
+                self.note = self.note.take().or_else(|| column.note(cell, &value));
+            }
+            put(&mut document, &column.path, value)?;
         }
         RawDocumentBuf::try_from(&document).map_err(|error| error.to_string())
     }
@@ -202,6 +251,12 @@ impl Table {
 /// Returns whether a quote is open at the end: quotes within a cell are doubled.
 fn is_open(text: &[u8]) -> bool {
     text.iter().filter(|byte| **byte == b'"').count() % 2 == 1
+}
+
+/// Returns whether a text is an integer, however it is written.
+fn is_digits(text: &str) -> bool {
+    let digits = text.trim_start_matches(['-', '+']);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Returns the first name of a column that leads into a document, and the rest.
@@ -275,6 +330,23 @@ mod tests {
         let found: Vec<_> = read(text, None).into_iter().map(|(place, document)| (place, document.is_ok())).collect();
         let line = Place::Line;
         assert_eq!(found, [(line(2), true), (line(3), false), (line(4), false), (line(5), false), (line(6), true)]);
+    }
+
+    #[test]
+    fn mixed_digits_and_a_single_column_are_noted_once() {
+        let notes = |text: &'static str| -> Vec<String> {
+            let records = open_csv(Box::new(io::Cursor::new(text)), &Options::default()).unwrap();
+            records.filter_map(|record| record.unwrap().note).collect()
+        };
+        assert_eq!(notes("zip,n\n10115,1\n01067,2\n10117,x\n007,3\n").len(), 1);
+        assert_eq!(notes("zip\n01067\n10115\n").len(), 1);
+        assert!(notes("zip.string(),n\n10115,007\n01067,008\n").is_empty());
+        assert_eq!(notes("a;b\n1;2\n3;4\n"), ["there is one column, \"a;b\": for several add --delimiter ';'"]);
+        let options = Options { delimiter: Some(b';'), ..Options::default() };
+        let mut records = open_csv(Box::new(io::Cursor::new("a;b\n1;\"x;y\"\n")), &options).unwrap();
+        let record = records.next().unwrap().unwrap();
+        assert_eq!(record.note, None);
+        assert_eq!(Document::try_from(record.document.unwrap().as_ref()).unwrap(), doc! { "a": 1, "b": "x;y" });
     }
 
     #[test]

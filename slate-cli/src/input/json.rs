@@ -12,6 +12,6 @@ pub(super) fn open(source: Box<dyn BufRead>, options: &Options) -> io::Result<Re
         let (position, document) = entry?;
         let document =
             document.and_then(|document| RawDocumentBuf::try_from(&document).map_err(|error| error.to_string()));
-        Ok(Record { place: Place::Text(position), document })
+        Ok(Record { place: Place::Text(position), document, note: None })
     })))
 }

@@ -63,6 +63,8 @@ pub(crate) struct Options {
     pub(crate) big_integers: BigIntegers,
     /// The columns of a table without a header.
     pub(crate) columns: Option<Vec<String>>,
+    /// What separates the columns of a table, instead of what its format says.
+    pub(crate) delimiter: Option<u8>,
 }
 
 /// Where a record is in its source.
@@ -93,6 +95,8 @@ impl fmt::Display for Place {
 pub(crate) struct Record {
     pub(crate) place: Place,
     pub(crate) document: Result<RawDocumentBuf, String>,
+    /// What a person should know about the source, though the record could be read.
+    pub(crate) note: Option<String>,
 }
 
 /// The records of a source, up to a failure of the source itself.

@@ -2,9 +2,9 @@
 //!
 //! Values inside have been converted already: the argument of `{"$date": {"$numberLong": "5"}}` is an int64 here.
 
-use std::{fmt, str::FromStr};
+use std::str::FromStr;
 
-use bson::{Binary, Bson, DateTime, Document, JavaScriptCodeWithScope, Regex, Timestamp, oid::ObjectId};
+use bson::{Binary, Bson, DateTime, Decimal128, Document, JavaScriptCodeWithScope, Regex, Timestamp, oid::ObjectId};
 
 use super::{Regexes, date};
 
@@ -72,7 +72,7 @@ fn text(value: &Bson) -> Result<&str> {
 }
 
 /// Converts a value that is written as a string or as a number.
-pub(super) fn parsed<T: FromStr<Err: fmt::Display>>(value: &Bson) -> Result<T> {
+pub(super) fn parsed<T: Written>(value: &Bson) -> Result<T> {
     let text = match value {
         Bson::String(text) => text.clone(),
         Bson::Int32(number) => number.to_string(),
@@ -80,7 +80,30 @@ pub(super) fn parsed<T: FromStr<Err: fmt::Display>>(value: &Bson) -> Result<T> {
         Bson::Double(number) => number.to_string(),
         _ => return Err("expected a number or a string".into()),
     };
-    text.parse().map_err(|error| format!("{text:?}: {error}"))
+    text.parse().map_err(|_| format!("{text:?} is not {}", T::NAME))
+}
+
+/// A type whose values can be written as a string.
+pub(super) trait Written: FromStr {
+    /// What a value is, for errors.
+    const NAME: &'static str;
+}
+
+macro_rules! written {
+    ($($type:ty: $name:literal),*) => {
+        $(impl Written for $type {
+            const NAME: &'static str = $name;
+        })*
+    };
+}
+written! {
+    Decimal128: "a decimal of at most 34 digits",
+    ObjectId: "an ObjectId, which has 24 hexadecimal digits",
+    f64: "a number",
+    i32: "an integer of 32 bits",
+    i64: "an integer of 64 bits",
+    u32: "an integer of 32 bits without a sign",
+    u8: "an integer from 0 to 255"
 }
 
 fn members<'a, const N: usize>(value: &'a Bson, names: [&str; N]) -> Result<[&'a Bson; N]> {
@@ -110,11 +133,14 @@ fn binary_v1(base64: &Bson, subtype: &Bson) -> Result<Bson> {
 }
 
 pub(super) fn binary(base64: &str, subtype: u8) -> Result<Bson> {
-    Binary::from_base64(base64, Some(subtype.into())).map(Bson::Binary).map_err(|error| error.to_string())
+    let binary = Binary::from_base64(base64, Some(subtype.into()));
+    binary.map(Bson::Binary).map_err(|_| "the text is not base64".into())
 }
 
 pub(super) fn uuid(text: &str) -> Result<Bson> {
-    bson::Uuid::parse_str(text).map(|uuid| Bson::Binary(uuid.into())).map_err(|error| error.to_string())
+    let uuid =
+        bson::Uuid::parse_str(text).map_err(|_| format!("{text:?} is not a UUID, which has 32 hexadecimal digits"))?;
+    Ok(Bson::Binary(uuid.into()))
 }
 
 /// BSON requires a regular expression's options in alphabetical order.

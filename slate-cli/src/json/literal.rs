@@ -1,6 +1,6 @@
 //! The constants and constructors of MongoDB's shell.
 
-use bson::{Binary, Bson, DateTime, Decimal128, JavaScriptCodeWithScope, Timestamp, oid::ObjectId};
+use bson::{Binary, Bson, DateTime, JavaScriptCodeWithScope, Timestamp, oid::ObjectId};
 
 use super::{date, extended};
 
@@ -81,7 +81,7 @@ fn date(arguments: &[Bson]) -> Result<Bson, String> {
 fn object_id(arguments: &[Bson]) -> Result<Bson, String> {
     match arguments {
         [] => Ok(Bson::ObjectId(ObjectId::new())),
-        [Bson::String(hex)] => ObjectId::parse_str(hex).map(Bson::ObjectId).map_err(|error| error.to_string()),
+        [hex @ Bson::String(_)] => extended::parsed(hex).map(Bson::ObjectId),
         _ => expected("24 hexadecimal digits in quotes"),
     }
 }
@@ -112,9 +112,6 @@ fn double(arguments: &[Bson]) -> Result<Bson, String> {
 
 fn decimal(arguments: &[Bson]) -> Result<Bson, String> {
     match arguments {
-        [Bson::Double(number)] => {
-            number.to_string().parse::<Decimal128>().map(Bson::Decimal128).map_err(|e| e.to_string())
-        }
         [argument] => extended::parsed(argument).map(Bson::Decimal128),
         _ => expected("one number, in quotes"),
     }
@@ -250,6 +247,15 @@ mod tests {
         assert_eq!(why("ISODate('yesterday')"), "ISODate: \"yesterday\" is not an ISO 8601 date (line 1, column 1)");
         assert_eq!(why("{ a: hello }"), "unknown value hello: strings are written in quotes (line 1, column 6)");
         assert_eq!(why("{ a: sleep(5) }"), "unknown function sleep (line 1, column 6)");
-        assert!(why("NumberInt(5000000000)").starts_with("NumberInt: "));
+        assert_eq!(
+            why("NumberInt(5000000000)"),
+            "NumberInt: \"5000000000\" is not an integer of 32 bits (line 1, column 1)"
+        );
+        assert_eq!(
+            why("ObjectId('xyz')"),
+            "ObjectId: \"xyz\" is not an ObjectId, which has 24 hexadecimal digits (line 1, column 1)"
+        );
+        assert!(why("UUID('5')").starts_with("UUID: \"5\" is not a UUID"));
+        assert!(why("BinData(0, '*')").starts_with("BinData: the text is not base64"));
     }
 }

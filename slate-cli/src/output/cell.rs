@@ -1,5 +1,7 @@
 //! Values as text in tables.
 
+use std::borrow::Cow;
+
 use bson::Bson;
 
 use super::text::{iso_date, relaxed};
@@ -30,8 +32,13 @@ pub(super) fn shown(value: &Bson) -> String {
         Bson::DateTime(_) => plain(value).replacen('T', " ", 1).replace("Z", ""),
         _ => plain(value),
     };
+    one_line(&text).into_owned()
+}
+
+/// Replaces control characters by spaces: they would break a line, or control the terminal.
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     let control = |character: char| character.is_control();
-    if text.contains(control) { text.replace(control, " ") } else { text }
+    if text.contains(control) { text.replace(control, " ").into() } else { text.into() }
 }
 
 /// Returns whether a table aligns a value to the right.

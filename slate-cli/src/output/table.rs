@@ -15,6 +15,9 @@ const WIDEST: usize = 40;
 /// Narrowest cell that is shortened to fit.
 const NARROWEST: usize = 10;
 
+/// Most columns that are named below a table in which they do not fit.
+const HIDDEN_NAMED: usize = 20;
+
 /// Between columns.
 const GAP: &str = "  ";
 
@@ -100,8 +103,8 @@ impl Grid {
     /// # Errors
     /// Fails if the output cannot be written.
     pub(crate) fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
-        let widths: Vec<usize> = self
-            .header
+        let header: Vec<_> = self.header.iter().map(|name| cell::one_line(name)).collect();
+        let widths: Vec<usize> = header
             .iter()
             .enumerate()
             .map(|(at, name)| {
@@ -115,15 +118,21 @@ impl Grid {
             let line = cells.collect::<Vec<_>>().join(GAP);
             writeln!(out, "{}", line.trim_end())
         };
-        line(&mut self.header.iter().map(|name| (name.as_str(), Alignment::Left)))?;
+        line(&mut header.iter().map(|name| (name.as_ref(), Alignment::Left)))?;
         let rule: Vec<String> = fitting.iter().map(|width| "─".repeat(*width)).collect();
         line(&mut rule.iter().map(|rule| (rule.as_str(), Alignment::Left)))?;
         for row in &self.rows {
             let side = |cell: &Cell| if cell.number { Alignment::Right } else { Alignment::Left };
             line(&mut row.iter().map(|cell| (cell.text.as_str(), side(cell))))?;
         }
-        let hidden = self.header.get(fitting.len()..).unwrap_or_default();
-        if hidden.is_empty() { Ok(()) } else { writeln!(out, "not shown: {}", hidden.join(", ")) }
+        match header.get(fitting.len()..).unwrap_or_default() {
+            [] => Ok(()),
+            hidden if hidden.len() <= HIDDEN_NAMED => writeln!(out, "not shown: {}", hidden.join(", ")),
+            hidden => {
+                let (named, more) = hidden.split_at(HIDDEN_NAMED);
+                writeln!(out, "not shown: {} and {} more", named.join(", "), more.len())
+            }
+        }
     }
 }
 
@@ -174,5 +183,14 @@ mod tests {
             "name  n      note\n────  ─────  ──────────\nAda       5  x\n日本  1,000  a longer …\n"
         );
         assert_eq!(written(&grid, 3), "na…\n───\nAda\n日…\nnot shown: n, note\n");
+    }
+
+    #[test]
+    fn names_are_on_one_line_and_hidden_columns_are_counted() {
+        let mut grid = Grid::new(["a\n\u{1b}[31m".to_owned()].into_iter().chain((0..30).map(|n| format!("column{n}"))));
+        grid.row(["x"]);
+        let table = written(&grid, 20);
+        assert!(table.starts_with("a  [31m  column0\n"), "{table}");
+        assert!(table.ends_with("column19, column20 and 9 more\n"), "{table}");
     }
 }

@@ -151,14 +151,15 @@ fn within_document(line: &str, words: &[&str], session: &mut Session) -> (usize,
         .rfind(boundary)
         .map_or(0, |at| at + line.get(at..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8));
     let prefix = line.get(start..).unwrap_or_default();
-    let mut found: Vec<String> = if prefix.starts_with('$') {
-        operators::of(words).into_iter().map(str::to_owned).collect()
-    } else {
-        fields(words, session)
-    };
-    found.retain(|candidate| candidate.starts_with(prefix));
     // A name that is not an identifier is written in quotes, unless one is open.
     let quoted = line.get(..start).is_some_and(|before| before.ends_with(['"', '\'']));
+    let mut found: Vec<String> = match prefix.starts_with('$') {
+        // The value of a field, in an expression.
+        true if quoted => fields(words, session).into_iter().map(|field| format!("${field}")).collect(),
+        true => operators::of(words).into_iter().map(str::to_owned).collect(),
+        false => fields(words, session),
+    };
+    found.retain(|candidate| candidate.starts_with(prefix));
     let is_plain = |name: &str| name.chars().all(|character| character.is_alphanumeric() || "_$".contains(character));
     let written = found.into_iter().map(|name| if quoted || is_plain(&name) { name } else { format!("\"{name}\"") });
     (start, written.collect())
@@ -250,6 +251,8 @@ mod tests {
         check("aggregate users [{ $sortB", 19, &["$sortByCount"]);
         check("aggregate users [{ $group: { _id: { $dateT", 36, &["$dateToParts", "$dateToString", "$dateTrunc"]);
         check("aggregate users [{ $match: { na", 29, &["name"]);
+        check("aggregate users [{ $group: { _id: \"$na", 35, &["$name"]);
+        check("aggregate users [{ $group: { _id: \"$address.c", 35, &["$address.city"]);
         check("find users {} --sor", 14, &["--sort "]);
         check("find users --limit 5 --format cs", 30, &["csv "]);
         check("find users --hint na", 18, &["name_1 "]);

@@ -1,6 +1,6 @@
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
-use bson::{Document, RawDocument, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf};
 
 use super::{
     Call, Collection, Operation, ReadCollection, Transaction,
@@ -270,9 +270,9 @@ impl Database {
     ///
     /// # Errors
     /// As the blocking method.
-    pub fn command(&self, command: &RawDocument) -> Operation<RawDocumentBuf> {
-        let (database, command) = (self.database.begun(), command.to_owned());
-        self.runner().write(CancelToken::new(), move || database.command(&command))
+    pub fn command(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
+        let (database, command) = (self.database.begun(), command.into_document());
+        self.runner().write(CancelToken::new(), move || database.command(command?))
     }
 
     /// Writes a copy of the database, as of one commit, while writers continue; see

@@ -1,6 +1,6 @@
 use std::{fmt, path::Path, time::Duration};
 
-use bson::{Document, RawDocument, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf};
 use slate_store::{SizeDetail, Store};
 
 use crate::{
@@ -327,16 +327,16 @@ impl Database {
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
-    /// use bson::rawdoc;
+    /// use bson::doc;
     ///
-    /// db.command(&rawdoc! { "insert": "users", "documents": [{ "_id": 1, "age": 36 }] })?;
-    /// let reply = db.command(&rawdoc! { "find": "users", "filter": { "age": { "$gt": 21 } } })?;
+    /// db.command(doc! { "insert": "users", "documents": [{ "_id": 1, "age": 36 }] })?;
+    /// let reply = db.command(doc! { "find": "users", "filter": { "age": { "$gt": 21 } } })?;
     /// assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().into_iter().count(), 1);
     /// # Ok::<(), slate_core::Error>(())
     /// ```
-    pub fn command(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
+    pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
         self.handle.limits().check()?;
-        command::run(&self.handle, command)
+        command::run(&self.handle, &command.into_document()?)
     }
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].

@@ -81,6 +81,9 @@ pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> 
             );
             Err(Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message))
         }
+        Some((scheme @ ("memory" | "redb" | "rocksdb"), path)) if path.starts_with("//") => {
+            Err(with_slashes(url, scheme, path.trim_start_matches('/')))
+        }
         Some(("memory", "")) => with_store(MemoryStore::default(), options),
         Some(("memory", copy)) => with_store(MemoryStore::restore(Path::new(copy))?, options),
         Some((scheme @ ("redb" | "rocksdb"), "")) => {
@@ -91,6 +94,15 @@ pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> 
         Some((scheme, _)) => Err(unknown(&format!("unknown store {scheme:?}"))),
         None => Err(unknown(&format!("{url:?} has no scheme"))),
     }
+}
+
+/// Returns the error for a URL written as one of a server. Its path would begin at the root of the file system.
+fn with_slashes(url: &str, scheme: &str, path: &str) -> Error {
+    let message = match path {
+        "" => format!("{url} is no URL of a store; expected {scheme}:"),
+        _ => format!("{url} is no URL of a store; the path follows the colon: {scheme}:{path}, or {scheme}:/{path}"),
+    };
+    Error::invalid(Code::BAD_VALUE, message)
 }
 
 /// The URLs of the stores on disk, the features that add them, and whether this build has them.

@@ -49,7 +49,7 @@ fn unpack(from: &Path, to: &Path) {
 }
 
 fn answer(db: &Database, command: &Document) -> String {
-    let reply = db.command(&RawDocumentBuf::try_from(command).unwrap());
+    let reply = db.command(RawDocumentBuf::try_from(command).unwrap());
     let mut reply = Document::try_from(reply.unwrap_or_else(|error| panic!("{command}: {error}"))).unwrap();
     let answer = ["cursor", "values", "n"].iter().find_map(|field| reply.remove(field)).unwrap();
     answer.into_canonical_extjson().to_string()

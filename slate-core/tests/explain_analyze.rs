@@ -273,7 +273,7 @@ fn a_command_returns_execution_stats_with_mongodbs_names() {
         thousand(&database.collection("c"));
         let find = doc! { "find": "c", "filter": { "a": 3 }, "hint": "a_1" };
         let run = |command: &Document| {
-            let reply = database.db.command(&raw(command)).unwrap();
+            let reply = database.db.command(raw(command)).unwrap();
             Document::try_from(&reply).unwrap()
         };
         let reply = run(&doc! { "explain": &find, "verbosity": "executionStats" });
@@ -449,7 +449,7 @@ fn bytes_read_from_files_are_counted_where_the_store_can() {
             _ => assert!(counted && stats.storage_bytes.unwrap() > 100_000, "{explained}"),
         }
         let command = doc! { "explain": { "find": "c" }, "verbosity": "executionStats" };
-        let reply = Document::try_from(&*database.command(&raw(&command)).unwrap()).unwrap();
+        let reply = Document::try_from(&*database.command(raw(&command)).unwrap()).unwrap();
         let execution = reply.get_document("executionStats").unwrap();
         assert_eq!(execution.contains_key("storageBytesRead"), stats.storage_bytes.is_some(), "{reply}");
         let point = database.collection::<RawDocumentBuf>("c").find(doc! { "_id": 7_i64 });

@@ -93,7 +93,7 @@ fn commands_succeed_in_the_order_of_the_page() {
     for row in &rows {
         let command = document(row[2]).unwrap();
         assert!(row[0].contains(&format!("`{}`", command.keys().next().unwrap())), "{row:?}");
-        let reply = db.command(&RawDocumentBuf::try_from(&command).unwrap());
+        let reply = db.command(RawDocumentBuf::try_from(&command).unwrap());
         let reply = reply.unwrap_or_else(|error| panic!("{row:?}: {error}"));
         assert_eq!(reply.get_f64("ok").unwrap(), 1.0, "{row:?}");
         assert!(reply.get("writeErrors").unwrap().is_none(), "{row:?}: {reply:?}");

@@ -333,9 +333,12 @@ impl Pool {
         let listed = (field(), vec(self.operand(), 0..3))
             .prop_map(|(field, values)| doc! { "$in": [field, { "$literal": values }] });
         let compared = prop_oneof![6 => compared, 1 => listed].boxed();
-        let several = (select(vec!["$and", "$and", "$or"]), vec(compared.clone(), 2..4));
-        let several = several.prop_map(|(name, comparisons)| doc! { name: comparisons });
-        prop_oneof![3 => compared, 1 => several].prop_map(|expression| doc! { "$expr": expression }).boxed()
+        let several = |part: BoxedStrategy<Document>| {
+            let parts = (select(vec!["$and", "$or"]), vec(part, 1..4));
+            parts.prop_map(|(name, parts)| doc! { name: parts })
+        };
+        let nested = several(prop_oneof![2 => compared.clone(), 1 => several(compared.clone())].boxed());
+        prop_oneof![3 => compared, 2 => nested].prop_map(|expression| doc! { "$expr": expression }).boxed()
     }
 
     pub fn directed(&self, most: usize) -> BoxedStrategy<Document> {

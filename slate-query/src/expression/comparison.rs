@@ -54,28 +54,21 @@ pub(crate) struct Comparison<'e> {
 }
 
 impl Expression {
-    /// Calls `visit` with the comparisons of fields that must all hold for this expression to be true.
-    pub(crate) fn visit_comparisons(&self, visit: &mut dyn FnMut(Comparison<'_>)) {
-        match &self.0 {
-            Node::Call(function, operands) => {
-                let (Some(relation), [left, right]) = (Relation::of(function.name), &**operands) else { return };
-                if let Some(field) = left.as_path() {
-                    visit(Comparison { field, relation, other: right });
-                }
-                if let (Some(field), Some(relation)) = (right.as_path(), relation.reversed()) {
-                    visit(Comparison { field, relation, other: left });
-                }
-            }
-            Node::Operator(operator) if operator.is_conjunction() => {
-                operator.operands().into_iter().for_each(|operand| operand.visit_comparisons(visit));
-            }
-            _ => {}
-        }
-    }
-
-    /// Returns whether this is one comparison, and not a conjunction of them.
-    pub(crate) fn is_comparison(&self) -> bool {
-        matches!(&self.0, Node::Call(function, _) if Relation::of(function.name).is_some())
+    /// Returns the comparisons of fields that this expression is: one for each operand that is a field.
+    pub(crate) fn comparisons(&self) -> impl Iterator<Item = Comparison<'_>> {
+        let compared = match &self.0 {
+            Node::Call(function, operands) => match (Relation::of(function.name), &**operands) {
+                (Some(relation), [left, right]) => Some((relation, left, right)),
+                _ => None,
+            },
+            _ => None,
+        };
+        compared.into_iter().flat_map(|(relation, left, right)| {
+            let of_left = left.as_path().map(|field| Comparison { field, relation, other: right });
+            let of_right = right.as_path().zip(relation.reversed());
+            let of_right = of_right.map(|(field, relation)| Comparison { field, relation, other: left });
+            of_left.into_iter().chain(of_right)
+        })
     }
 
     /// Returns whether the value is the same for every document of an operation.

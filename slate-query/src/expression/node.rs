@@ -48,11 +48,6 @@ pub(super) trait Operator: Debug + Send + Sync {
     /// paths.
     fn operands(&self) -> Vec<&Expression>;
 
-    /// Returns whether the value is true only if all operands are.
-    fn is_conjunction(&self) -> bool {
-        false
-    }
-
     /// Returns whether every evaluation with the same operands gives the same value.
     fn is_repeatable(&self) -> bool {
         true

@@ -8,14 +8,14 @@ use super::{
     comparison::Comparison,
     field::Field,
     node::Tree,
-    terms::{Strings, Term},
+    terms::{self, Strings, Term},
 };
 use crate::{
     Code, Result,
     expression::Expression,
     path::Path,
     pipeline::Bindings,
-    raw::{Doc, OwnedValue, Value},
+    raw::{Doc, Element, OwnedValue, Value},
 };
 
 /// An expression whose value must be true.
@@ -25,10 +25,18 @@ pub(super) struct Computed {
     bindings: Bindings,
     /// The expression as written.
     operand: OwnedValue,
-    /// Comparisons that hold for every document for which the expression is true.
-    comparisons: Vec<Comparison>,
-    /// Whether the expression is its only comparison.
-    is_comparison: bool,
+    form: Form,
+}
+
+/// What indexes can know about an expression.
+#[derive(Debug)]
+enum Form {
+    Comparison(Comparison),
+    /// `$and`.
+    All(Vec<Node>),
+    /// `$or`.
+    Any(Vec<Node>),
+    Other,
 }
 
 /// Parses `$expr`.
@@ -39,13 +47,34 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let Some(bindings) = clause.scope.bindings else {
         return Err(clause.refuse_with(Code::QUERY_FEATURE_NOT_ALLOWED, "$expr is not allowed in this context"));
     };
-    let expression = Expression::parse(clause.operand, bindings.names()).map_err(|error| error.at("$expr"))?;
-    let mut comparisons = Vec::new();
-    expression.visit_comparisons(&mut |comparison| comparisons.extend(Comparison::new(comparison, bindings)));
-    let is_comparison = expression.is_comparison() && comparisons.len() == 1;
-    let (bindings, operand) = (bindings.clone(), clause.operand.to_owned());
-    let computed = Computed { expression, bindings, operand, comparisons, is_comparison };
-    Ok(Some(Node { tree: Tree::Computed(Arc::new(computed)) }))
+    Node::computed(clause.operand, bindings).map(Some).map_err(|error| error.at("$expr"))
+}
+
+impl Form {
+    fn of(operand: Value<'_>, expression: &Expression, bindings: &Bindings) -> Self {
+        let parts = |operands: Doc<'_>| operands.values().map(|part| Node::computed(part, bindings)).collect();
+        let nested: Option<(_, Result<Vec<Node>>)> = only_field(operand).and_then(|field| {
+            let is_logical = matches!(field.name, b"$and" | b"$or");
+            let operands = field.value.as_array().filter(|_| is_logical)?;
+            Some((field.name, parts(operands)))
+        });
+        match nested {
+            Some((b"$and", Ok(parts))) => Self::All(parts),
+            Some((_, Ok(parts))) => Self::Any(parts),
+            // Alone, a part can be a constant that fails.
+            Some((_, Err(_))) => Self::Other,
+            None => {
+                let comparison = expression.comparisons().find_map(|compared| Comparison::new(compared, bindings));
+                comparison.map_or(Self::Other, Self::Comparison)
+            }
+        }
+    }
+}
+
+/// Returns the field of a document with a single field.
+fn only_field(value: Value<'_>) -> Option<Element<'_>> {
+    let mut fields = value.as_document()?.elements();
+    fields.next().filter(|_| fields.next().is_none())
 }
 
 impl Computed {
@@ -57,21 +86,38 @@ impl Computed {
         self.bindings.within(document, |env| Ok(self.expression.evaluate(env)?.is_true()))
     }
 
-    /// Calls `take` with the key ranges of the comparisons.
+    /// Calls `take` with the key ranges of the comparison.
     pub(super) fn each_term(&self, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
-        for comparison in &self.comparisons {
-            if let Some(term) = comparison.term(strings, self.bindings.collation()) {
-                take(if self.is_comparison { term } else { term.loose() });
+        match &self.form {
+            Form::Comparison(comparison) => {
+                comparison.term(strings, self.bindings.collation()).into_iter().for_each(take);
             }
+            Form::All(nodes) => terms::of_conjuncts(nodes, strings, take),
+            Form::Any(nodes) => terms::of_branches(nodes, strings).into_iter().for_each(take),
+            Form::Other => {}
         }
+    }
+
+    /// Returns the operands of an `$or`.
+    pub(super) fn branches(&self) -> Option<&[Node]> {
+        if let Form::Any(nodes) = &self.form { Some(nodes) } else { None }
     }
 
     /// Returns whether the expression is true only for documents that have the field that `condition` requires.
     pub(super) fn implies(&self, condition: &Field) -> bool {
-        // Of a longer path, an expression sees the values below the elements of an array, even if there are none.
-        condition.requires_existence()
-            && condition.path.parts().len() == 1
-            && self.comparisons.iter().any(|held| *held.path() == condition.path && held.excludes_missing())
+        let of_node = |node: &Node| matches!(&node.tree, Tree::Computed(computed) if computed.implies(condition));
+        match &self.form {
+            // Of a longer path, an expression sees the values below the elements of an array, even if there are none.
+            Form::Comparison(held) => {
+                condition.requires_existence()
+                    && condition.path.parts().len() == 1
+                    && *held.path() == condition.path
+                    && held.excludes_missing()
+            }
+            Form::All(nodes) => nodes.iter().any(of_node),
+            Form::Any(nodes) => nodes.iter().all(of_node),
+            Form::Other => false,
+        }
     }
 
     /// Returns the expression as written.
@@ -91,6 +137,13 @@ impl Computed {
 }
 
 impl Node {
+    fn computed(operand: Value<'_>, bindings: &Bindings) -> Result<Self> {
+        let expression = Expression::parse(operand, bindings.names())?;
+        let form = Form::of(operand, &expression, bindings);
+        let computed = Computed { expression, bindings: bindings.clone(), operand: operand.to_owned(), form };
+        Ok(Self { tree: Tree::Computed(Arc::new(computed)) })
+    }
+
     /// Returns whether there is a `$expr`.
     pub(super) fn has_expression(&self) -> bool {
         match &self.tree {

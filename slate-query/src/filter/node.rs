@@ -94,13 +94,12 @@ impl Node {
         }
     }
 
-    /// Returns the branches of an `$or`.
+    /// Returns the branches of an `$or`, also of one that is the expression of `$expr`.
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),
-            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
-                None
-            }
+            Tree::Computed(computed) => computed.branches(),
+            Tree::And(_) | Tree::Not(_) | Tree::Field(_) | Tree::Schema(_) | Tree::Collated(_) => None,
         }
     }
 

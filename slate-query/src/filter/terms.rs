@@ -65,10 +65,7 @@ impl Node {
         };
         match &self.tree {
             Tree::Field(field) => of_field(field, strings, take),
-            Tree::And(conjunction) => {
-                let loose = &mut |term: Term| take(term.loose());
-                conjunction.nodes().iter().for_each(|node| node.each_term_within(strings, loose));
-            }
+            Tree::And(conjunction) => of_conjuncts(conjunction.nodes(), strings, take),
             Tree::Or(nodes) => of_branches(nodes, strings).into_iter().for_each(take),
             Tree::Not(_) | Tree::Schema(_) => {}
             Tree::Collated(condition) => {
@@ -187,8 +184,14 @@ fn of_field(field: &Field, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
     }
 }
 
+/// Calls `take` with the key ranges of nodes that must all hold.
+pub(super) fn of_conjuncts(nodes: &[Node], strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
+    let loose = &mut |term: Term| take(term.loose());
+    nodes.iter().for_each(|node| node.each_term_within(strings, loose));
+}
+
 /// Returns the paths for which every branch has a term: the entry is within the key range of one of the branches.
-fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
+pub(super) fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
     let Some((first, rest)) = nodes.split_first() else { return Vec::new() };
     let rest: Vec<Vec<Term>> = rest.iter().map(|node| node.terms_within(strings)).collect();
     let mut terms: Vec<Term> = Vec::new();

@@ -38,10 +38,6 @@ impl Operator for Decide {
     fn operands(&self) -> Vec<&Expression> {
         self.operands.iter().collect()
     }
-
-    fn is_conjunction(&self) -> bool {
-        !self.decisive
-    }
 }
 
 pub(super) fn and(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {

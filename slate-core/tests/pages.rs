@@ -6,5 +6,7 @@
 mod links;
 #[path = "pages/operators.rs"]
 mod operators;
+#[path = "pages/recipes.rs"]
+mod recipes;
 #[path = "pages/versions.rs"]
 mod versions;

@@ -1,8 +1,8 @@
 //! Progress bars on standard error. They are drawn on a terminal only.
 
-use std::time::Duration;
+use std::{fmt, time::Duration};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 const TICK: Duration = Duration::from_millis(120);
 
@@ -18,14 +18,19 @@ pub(crate) fn bytes(length: Option<u64>, what: &str) -> ProgressBar {
 /// Returns a bar over documents; a counter if their number is not known.
 pub(crate) fn documents(length: Option<u64>, what: &str) -> ProgressBar {
     let template = match length {
-        Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {per_sec}, {eta} left",
-        None => "{spinner} {msg} {human_pos} {per_sec}",
+        Some(_) => "{msg} {wide_bar} {human_pos}/{human_len} {rate}, {eta} left",
+        None => "{spinner} {msg} {human_pos} {rate}",
     };
     bar(length, template, what)
 }
 
 fn bar(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    // As `{per_sec}`, without its decimals.
+    let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
+        // There is nothing left to do if this fails.
+        let _ = write!(out, "{:.0}/s", state.per_sec());
+    });
     let bar =
         length.map_or_else(ProgressBar::no_length, ProgressBar::new).with_style(style).with_message(what.to_owned());
     if !bar.is_hidden() {

@@ -200,6 +200,11 @@ fn progress_is_shown_with_rate_and_time_left() {
     shell.expect("/20,000 ");
     shell.expect("s left");
     shell.expect("20000 documents written to many.csv\r\n");
+    shell.enter("verify\r");
+    shell.expect("many ");
+    shell.expect("/20,000 ");
+    shell.expect("s left");
+    shell.expect("20000 documents, 0 index entries, 0 faults\r\n");
     shell.leave();
     assert!(!folder.path().join("many.csv.incomplete").exists());
 }

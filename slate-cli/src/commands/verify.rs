@@ -2,6 +2,7 @@ use std::io::Write;
 
 use bson::RawDocumentBuf;
 use clap::Args;
+use indicatif::ProgressBar;
 use slate_core::{Database, VerifyReport};
 
 use super::Run;
@@ -33,18 +34,33 @@ impl Run for Verify {
 
 /// Checks one collection or all of them.
 pub(super) fn check(database: &Database, collection: Option<&str>, session: &Session) -> Result<VerifyReport> {
-    let bar = progress::documents(None, "verify");
+    let mut bar: Option<(String, ProgressBar)> = None;
     let verify = match collection {
         Some(name) => database.collection::<RawDocumentBuf>(name).verify(),
         None => database.verify(),
     };
     let report = verify.cancel(session.cancel()).progress(|progress| {
-        bar.set_message(progress.collection.to_owned());
-        bar.set_position(progress.documents);
+        let name = progress.collection;
+        if bar.as_ref().is_none_or(|(shown, _)| shown != name) {
+            finish(bar.take());
+            // The number may be what is damaged.
+            let number = database.collection::<RawDocumentBuf>(name).estimated_document_count().ok();
+            bar = Some((name.to_owned(), progress::documents(number, name)));
+        }
+        if let Some((_, bar)) = &bar {
+            bar.set_position(progress.documents);
+        }
     });
     let report = report.run();
-    bar.finish_and_clear();
+    finish(bar);
     Ok(report?)
+}
+
+/// Removes the bar of a collection.
+fn finish(bar: Option<(String, ProgressBar)>) {
+    if let Some((_, bar)) = bar {
+        bar.finish_and_clear();
+    }
 }
 
 /// Prints the damage that was found.

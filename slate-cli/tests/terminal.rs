@@ -217,6 +217,10 @@ fn find_shows_the_first_documents() {
     shell.enter(&format!("insert t {}\r", documents.join(" ")));
     shell.enter("find t\r");
     shell.expect("\r\n 50\r\nThese are the first 50: --limit N prints more, --limit 0 all.");
+    shell.enter("find t {} --format bson\r");
+    shell.expect("BSON is not text");
+    shell.enter("export t --format bson\r");
+    shell.expect("BSON is not text");
     shell.enter("find t {} --limit 0\r");
     shell.expect("\r\n 60\r\n");
     shell.enter("find t { _id: 61 }\r");

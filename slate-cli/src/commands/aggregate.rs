@@ -48,7 +48,7 @@ impl Run for Aggregate {
             aggregate.cursor()?.advance()?;
             return Ok(Exit::Success);
         }
-        let format = output::of_results(self.format.format.as_deref());
+        let format = output::of_results(self.format.format.as_deref())?;
         output::write(format, Cells::Plain, session.out(), || aggregate.clone().cursor(), || {})?;
         Ok(Exit::Success)
     }

@@ -82,8 +82,7 @@ impl Export {
         let find = self.find(collection, session);
         let open = || find.clone().cursor();
         let Some(path) = &self.output else {
-            let format = self.format.as_deref().and_then(output::by_name);
-            let format = format.unwrap_or(&output::JSON_LINES);
+            let format = output::on_standard_output(self.format.as_deref(), &output::JSON_LINES)?;
             output::write(format, self.cells(), session.out(), open, || {})?;
             return Ok(Exit::Success);
         };

@@ -33,11 +33,13 @@ pub(crate) struct Find {
 impl Run for Find {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let database = session.read()?;
-        let collection = session::existing(&database, &self.selection.collection)?;
+        session::existing(&database, &self.selection.collection)?;
+        // Some formats read twice, and the same documents.
+        let collection = database.snapshot()?.collection(&self.selection.collection);
         let find = self.slice.apply(self.fields.apply(self.selection.find(&collection, session)));
         let most = (session.at_prompt() && self.slice.limit.is_none()).then_some(SHOWN_IN_SHELL);
         let open = || most.map_or_else(|| find.clone(), |most| find.clone().limit(most)).cursor();
-        let format = output::of_results(self.format.format.as_deref());
+        let format = output::of_results(self.format.format.as_deref())?;
         let count = output::write(format, Cells::Plain, session.out(), open, || {})?;
         if count == 0 && session.at_prompt() {
             message!("no document matches");

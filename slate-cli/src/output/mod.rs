@@ -23,7 +23,10 @@ pub(crate) use file::File;
 pub(crate) use table::Grid;
 pub(crate) use text::{canonical, counted, documents, indented, relaxed};
 
-use crate::{failure::Result, session};
+use crate::{
+    failure::{Failure, Result},
+    session,
+};
 
 /// A format that can be written.
 pub(crate) struct Format {
@@ -68,10 +71,29 @@ pub(crate) fn by_extension(extension: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.extensions.iter().any(|other| other.eq_ignore_ascii_case(extension)))
 }
 
+/// What a terminal cannot show.
+const BYTES: &str = "bson";
+
 /// Returns the format of results on standard output: a table for people, JSON Lines for programs.
-pub(crate) fn of_results(chosen: Option<&str>) -> &'static Format {
+///
+/// # Errors
+/// As [`on_standard_output`].
+pub(crate) fn of_results(chosen: Option<&str>) -> Result<&'static Format> {
+    on_standard_output(chosen, if session::on_terminal() { &TABLE } else { &JSON_LINES })
+}
+
+/// Returns the chosen format, or the usual one, for standard output.
+///
+/// # Errors
+/// Fails if it is not text, and the output a terminal.
+pub(crate) fn on_standard_output(chosen: Option<&str>, usual: &'static Format) -> Result<&'static Format> {
     // The command line accepts only names of formats.
-    chosen.and_then(by_name).unwrap_or(if session::on_terminal() { &TABLE } else { &JSON_LINES })
+    let format = chosen.and_then(by_name).unwrap_or(usual);
+    if format.name == BYTES && session::on_terminal() {
+        return Err(Failure::usage("BSON is not text: a terminal cannot show it")
+            .hint("write it to a file or to another program, or choose another --format"));
+    }
+    Ok(format)
 }
 
 /// What a format needs to know before the first document.

@@ -10,7 +10,9 @@ use crate::{
     session::{self, Session},
 };
 
-/// List the collections and views, with their numbers of documents and indexes on a terminal
+/// List the collections and views
+///
+/// On a terminal also their numbers of documents and indexes.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Collections {
     /// Print a table, also where the output is not a terminal

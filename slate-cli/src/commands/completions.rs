@@ -9,7 +9,7 @@ use crate::{
     shell,
 };
 
-/// Print completions for a shell
+/// Print completions for a shell such as bash
 ///
 /// They complete commands, options, files, and the collections, indexes and fields of the database. For example:
 /// slate completions bash > ~/.local/share/bash-completion/completions/slate

@@ -46,7 +46,7 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     let has_cursor = take_cursor(fields)?;
     let collated = fields.object_not_null("collation")?;
     let hint = hint::take(fields)?;
-    let variables = fields.object_not_null("let")?;
+    let variables = fields.object("let")?;
     let disk_use = fields.boolean_not_null("allowDiskUse")?;
     let is_bypassed = fields.boolean_not_null("bypassDocumentValidation")?.unwrap_or_default();
     fields.boolean_not_null("isMapReduceCommand")?;

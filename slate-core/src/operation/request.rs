@@ -249,9 +249,7 @@ impl Request {
         let empty = empty.with_interruption(interruption);
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
             let name = variable.display_name();
-            let at = |error: slate_query::Error| error.at(format!("let.{name}"));
-            let value = bindings.compute(variable.value).map_err(at)?;
-            bindings.with(&name, value).map_err(at)
+            bindings.define(&name, variable.value).map_err(|error| error.at(format!("let.{name}")))
         })?)
     }
 

@@ -47,6 +47,10 @@ fn find_fails_where_mongodb_fails() {
         refused(db, doc! { "find": "" }, 73);
         refused(db, doc! { "find": "a$b" }, 73);
         refused(db, doc! { "find": "c", "let": 1 }, 14);
+        refused(db, doc! { "find": "c", "let": { "x": "$n" } }, 4_890_500);
+        refused(db, doc! { "find": "c", "let": { "x": { "$literal": 1 }, "y": { "a": "$$ROOT" } } }, 4_890_500);
+        refused(db, doc! { "find": "c", "let": { "NOW": 1 } }, 4_738_901);
+        run(db, doc! { "aggregate": "c", "pipeline": [], "cursor": {}, "let": Bson::Null });
         refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
         let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
         refused(db, positional, 224);

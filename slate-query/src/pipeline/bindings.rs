@@ -24,6 +24,9 @@ pub struct Bindings {
 /// The most pipelines of other collections that can be nested in each other, MongoDB's limit.
 const MAX_DEPTH: usize = 20;
 
+/// MongoDB's variables that are set once for an operation.
+const CONSTANTS: [&str; 4] = ["CLUSTER_TIME", "IS_MR", "JS_SCOPE", "NOW"];
+
 impl Bindings {
     /// Creates the bindings of an operation without `let`. `now` is the value of `$$NOW`, in milliseconds since 1970.
     pub fn new(now: i64) -> Self {
@@ -60,6 +63,24 @@ impl Bindings {
     /// As [`Variables::with`].
     pub fn with(&self, name: &str, value: Option<OwnedValue>) -> Result<Self> {
         Ok(self.extended(self.names.with(name)?, value))
+    }
+
+    /// Returns the same variables and one more that a command defines by an expression.
+    ///
+    /// # Errors
+    /// As [`Variables::with`]; 4738901 for the name of a constant; 4890500 for an expression that reads a document; the
+    /// errors of the expression.
+    pub fn define(&self, name: &str, expression: Value<'_>) -> Result<Self> {
+        if CONSTANTS.contains(&name) {
+            return Err(Error::new(Code(4_738_901), format!("'{name}' is a constant of the operation")));
+        }
+        let mut reads_document = false;
+        Expression::parse(expression, &self.names)?.visit_fields(&mut |_| reads_document = true);
+        if reads_document {
+            let message = "the variables of a command are computed before the first document, so they have no fields";
+            return Err(Error::new(Code(4_890_500), message));
+        }
+        self.with(name, self.compute(expression)?)
     }
 
     /// As [`with`](Self::with), for a variable whose value is not known yet.

@@ -113,7 +113,8 @@ pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let (value, operand) = (arguments.get(0), arguments.get(1));
     let array =
         operand.as_value().and_then(elements).ok_or_else(|| arguments.wrong_type(40081, "an array", operand))?;
-    let Some(value) = value.as_value() else { return Ok(false.into()) };
+    // As in comparisons, a missing value equals undefined.
+    let value = value.as_value().unwrap_or(Value::UNDEFINED);
     Ok(array.values().any(|element| order::equal(element, value)).into())
 }
 
@@ -122,7 +123,7 @@ pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluat
     let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
     let array = elements(value).ok_or_else(|| arguments.wrong_type(40090, "an array", operand))?;
     let Some((start, end)) = range(&arguments, 40096, 9_711_600)? else { return Ok(Evaluated::NULL) };
-    let Some(wanted) = arguments.get(1).as_value() else { return Ok(Evaluated::int32(-1)) };
+    let wanted = arguments.get(1).as_value().unwrap_or(Value::UNDEFINED);
     let found = array.values().enumerate().skip(start).take(end.saturating_sub(start));
     let found = found.into_iter().find(|(_, element)| order::equal(*element, wanted));
     Ok(found.map_or(Evaluated::int32(-1), |(place, _)| Evaluated::count(place)))

@@ -1,25 +1,16 @@
-//! `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte` and `$cmp`, in BSON's order. A missing value is lower than null.
+//! `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte` and `$cmp`, in BSON's order. A missing value equals undefined, which is lower
+//! than null and greater than the smallest key.
 
 use std::cmp::Ordering;
 
 use super::super::{Evaluated, arguments::Arguments};
-use crate::{Result, order, raw::Kind};
+use crate::{Result, order, raw::Value};
 
+/// Returns the order of the two operands.
 fn compare(arguments: &Arguments<'_, '_>) -> Ordering {
-    compared(arguments.get(0), arguments.get(1))
-}
-
-/// Returns the order of two values. Undefined is treated as missing here, as in MongoDB.
-pub(super) fn compared(left: &Evaluated<'_>, right: &Evaluated<'_>) -> Ordering {
-    let value = |operand: &'_ Evaluated<'_>| operand.as_value().map(|value| value.kind());
-    match (left.as_value(), right.as_value()) {
-        (Some(a), Some(b)) => order::compare(a, b),
-        (None, None) => Ordering::Equal,
-        (None, Some(_)) if value(right) == Some(Kind::MinKey) => Ordering::Greater,
-        (Some(_), None) if value(left) == Some(Kind::MinKey) => Ordering::Less,
-        (None, Some(_)) => Ordering::Less,
-        (Some(_), None) => Ordering::Greater,
-    }
+    // Only a missing value has no place in the order of the types.
+    let operand = |place| arguments.get(place).as_value().unwrap_or(Value::UNDEFINED);
+    order::compare(operand(0), operand(1))
 }
 
 macro_rules! comparisons {

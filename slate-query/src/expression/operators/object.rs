@@ -152,6 +152,9 @@ pub(super) fn set_field(name: &str, operand: Value<'_>, variables: &Variables) -
         return Err(Error::new(Code(4_161_106), format!("{name} takes a constant as 'field'")));
     };
     let text = constant.as_value().and_then(Value::as_str);
-    let field = text.ok_or_else(|| wrong_type(name, 4_161_107, "a string as 'field'", &constant))?.into();
-    Ok(Expression(Node::Operator(Arc::new(SetField { field, input, value }))))
+    let field = text.ok_or_else(|| wrong_type(name, 4_161_107, "a string as 'field'", &constant))?;
+    if field.contains('\0') {
+        return Err(Error::new(Code(9_534_700), format!("the 'field' of {name} must not contain a NUL byte")));
+    }
+    Ok(Expression(Node::Operator(Arc::new(SetField { field: field.into(), input, value }))))
 }

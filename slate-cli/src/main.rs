@@ -7,8 +7,8 @@
 //!
 //! | module | task |
 //! |---|---|
-//! | `arguments` | the command line; the shell reads the same commands |
-//! | `commands` | one file per command, and their table |
+//! | `arguments` | the command line, and the commands about it |
+//! | `commands` | the commands that the shell has, too: one file each, and their table |
 //! | `session` | the open database: when it is opened, and with which access |
 //! | `input` | formats of files that are imported, and their table |
 //! | `json` | documents as people and programs write them |
@@ -19,6 +19,7 @@
 //! | `failure` | what went wrong, hints and exit codes |
 //! | `interrupt` | what Ctrl-C does |
 //! | `message` | lines on standard error |
+//! | `usage` | errors of the command line as a message and a hint |
 
 mod arguments;
 mod commands;
@@ -35,6 +36,7 @@ mod shell;
 mod similar;
 #[cfg(test)]
 mod testing;
+mod usage;
 
 use std::process::ExitCode;
 

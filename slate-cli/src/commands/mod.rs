@@ -5,7 +5,6 @@ mod backup;
 mod collections;
 mod command;
 mod compact;
-mod completions;
 mod copy;
 mod count;
 mod create_index;
@@ -21,7 +20,6 @@ mod find;
 mod import;
 mod indexes;
 mod insert;
-mod man;
 mod repair;
 mod restore;
 mod schema_version;
@@ -96,8 +94,4 @@ commands! {
     Verify(verify::Verify),
     Repair(repair::Repair),
     Compact(compact::Compact),
-    Completions(completions::Completions),
-    #[command(hide = true)]
-    Complete(completions::Complete),
-    Man(man::Man),
 }

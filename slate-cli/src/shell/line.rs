@@ -2,11 +2,11 @@ use clap::{Parser, Subcommand};
 
 use super::words;
 use crate::{
-    arguments,
     commands::Command,
     failure::{Exit, Result},
     message::message,
     session::Session,
+    usage,
 };
 
 /// A line of the shell.
@@ -55,7 +55,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
     };
     let line = match Line::try_parse_from(words.into_iter().map(|word| word.text)) {
         Ok(line) => line,
-        Err(error) => return Ok(Done::Command(arguments::report(&error))),
+        Err(error) => return Ok(Done::Command(usage::report(&error))),
     };
     let exit = match line.command {
         None => Exit::Success,
@@ -71,7 +71,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
 }
 
 /// Returns the definition of the lines.
-pub(crate) fn definition() -> clap::Command {
+pub(super) fn definition() -> clap::Command {
     use clap::CommandFactory;
     Line::command()
 }

@@ -12,7 +12,6 @@ mod scanner;
 mod words;
 
 pub(crate) use complete::command_line as complete_command_line;
-pub(crate) use line::definition;
 
 use std::io::{self, IsTerminal};
 

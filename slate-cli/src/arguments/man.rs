@@ -2,9 +2,7 @@ use std::{io::Write, path::PathBuf};
 
 use clap::{Args, ValueHint};
 
-use super::Run;
 use crate::{
-    arguments::Arguments,
     failure::{Exit, Failure, Result},
     session::Session,
 };
@@ -17,16 +15,19 @@ pub(crate) struct Man {
     folder: Option<PathBuf>,
 }
 
-impl Run for Man {
-    fn run(self, session: &mut Session) -> Result<Exit> {
+impl Man {
+    /// Executes the command. `definition` is that of the command line.
+    ///
+    /// # Errors
+    /// Fails if a page cannot be written.
+    pub(super) fn run(self, definition: clap::Command, session: &mut Session) -> Result<Exit> {
         match self.folder {
             Some(folder) => {
                 std::fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
-                clap_mangen::generate_to(Arguments::definition(), &folder)
-                    .map_err(|error| Failure::file(&folder, error))?;
+                clap_mangen::generate_to(definition, &folder).map_err(|error| Failure::file(&folder, error))?;
                 writeln!(session.out(), "manual pages written to {}", folder.display())?;
             }
-            None => clap_mangen::Man::new(Arguments::definition()).render(session.out())?,
+            None => clap_mangen::Man::new(definition).render(session.out())?,
         }
         Ok(Exit::Success)
     }

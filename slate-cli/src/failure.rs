@@ -136,7 +136,7 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::Conflict => Some("another writer was busy: try again"),
             ErrorKind::ReadOnly if is_denied(&error) => Some("check the permissions of the file and of its folder"),
             ErrorKind::ReadOnly => {
-                Some("`repair` opens the database for writing, which completes an interrupted commit")
+                Some("`repair` completes what was interrupted; it needs some free space on the device")
             }
             ErrorKind::OutcomeUnknown if is_about(&error, &[io::ErrorKind::StorageFull]) => {
                 Some("free some space; `repair` opens the database again; then read whether the write was stored")

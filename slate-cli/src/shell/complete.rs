@@ -239,6 +239,7 @@ mod tests {
         check("find us", 5, &["users "]);
         check("explain --analyze fi", 18, &["find "]);
         check("explain count or", 14, &["orders "]);
+        check("explain count orders --ana", 21, &["--analyze "]);
         check("find users { na", 13, &["name"]);
         check("find users { \"ad", 14, &["address", "address.city"]);
         check("find users { address.", 13, &["\"address.city\""]);

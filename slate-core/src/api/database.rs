@@ -328,10 +328,12 @@ impl Database {
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
     /// use bson::doc;
+    /// use slate_core::Row;
     ///
     /// db.command(doc! { "insert": "users", "documents": [{ "_id": 1, "age": 36 }] })?;
     /// let reply = db.command(doc! { "find": "users", "filter": { "age": { "$gt": 21 } } })?;
     /// assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().into_iter().count(), 1);
+    /// println!("{}", Row::from(&reply));                                             // as extended JSON
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {

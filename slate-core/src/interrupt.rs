@@ -95,7 +95,7 @@ impl CallLimits {
         Interrupt { deadline: self.end(), token: self.token.clone(), ..Interrupt::default() }
     }
 
-    /// Fails if a call that begins now may not begin.
+    /// Fails if a call that begins now is already cancelled, or has no time left.
     #[inline]
     pub(crate) fn check(&self) -> Result<()> {
         if self.deadline.is_none() && self.token.is_none() { Ok(()) } else { self.begin().check() }
@@ -107,7 +107,7 @@ impl CallLimits {
         Self { deadline: self.end().map(CallDeadline::At), token: self.token.clone() }
     }
 
-    /// Returns the time that a call has which begins now.
+    /// Returns the time left for a call that begins now.
     pub(crate) fn left(&self) -> Option<Duration> {
         match self.deadline? {
             CallDeadline::Within(within) => Some(within),

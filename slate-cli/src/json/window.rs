@@ -126,7 +126,7 @@ impl Window {
         self.position = self.position(count);
         self.start = self.buffer.len().min(self.start + count);
         if self.start > 2 * SLACK {
-            // Keeps what `indentation` looks at.
+            // `indentation` reads up to `SLACK` bytes before the beginning.
             self.buffer.drain(..self.start - SLACK);
             self.start = SLACK;
         }

@@ -6,7 +6,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sha
 
 /// The location and the settings of a database, as part of a service's configuration.
 ///
-/// Only `url` is required. An unknown key is refused by name, and so is an invalid value.
+/// Only `url` is required. An error names the unknown key, or the key whose value is invalid.
 ///
 /// | key | values | default | see |
 /// |---|---|---|---|

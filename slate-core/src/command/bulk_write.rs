@@ -135,7 +135,7 @@ fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Resu
 /// Returns the names of the collections.
 ///
 /// # Errors
-/// Fails with `InvalidNamespace` (73) for a name without a database, and by name for more than one database.
+/// Fails with `InvalidNamespace` (73) for a name without a database, and with `NotImplemented` (238) for more than one database.
 fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<&str>> {
     const OWNER: &str = "bulkWrite.nsInfo";
     let (mut collections, mut database) = (Vec::with_capacity(namespaces.len()), None);

@@ -1,7 +1,7 @@
 //! Executes MongoDB's commands, given as documents, with the operations of the typed API.
 //!
 //! Parsing is as strict as MongoDB's, with the same codes: every field must be known, have the right type and occur
-//! once. Fields that MongoDB accepts and Slate does not support fail by name; no field that would change a result is
+//! once. Fields that MongoDB accepts and Slate does not support fail with their name; no field that would change a result is
 //! ignored.
 
 mod aggregate;

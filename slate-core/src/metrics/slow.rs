@@ -175,7 +175,7 @@ impl<'s> Subject<'s> {
     }
 }
 
-/// The subject of a read that outlives its query.
+/// As [`Subject`], for rows that are still read after the query itself has been dropped.
 pub(super) struct OwnedSubject {
     pub(super) collection: Arc<str>,
     pub(super) filter: Filter,

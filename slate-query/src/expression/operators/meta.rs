@@ -25,7 +25,7 @@ static NAMES: &[&str] = &[
     "vectorSearchScore",
 ];
 
-/// Always fails: with MongoDB's code for an invalid operand, otherwise by name.
+/// Always fails: with MongoDB's code for an invalid operand, with `NotImplemented` (238) for a valid one.
 pub(super) fn meta(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {
     Err(match operand.as_str() {
         None => Error::new(Code(17307), "$meta takes a string"),

@@ -95,7 +95,7 @@ fn mistyped(word: &str) -> Option<clap::Error> {
 
 fn report_unless_mistyped(error: &clap::Error) -> Exit {
     // The word after the program is in the place of the URL.
-    let first = std::env::args().nth(1);
+    let first = std::env::args_os().nth(1).and_then(|first| first.into_string().ok());
     let is_of_use = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     report(first.filter(|_| is_of_use).as_deref().and_then(mistyped).as_ref().unwrap_or(error))
 }

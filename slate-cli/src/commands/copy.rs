@@ -5,7 +5,7 @@ use slate_core::Access;
 
 use super::{Run, transfer};
 use crate::{
-    failure::{Exit, Result},
+    failure::{Exit, Failure, Result},
     session::{self, Session},
 };
 
@@ -24,6 +24,10 @@ impl Run for Copy {
             [from, to] => (session::open(from, Access::ReadOnly)?, to.as_str()),
             urls => (session.read()?, urls.first().map_or("", String::as_str)),
         };
+        if to.starts_with("memory:") {
+            return Err(Failure::usage("a database in memory ends with the command that fills it")
+                .hint("copy to a file; `backup` of a database in memory writes a file that opens as memory:PATH"));
+        }
         let target = session::open(to, Access::CreateOrOpen)?;
         let copied = transfer::copy(&from, &target, &session.cancel())?;
         target.close()?;

@@ -106,7 +106,8 @@ impl Run for Import {
 impl Import {
     fn collection(&self, input: &Input) -> Result<String> {
         self.collection.clone().or_else(|| input.collection.clone()).ok_or_else(|| {
-            Failure::usage("standard input has no name to take the collection's from").hint("add --collection NAME")
+            Failure::usage(format!("{} has no name to take the collection's from", shown(&input.path)))
+                .hint("add --collection NAME")
         })
     }
 

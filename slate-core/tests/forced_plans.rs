@@ -12,7 +12,7 @@ use std::{collections::HashMap, fmt};
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use common::{
     Refusal, Store, TestDatabase, brief, check_cases, multiset,
-    random::{self, RandomIndex, RandomQuery, Width},
+    random::{self, Pool, RandomIndex, RandomQuery, Width},
     raw, refusal, rows,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
@@ -41,12 +41,22 @@ impl fmt::Debug for Case {
     }
 }
 
+/// Returns cases with indexes of all kinds.
 fn case() -> impl Strategy<Value = Case> {
-    random::pool().prop_flat_map(|pool| {
+    case_with(|pool| pool.indexes(3))
+}
+
+/// Returns cases whose indexes are compound wildcard indexes.
+fn case_of_compound_wildcards() -> impl Strategy<Value = Case> {
+    case_with(|pool| vec(pool.compound_wildcard_index(), 1..=2).boxed())
+}
+
+fn case_with(indexes: fn(&Pool) -> BoxedStrategy<Vec<RandomIndex>>) -> impl Strategy<Value = Case> {
+    random::pool().prop_flat_map(move |pool| {
         let filters = if pool.width() == Width::Narrow { 5..8_u8 } else { 0..8_u8 };
         let aim = (any::<prop::sample::Index>(), filters, 0..6_u8, vec(pool.condition(), 3));
         let queries = vec((pool.query(), aim), 1..6);
-        (pool.documents(20), pool.indexes(3), 0..3_usize, queries).prop_map(|(documents, indexes, deleted, queries)| {
+        (pool.documents(20), indexes(&pool), 0..3_usize, queries).prop_map(|(documents, indexes, deleted, queries)| {
             let aimed = |(query, (which, filter, sort, conditions)): (_, (prop::sample::Index, _, _, _))| {
                 aimed(query, which.get(&indexes), filter, sort, conditions)
             };
@@ -345,7 +355,7 @@ fn check_targets(
             let transaction = database.db.begin().unwrap();
             let collection = transaction.collection(name);
             let written = write(&collection);
-            let left = rows(collection.find(&marked));
+            let left = rows(collection.find(&marked).hint(slate_core::Hint::Forward));
             transaction.rollback();
             format!("{:?} {left:?}", written.map_err(|error| refusal(&error)))
         };
@@ -415,6 +425,27 @@ fn check_targets(
 fn every_plan_agrees_with_the_scan(store: Store, cases: u32) {
     let database = store.open();
     check_cases(store, cases, &case(), |number, case| check(&database, number, &case));
+}
+
+fn every_plan_by_compound_wildcards_agrees_with_the_scan(store: Store, cases: u32) {
+    let database = store.open();
+    check_cases(store, cases, &case_of_compound_wildcards(), |number, case| check(&database, number, &case));
+}
+
+#[test]
+fn every_plan_by_compound_wildcards_agrees_with_the_scan_in_memory() {
+    every_plan_by_compound_wildcards_agrees_with_the_scan(Store::Memory, 200);
+}
+
+#[test]
+fn every_plan_by_compound_wildcards_agrees_with_the_scan_on_redb() {
+    every_plan_by_compound_wildcards_agrees_with_the_scan(Store::Redb, 50);
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn every_plan_by_compound_wildcards_agrees_with_the_scan_on_rocksdb() {
+    every_plan_by_compound_wildcards_agrees_with_the_scan(Store::RocksDb, 50);
 }
 
 #[test]

@@ -46,6 +46,7 @@ impl Index {
     ///
     /// `{ "$**": 1 }` is a wildcard index, on every field but `_id`, and `{ "address.$**": 1 }` one on every field within
     /// `address`. It serves conditions on any one of these fields, and is larger and slower to write than an index on one field.
+    /// Other fields can precede and follow the wildcard: `{ "tenant": 1, "attributes.$**": 1 }`.
     pub fn on(keys: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
@@ -109,7 +110,7 @@ impl Index {
     }
 
     /// Limits the index on `$**` to some fields and what is within them, or to all but some: `{ "tags": 1, "attributes": 1 }`,
-    /// `{ "text": 0 }`.
+    /// `{ "text": 0 }`. Required if the index has other fields, which it must leave out.
     pub fn wildcard_projection(mut self, projection: impl IntoDocument) -> Self {
         self.wildcard_projection = self.request.take(projection);
         self

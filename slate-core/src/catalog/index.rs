@@ -14,7 +14,7 @@ use slate_store::Keyspace;
 use super::{ArrayPaths, Wildcard};
 use crate::{Error, ErrorKind, Result, metrics::Uses};
 
-/// For each field of an index, a bit set: bit i is set if some document has an array at the i-th name of the field's
+/// For each field of an index but a wildcard, a bit set: bit i is set if some document has an array at the i-th name of the field's
 /// path.
 pub(crate) type MultikeyPaths = Vec<u64>;
 
@@ -36,6 +36,8 @@ pub(crate) struct IndexInfo {
     /// What a wildcard index has besides. Its `pattern` is empty.
     pub(crate) wildcard: Option<Box<Wildcard>>,
     pub(crate) multikey: MultikeyPaths,
+    /// The number of leading fields that have the same value in all entries. Bounds on them exclude no document.
+    pub(crate) constant_fields: usize,
     /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
     /// Counted in this process. Not stored.
@@ -174,6 +176,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         collation,
         wildcard,
         multikey,
+        constant_fields: 0,
         truncated: flag("truncated").unwrap_or_default(),
         uses: Arc::default(),
     }))

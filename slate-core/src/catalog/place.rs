@@ -6,7 +6,8 @@ use bson::{Bson, Document, doc};
 use slate_query::{
     collation::show_sort_key,
     key::{self, Decoded, Direction, TypeReader},
-    pattern::PATH_FIELD,
+    path::Path,
+    pattern::{PATH_FIELD, WildcardPattern},
 };
 use slate_store::Keyspace;
 
@@ -43,13 +44,14 @@ impl<'p> KeyFields<'p> {
     /// Decodes as many fields as the key contains completely. The sort keys of a collation are shown in hexadecimal digits, as in
     /// MongoDB.
     pub(crate) fn decode(index: &'p IndexInfo, mut key: &[u8]) -> Self {
-        let direction = index.wildcard.as_ref().map(|wildcard| wildcard.pattern.direction());
-        let of_wildcard = direction.map(|direction| [(PATH_FIELD, Direction::Ascending), ("value", direction)]);
-        let pattern = index.pattern.fields().iter().map(|(path, direction)| (path.as_str(), *direction));
+        let pattern = match &index.wildcard {
+            Some(wildcard) => fields_of_entry(&wildcard.pattern, key),
+            None => index.pattern.fields().iter().map(|(path, direction)| (path.as_str(), *direction)).collect(),
+        };
         let mut fields = Vec::new();
         let mut is_complete = true;
         let decode = if index.collation.is_some() { decode_collated } else { decode };
-        for (path, direction) in of_wildcard.into_iter().flatten().chain(pattern) {
+        for (path, direction) in pattern {
             let value = if is_complete { decode(&mut key, direction) } else { None };
             is_complete = value.is_some();
             fields.push((path, value.map(|value| value.unwrap_or(Bson::Null))));
@@ -73,6 +75,16 @@ impl fmt::Display for KeyFields<'_> {
         }
         f.write_str(" }")
     }
+}
+
+/// Returns the fields of an entry of a wildcard index. One without a path has only the fields other than the wildcard.
+fn fields_of_entry<'p>(pattern: &'p WildcardPattern, key: &[u8]) -> Vec<(&'p str, Direction)> {
+    let of_path = [(PATH_FIELD, Direction::Ascending)].into_iter();
+    let has_path = !matches!(decode(&mut &*key, Direction::Ascending), Some(None | Some(Bson::Null)));
+    let value = has_path.then_some(("value", pattern.direction()));
+    let others = |others: &'p [(Path, Direction)]| others.iter().map(|(path, direction)| (path.as_str(), *direction));
+    let (before, after) = pattern.others().split_at(pattern.before());
+    of_path.chain(others(before)).chain(value).chain(others(after)).collect()
 }
 
 /// As [`decode`], of an index with a collation.

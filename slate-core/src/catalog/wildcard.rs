@@ -3,7 +3,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use bson::RawDocumentBuf;
 use slate_query::{
     path::Path,
-    pattern::{KeyPattern, WildcardPattern},
+    pattern::{KeyPattern, PATH_FIELD, WildcardPattern},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
@@ -87,7 +87,7 @@ impl Wildcard {
         Ok(pattern.map(|pattern| Self { pattern, projection, arrays: ArrayPaths::default() }))
     }
 
-    /// Returns whether the index is over the same paths in the same direction.
+    /// Returns whether the index is over the same fields in the same directions.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.pattern == other.pattern
     }
@@ -122,17 +122,32 @@ impl Wildcard {
     }
 }
 
+/// The parts of a wildcard index, each as an index whose first field is the path of its entries.
 impl IndexInfo {
-    /// Returns the entries of a wildcard index about one path, as an index on the path of entries and on that path.
+    /// Returns the entries about one path: an index on the fields before the wildcard, that path, and the fields after it.
     pub(crate) fn on_path(&self, wildcard: &Wildcard, path: &Path) -> Option<Self> {
-        let pattern = KeyPattern::of_wildcard(Some((path.clone(), wildcard.pattern.direction()))).ok()?;
-        Some(self.part(pattern, vec![0, wildcard.arrays.on(path)]))
+        let (before, after) = self.multikey.split_at_checked(wildcard.pattern.before())?;
+        let multikey = [&[0], before, &[wildcard.arrays.on(path)], after].concat();
+        Some(Self { sparse: true, ..self.part(wildcard.pattern.at_path(path).ok()?, multikey) })
     }
 
-    /// Returns the entries of a wildcard index, as an index on their path. A document has several of them, like one
-    /// with an array.
+    /// Returns the entries of all paths, as an index on these alone. A document has several of them, like one with an array.
     pub(crate) fn on_paths(&self) -> Option<Self> {
-        Some(self.part(KeyPattern::of_wildcard(None).ok()?, vec![1]))
+        Some(Self { sparse: true, ..self.part(WildcardPattern::at_paths().ok()?, vec![1]) })
+    }
+
+    /// Returns the entries of the other fields alone: an index on these. `None` if there are no such entries.
+    pub(crate) fn on_others(&self, wildcard: &Wildcard) -> Option<Self> {
+        if !wildcard.pattern.has_part_of_others() {
+            return None;
+        }
+        let part = self.part(wildcard.pattern.of_others().ok()?, [&[0], &*self.multikey].concat());
+        Some(Self { constant_fields: 1, ..part })
+    }
+
+    /// Returns whether this is a part of a wildcard index.
+    pub(crate) fn is_part(&self) -> bool {
+        self.pattern.fields().first().is_some_and(|(path, _)| path.as_str() == PATH_FIELD)
     }
 
     fn part(&self, pattern: KeyPattern, multikey: Vec<u64>) -> Self {
@@ -142,12 +157,13 @@ impl IndexInfo {
             pattern,
             keys: self.keys.clone(),
             unique: false,
-            sparse: true,
+            sparse: false,
             hidden: self.hidden,
             partial: self.partial.clone(),
             collation: self.collation.clone(),
             wildcard: None,
             multikey,
+            constant_fields: 0,
             truncated: self.truncated,
             uses: Arc::clone(&self.uses),
         }

@@ -19,7 +19,7 @@ use super::{
     growing::GrowingBounds,
     keys_only,
 };
-use crate::catalog::{CollectionInfo, IndexInfo};
+use crate::catalog::{CollectionInfo, IndexInfo, Wildcard};
 
 mod wildcards;
 
@@ -54,7 +54,10 @@ impl Terms {
         let is_indexed = |path: &Path| {
             let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());
             let mut wildcards = collection.indexes.iter().filter_map(|index| index.wildcard.as_ref());
-            is_id(path) || fields.any(|(field, _)| field == path) || wildcards.any(|held| held.pattern.covers(path))
+            let is_held = |held: &Wildcard| {
+                held.pattern.covers(path) || held.pattern.others().iter().any(|(field, _)| field == path)
+            };
+            is_id(path) || fields.any(|(field, _)| field == path) || wildcards.any(|held| is_held(held))
         };
         let mut terms = Vec::new();
         for (at, node) in conjuncts.iter().enumerate() {
@@ -124,7 +127,7 @@ fn is_dearer_than_scan(access: &Access, query: &Query) -> bool {
         let ordered = |direction| access.path.ordered_by(sort, direction).fields > 0;
         ordered(Direction::Ascending) || ordered(Direction::Descending)
     };
-    bounds.used() == 0
+    bounds.used() <= index.constant_fields
         && checks.is_empty()
         && !index.sparse
         && index.partial.is_none()
@@ -260,7 +263,8 @@ fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts
     let mut checks = Vec::new();
     if !index.is_multikey() && !index.truncated {
         // A condition on the first field is used as bounds, which is never worse than checking it.
-        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(bounds.used().max(1)) {
+        let first = bounds.used().max(index.constant_fields + 1);
+        for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(first) {
             if let Some((set, checked)) = combined(terms.on(path)) {
                 checks.push((field, set));
                 exact_for = exact_for.union(checked);
@@ -339,17 +343,24 @@ pub(super) enum Selectivity {
 
 impl AccessPath {
     pub(super) fn selectivity(&self) -> Selectivity {
-        let first = match self {
-            Self::Points { .. } | Self::Merge { .. } => return Selectivity::Narrow,
-            Self::Records { bounds } => bounds.as_ref(),
-            Self::Index { bounds, .. } => bounds.fields().first(),
-        };
-        let Some(set) = first else { return Selectivity::All };
+        if matches!(self, Self::Points { .. } | Self::Merge { .. }) {
+            return Selectivity::Narrow;
+        }
+        let Some(set) = self.first_bounds() else { return Selectivity::All };
         let touches_both = set.iter().any(Interval::is_open_below) && set.iter().any(Interval::is_open_above);
         match set {
             set if set.is_all() => Selectivity::All,
             _ if touches_both => Selectivity::Wide,
             _ => Selectivity::Narrow,
+        }
+    }
+
+    /// Returns the bounds of `_id`, or of the first field of an index whose values differ.
+    pub(super) fn first_bounds(&self) -> Option<&IntervalSet> {
+        match self {
+            Self::Records { bounds } => bounds.as_ref(),
+            Self::Index { index, bounds, .. } => bounds.fields().get(index.constant_fields),
+            Self::Points { .. } | Self::Merge { .. } => None,
         }
     }
 

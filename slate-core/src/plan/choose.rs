@@ -27,7 +27,7 @@ const CONFIRMING_KEYS: u64 = 128;
 /// A path with at most this cost is chosen without considering others.
 fn settled_cost(path: &AccessPath) -> u64 {
     match path {
-        AccessPath::Index { bounds, .. } if bounds.fields().first().is_some_and(IntervalSet::is_points) => {
+        AccessPath::Index { .. } if path.first_bounds().is_some_and(IntervalSet::is_points) => {
             MAX_UNWEIGHED_ENTRIES as u64 * (FETCH_COST + 1)
         }
         _ if path.selectivity() == Selectivity::Narrow => MAX_UNWEIGHED_FETCHES * FETCH_COST,

@@ -39,7 +39,9 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
 
 /// Returns the included fields if the entries of an index contain them all.
 pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec<CoveredField>> {
-    if !holds_values(index) {
+    // Entries of a wildcard index do not contain the order of fields.
+    let has_one_field = || included.iter().filter(|path| path.as_str() != "_id").count() < 2;
+    if !holds_values(index) || (index.is_part() && !has_one_field()) {
         return None;
     }
     let covered = |included: &Path| {

@@ -187,7 +187,7 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         let message = "a partial index is limited by comparisons, $in, $exists: true and $type, joined by $and and $or";
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("partialFilterExpression"));
     }
-    let fields = pattern.fields().len();
+    let fields = wildcard.as_ref().map_or(pattern.fields(), |wildcard| wildcard.pattern.others()).len();
     Ok(IndexInfo {
         name: name.into(),
         keyspace: Keyspace(u32::MAX),
@@ -200,6 +200,7 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         collation,
         wildcard,
         multikey: vec![0; fields],
+        constant_fields: 0,
         truncated: false,
         uses: Arc::default(),
     })

@@ -127,7 +127,7 @@ impl DocumentEntries<'_, '_> {
 /// Replaces the content of `keys` by the keys of a document.
 fn make(index: &IndexInfo, document: Doc<'_>, keys: &mut Keys) -> Result<()> {
     match &index.wildcard {
-        Some(wildcard) => wildcard.pattern.keys(document, keys),
+        Some(wildcard) => wildcard.pattern.keys(document, keys)?,
         None => index.pattern.keys(document, keys)?,
     }
     Ok(())

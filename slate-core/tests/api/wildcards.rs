@@ -9,9 +9,14 @@ fn is_sound(test: &TestDatabase) -> bool {
     test.db.verify().run().unwrap().is_sound()
 }
 
-/// Checks that the index serves the filter and returns this many documents.
+/// Checks that the index on all fields serves the filter and returns this many documents.
 fn check(test: &TestDatabase, filter: Document, count: u64) {
-    let find = || test.collection("c").find(&filter).hint(slate_core::Hint::Name("$**_1".into()));
+    check_by(test, "$**_1", filter, count);
+}
+
+/// Checks that this index serves the filter and returns this many documents.
+fn check_by(test: &TestDatabase, index: &str, filter: Document, count: u64) {
+    let find = || test.collection("c").find(&filter).hint(slate_core::Hint::Name(index.into()));
     let plan = find().explain(ExplainVerbosity::QueryPlanner).unwrap();
     assert!(plan.uses_index(), "{filter}: {plan}");
     assert_eq!(find().count().run().unwrap(), count, "{filter}");
@@ -83,6 +88,83 @@ fn long_values_and_unusual_names_are_found() {
         collection.insert_one(&raw(&doc! { "_id": 4, &name: { &name: 1 } })).unwrap();
         check(&test, doc! { format!("{name}.{name}"): 1 }, 1);
         check(&test, doc! { format!("{name}.{name}"): 2 }, 0);
+        assert!(is_sound(&test));
+    });
+}
+
+#[test]
+fn a_compound_index_is_built_in_rounds_and_maintained() {
+    on_every_store(|test| {
+        let collection = test.collection("c");
+        let document = |n: i32| {
+            let attributes = doc! { "color": n % 10, "sizes": [n % 3, 7], "text": format!("s{}", n % 4) };
+            raw(&doc! { "_id": n, "tenant": n % 5, "at": n, "attributes": attributes })
+        };
+        collection.insert_many(&(0..3_000).map(document).collect::<Vec<_>>()).run().unwrap();
+        let keys = doc! { "tenant": 1, "attributes.$**": 1, "at": -1 };
+        let name = collection.create_index(Index::on(keys)).run().unwrap();
+        let check = |test: &TestDatabase, filter: Document, count: u64| check_by(test, &name, filter, count);
+        check(&test, doc! { "tenant": 3, "attributes.color": 3 }, 300);
+        check(&test, doc! { "tenant": { "$gte": 3 }, "attributes.sizes": 7 }, 1_200);
+        check(&test, doc! { "tenant": 3, "attributes.color": 3, "at": { "$lt": 1_000 } }, 100);
+        check(&test, doc! { "tenant": 3 }, 600);
+        check(&test, doc! { "tenant": 3, "attributes.missing": null }, 600);
+        let changed = doc! { "$set": { "attributes.color": [3, 30], "attributes.new": 1 } };
+        collection.update_many(doc! { "tenant": 3, "attributes.color": 3 }, changed).run().unwrap();
+        collection.update_many(doc! { "tenant": 4 }, doc! { "$unset": { "attributes": 1 } }).run().unwrap();
+        collection.update_many(doc! { "tenant": 2 }, doc! { "$set": { "tenant": [2, 20] } }).run().unwrap();
+        check(&test, doc! { "tenant": 3, "attributes.color": { "$gt": 10, "$lt": 20 } }, 300);
+        check(&test, doc! { "tenant": 3, "attributes.new": { "$exists": true } }, 300);
+        check(&test, doc! { "tenant": 4 }, 600);
+        check(&test, doc! { "tenant": 4, "attributes.color": 4 }, 0);
+        check(&test, doc! { "tenant": { "$gt": 2, "$lt": 20 } }, 1_800);
+        check(&test, doc! { "tenant": 20, "attributes.color": 2 }, 300);
+        collection.delete_many(doc! { "tenant": 1 }).run().unwrap();
+        check(&test, doc! { "tenant": 1 }, 0);
+        assert!(is_sound(&test));
+        drop(collection);
+        let test = test.reopen();
+        if test.store.is_persistent() {
+            check(&test, doc! { "tenant": 20, "attributes.text": "s1" }, 150);
+            assert!(is_sound(&test));
+        }
+    });
+}
+
+#[test]
+fn a_document_with_too_many_entries_in_a_compound_index_is_refused() {
+    on_every_store(|test| {
+        let collection = test.collection("c");
+        collection.create_index(Index::on(doc! { "k": 1, "f.$**": 1 })).run().unwrap();
+        let document = |id: i32, keys: i32, fields: i32| {
+            let fields: Document = (0..fields).map(|n| (format!("f{n}"), n.into())).collect();
+            raw(&doc! { "_id": id, "k": (0..keys).collect::<Vec<_>>(), "f": fields })
+        };
+        let refused = collection.insert_one(&document(1, 400, 400)).unwrap_err();
+        assert_eq!(refused.code(), 201);
+        collection.insert_one(&document(2, 100, 20)).unwrap();
+        check_by(&test, "k_1_f.$**_1", doc! { "k": 7, "f.f3": 3 }, 1);
+        check_by(&test, "k_1_f.$**_1", doc! { "k": { "$gt": 98 }, "f.f3": { "$gte": 3 } }, 1);
+        assert!(is_sound(&test));
+    });
+}
+
+#[test]
+fn long_values_before_and_after_the_wildcard_are_found() {
+    on_every_store(|test| {
+        let collection = test.collection("c");
+        let name = collection.create_index(Index::on(doc! { "a": 1, "w.$**": -1, "b": 1 })).run().unwrap();
+        let long = |end: &str| "x".repeat(1_990) + end;
+        for (id, (a, w, b)) in [("1", "1", "1"), ("2", "1", "1"), ("2", "2", "1"), ("2", "2", "2")].iter().enumerate() {
+            let document =
+                doc! { "_id": i32::try_from(id).unwrap(), "a": long(a), "w": { "x": long(w) }, "b": long(b) };
+            collection.insert_one(&raw(&document)).unwrap();
+        }
+        collection.insert_one(&raw(&doc! { "_id": 9, "a": long("2") })).unwrap();
+        check_by(&test, &name, doc! { "a": long("2") }, 4);
+        check_by(&test, &name, doc! { "a": long("2"), "w.x": long("2") }, 2);
+        check_by(&test, &name, doc! { "a": { "$gt": long("1") }, "w.x": long("2"), "b": { "$lt": long("2") } }, 1);
+        check_by(&test, &name, doc! { "w.x": { "$lte": long("1") } }, 2);
         assert!(is_sound(&test));
     });
 }

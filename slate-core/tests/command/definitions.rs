@@ -110,6 +110,63 @@ fn create_indexes_fails_where_mongodb_fails() {
 }
 
 #[test]
+fn the_projection_of_a_compound_wildcard_index_leaves_out_its_other_fields() {
+    on_every_store(|db| {
+        let all = |before: &[&str], after: &[&str]| -> Document {
+            before.iter().chain(&["$**"]).chain(after).map(|name| ((*name).to_owned(), bson::Bson::Int32(1))).collect()
+        };
+        let create = |keys: Document, projection: Document| {
+            let index = doc! { "key": keys, "name": "i", "wildcardProjection": projection };
+            doc! { "createIndexes": "c", "indexes": [index] }
+        };
+        for (keys, projection) in [
+            (all(&["a"], &[]), doc! { "a": 0 }),
+            (all(&[], &["a"]), doc! { "a": 0 }),
+            (all(&["a"], &["b"]), doc! { "a": 0, "b": 0 }),
+            (all(&[], &["other"]), doc! { "_id": 0, "a": 1 }),
+            (all(&[], &["other"]), doc! { "_id": 1, "a": 0, "other": 0 }),
+            (all(&[], &["other"]), doc! { "_id": 1 }),
+            (all(&[], &["d"]), doc! { "a": { "b": 1, "c": 1 } }),
+            (all(&[], &["e"]), doc! { "_id": 1, "e": 0 }),
+            (all(&[], &["_id", "e"]), doc! { "_id": 0, "a": 1 }),
+            (all(&["_id"], &[]), doc! { "_id": 0 }),
+            (all(&["_id", "a.b"], &[]), doc! { "_id": 0, "a": 0 }),
+            (all(&["b.d"], &[]), doc! { "_id": 0, "a.b": 1 }),
+        ] {
+            run(db, create(keys, projection));
+            run(db, doc! { "drop": "c" });
+        }
+        for (keys, projection, code) in [
+            (all(&[], &["c"]), doc! { "a.b": 1, "a.b.c": 1 }, 7_246_200),
+            (all(&["a"], &[]), doc! { "a": 1, "b": 1 }, 7_246_208),
+            (all(&["a"], &[]), doc! { "_id": 0, "a": 1 }, 7_246_208),
+            (all(&["_id"], &[]), doc! { "_id": 1 }, 7_246_208),
+            (all(&["_id"], &[]), doc! { "_id": 1, "a": 1 }, 7_246_208),
+            (all(&["a.b"], &[]), doc! { "a": 1 }, 7_246_208),
+            (all(&[], &["_id", "e"]), doc! { "_id": 1, "e": 0 }, 7_246_209),
+            (all(&["a", "_id"], &[]), doc! { "a": 0 }, 7_246_209),
+            (all(&["a", "b"], &[]), doc! { "b": 0 }, 7_246_209),
+            (all(&["a"], &[]), doc! { "_id": 0, "a.b": 0 }, 7_246_209),
+            (all(&[], &["e"]), doc! { "_id": 1, "e.b": 0 }, 7_246_209),
+            (all(&[], &["d"]), doc! { "_id": 1, "e": 0 }, 7_246_209),
+            (all(&["a"], &[]), doc! { "_id": 0 }, 7_246_210),
+            (all(&["_id"], &["a"]), doc! { "_id": 0 }, 7_246_210),
+            (all(&["b"], &[]), doc! { "_id": 0, "a": 0 }, 7_246_210),
+            (all(&[], &["e.c"]), doc! { "_id": 1, "e.b": 0 }, 7_246_210),
+            (all(&[], &["c"]), doc! { "_id": 0, "a": 0, "b": 1 }, 7_246_211),
+            (all(&[], &["c"]), doc! { "_id": 1, "a": 0, "b": 1 }, 7_246_211),
+            (all(&["a"], &[]), doc! { "b": "something" }, 51_271),
+            (all(&["a"], &[]), doc! {}, 9),
+        ] {
+            refused(db, create(keys, projection), code);
+        }
+        let many: Document =
+            (0..32).map(|n| (format!("f{n}"), bson::Bson::Int32(1))).chain([("w.$**".into(), 1.into())]).collect();
+        refused(db, doc! { "createIndexes": "c", "indexes": [{ "key": many, "name": "i" }] }, 13_103);
+    });
+}
+
+#[test]
 fn definitions_of_the_same_meaning_are_the_same_index() {
     on_every_store(|db| {
         let partial = |name: &str, condition: Document| {
@@ -134,6 +191,18 @@ fn definitions_of_the_same_meaning_are_the_same_index() {
         refused(db, wildcard("other", doc! { "a": 0 }), 85);
         run(db, wildcard("of_a", doc! { "a": 1 }));
         run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a.$**": 1 }, "name": "below_a" }] });
+
+        let compound = |name: &str, keys: Document, projection: Document| {
+            let index = doc! { "key": keys, "name": name, "wildcardProjection": projection };
+            doc! { "createIndexes": "c", "indexes": [index] }
+        };
+        run(db, compound("k", doc! { "k": 1, "$**": 1 }, doc! { "k": 0, "_id": 0 }));
+        let again = run(db, compound("k", doc! { "k": 1.0, "$**": 1 }, doc! { "_id": 0, "k": false }));
+        assert_eq!(again.get_str("note").unwrap(), "all indexes already exist");
+        refused(db, compound("other", doc! { "k": 1, "$**": 1 }, doc! { "k": 0 }), 85);
+        refused(db, compound("k", doc! { "k": -1, "$**": 1 }, doc! { "k": 0 }), 86);
+        run(db, compound("down", doc! { "k": -1, "$**": 1 }, doc! { "k": 0 }));
+        run(db, compound("after", doc! { "$**": 1, "k": 1 }, doc! { "k": 0 }));
     });
 }
 

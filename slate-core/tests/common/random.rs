@@ -362,7 +362,7 @@ impl Pool {
     }
 
     pub fn index(&self) -> BoxedStrategy<RandomIndex> {
-        prop_oneof![5 => self.plain_index(), 1 => self.wildcard_index()].boxed()
+        prop_oneof![5 => self.plain_index(), 1 => self.wildcard_index(), 1 => self.compound_wildcard_index()].boxed()
     }
 
     /// Returns a wildcard index.
@@ -379,10 +379,41 @@ impl Pool {
         });
         let below = select(vec!["a.$**", "b.$**", "a.b.$**"]).prop_map(|key| (doc! { key: 1 }, None));
         let whole = select(vec![1, -1]).prop_map(move |direction| (all(direction), None));
-        let partial = option::weighted(0.2, self.filter_on(self.path(), 1));
         let keys = prop_oneof![4 => whole, 2 => limited, 2 => below];
-        (keys, partial, prop::bool::weighted(0.15), self.directed(1), any::<bool>())
-            .prop_map(|((keys, projection), partial, is_collated, aim, before_documents)| RandomIndex {
+        self.index_on((keys, self.directed(1)).prop_map(|((keys, projection), aim)| (keys, aim, projection)))
+    }
+
+    /// Returns a wildcard index with other fields before and after the wildcard.
+    pub fn compound_wildcard_index(&self) -> BoxedStrategy<RandomIndex> {
+        let others = prop_oneof![3 => self.directed(2), 1 => select(vec!["b", "c"]).prop_map(|name| doc! { name: 1 })];
+        // A path of the wildcard, and how many of its names the key has; 0 for a wildcard on all fields.
+        let wildcard = (self.path(), 0..3_usize, select(vec![1, -1]), 0..3_usize, any::<bool>());
+        let keys = (others, wildcard).prop_map(|(others, (path, names, direction, before, is_included))| {
+            let root = path.split('.').take(names).collect::<Vec<_>>().join(".");
+            let key = if root.is_empty() { "$**".to_owned() } else { format!("{root}.$**") };
+            let keys_with = |name: &str| -> Document {
+                let mut keys: Vec<(String, Bson)> =
+                    others.clone().into_iter().filter(|(other, _)| other != name).collect();
+                keys.insert(before.min(keys.len()), (name.to_owned(), Bson::Int32(direction)));
+                keys.into_iter().collect()
+            };
+            let projection = match is_included {
+                true => doc! { &path: 1 },
+                false => others.keys().map(|other| (other.clone(), Bson::Int32(0))).collect(),
+            };
+            (keys_with(&key), keys_with(&path), root.is_empty().then_some(projection))
+        });
+        self.index_on(keys)
+    }
+
+    /// Returns wildcard indexes with these keys, aims and projections.
+    fn index_on(
+        &self,
+        keys: impl Strategy<Value = (Document, Document, Option<Document>)> + 'static,
+    ) -> BoxedStrategy<RandomIndex> {
+        let partial = option::weighted(0.2, self.filter_on(self.path(), 1));
+        (keys, partial, prop::bool::weighted(0.15), any::<bool>())
+            .prop_map(|((keys, aim, projection), partial, is_collated, before_documents)| RandomIndex {
                 keys,
                 aim,
                 projection,

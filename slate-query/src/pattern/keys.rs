@@ -58,13 +58,17 @@ impl Keys {
         self.entries.is_empty()
     }
 
-    /// For each field, bit i is set if there is an array at the first i + 1 names of its path. Names beyond the 64th
+    /// For each field but a wildcard, bit i is set if there is an array at the first i + 1 names of its path. Names beyond the 64th
     /// share the last bit.
     pub fn multikey(&self) -> &[u64] {
         &self.multikey
     }
 
-    /// Returns the paths at which a document has an array; only for a wildcard index.
+    pub(super) fn multikey_mut(&mut self) -> &mut [u64] {
+        &mut self.multikey
+    }
+
+    /// Returns the paths of the wildcard at which a document has an array; only for a wildcard index.
     pub fn arrays(&self) -> &BTreeSet<Box<str>> {
         &self.arrays
     }

@@ -1,4 +1,4 @@
-use super::{Direction, MAX_FIELDS, PATH_FIELD};
+use super::{Direction, MAX_FIELDS};
 use crate::{
     Code, Error, Result,
     number::Number,
@@ -22,34 +22,16 @@ impl KeyPattern {
     /// `BadValue` (2) for a repeated field; 13103 for more than 32 fields; `NotImplemented` (238) for kinds of indexes
     /// that Slate does not support (text, hashed, geospatial), by name. Wildcard indexes have a [`WildcardPattern`](super::WildcardPattern).
     pub fn parse(pattern: Doc<'_>) -> Result<Self> {
-        let mut fields: Vec<(Path, Direction)> = Vec::new();
-        if pattern.is_empty() {
-            return Err(refused("index keys cannot be an empty document"));
-        }
-        if pattern.bytes().len() > 2048 {
-            return Err(refused("the index key pattern is too large"));
-        }
-        for element in pattern.elements() {
-            let name = element.display_name();
-            if fields.iter().any(|(path, _)| path.as_str() == name) {
-                let message = "the field appears several times in the index key pattern";
-                return Err(Error::new(Code::BAD_VALUE, message).at(name));
-            }
-            let field = field(element).map_err(|error| error.at(&*name))?;
-            fields.push(field);
-        }
-        if fields.len() > MAX_FIELDS {
-            return Err(Error::new(Code(13103), format!("an index has at most {MAX_FIELDS} fields")));
-        }
+        check_size(pattern)?;
+        let fields = fields(pattern.elements())?;
         let first_names = fields.iter().filter_map(|(path, _)| path.parts().first());
         let first_names = first_names.map(|part| part.name().as_bytes()).collect();
         Ok(Self { fields: fields.into(), first_names })
     }
 
-    /// Returns the pattern of the entries of a wildcard index about one path, or about several.
-    pub fn of_wildcard(path: Option<(Path, Direction)>) -> Result<Self> {
-        let fields: Vec<_> = [(Path::parse(PATH_FIELD)?, Direction::Ascending)].into_iter().chain(path).collect();
-        Ok(Self { fields: fields.into(), first_names: Names::default() })
+    /// Returns the pattern of a part of a wildcard index.
+    pub(super) fn of_fields(fields: Box<[(Path, Direction)]>) -> Self {
+        Self { fields, first_names: Names::default() }
     }
 
     /// No fields: the pattern of a wildcard index, whose entries are about any of them.
@@ -74,6 +56,35 @@ const KINDS: [&str; 8] =
 
 fn refused(message: &str) -> Error {
     Error::new(Code::CANNOT_CREATE_INDEX, message)
+}
+
+/// Checks the number of fields of a key pattern and its length in bytes.
+pub(super) fn check_size(pattern: Doc<'_>) -> Result<()> {
+    if pattern.is_empty() {
+        return Err(refused("index keys cannot be an empty document"));
+    }
+    if pattern.bytes().len() > 2048 {
+        return Err(refused("the index key pattern is too large"));
+    }
+    if pattern.elements().nth(MAX_FIELDS).is_some() {
+        return Err(Error::new(Code(13103), format!("an index has at most {MAX_FIELDS} fields")));
+    }
+    Ok(())
+}
+
+/// Parses fields of a key pattern.
+pub(super) fn fields<'p>(pattern: impl Iterator<Item = Element<'p>>) -> Result<Vec<(Path, Direction)>> {
+    let mut fields: Vec<(Path, Direction)> = Vec::new();
+    for element in pattern {
+        let name = element.display_name();
+        if fields.iter().any(|(path, _)| path.as_str() == name) {
+            let message = "the field appears several times in the index key pattern";
+            return Err(Error::new(Code::BAD_VALUE, message).at(name));
+        }
+        let field = field(element).map_err(|error| error.at(&*name))?;
+        fields.push(field);
+    }
+    Ok(fields)
 }
 
 fn field(element: Element<'_>) -> Result<(Path, Direction)> {

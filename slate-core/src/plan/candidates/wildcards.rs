@@ -1,4 +1,4 @@
-//! The access paths by a wildcard index: by the values at one path, or by the existence of a path.
+//! The access paths by a wildcard index: by the values at one path, by the existence of a path, or by the other fields.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use slate_query::{
     pattern::{PATH_FIELD, WildcardPattern},
 };
 
-use super::{ConjunctTerm, Terms, by_bounds};
+use super::{ConjunctTerm, Terms, bounded, by_bounds, combined};
 use crate::{
     catalog::{IndexInfo, Wildcard},
     plan::{
-        Conjuncts,
+        Conjuncts, IndexBounds,
         access::{Access, AccessPath},
     },
 };
@@ -21,7 +21,7 @@ use crate::{
 /// Most paths of a filter for which a wildcard index is considered.
 const MAX_PATHS: usize = 8;
 
-/// Adds the paths by a wildcard index. It has no entry for documents without any of its fields, so it gives no path without bounds.
+/// Adds the paths by a wildcard index: by each of its parts, within bounds on the path of its entries.
 pub(super) fn by_wildcard(
     index: &Arc<IndexInfo>,
     wildcard: &Wildcard,
@@ -36,27 +36,24 @@ pub(super) fn by_wildcard(
             paths.push(&term.path);
         }
     }
+    let mut part = PartTerms::new(terms, path_field);
     let mut served: Vec<&Path> = Vec::new();
     for path in paths {
         let Some(on_path) = index.on_path(wildcard, path) else { continue };
-        let before = found.len();
-        let at_path =
-            ConjunctTerm { term: path_term(&path_field, WildcardPattern::at(path)), conjunct: Conjuncts::default() };
-        let terms = Terms(terms.on(path).cloned().chain([at_path]).collect());
-        by_bounds(&Arc::new(on_path), &terms, found);
+        let field = 1 + wildcard.pattern.before();
         // Documents with other values have no entry at this path.
+        if !requires_entry(&on_path, field, terms) {
+            continue;
+        }
         let has_all = |access: &Access| match &access.path {
-            AccessPath::Index { bounds, .. } => bounds.fields().get(1).is_some_and(WildcardPattern::has_all),
+            AccessPath::Index { bounds, .. } => bounds.fields().get(field).is_none_or(WildcardPattern::has_all),
             _ => false,
         };
-        let mut at = 0;
-        found.retain(|access| {
-            at += 1;
-            at <= before || has_all(access)
-        });
-        if found.len() > before {
-            served.push(path);
-        }
+        let before = found.len();
+        by_bounds(&Arc::new(on_path), part.at(WildcardPattern::at(path)), found);
+        let added = found.split_off(before);
+        found.extend(added.into_iter().filter(has_all));
+        served.push(path);
     }
     for (place, node) in conjuncts.iter().enumerate() {
         let Some((path, exact)) = node.required_path() else { continue };
@@ -66,12 +63,60 @@ pub(super) fn by_wildcard(
         let Some(on_paths) = index.on_paths() else { continue };
         served.push(path);
         let conjunct = if exact == Exactness::Always { Conjuncts::one(place) } else { Conjuncts::default() };
-        let term = path_term(&path_field, WildcardPattern::at_or_below(path));
-        by_bounds(&Arc::new(on_paths), &Terms(vec![ConjunctTerm { term, conjunct }]), found);
+        by_bounds(&Arc::new(on_paths), part.exact_at(WildcardPattern::at_or_below(path), conjunct), found);
+    }
+    if let Some(on_others) = index.on_others(wildcard) {
+        by_others(&Arc::new(on_others), part.at(WildcardPattern::at_no_path()), found);
     }
 }
 
-/// Returns the bounds on the paths of entries.
-fn path_term(path_field: &Path, intervals: IntervalSet) -> Term {
-    Term { path: path_field.clone(), intervals, exact: Exactness::Always, validity: Validity::Always }
+/// Adds the paths by the part of the other fields, as those of an index on these: for its order, and with the bounds of the filter.
+fn by_others(on_others: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
+    let all = IndexBounds::new(on_others, vec![WildcardPattern::at_no_path()]);
+    found.push(bounded(on_others, all, Conjuncts::default(), terms));
+    let before = found.len();
+    by_bounds(on_others, terms, found);
+    let added = found.split_off(before);
+    found.extend(added.into_iter().filter(|access| access.path.first_bounds().is_some()));
+}
+
+/// Returns whether every document that satisfies the terms on this field, a path of the wildcard, has an entry at that path.
+fn requires_entry(on_path: &IndexInfo, field: usize, terms: &Terms) -> bool {
+    let Some((path, _)) = on_path.pattern.fields().get(field) else { return false };
+    if on_path.is_multikey_at(field) {
+        let holds = |term: &Term| term.validity == Validity::Always && WildcardPattern::has_all(&term.intervals);
+        terms.on(path).any(|term| holds(&term.term))
+    } else {
+        combined(terms.on(path)).is_some_and(|(values, _)| WildcardPattern::has_all(&values))
+    }
+}
+
+/// The terms of a filter, and one on the path of entries, which differs between the parts of an index.
+struct PartTerms(Terms);
+
+impl PartTerms {
+    fn new(terms: &Terms, path_field: Path) -> Self {
+        let term = Term {
+            path: path_field,
+            intervals: IntervalSet::default(),
+            exact: Exactness::Always,
+            validity: Validity::Always,
+        };
+        let of_part = ConjunctTerm { term, conjunct: Conjuncts::default() };
+        Self(Terms(terms.0.iter().cloned().chain([of_part]).collect()))
+    }
+
+    /// Returns the terms for the part at these paths.
+    fn at(&mut self, paths: IntervalSet) -> &Terms {
+        self.exact_at(paths, Conjuncts::default())
+    }
+
+    /// As [`PartTerms::at`], where every document with an entry at these paths satisfies the conjunct.
+    fn exact_at(&mut self, paths: IntervalSet, conjunct: Conjuncts) -> &Terms {
+        if let Some(of_part) = self.0.0.last_mut() {
+            of_part.term.intervals = paths;
+            of_part.conjunct = conjunct;
+        }
+        &self.0
+    }
 }

@@ -37,7 +37,7 @@ pub(in crate::plan) fn add_to(nodes: &mut Vec<DocumentNode>, query: &Query, plan
 }
 
 fn names(index: &IndexInfo) -> Result<Vec<&str>> {
-    if index.is_multikey() || index.wildcard.is_some() || index.pattern.fields().is_empty() {
+    if index.is_multikey() || index.is_part() {
         return Err(Error::unsupported_by_name("returnKey of an index with several keys of a document").at("returnKey"));
     }
     Ok(index.pattern.fields().iter().map(|(path, _)| path.as_str()).collect())

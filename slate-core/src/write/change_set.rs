@@ -4,7 +4,7 @@ use slate_store::{Capabilities, Keyspace};
 use super::{
     entries::{Entries, Write},
     entry_maker::EntryMaker,
-    prepare::{id, prepare},
+    prepare::{EmptyTimestamps, id, prepare},
 };
 use crate::{
     Error, Result,
@@ -31,6 +31,8 @@ pub(super) struct ChangeSet {
     memory: Memory,
     capabilities: Capabilities,
     validation: DocumentValidation,
+    /// How new documents are stored.
+    pub(super) empty_timestamps: EmptyTimestamps,
     maker: EntryMaker,
     /// Reused buffers: the entries of a record before and after its change.
     difference: (Entries, Entries),
@@ -71,6 +73,7 @@ impl ChangeSet {
             memory: memory.shared_by(2),
             capabilities,
             validation,
+            empty_timestamps: EmptyTimestamps::default(),
             maker: EntryMaker::default(),
             difference: Default::default(),
             guards: Vec::new(),
@@ -91,7 +94,7 @@ impl ChangeSet {
     /// Adds a new document, with an `_id` if it has none. An error leaves entries behind.
     pub(super) fn insert(&mut self, collection: &CollectionInfo, document: &bson::RawDocument) -> Result<()> {
         let row = self.records.len();
-        self.records.try_write(|out| prepare(document, out))?;
+        self.records.try_write(|out| prepare(document, self.empty_timestamps, out))?;
         self.add_entries(collection, row, None, |_, _| true)
     }
 

@@ -8,7 +8,7 @@ use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, Transaction, View
 use super::{
     Session,
     change_set::ChangeSet,
-    prepare::id,
+    prepare::{EmptyTimestamps, id},
     unique::{duplicate, duplicate_id},
 };
 use crate::{
@@ -74,11 +74,24 @@ impl<T: Transaction> Session<T> {
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<InsertOutcome> {
+        self.insert_with(name, documents, mode, EmptyTimestamps::Current, interrupt)
+    }
+
+    /// As [`insert`](Self::insert), for documents whose empty timestamps are stored in this way.
+    pub(super) fn insert_with(
+        &mut self,
+        name: &str,
+        documents: &[impl AsRef<RawDocument>],
+        mode: InsertMode,
+        empty_timestamps: EmptyTimestamps,
+        interrupt: &Interrupt,
+    ) -> Result<InsertOutcome> {
         self.check_open()?;
         let interrupt = &self.limited(interrupt);
         interrupt.check()?;
         let collection = self.written_or_new(name)?;
-        let changes = self.change_set(&collection, Budget::default());
+        let mut changes = self.change_set(&collection, Budget::default());
+        changes.empty_timestamps = empty_timestamps;
         let (changes, outcome) = {
             let view = self.transaction.view();
             let mut insert = Insert::open(&view, &collection, changes, documents.len())?;

@@ -10,19 +10,28 @@ use crate::{Error, ErrorKind, Result, clock, entry::append_record_key};
 /// Size limit of a document in bytes, which is MongoDB's.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
+/// What MongoDB stores in place of Timestamp(0, 0) at the top level of a document, except in `_id`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum EmptyTimestamps {
+    /// The current time: in documents that are inserted.
+    #[default]
+    Current,
+    /// Nothing else: in what an update makes, which decides by itself.
+    Kept,
+}
+
 /// Validates a document and appends its record: the record key, whose length is returned, and the stored form. That has
-/// a field table, `_id` first, and the current time in place of empty timestamps at the top level. After an error `out`
-/// is unchanged.
-pub(super) fn prepare(document: &RawDocument, out: &mut Vec<u8>) -> Result<usize> {
+/// a field table, and `_id` first. After an error `out` is unchanged.
+pub(super) fn prepare(document: &RawDocument, empty: EmptyTimestamps, out: &mut Vec<u8>) -> Result<usize> {
     let start = out.len();
-    let prepared = append_record(document.as_bytes(), out);
+    let prepared = append_record(document.as_bytes(), empty, out);
     if prepared.is_err() {
         out.truncate(start);
     }
     prepared
 }
 
-fn append_record(bytes: &[u8], out: &mut Vec<u8>) -> Result<usize> {
+fn append_record(bytes: &[u8], empty: EmptyTimestamps, out: &mut Vec<u8>) -> Result<usize> {
     let start = out.len();
     // The length and the terminator are valid; the rest is validated while it is stored.
     let document = Doc::new(bytes);
@@ -44,20 +53,20 @@ fn append_record(bytes: &[u8], out: &mut Vec<u8>) -> Result<usize> {
     let key = out.len() - start;
     let (mut form, mut ids) = (Form::default(), 0);
     validate_and_store(bytes, out, |field| {
-        form.see(field);
+        form.see(field, empty);
         ids += usize::from(field.name == b"_id");
     })?;
     if form != Form::Kept || (identified.is_some() && ids > 1) {
-        return append_rebuilt(document, start, out);
+        return append_rebuilt(document, empty, start, out);
     }
     check(Doc::stored(out.get(start + key..).unwrap_or_default()))?;
     Ok(key)
 }
 
 /// Appends the record of a valid document that must be changed.
-fn append_rebuilt(document: Doc<'_>, start: usize, out: &mut Vec<u8>) -> Result<usize> {
+fn append_rebuilt(document: Doc<'_>, empty: EmptyTimestamps, start: usize, out: &mut Vec<u8>) -> Result<usize> {
     out.truncate(start);
-    let rebuilt = rebuild(document);
+    let rebuilt = rebuild(document, empty);
     let rebuilt = Doc::new(&rebuilt);
     check(rebuilt)?;
     append_record_key(id(rebuilt), out)?;
@@ -77,10 +86,10 @@ enum Form {
 
 impl Form {
     #[inline]
-    fn see(&mut self, field: Element<'_>) {
+    fn see(&mut self, field: Element<'_>, empty: EmptyTimestamps) {
         let is_right = match self {
             Self::NothingSeen => field.name == b"_id",
-            Self::Kept => !is_empty_timestamp(field.name, field.value),
+            Self::Kept => !is_replaced(field, empty),
             Self::Other => false,
         };
         *self = if is_right { Self::Kept } else { Self::Other };
@@ -106,14 +115,13 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
     Err(Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message))
 }
 
-/// MongoDB stores the current time in place of Timestamp(0, 0) at the top level of an inserted document, except in
-/// `_id`.
-fn has_empty_timestamp(document: Doc<'_>) -> bool {
-    document.may_hold(Kind::Timestamp) && document.elements().any(|field| is_empty_timestamp(field.name, field.value))
-}
-
-fn is_empty_timestamp(name: &[u8], value: Value<'_>) -> bool {
-    value.kind() == Kind::Timestamp && value.bytes() == [0; 8] && name != b"_id"
+/// Returns whether a field at the top level gets the current time.
+#[inline]
+fn is_replaced(field: Element<'_>, empty: EmptyTimestamps) -> bool {
+    field.value.kind() == Kind::Timestamp
+        && field.value.bytes() == [0; 8]
+        && field.name != b"_id"
+        && empty == EmptyTimestamps::Current
 }
 
 /// Bytes of a generated `_id` field.
@@ -124,9 +132,10 @@ fn identified(document: Doc<'_>) -> Vec<u8> {
     with_id(Value::new(Kind::ObjectId, &ObjectId::new().bytes()), document)
 }
 
-fn rebuild(document: Doc<'_>) -> Vec<u8> {
+fn rebuild(document: Doc<'_>, empty: EmptyTimestamps) -> Vec<u8> {
     let id = document.get("_id");
-    if id.is_none() && !has_empty_timestamp(document) {
+    let is_replaced = |field| is_replaced(field, empty);
+    if id.is_none() && !(document.may_hold(Kind::Timestamp) && document.elements().any(is_replaced)) {
         return identified(document);
     }
     let mut writer = Writer::with_capacity(document.bytes().len() + NEW_ID);
@@ -140,7 +149,7 @@ fn rebuild(document: Doc<'_>) -> Vec<u8> {
         if field.name == b"_id" && !std::mem::replace(&mut id_seen, true) {
             continue;
         }
-        if is_empty_timestamp(field.name, field.value) {
+        if is_replaced(field) {
             writer
                 .append(field.name, Value::new(Kind::Timestamp, &clock::timestamp(clock::now_millis()).to_le_bytes()));
         } else {
@@ -161,7 +170,7 @@ mod tests {
     /// Returns the stored form of the document, which was appended to `out`.
     fn prepared(document: &RawDocument) -> Result<RawDocumentBuf> {
         let mut out = b"before".to_vec();
-        let result = prepare(document, &mut out);
+        let result = prepare(document, EmptyTimestamps::Current, &mut out);
         let record = out.strip_prefix(b"before").unwrap();
         assert!(result.is_ok() || record.is_empty(), "an error leaves nothing");
         result.map(|key| {

@@ -11,7 +11,7 @@ use slate_store::{PointReader, Transaction, View};
 use super::{
     Session,
     change_set::ChangeSet,
-    prepare::{id, prepare},
+    prepare::{EmptyTimestamps, id, prepare},
 };
 use crate::{
     Result,
@@ -185,7 +185,7 @@ impl Put<'_> {
                 let Some(merged) = merged(there, validate(given.document.as_bytes())?)? else { return Ok(false) };
                 changes.write_record(&given.key, Doc::new(&merged));
             }
-            None => changes.records.try_write(|out| prepare(given.document, out))?,
+            None => changes.records.try_write(|out| prepare(given.document, EmptyTimestamps::Current, out))?,
         }
         let before = if next > row { changes.document(row) } else { old };
         let has_changed = before.map(|before| before.bytes()) != changes.document(next).map(|after| after.bytes());

@@ -9,7 +9,11 @@ use slate_query::{
 };
 use slate_store::{Transaction, View};
 
-use super::{Reads, Session, insert::InsertMode, prepare::check_size};
+use super::{
+    Reads, Session,
+    insert::InsertMode,
+    prepare::{EmptyTimestamps, check_size},
+};
 use crate::{
     Error, Result, ReturnDocument,
     catalog::{CollectionInfo, IndexInfo},
@@ -132,7 +136,9 @@ impl<T: Transaction> Session<T> {
         let context = Context::insert(request.now_millis).with_timestamp(clock::timestamp(request.now_millis));
         let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
         let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
-        let inserted = self.insert(name, std::slice::from_ref(&document), InsertMode::AllOrNone, interrupt)?;
+        // A replacement has its timestamps already.
+        let (documents, kept) = (std::slice::from_ref(&document), EmptyTimestamps::Kept);
+        let inserted = self.insert_with(name, documents, InsertMode::AllOrNone, kept, interrupt)?;
         if let Some((_, error)) = inserted.refused.into_iter().next() {
             return Err(error);
         }

@@ -8,7 +8,7 @@ use crate::{
     collation::{Collation, Compared},
     expression::{Evaluated, arguments::wrong_type, evaluated::ArrayWriter},
     key,
-    raw::{Kind, SmallBytes, Value},
+    raw::{SmallBytes, Value},
     value_set::AsValue as _,
 };
 
@@ -102,7 +102,7 @@ pub(super) struct AddToSet(Different);
 
 impl State for AddToSet {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        value.filter(|value| value.kind() != Kind::Undefined).map_or(Ok(()), |value| self.0.insert(value))
+        value.map_or(Ok(()), |value| self.0.insert(value))
     }
 
     fn collate(&mut self, collation: &Collation) {

@@ -118,7 +118,7 @@ static COMMANDS: &[(&str, Command)] = &[
 /// Executes the command that the first field names, and returns its reply.
 ///
 /// # Errors
-/// Fails like [`Database::command`].
+/// Fails like [`Database::command`](crate::Database::command).
 pub(crate) fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<RawDocumentBuf> {
     let call = Call::read(Doc::from(command))?;
     match known(call.name) {

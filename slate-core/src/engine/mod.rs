@@ -1,4 +1,4 @@
-//! Erases the store's type: [`Engine`], [`Reader`] and [`Writer`] have no type parameters; [`Backend`] implements them for
+//! Erases the store's type: [`Engine`], [`Reader`] and [`Writer`] have no type parameters; [`Backend`](backend::Backend) implements them for
 //! any store.
 
 mod backend;

@@ -1,6 +1,6 @@
 //! Raw BSON, read in place: borrowed values, documents and their elements, validation, and a writer.
 //!
-//! Bytes are validated once, where they enter ([`validate`]). Reading never panics: on damaged bytes an iteration ends
+//! Bytes are validated once, where they enter ([`validate()`]). Reading never panics: on damaged bytes an iteration ends
 //! early.
 //!
 //! [`Value`] takes the place of bson's [`RawBsonRef`](bson::RawBsonRef), because filters, keys and updates work on the

@@ -82,11 +82,11 @@ fn reserve(document: &[u8], out: &mut Vec<u8>) {
     out.reserve(document.len() + document.len() / 4 + 16);
 }
 
-/// [`validate`](super::validate) and [`store`] in one pass over the bytes. Calls `visit` with each top-level field.
+/// [`validate`](super::validate()) and [`store`] in one pass over the bytes. Calls `visit` with each top-level field.
 /// After an error `out` is unchanged.
 ///
 /// # Errors
-/// As [`validate`](super::validate).
+/// As [`validate`](super::validate()).
 pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, visit: impl FnMut(Element<'_>)) -> Result<()> {
     reserve(bytes, out);
     validate_and_tabulate(bytes, out, visit)?;
@@ -97,7 +97,7 @@ pub fn validate_and_store(bytes: &[u8], out: &mut Vec<u8>, visit: impl FnMut(Ele
 /// Like [`validate_and_store`], but appends only the table. The caller stores the document after it.
 ///
 /// # Errors
-/// As [`validate`](super::validate).
+/// As [`validate`](super::validate()).
 pub fn validate_and_tabulate(bytes: &[u8], out: &mut Vec<u8>, mut visit: impl FnMut(Element<'_>)) -> Result<()> {
     let start = out.len();
     let mut table = TableWriter::begin(Doc::new(bytes), out);

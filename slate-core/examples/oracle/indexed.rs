@@ -1,4 +1,4 @@
-//! Chooses indexes for a case's command: one on every path in its filter and sort, and a wildcard index.
+//! Chooses indexes for a case's command: one on every path in its filter and sort, and wildcard indexes.
 
 use bson::{Bson, Document, doc};
 
@@ -35,15 +35,26 @@ pub(crate) fn candidates(case: &Case) -> Vec<Document> {
     if sort.len() > 1 && sort.iter().all(|(path, way)| is_indexable(path) && is_direction(way)) {
         add(sort);
     }
+    let compound = compound_wildcard(&candidates);
     if !candidates.is_empty() {
-        candidates.push(wildcard());
+        candidates.push(doc! { "$**": 1 });
     }
+    candidates.extend(compound);
     candidates
 }
 
-/// Returns the keys of the wildcard index. It does not serve every query.
-pub(crate) fn wildcard() -> Document {
-    doc! { "$**": 1 }
+/// Returns whether these are the keys of a wildcard index, which does not serve every query.
+pub(crate) fn is_wildcard(keys: &Document) -> bool {
+    keys.keys().any(|path| path.ends_with("$**"))
+}
+
+/// Returns the keys of a wildcard index on everything below the first name of one path, after another path.
+fn compound_wildcard(candidates: &[Document]) -> Option<Document> {
+    let paths: Vec<&str> = candidates.iter().filter_map(|keys| Some(keys.keys().next()?.as_str())).collect();
+    let first_name = |path: &&str| path.split('.').next().unwrap_or_default().to_owned();
+    let before = paths.first()?;
+    let root = paths.iter().map(first_name).find(|name| *name != first_name(before));
+    Some(doc! { *before: 1, format!("{}.$**", root.as_deref().unwrap_or("other")): 1 })
 }
 
 /// Returns whether the command supports a hint.

@@ -30,7 +30,7 @@ pub(crate) fn run(bench: &Bench, case: &Case, more_indexes: &[Document]) -> Outc
 }
 
 /// Runs a case whose command must use the index with these keys, and returns what its plan reads. Returns `None` if the
-/// documents cannot be indexed by these keys (parallel arrays), or the wildcard index does not serve the query.
+/// documents cannot be indexed by these keys (parallel arrays), or a wildcard index does not serve the query.
 pub(crate) fn run_hinted(
     bench: &Bench,
     case: &Case,
@@ -46,7 +46,7 @@ pub(crate) fn run_hinted(
     }
     let hint = command::hint(&index);
     let plan = bench.command(&command::explain(case, &hint)?).map(Bson::Document);
-    if plan.is_err() && *keys == indexed::wildcard() {
+    if plan.is_err() && indexed::is_wildcard(keys) {
         return None;
     }
     let used = if plan.is_ok_and(|plan| reads_index(&plan)) { Used::Index } else { Used::Collection };

@@ -298,6 +298,13 @@ fn return_key_returns_the_keys_of_the_index_that_is_read() {
         assert_eq!(keys(doc! {}), [doc! {}, doc! {}, doc! {}]);
         assert_eq!(keys(doc! { "filter": { "b": 1 } }), [doc! {}]);
         assert_eq!(keys(doc! { "filter": { "$or": [{ "a": 1 }, { "_id": 3 }] } }), [doc! {}, doc! {}]);
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1, "d.$**": 1 }, "name": "wildcard" }] });
+        unsupported(
+            db,
+            doc! { "find": "c", "filter": { "a": 1 }, "hint": "wildcard", "returnKey": true },
+            "returnKey of an index with several keys of a document",
+        );
+        run(db, doc! { "dropIndexes": "c", "index": "wildcard" });
         refused(db, doc! { "find": "c", "returnKey": 1 }, 14);
         run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
         refused(db, doc! { "find": "v", "returnKey": true }, 168);

@@ -166,12 +166,10 @@ impl<'p> Parser<'p> {
     /// `{field: {$operator: argument}}`. Returns false if the nested document is not an operator.
     fn operator(&mut self, parents: &[&str], name: &str, operator: Element<'_>) -> Result<bool> {
         let argument = operator.value;
+        let in_find = self.dialect != Dialect::Stage;
         match text(operator)? {
-            expression if self.dialect == Dialect::Stage => {
-                self.expression(parents, name, expression, argument)?;
-            }
-            "$elemMatch" => self.elem_match(parents, name, argument)?,
-            "$slice" => match Slice::parse(argument) {
+            "$elemMatch" if in_find => self.elem_match(parents, name, argument)?,
+            "$slice" if in_find => match Slice::parse(argument) {
                 Ok(slice) => {
                     self.add(parents, name, Action::Slice(slice))?;
                     self.slice = true;
@@ -179,7 +177,8 @@ impl<'p> Parser<'p> {
                 // A `$slice` that is invalid in `find` may be an expression.
                 Err(_) => self.expression(parents, name, "$slice", argument)?,
             },
-            expression if Expression::is_operator(expression) => {
+            // MongoDB's parser knows $elemMatch in pipelines too, where it is no expression.
+            expression if Expression::is_operator(expression) || expression == "$elemMatch" => {
                 self.expression(parents, name, expression, argument)?;
             }
             unknown => {

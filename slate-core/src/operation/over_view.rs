@@ -72,11 +72,13 @@ impl Request {
         let grouped = [
             doc! { "$match": { path.as_str(): { "$exists": true }, "$expr": { "$and": within } } },
             doc! { "$group": { "_id": format!("${path}") } },
-            doc! { "$sort": { "_id": sign } },
+            // Within a document, an array has its own place in the order, which is not that of its elements.
+            doc! { "$project": { "_id": 0, "key": { "v": "$_id" } } },
+            doc! { "$sort": { "key": sign } },
         ];
         stages.extend(parse(grouped, &bindings)?);
         stages.extend(window(self.window()));
-        stages.extend(parse([doc! { "$project": { "_id": 0, "v": "$_id" } }], &bindings)?);
+        stages.extend(parse([doc! { "$project": { "v": "$key.v" } }], &bindings)?);
         Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(stages, &bindings)? })
     }
 

@@ -1,7 +1,7 @@
 //! Comparisons of a field with a value that is the same for every document, for which an index can find the documents.
 
 use super::{
-    Expression,
+    Evaluated, Expression,
     node::{Node, Variable},
 };
 use crate::raw::FieldName;
@@ -53,7 +53,30 @@ pub(crate) struct Comparison<'e> {
     pub(crate) other: &'e Expression,
 }
 
+/// An expression whose truth follows from that of its operands.
+#[derive(Debug)]
+pub(crate) enum Logic<'e> {
+    /// `$and`: true if all of them are.
+    All(Vec<&'e Expression>),
+    /// `$or`: true if one of them is.
+    Any(Vec<&'e Expression>),
+    /// A constant that is not true.
+    Never,
+}
+
 impl Expression {
+    /// Returns how the expression's truth follows from that of its operands, if it does.
+    pub(crate) fn logic(&self) -> Option<Logic<'_>> {
+        match &self.0 {
+            Node::Operator(operator) => operator.logic(),
+            Node::Constant(value) => {
+                let is_true = value.as_ref().is_some_and(|value| Evaluated::Borrowed(value.as_value()).is_true());
+                (!is_true).then_some(Logic::Never)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the comparisons of fields that this expression is: one for each operand that is a field.
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = Comparison<'_>> {
         let compared = match &self.0 {

@@ -17,7 +17,7 @@ mod operators;
 mod parse;
 mod path;
 
-pub(crate) use comparison::{Comparison, Relation};
+pub(crate) use comparison::{Comparison, Logic, Relation};
 pub use env::{Env, Frame, Variables};
 pub use evaluated::Evaluated;
 pub(crate) use evaluated::{check_depth, check_size};

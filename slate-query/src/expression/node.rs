@@ -3,6 +3,7 @@ use std::{fmt::Debug, sync::Arc};
 use super::{
     Env, Evaluated,
     arguments::Function,
+    comparison::Logic,
     evaluated::{ArrayWriter, check_depth, check_size},
     path,
 };
@@ -47,6 +48,11 @@ pub(super) trait Operator: Debug + Send + Sync {
     /// Returns the operands that are always evaluated in the environment of the operator; for constant folding and
     /// paths.
     fn operands(&self) -> Vec<&Expression>;
+
+    /// Returns how the truth of the value follows from that of the operands, if it does.
+    fn logic(&self) -> Option<Logic<'_>> {
+        None
+    }
 
     /// Returns whether every evaluation with the same operands gives the same value.
     fn is_repeatable(&self) -> bool {

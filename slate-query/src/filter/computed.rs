@@ -12,18 +12,18 @@ use super::{
 };
 use crate::{
     Code, Result,
-    expression::Expression,
+    expression::{Expression, Logic},
     path::Path,
     pipeline::Bindings,
-    raw::{Doc, Element, OwnedValue, Value},
+    raw::{Doc, OwnedValue, Value},
 };
 
 /// An expression whose value must be true.
 #[derive(Debug)]
 pub(super) struct Computed {
     expression: Expression,
-    bindings: Bindings,
-    /// The expression as written.
+    bindings: Arc<Bindings>,
+    /// The expression as written; null for an operand of another one.
     operand: OwnedValue,
     form: Form,
 }
@@ -34,7 +34,7 @@ enum Form {
     Comparison(Comparison),
     /// `$and`.
     All(Vec<Node>),
-    /// `$or`.
+    /// `$or`; without operands for an expression that is never true.
     Any(Vec<Node>),
     Other,
 }
@@ -47,34 +47,25 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let Some(bindings) = clause.scope.bindings else {
         return Err(clause.refuse_with(Code::QUERY_FEATURE_NOT_ALLOWED, "$expr is not allowed in this context"));
     };
-    Node::computed(clause.operand, bindings).map(Some).map_err(|error| error.at("$expr"))
+    let expression = Expression::parse(clause.operand, bindings.names()).map_err(|error| error.at("$expr"))?;
+    Ok(Some(Node::computed(expression, clause.operand, &Arc::new(bindings.clone()))))
 }
 
 impl Form {
-    fn of(operand: Value<'_>, expression: &Expression, bindings: &Bindings) -> Self {
-        let parts = |operands: Doc<'_>| operands.values().map(|part| Node::computed(part, bindings)).collect();
-        let nested: Option<(_, Result<Vec<Node>>)> = only_field(operand).and_then(|field| {
-            let is_logical = matches!(field.name, b"$and" | b"$or");
-            let operands = field.value.as_array().filter(|_| is_logical)?;
-            Some((field.name, parts(operands)))
-        });
-        match nested {
-            Some((b"$and", Ok(parts))) => Self::All(parts),
-            Some((_, Ok(parts))) => Self::Any(parts),
-            // Alone, a part can be a constant that fails.
-            Some((_, Err(_))) => Self::Other,
+    fn of(expression: &Expression, bindings: &Arc<Bindings>) -> Self {
+        let parts = |operands: Vec<&Expression>| {
+            operands.into_iter().map(|operand| Node::computed(operand.clone(), Value::NULL, bindings)).collect()
+        };
+        match expression.logic() {
+            Some(Logic::All(operands)) => Self::All(parts(operands)),
+            Some(Logic::Any(operands)) => Self::Any(parts(operands)),
+            Some(Logic::Never) => Self::Any(Vec::new()),
             None => {
                 let comparison = expression.comparisons().find_map(|compared| Comparison::new(compared, bindings));
                 comparison.map_or(Self::Other, Self::Comparison)
             }
         }
     }
-}
-
-/// Returns the field of a document with a single field.
-fn only_field(value: Value<'_>) -> Option<Element<'_>> {
-    let mut fields = value.as_document()?.elements();
-    fields.next().filter(|_| fields.next().is_none())
 }
 
 impl Computed {
@@ -137,11 +128,10 @@ impl Computed {
 }
 
 impl Node {
-    fn computed(operand: Value<'_>, bindings: &Bindings) -> Result<Self> {
-        let expression = Expression::parse(operand, bindings.names())?;
-        let form = Form::of(operand, &expression, bindings);
-        let computed = Computed { expression, bindings: bindings.clone(), operand: operand.to_owned(), form };
-        Ok(Self { tree: Tree::Computed(Arc::new(computed)) })
+    fn computed(expression: Expression, operand: Value<'_>, bindings: &Arc<Bindings>) -> Self {
+        let form = Form::of(&expression, bindings);
+        let (bindings, operand) = (Arc::clone(bindings), operand.to_owned());
+        Self { tree: Tree::Computed(Arc::new(Computed { expression, bindings, operand, form })) }
     }
 
     /// Returns whether there is a `$expr`.

@@ -74,13 +74,14 @@ impl Bindings {
         if CONSTANTS.contains(&name) {
             return Err(Error::new(Code(4_738_901), format!("'{name}' is a constant of the operation")));
         }
+        let expression = Expression::parse(expression, &self.names)?;
         let mut reads_document = false;
-        Expression::parse(expression, &self.names)?.visit_fields(&mut |_| reads_document = true);
+        expression.visit_fields(&mut |_| reads_document = true);
         if reads_document {
             let message = "the variables of a command are computed before the first document, so they have no fields";
             return Err(Error::new(Code(4_890_500), message));
         }
-        self.with(name, self.compute(expression)?)
+        self.with(name, self.evaluate(&expression)?)
     }
 
     /// As [`with`](Self::with), for a variable whose value is not known yet.
@@ -124,7 +125,10 @@ impl Bindings {
     /// # Errors
     /// The errors of the expression; a field of the document is missing.
     pub fn compute(&self, expression: Value<'_>) -> Result<Option<OwnedValue>> {
-        let expression = Expression::parse(expression, &self.names)?;
+        self.evaluate(&Expression::parse(expression, &self.names)?)
+    }
+
+    fn evaluate(&self, expression: &Expression) -> Result<Option<OwnedValue>> {
         self.within(Doc::EMPTY, |env| expression.visit(env, |value| value.map(Value::to_owned)))
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{
-    Env, Evaluated, Expression, Variables,
+    Env, Evaluated, Expression, Logic, Variables,
     arguments::Arguments,
     node::{Node, Operator},
     parse::operands,
@@ -37,6 +37,11 @@ impl Operator for Decide {
 
     fn operands(&self) -> Vec<&Expression> {
         self.operands.iter().collect()
+    }
+
+    fn logic(&self) -> Option<Logic<'_>> {
+        let operands = self.operands();
+        Some(if self.decisive { Logic::Any(operands) } else { Logic::All(operands) })
     }
 }
 

@@ -2,7 +2,7 @@ use clap::error::ErrorKind;
 
 use crate::{failure::Exit, message::message};
 
-/// Prints an error of the command line as a message and a hint, without a page of usage; or the help that was asked for.
+/// Prints an error of the command line as a message and a hint, without a page of usage; or the requested help.
 pub(crate) fn report(error: &clap::Error) -> Exit {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         // There is nothing left to do if this fails.

@@ -19,7 +19,7 @@ use crate::{
 
 /// A shell and command-line tool for Slate databases.
 ///
-/// `slate URL` opens a shell; `slate URL COMMAND` runs one command. The shell understands the same commands.
+/// `slate URL` opens a shell; `slate URL COMMAND` runs one command. The shell has the same commands, except `completions` and `man`.
 #[derive(Debug, Parser)]
 #[command(
     name = "slate",

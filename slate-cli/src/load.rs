@@ -131,7 +131,7 @@ impl<P> Loader<P> {
     }
 
     fn insert(&mut self, documents: &[RawDocumentBuf]) -> slate_core::Result<Vec<(usize, slate_core::Error)>> {
-        let result = self.collection.insert_many(documents).ordered(false).run()?;
+        let result = self.collection.insert_many(documents).ordered(false).bypass_empty_ts_replacement(true).run()?;
         self.tally.inserted += result.inserted_ids.len() as u64;
         Ok(result.errors.into_iter().map(|refused| (refused.index, refused.error)).collect())
     }

@@ -127,15 +127,18 @@ builders! {
     [] Count: read -> u64 [explain], skip limit collation hint deadline cancel memory_limit;
     [] Distinct: read -> Vec<Bson> [explain], sort skip limit collation hint deadline cancel memory_limit;
     [] Update: short_write -> UpdateResult [explain],
-        upsert array_filters sort hint deadline cancel memory_limit let_variables collation bypass_document_validation;
+        upsert array_filters sort hint deadline cancel memory_limit let_variables collation bypass_document_validation
+        bypass_empty_ts_replacement;
     [] Delete: short_write -> u64 [explain], hint deadline cancel memory_limit let_variables collation;
     [T: DeserializeOwned + Send + Any] FindOneAndUpdate<T>: short_write -> Option<T>,
         upsert array_filters return_document sort projection hint deadline cancel memory_limit let_variables collation
-        bypass_document_validation;
+        bypass_document_validation bypass_empty_ts_replacement;
     [T: DeserializeOwned + Send + Any] FindOneAndDelete<T>: short_write -> Option<T>,
         sort projection hint deadline cancel memory_limit let_variables collation;
-    [] InsertMany<'static>: write -> InsertManyResult, ordered all_or_nothing bypass_document_validation deadline cancel;
-    [] BulkWrite: write -> BulkWriteResult, ordered bypass_document_validation deadline cancel;
+    [] InsertMany<'static>: write -> InsertManyResult,
+        ordered all_or_nothing bypass_document_validation bypass_empty_ts_replacement deadline cancel;
+    [] BulkWrite: write -> BulkWriteResult,
+        ordered bypass_document_validation bypass_empty_ts_replacement deadline cancel;
     [] CopyTo<'static>: block -> CopyResult, deadline cancel;
     [] CreateIndex<'static>: write -> String, deadline cancel;
     [] Verify<'static>: block -> VerifyReport, deadline cancel;

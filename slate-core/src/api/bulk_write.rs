@@ -10,7 +10,7 @@ use crate::{
     Error, Result, WriteError, WriteOperation,
     api::setters::setters,
     interrupt::Interrupt,
-    operation::write_op::DocumentValidation,
+    operation::write_op::WriteOptions,
     operation::{scope::Scope, write_op::WriteOp},
     write::{BulkOperation, BulkOutcome, InsertMode},
 };
@@ -27,7 +27,7 @@ pub struct BulkWrite {
     scope: Scope,
     operations: Vec<(String, WriteOperation)>,
     mode: InsertMode,
-    validation: DocumentValidation,
+    options: WriteOptions,
     interrupt: Interrupt,
 }
 
@@ -67,12 +67,12 @@ impl BulkWrite {
             scope,
             operations,
             mode: InsertMode::Ordered,
-            validation: DocumentValidation::default(),
+            options: WriteOptions::default(),
             interrupt: Interrupt::default(),
         }
     }
 
-    setters! { mode: ordered; validation: bypass_document_validation; interrupt: limited, deadline, cancel }
+    setters! { mode: ordered; options: bypass_document_validation, bypass_empty_ts_replacement; interrupt: limited, deadline, cancel }
 
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///
@@ -92,7 +92,7 @@ impl BulkWrite {
             }
             let outcome = self.scope.write(&self.interrupt, |writer| {
                 let (mode, interrupt) = (self.mode, &self.interrupt);
-                writer.run(self.validation.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
+                writer.run(self.options.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
             });
             match outcome.as_ref().err().and_then(Error::definitions) {
                 Some((collection, changed)) => drop(definitions.insert(collection.to_owned(), changed.clone())),

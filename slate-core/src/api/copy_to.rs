@@ -266,7 +266,8 @@ impl Run<'_> {
         self.target.transact_with(&unsynced, |transaction| {
             let target = transaction.collection::<RawDocumentBuf>(target.name());
             // Documents that were stored before the validator was set may violate it.
-            target.insert_many(batch).bypass_document_validation(true).run().map(drop)
+            let copies = target.insert_many(batch).bypass_document_validation(true).bypass_empty_ts_replacement(true);
+            copies.run().map(drop)
         })
     }
 

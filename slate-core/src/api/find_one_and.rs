@@ -74,7 +74,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     }
 
     setters! {
-        request: upsert, array_filters, return_document, sort, projection, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force
+        request: upsert, array_filters, return_document, sort, projection, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, bypass_empty_ts_replacement, force
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -119,7 +119,7 @@ pub(crate) fn update_one(
         }
         let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
         scope.write(&request.interrupt, |writer| {
-            let mut outcome = writer.run::<UpdateOutcome>(request.validation.of(WriteOp::Update {
+            let mut outcome = writer.run::<UpdateOutcome>(request.write_options.of(WriteOp::Update {
                 collection,
                 request: &update,
                 interrupt: &request.interrupt,

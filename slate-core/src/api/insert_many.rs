@@ -9,7 +9,7 @@ use crate::{
     interrupt::Interrupt,
     operation::{
         scope::Scope,
-        write_op::{DocumentValidation, WriteOp},
+        write_op::{WriteOp, WriteOptions},
     },
     write::{InsertMode, InsertOutcome},
 };
@@ -22,7 +22,7 @@ pub struct InsertMany<'d> {
     collection: Arc<str>,
     documents: Vec<Result<Cow<'d, RawDocument>>>,
     mode: InsertMode,
-    validation: DocumentValidation,
+    options: WriteOptions,
     interrupt: Interrupt,
 }
 
@@ -71,17 +71,10 @@ impl InsertManyResult {
 impl<'d> InsertMany<'d> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, documents: Vec<Result<Cow<'d, RawDocument>>>) -> Self {
         let (collection, interrupt) = (Arc::clone(collection), Interrupt::default());
-        Self {
-            scope,
-            collection,
-            documents,
-            mode: InsertMode::AllOrNone,
-            validation: DocumentValidation::default(),
-            interrupt,
-        }
+        Self { scope, collection, documents, mode: InsertMode::AllOrNone, options: WriteOptions::default(), interrupt }
     }
 
-    setters! { mode: ordered, all_or_nothing; validation: bypass_document_validation; interrupt: limited, deadline, cancel }
+    setters! { mode: ordered, all_or_nothing; options: bypass_document_validation, bypass_empty_ts_replacement; interrupt: limited, deadline, cancel }
 
     /// Copies the documents, so that the builder borrows nothing.
     #[cfg(feature = "async")]
@@ -92,7 +85,7 @@ impl<'d> InsertMany<'d> {
             scope: self.scope,
             collection: self.collection,
             mode: self.mode,
-            validation: self.validation,
+            validation: self.options,
             interrupt: self.interrupt,
         }
     }
@@ -126,12 +119,8 @@ impl<'d> InsertMany<'d> {
         let documents = borrowed(&documents);
         let outcome = self.scope.write(&self.interrupt, |writer| {
             let (collection, mode, interrupt) = (&*self.collection, self.mode, &self.interrupt);
-            let mut outcome: InsertOutcome = writer.run(self.validation.of(WriteOp::Insert {
-                collection,
-                documents: &documents,
-                mode,
-                interrupt,
-            }))?;
+            let mut outcome: InsertOutcome =
+                writer.run(self.options.of(WriteOp::Insert { collection, documents: &documents, mode, interrupt }))?;
             match (mode, outcome.refused.pop()) {
                 (InsertMode::AllOrNone, Some((_, error))) => Err(error),
                 (_, refused) => {

@@ -80,6 +80,13 @@ macro_rules! setters {
             bypass_document_validation(is_bypassed: bool)
         }
     };
+    (@ bypass_empty_ts_replacement $to:tt) => {
+        setters! { @method $to
+            /// Stores empty timestamps, `Timestamp(0, 0)`, unchanged. By default those at the top level of documents that are inserted or
+            /// that replace others become the current time.
+            bypass_empty_ts_replacement(is_bypassed: bool)
+        }
+    };
     (@ force $to:tt) => {
         setters! { @method $to
             /// Uses the candidate access path with this number, counted from 0; see

@@ -95,7 +95,7 @@ impl Update {
         Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
     }
 
-    setters! { request: upsert, array_filters, sort, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, force }
+    setters! { request: upsert, array_filters, sort, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, bypass_empty_ts_replacement, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated, whatever the verbosity.
@@ -120,7 +120,7 @@ impl Update {
             self.scope.write(&request.interrupt, |writer| {
                 let (collection, interrupt) = (&*self.collection, &request.interrupt);
                 let op = WriteOp::Update { collection, request: &update, interrupt };
-                writer.run::<UpdateOutcome>(request.validation.of(op))
+                writer.run::<UpdateOutcome>(request.write_options.of(op))
             })
         })?;
         Ok(UpdateResult {

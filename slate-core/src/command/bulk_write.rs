@@ -25,7 +25,7 @@ use crate::{
     operation::{
         handle::DatabaseHandle,
         scope::Scope,
-        write_op::{DocumentValidation, WriteOp},
+        write_op::{WriteOp, WriteOptions},
     },
     write::{InsertMode, InsertOutcome},
 };
@@ -74,7 +74,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let order = Order::take(fields)?;
     let errors_only = fields.boolean("errorsOnly")?.unwrap_or_default();
     take_cursor(fields)?;
-    let validation = statements::take_common(fields)?;
+    let options = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let operations = statements::required(operations, "bulkWrite", "ops")?;
@@ -90,7 +90,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(&operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
-        let effect = operation.write.run(&scope, collection, (variables, validation), &common.interrupt)?;
+        let effect = operation.write.run(&scope, collection, (variables, options), &common.interrupt)?;
         sums.add(&effect);
         if !errors_only {
             effects.push((place, effect));
@@ -195,7 +195,7 @@ impl Write<'_> {
         &self,
         scope: &Scope,
         collection: &str,
-        (variables, validation): (Option<Doc<'_>>, DocumentValidation),
+        (variables, options): (Option<Doc<'_>>, WriteOptions),
         interrupt: &Interrupt,
     ) -> Result<Effect> {
         match self {
@@ -203,12 +203,12 @@ impl Write<'_> {
                 let inserted = scope.write(interrupt, |writer| {
                     let documents = &borrowed(std::slice::from_ref(document));
                     let op = WriteOp::Insert { collection, documents, mode: InsertMode::Ordered, interrupt };
-                    writer.run::<InsertOutcome>(validation.of(op))
+                    writer.run::<InsertOutcome>(options.of(op))
                 })?;
                 inserted.refused.into_iter().next().map_or(Ok(Effect::Inserted), |(_, error)| Err(error))
             }
             Self::Update(statement) => {
-                let outcome = statement.run(scope, collection, (variables, validation), interrupt)?;
+                let outcome = statement.run(scope, collection, (variables, options), interrupt)?;
                 Ok(Effect::Updated { matched: outcome.matched, modified: outcome.modified, upserted: outcome.upserted })
             }
             Self::Delete(statement) => statement.run(scope, collection, variables, interrupt).map(Effect::Deleted),

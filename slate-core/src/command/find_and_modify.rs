@@ -40,13 +40,15 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let collated = fields.object("collation")?;
     let variables = fields.object("let")?;
     let modification = take_modification(fields)?;
-    let is_bypassed = fields.truth("bypassDocumentValidation")?.unwrap_or_default();
+    let bypasses_validation = fields.truth("bypassDocumentValidation")?.unwrap_or_default();
+    let keeps_timestamps = fields.boolean_not_null("bypassEmptyTsReplacement")?.unwrap_or_default();
     fields.integer("stmtId")?;
     fields.refuse(&["encryptionInformation", "sampleId", "isTimeseriesNamespace"])?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let mut request = Request::default();
-    request.bypass_document_validation(is_bypassed);
+    request.bypass_document_validation(bypasses_validation);
+    request.bypass_empty_ts_replacement(keeps_timestamps);
     let modification = modification.check(&mut request)?;
 
     request.filter(filter.map(owned).transpose()?.unwrap_or_default());

@@ -23,7 +23,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let fields = &mut call.fields;
     let documents = fields.objects("documents")?;
     let order = Order::take(fields)?;
-    let validation = statements::take_common(fields)?;
+    let options = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let documents = statements::required(documents, "insert", "documents")?;
@@ -37,7 +37,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let outcome = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
         let (documents, interrupt) = (&borrowed(&documents), &common.interrupt);
         let op = WriteOp::Insert { collection, documents, mode, interrupt };
-        writer.run::<InsertOutcome>(validation.of(op))
+        writer.run::<InsertOutcome>(options.of(op))
     })?;
     let mut errors = WriteErrors::default();
     for (place, error) in outcome.refused {

@@ -8,7 +8,7 @@ use super::{
     fields::{Fields, missing},
     reply::Reply,
 };
-use crate::{Error, ErrorKind, Result, operation::write_op::DocumentValidation};
+use crate::{Error, ErrorKind, Result, operation::write_op::WriteOptions};
 
 /// MongoDB's limit on the statements of a command.
 const MAX_STATEMENTS: usize = 100_000;
@@ -28,14 +28,15 @@ impl Order {
     }
 }
 
-/// Takes the fields that every write command accepts: whether documents are checked, and those that have no effect here.
-pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<DocumentValidation> {
-    let mut validation = DocumentValidation::default();
-    validation.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());
+/// Takes the fields that every write command accepts: how documents are stored, and those that have no effect here.
+pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<WriteOptions> {
+    let mut options = WriteOptions::default();
+    options.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());
+    options.bypass_empty_ts_replacement(fields.boolean_not_null("bypassEmptyTsReplacement")?.unwrap_or_default());
     fields.integer("stmtId")?;
     fields.any("stmtIds");
     fields.refuse(&["collectionUUID", "encryptionInformation", "isTimeseriesNamespace"])?;
-    Ok(validation)
+    Ok(options)
 }
 
 /// Takes the statements.

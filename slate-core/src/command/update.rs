@@ -22,7 +22,7 @@ use crate::{
     operation::{
         request::Request,
         scope::Scope,
-        write_op::{DocumentValidation, WriteOp},
+        write_op::{WriteOp, WriteOptions},
     },
     plan::Hint,
     write::{UpdateKind, UpdateOutcome},
@@ -52,7 +52,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     };
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
-    let validation = statements::take_common(fields)?;
+    let options = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let updates = statements::required(updates, "update", "updates")?;
@@ -60,7 +60,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let scope = Scope::Database(database.clone());
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(&updates, order, |place, statement| {
-        let outcome = statement.run(&scope, collection, (variables, validation), &common.interrupt)?;
+        let outcome = statement.run(&scope, collection, (variables, options), &common.interrupt)?;
         matched += outcome.matched;
         modified += outcome.modified;
         if let Some(id) = outcome.upserted {
@@ -129,7 +129,7 @@ impl<'c> Statement<'c> {
         &self,
         scope: &Scope,
         collection: &str,
-        (variables, validation): (Option<Doc<'_>>, DocumentValidation),
+        (variables, options): (Option<Doc<'_>>, WriteOptions),
         interrupt: &Interrupt,
     ) -> Result<UpdateOutcome> {
         if self.constants.is_some() && self.update.kind() != Kind::Array {
@@ -153,7 +153,7 @@ impl<'c> Statement<'c> {
         request.resolved(|request| {
             let update = change.parse(request, self.target)?;
             scope.write(interrupt, |writer| {
-                writer.run(validation.of(WriteOp::Update { collection, request: &update, interrupt }))
+                writer.run(options.of(WriteOp::Update { collection, request: &update, interrupt }))
             })
         })
     }

@@ -10,7 +10,7 @@ use crate::{
     metrics::{Call, OperationKind},
     operation::{
         read_op::{ReadOp, ReadOutput},
-        write_op::{DocumentValidation, WriteOp, WriteOutput},
+        write_op::{WriteOp, WriteOptions, WriteOutput},
     },
     plan::Query,
     write::{AfterCommit, Created, Reads, Session, Visibility},
@@ -67,7 +67,7 @@ fn kind(op: &WriteOp<'_>) -> OperationKind {
         WriteOp::CreateIndex { .. } | WriteOp::BeginBuild { .. } | WriteOp::BuildRound { .. } => {
             OperationKind::IndexBuild
         }
-        WriteOp::Bypassing(op) => kind(op),
+        WriteOp::With(_, op) => kind(op),
         WriteOp::CreateCollection { .. }
         | WriteOp::RenameCollection { .. }
         | WriteOp::DropCollection(_)
@@ -155,10 +155,10 @@ impl<T: Transaction> Session<T> {
                 (self.set_visibility(collection, index, visibility)? == Visibility::Hidden).into()
             }
             WriteOp::SetValidator { collection, spec } => self.set_validator(collection, spec)?.into(),
-            WriteOp::Bypassing(op) => {
-                self.document_validation = DocumentValidation::Bypassed;
+            WriteOp::With(options, op) => {
+                self.options = options;
                 let result = self.execute_write(*op);
-                self.document_validation = DocumentValidation::Enforced;
+                self.options = WriteOptions::default();
                 result?
             }
             WriteOp::RenameCollection { from, to, target } => self.rename_collection(from, to, target)?.into(),

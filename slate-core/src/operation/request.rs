@@ -23,7 +23,7 @@ use crate::{
     exec::Rows,
     interrupt::{CallLimits, Interrupt},
     metrics::OperationKind,
-    operation::write_op::DocumentValidation,
+    operation::write_op::WriteOptions,
     operation::{scope::Scope, sink},
     plan::{self, Force, ForeignView, Hint, KeyLimits, Optimization, Output, Query, Ties, Values, Window},
     spill::{Budget, DiskUse},
@@ -59,7 +59,7 @@ pub(crate) struct Request {
     /// Values of further variables, for an update given as a pipeline.
     pub(crate) constants: Option<RawDocumentBuf>,
     optimization: Optimization,
-    pub(crate) validation: DocumentValidation,
+    pub(crate) write_options: WriteOptions,
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Budget,
     /// The conditions on array elements of an update.
@@ -161,7 +161,11 @@ impl Request {
     }
 
     pub(crate) fn bypass_document_validation(&mut self, is_bypassed: bool) {
-        self.validation.bypass_document_validation(is_bypassed);
+        self.write_options.bypass_document_validation(is_bypassed);
+    }
+
+    pub(crate) fn bypass_empty_ts_replacement(&mut self, is_bypassed: bool) {
+        self.write_options.bypass_empty_ts_replacement(is_bypassed);
     }
 
     pub(crate) fn upsert(&mut self) {
@@ -374,7 +378,7 @@ impl Request {
                 Err(Error::unsupported_by_name("collation in $merge").at("collation"))
             }
             (query, Some(sink)) => {
-                sink::write(scope, collection, &query, &sink, request.validation, &request.interrupt)?;
+                sink::write(scope, collection, &query, &sink, request.write_options, &request.interrupt)?;
                 Ok(Box::new(NoRows) as Box<dyn Rows + Send>)
             }
         })

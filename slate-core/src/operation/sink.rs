@@ -12,7 +12,7 @@ use slate_query::{
 use super::{
     read_op::ReadOp,
     scope::Scope,
-    write_op::{DocumentValidation, WriteOp},
+    write_op::{WriteOp, WriteOptions},
 };
 use crate::{
     Error, ErrorKind, Result,
@@ -36,13 +36,13 @@ pub(crate) fn write(
     source: &str,
     query: &Query,
     sink: &Sink,
-    validation: DocumentValidation,
+    options: WriteOptions,
     interrupt: &Interrupt,
 ) -> Result<()> {
     scope.write(interrupt, |writer| {
         // A transaction reads all rows before the first is returned, so that the source can be the target.
         let rows: Box<dyn Rows + Send> = writer.read(source, ReadOp::Find { query, interrupt })?.try_into()?;
-        let mut target = Destination { writer, into: sink.into(), validation, interrupt };
+        let mut target = Destination { writer, into: sink.into(), options, interrupt };
         match sink {
             Sink::Out(_) => target.replace_all(rows),
             Sink::Merge(merge) => target.merge(merge, rows),
@@ -54,7 +54,7 @@ pub(crate) fn write(
 struct Destination<'w> {
     writer: &'w mut dyn Writer,
     into: &'w str,
-    validation: DocumentValidation,
+    options: WriteOptions,
     interrupt: &'w Interrupt,
 }
 
@@ -126,7 +126,7 @@ impl Destination<'_> {
             let request =
                 UpdateRequest::new(query, merge.update(Some(document))?, UpdateKind::Either, Target::One, false)?;
             let updated: UpdateOutcome =
-                self.writer.run(self.validation.of(WriteOp::Update { collection, request: &request, interrupt }))?;
+                self.writer.run(self.options.of(WriteOp::Update { collection, request: &request, interrupt }))?;
             if updated.matched > 0 {
                 return match merge.matched() {
                     WhenMatched::Fail => {
@@ -174,7 +174,7 @@ impl Destination<'_> {
         let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let (collection, interrupt, mode) = (self.into, self.interrupt, InsertMode::AllOrNone);
         let op = WriteOp::Insert { collection, documents: &documents, mode, interrupt };
-        let inserted: InsertOutcome = self.writer.run(self.validation.of(op))?;
+        let inserted: InsertOutcome = self.writer.run(self.options.of(op))?;
         inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
@@ -182,7 +182,7 @@ impl Destination<'_> {
         let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let (collection, interrupt) = (self.into, self.interrupt);
         let op = WriteOp::Put { collection, documents: &documents, kind, interrupt };
-        let _: PutOutcome = self.writer.run(self.validation.of(op))?;
+        let _: PutOutcome = self.writer.run(self.options.of(op))?;
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
 use bson::RawDocument;
+use slate_query::update::EmptyTimestamps;
 use slate_store::Keyspace;
 
 use crate::{
@@ -36,9 +37,8 @@ pub(crate) enum WriteOp<'o> {
     SetVisibility { collection: &'o str, index: &'o str, visibility: Visibility },
     /// Replaces or removes a collection's validator; no result.
     SetValidator { collection: &'o str, spec: Option<&'o ValidatorSpec> },
-    /// Executes a write without checking documents by the validators of their collections; the result is that of the
-    /// write.
-    Bypassing(Box<WriteOp<'o>>),
+    /// Executes a write with options; the result is that of the write.
+    With(WriteOptions, Box<WriteOp<'o>>),
     /// Renames a collection; no result.
     RenameCollection { from: &'o str, to: &'o str, target: RenameTarget },
     /// Drops a collection; the result is whether it existed.
@@ -77,10 +77,17 @@ impl<'o> WriteOp<'o> {
             | Self::CreateIndex { collection, .. }
             | Self::DropIndex { collection, .. }
             | Self::BeginBuild { collection, .. } => Subject::collection(collection),
-            Self::Bypassing(op) => op.subject(),
+            Self::With(_, op) => op.subject(),
             Self::Bulk { .. } | Self::BuildRound { .. } | Self::AbandonBuild(_) => Subject::default(),
         }
     }
+}
+
+/// How a write treats the documents that it stores.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct WriteOptions {
+    pub(crate) document_validation: DocumentValidation,
+    pub(crate) empty_timestamps: EmptyTimestamps,
 }
 
 /// Whether documents are checked by the validators of their collections.
@@ -91,18 +98,21 @@ pub(crate) enum DocumentValidation {
     Bypassed,
 }
 
-impl DocumentValidation {
+impl WriteOptions {
     /// The setting of builders.
     pub(crate) fn bypass_document_validation(&mut self, is_bypassed: bool) {
-        *self = if is_bypassed { Self::Bypassed } else { Self::Enforced };
+        self.document_validation =
+            if is_bypassed { DocumentValidation::Bypassed } else { DocumentValidation::Enforced };
     }
 
-    /// Returns the operation with this setting.
+    /// The setting of builders.
+    pub(crate) fn bypass_empty_ts_replacement(&mut self, is_bypassed: bool) {
+        self.empty_timestamps = if is_bypassed { EmptyTimestamps::Kept } else { EmptyTimestamps::Current };
+    }
+
+    /// Returns the operation with these options.
     pub(crate) fn of(self, op: WriteOp<'_>) -> WriteOp<'_> {
-        match self {
-            Self::Enforced => op,
-            Self::Bypassed => WriteOp::Bypassing(Box::new(op)),
-        }
+        if self == Self::default() { op } else { WriteOp::With(self, Box::new(op)) }
     }
 }
 

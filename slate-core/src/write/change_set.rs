@@ -1,10 +1,13 @@
-use slate_query::raw::{Doc, SmallBytes, store};
+use slate_query::{
+    raw::{Doc, SmallBytes, store},
+    update::EmptyTimestamps,
+};
 use slate_store::{Capabilities, Keyspace};
 
 use super::{
     entries::{Entries, Write},
     entry_maker::EntryMaker,
-    prepare::{EmptyTimestamps, id, prepare},
+    prepare::{id, prepare},
 };
 use crate::{
     Error, Result,

@@ -2,13 +2,16 @@ use std::sync::Arc;
 
 use ahash::AHashSet;
 use bson::{Bson, RawDocument};
-use slate_query::raw::{Doc, OwnedValue, SmallBytes};
+use slate_query::{
+    raw::{Doc, OwnedValue, SmallBytes},
+    update::EmptyTimestamps,
+};
 use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, Transaction, View};
 
 use super::{
     Session,
     change_set::ChangeSet,
-    prepare::{EmptyTimestamps, id},
+    prepare::id,
     unique::{duplicate, duplicate_id},
 };
 use crate::{
@@ -74,7 +77,7 @@ impl<T: Transaction> Session<T> {
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<InsertOutcome> {
-        self.insert_with(name, documents, mode, EmptyTimestamps::Current, interrupt)
+        self.insert_with(name, documents, mode, self.options.empty_timestamps, interrupt)
     }
 
     /// As [`insert`](Self::insert), for documents whose empty timestamps are stored in this way.

@@ -2,23 +2,13 @@ use bson::{RawDocument, oid::ObjectId};
 use slate_query::{
     Code,
     raw::{Doc, Element, Kind, Value, Writer, store, validate, validate_and_store, with_id},
-    update::check_id,
+    update::{EmptyTimestamps, check_id},
 };
 
 use crate::{Error, ErrorKind, Result, clock, entry::append_record_key};
 
 /// Size limit of a document in bytes, which is MongoDB's.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
-
-/// What MongoDB stores in place of Timestamp(0, 0) at the top level of a document, except in `_id`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum EmptyTimestamps {
-    /// The current time: in documents that are inserted.
-    #[default]
-    Current,
-    /// Nothing else: in what an update makes, which decides by itself.
-    Kept,
-}
 
 /// Validates a document and appends its record: the record key, whose length is returned, and the stored form. That has
 /// a field table, and `_id` first. After an error `out` is unchanged.

@@ -4,14 +4,14 @@ use bson::RawDocument;
 use slate_query::{
     order,
     raw::{Doc, OwnedValue, SmallBytes, Value, Writer, validate},
-    update,
+    update::{self, EmptyTimestamps},
 };
 use slate_store::{PointReader, Transaction, View};
 
 use super::{
     Session,
     change_set::ChangeSet,
-    prepare::{EmptyTimestamps, id, prepare},
+    prepare::{id, prepare},
 };
 use crate::{
     Result,

@@ -10,7 +10,7 @@ use crate::{
     entry::record_key,
     interrupt::{Interrupt, would_wait},
     metrics::Tally,
-    operation::write_op::DocumentValidation,
+    operation::write_op::WriteOptions,
     spill::{Budget, Memory},
 };
 
@@ -32,7 +32,7 @@ pub(crate) struct Session<T> {
     isolation: Isolation,
     validation: Validation,
     /// Of the operation that is executed.
-    pub(crate) document_validation: DocumentValidation,
+    pub(crate) options: WriteOptions,
     pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
@@ -78,7 +78,7 @@ impl<T: Transaction> Session<T> {
             bytes_written: 0,
             isolation: options.isolation,
             validation,
-            document_validation: DocumentValidation::default(),
+            options: WriteOptions::default(),
             pending_drops: Vec::new(),
             limits: options.limits.clone(),
             ended: None,
@@ -201,7 +201,7 @@ impl<T: Transaction> Session<T> {
     /// Returns an empty change set, with half of the memory of the call.
     pub(super) fn change_set(&self, collection: &CollectionInfo, budget: Budget) -> ChangeSet {
         let memory = self.memory().of(budget).shared_by(2);
-        ChangeSet::new(collection, memory, self.capabilities(), self.document_validation)
+        ChangeSet::new(collection, memory, self.capabilities(), self.options.document_validation)
     }
 
     /// Fails if the transaction must not wait and its commit may: others wait for changes of the catalog, and gathering statistics

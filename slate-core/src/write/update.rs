@@ -5,15 +5,11 @@ use slate_query::{
     Code,
     filter::Ties,
     raw::{Doc, OwnedValue},
-    update::{Context, Update, UsesPosition},
+    update::{Context, EmptyTimestamps, Update, UsesPosition},
 };
 use slate_store::{Transaction, View};
 
-use super::{
-    Reads, Session,
-    insert::InsertMode,
-    prepare::{EmptyTimestamps, check_size},
-};
+use super::{Reads, Session, insert::InsertMode, prepare::check_size};
 use crate::{
     Error, Result, ReturnDocument,
     catalog::{CollectionInfo, IndexInfo},
@@ -89,9 +85,10 @@ impl<T: Transaction> Session<T> {
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
             let mut changes = self.change_set(&collection, request.query.memory);
+            let empty_timestamps = self.options.empty_timestamps;
             self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
                 outcome.matched += 1;
-                let new = changed(old, request)?;
+                let new = changed(old, request, empty_timestamps)?;
                 if let Some(new) = &new {
                     outcome.modified += 1;
                     let affects = |index: &IndexInfo, _: Doc<'_>| affects(&request.update, index);
@@ -133,7 +130,9 @@ impl<T: Transaction> Session<T> {
         outcome: &mut UpdateOutcome,
         interrupt: &Interrupt,
     ) -> Result<()> {
-        let context = Context::insert(request.now_millis).with_timestamp(clock::timestamp(request.now_millis));
+        let context = Context::insert(request.now_millis)
+            .with_timestamp(clock::timestamp(request.now_millis))
+            .with_empty_timestamps(self.options.empty_timestamps);
         let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
         let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
         // A replacement has its timestamps already.
@@ -154,12 +153,14 @@ impl<T: Transaction> Session<T> {
 }
 
 /// Applies the update to a document. Returns `None` if it changes nothing.
-fn changed(old: Doc<'_>, request: &UpdateRequest) -> Result<Option<Vec<u8>>> {
+fn changed(old: Doc<'_>, request: &UpdateRequest, empty_timestamps: EmptyTimestamps) -> Result<Option<Vec<u8>>> {
     let position = match request.update.needs_position() {
         UsesPosition::Yes => request.query.filter.positional(old, Ties::First).flatten(),
         UsesPosition::No => None,
     };
-    let context = Context::modify(request.now_millis, position).with_timestamp(clock::timestamp(request.now_millis));
+    let context = Context::modify(request.now_millis, position)
+        .with_timestamp(clock::timestamp(request.now_millis))
+        .with_empty_timestamps(empty_timestamps);
     let new = request.update.apply(old, &context).map_err(Error::from)?;
     if let Some(new) = &new {
         check_size(new)?;

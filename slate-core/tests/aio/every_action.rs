@@ -171,14 +171,14 @@ async fn writes(awaited: &Awaited, db: &Database) {
     assert_eq!(act!(awaited, Collection::insert_one(&users, &rawdoc! { "_id": 3, "a": [1] })), bson::Bson::Int32(3));
     let four = [rawdoc! { "_id": 4 }];
     let insert = build!(awaited, Collection::insert_many(&users, &four) -> InsertMany:
-        ordered(false) all_or_nothing() bypass_document_validation(true) deadline(MINUTE) cancel(token()));
+        ordered(false) all_or_nothing() bypass_document_validation(true) bypass_empty_ts_replacement(true) deadline(MINUTE) cancel(token()));
     assert_eq!(end!(awaited, InsertMany: insert).inserted_ids.len(), 1);
     let three = || doc! { "_id": 3 };
     let mark = || doc! { "$set": { "a.$[low]": 5 } };
     let update = build!(awaited, Collection::update_one(&users, three(), mark()) -> Update:
         upsert() array_filters([doc! { "low": { "$lt": 5 } }]) sort(doc! { "_id": 1 }) hint(Hint::Name("_id_".into()))
         deadline(MINUTE) cancel(token()) memory_limit(1 << 20) let_variables(doc! {}) collation(simple())
-        bypass_document_validation(true));
+        bypass_document_validation(true) bypass_empty_ts_replacement(true));
     assert_eq!(end!(awaited, Update: update, explain(plan)).modified, 1);
     let update = build!(awaited, Collection::update_many(&users, three(), doc! { "$inc": { "n": 1 } }) -> Update:);
     assert_eq!(update.await.unwrap().modified, 1);
@@ -194,7 +194,7 @@ async fn writes(awaited: &Awaited, db: &Database) {
     let change = build!(awaited, Collection::find_one_and_update(&users, three(), doc! { "$set": { "a": [1] } }) -> FindOneAndUpdate:
         upsert() return_document(ReturnDocument::After) sort(doc! { "_id": 1 }) projection(doc! { "n": 1 })
         hint(Hint::Name("_id_".into())) deadline(MINUTE) cancel(token()) memory_limit(1 << 20) let_variables(doc! {})
-        collation(simple()) bypass_document_validation(true));
+        collation(simple()) bypass_document_validation(true) bypass_empty_ts_replacement(true));
     assert_eq!(end!(awaited, FindOneAndUpdate: change), Some(rawdoc! { "_id": 3, "n": 9 }));
     let elements = users.find_one_and_update(three(), mark());
     assert!(elements.array_filters([doc! { "low": 1 }]).await.unwrap().is_some());
@@ -210,7 +210,7 @@ async fn writes(awaited: &Awaited, db: &Database) {
     assert_eq!(act!(awaited, Collection::upsert_many(&users, &[rawdoc! { "_id": 5 }])).inserted, 1);
     assert_eq!(act!(awaited, Collection::merge_many(&users, [doc! { "_id": 5, "n": 5 }])).modified, 1);
     let bulk = build!(awaited, Collection::bulk_write(&users, [WriteOperation::delete_many(doc! { "n": 5 })]) -> BulkWrite:
-        ordered(false) bypass_document_validation(true) deadline(MINUTE) cancel(token()));
+        ordered(false) bypass_document_validation(true) bypass_empty_ts_replacement(true) deadline(MINUTE) cancel(token()));
     assert_eq!(end!(awaited, BulkWrite: bulk).deleted, 1);
     let operations = [("users", WriteOperation::insert_one(doc! { "_id": 6 }))];
     let bulk = build!(awaited, Database::bulk_write(db, operations) -> BulkWrite:);

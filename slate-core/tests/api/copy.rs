@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use bson::{RawDocumentBuf, doc, rawdoc};
+use bson::{RawDocumentBuf, Timestamp, doc, rawdoc};
 use slate_core::{
     CancelToken, CollectionOptions, Database, ErrorKind, ExistingCollections, Index, RenameTarget, Validator,
 };
@@ -72,6 +72,17 @@ fn a_copy_has_the_documents_that_violate_a_validator() {
         assert_eq!(source.db.copy_to(&target.db).run().unwrap().documents, 1);
         assert_eq!(contents(&target.db), contents(&source.db));
         assert_eq!(target.collection("people").insert_one(&rawdoc! { "_id": 2 }).unwrap_err().code(), 121);
+    });
+}
+
+#[test]
+fn a_copy_has_the_empty_timestamps_of_its_source() {
+    on_every_store(|source| {
+        let empty = rawdoc! { "_id": 1, "t": Timestamp { time: 0, increment: 0 } };
+        source.collection("c").insert_many([&empty]).bypass_empty_ts_replacement(true).run().unwrap();
+        let target = STORES[0].open();
+        source.db.copy_to(&target.db).run().unwrap();
+        assert_eq!(target.collection("c").find_one(doc! {}).run().unwrap(), Some(empty));
     });
 }
 

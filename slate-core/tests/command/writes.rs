@@ -1,6 +1,6 @@
 //! Commands that write documents.
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, Document, Timestamp, doc};
 
 use super::{on_every_store, refused, rows, run, unsupported, with_numbers, write_error_codes};
 
@@ -257,5 +257,46 @@ fn a_hint_restricts_counts_and_writes_to_the_documents_of_a_sparse_index() {
         let delete = doc! { "q": {}, "limit": 0, "hint": "s" };
         assert_eq!(run(db, doc! { "delete": "c", "deletes": [delete] }).get_i32("n").unwrap(), 2);
         assert_eq!(rows(db, doc! { "find": "c" }), [doc! { "_id": 2 }]);
+    });
+}
+
+#[test]
+fn empty_timestamps_stay_empty_if_their_replacement_is_bypassed() {
+    on_every_store(|db| {
+        let empty = || Bson::Timestamp(Timestamp { time: 0, increment: 0 });
+        let are_kept = |bypass: bool| {
+            run(db, doc! { "drop": "c" });
+            let with = |mut command: Document| {
+                command.insert("bypassEmptyTsReplacement", bypass);
+                run(db, command)
+            };
+            with(doc! { "insert": "c", "documents": [{ "_id": 1, "t": empty() }, { "_id": 2 }, { "_id": 3 }] });
+            with(doc! { "update": "c", "updates": [
+                { "q": { "_id": 2 }, "u": { "t": empty() } },
+                { "q": { "_id": 4 }, "u": { "t": empty() }, "upsert": true },
+            ] });
+            let replace = |id: i32, upsert: bool| doc! { "findAndModify": "c", "query": { "_id": id }, "update": { "t": empty() }, "upsert": upsert };
+            with(replace(3, false));
+            with(replace(5, true));
+            with(doc! { "bulkWrite": 1, "nsInfo": [{ "ns": "d.c" }], "ops": [
+                { "insert": 0, "document": { "_id": 6, "t": empty() } },
+                { "insert": 0, "document": { "_id": 7 } },
+                { "update": 0, "filter": { "_id": 7 }, "updateMods": { "t": empty() } },
+                { "update": 0, "filter": { "_id": 8 }, "updateMods": { "t": empty() }, "upsert": true },
+                { "update": 0, "filter": { "_id": empty() }, "updateMods": { "_id": empty(), "n": 9 }, "upsert": true },
+            ] });
+            assert_eq!(rows(db, doc! { "find": "c", "filter": { "_id": empty(), "n": 9 } }).len(), 1);
+            rows(db, doc! { "find": "c", "filter": { "t": empty() } }).len()
+        };
+        assert_eq!((are_kept(true), are_kept(false)), (8, 0));
+        for command in [doc! { "insert": "c", "documents": [{}] }, doc! { "findAndModify": "c", "remove": true }] {
+            for wrong in [Bson::Int32(1), Bson::Null] {
+                let mut command = command.clone();
+                command.insert("bypassEmptyTsReplacement", wrong);
+                refused(db, command, 14);
+            }
+        }
+        refused(db, doc! { "aggregate": "c", "pipeline": [], "cursor": {}, "bypassEmptyTsReplacement": true }, 40415);
+        refused(db, doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 1 }], "bypassEmptyTsReplacement": 1 }, 14);
     });
 }

@@ -9,6 +9,19 @@ pub struct Context {
     pub timestamp: u64,
     /// The purpose of the write.
     pub phase: Phase,
+    /// What a replacement stores in place of empty timestamps.
+    pub empty_timestamps: EmptyTimestamps,
+}
+
+/// What is stored in place of `Timestamp(0, 0)` at the top level of a document that is inserted or that replaces another, except
+/// in `_id`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum EmptyTimestamps {
+    /// The current time.
+    #[default]
+    Current,
+    /// Nothing else: they stay empty.
+    Kept,
 }
 
 /// The purpose of a write, which decides whether `$setOnInsert` applies.
@@ -23,18 +36,29 @@ pub enum Phase {
 impl Context {
     /// Returns the context for updating an existing document.
     pub fn modify(now_millis: i64, position: Option<usize>) -> Self {
-        Self { position, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Modify }
+        Self::new(now_millis, position, Phase::Modify)
     }
 
     /// Returns the context for the document that an upsert inserts.
     pub fn insert(now_millis: i64) -> Self {
-        Self { position: None, now_millis, timestamp: first_timestamp(now_millis), phase: Phase::Insert }
+        Self::new(now_millis, None, Phase::Insert)
+    }
+
+    fn new(now_millis: i64, position: Option<usize>, phase: Phase) -> Self {
+        let (timestamp, empty_timestamps) = (first_timestamp(now_millis), EmptyTimestamps::Current);
+        Self { position, now_millis, timestamp, phase, empty_timestamps }
     }
 
     /// Sets the timestamp. By default its increment is 1.
     #[must_use]
     pub fn with_timestamp(self, timestamp: u64) -> Self {
         Self { timestamp, ..self }
+    }
+
+    /// Sets what a replacement stores in place of empty timestamps.
+    #[must_use]
+    pub fn with_empty_timestamps(self, empty_timestamps: EmptyTimestamps) -> Self {
+        Self { empty_timestamps, ..self }
     }
 }
 

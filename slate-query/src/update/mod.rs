@@ -21,7 +21,7 @@ mod touch;
 mod tree;
 mod upsert;
 
-pub use context::{Context, Phase};
+pub use context::{Context, EmptyTimestamps, Phase};
 pub use merge::merge;
 pub(crate) use missing::digits;
 pub(crate) use operator::{names as operator_names, sort::Sort};

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{
-    Context, Phase,
+    Context, EmptyTimestamps, Phase,
     storage::{self, Depth},
 };
 use crate::{
@@ -28,7 +28,7 @@ impl Replacement {
 /// Where the new document comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Source {
-    /// The update itself: at the top level, empty timestamps become the current time, and names do not begin with `$`.
+    /// The update itself: at the top level, the context decides on empty timestamps, and names do not begin with `$`.
     Update,
     /// The stages of an update: it is stored as it is.
     Pipeline,
@@ -54,26 +54,28 @@ pub(super) fn replace(old: Doc<'_>, new: Doc<'_>, source: Source, context: &Cont
             return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
         }
     }
-    let keeps_timestamps = source == Source::Pipeline || !new.may_hold(Kind::Timestamp);
+    let keeps_timestamps = source == Source::Pipeline
+        || context.empty_timestamps == EmptyTimestamps::Kept
+        || !new.may_hold(Kind::Timestamp);
+    let now = context.timestamp.to_le_bytes();
+    let stamp = (!keeps_timestamps).then(|| Value::new(Kind::Timestamp, &now));
     let bytes = match (old_id, new_id) {
-        (Some(id), None) if keeps_timestamps => with_id(id, new),
-        _ => with_id_first(new_id.or(old_id), new, source, &context.timestamp.to_le_bytes()),
+        (Some(id), None) if stamp.is_none() => with_id(id, new),
+        _ => with_id_first(new_id.or(old_id), new, stamp),
     };
     storage::check_whole(&bytes, Depth::Bounded, context)?;
     Ok(Some(bytes))
 }
 
-/// Returns the document with this `_id` in front.
-fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, source: Source, now: &[u8]) -> Vec<u8> {
+/// Returns the document with this `_id` in front, and the stamp in place of empty timestamps.
+fn with_id_first(id: Option<Value<'_>>, doc: Doc<'_>, stamp: Option<Value<'_>>) -> Vec<u8> {
     let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 32));
     if let Some(id) = id {
         out.append(b"_id", id);
     }
     for element in without_first_id(doc) {
-        match element.value.as_timestamp() {
-            Some(0) if source == Source::Update => out.append(element.name, Value::new(Kind::Timestamp, now)),
-            Some(_) | None => out.append(element.name, element.value),
-        }
+        let stamp = stamp.filter(|_| element.value.as_timestamp() == Some(0));
+        out.append(element.name, stamp.unwrap_or(element.value));
     }
     out.finish()
 }

@@ -85,7 +85,7 @@ impl<'d> InsertMany<'d> {
             scope: self.scope,
             collection: self.collection,
             mode: self.mode,
-            validation: self.options,
+            options: self.options,
             interrupt: self.interrupt,
         }
     }

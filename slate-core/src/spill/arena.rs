@@ -173,7 +173,8 @@ impl Arena {
             Some(mask) => sort_by_prefix(order, mask, radix_buffer),
             None => {
                 let key = |entry: &SortEntry| {
-                    starts.get(entry.row).and_then(|&start| row_at(bytes, start)).map_or(&[][..], |row| row.key)
+                    let row = starts.get(entry.row).and_then(|&start| row_at(bytes, start));
+                    row.map_or(&[][..], |row| if prefixes.ties_ascend { row.sort_key() } else { row.key })
                 };
                 sort_by_key(order, key, prefixes.common);
             }
@@ -259,7 +260,7 @@ impl Arena {
         order.iter_mut().for_each(|entry| entry.prefix = leading(key(entry).get(common..).unwrap_or_default()));
         let deciding_bytes = longest.saturating_sub(common);
         let decisive = ties_ascend && deciding_bytes <= size_of::<u64>();
-        Prefixes { common, decisive: decisive.then(|| leading_bytes_mask(deciding_bytes)) }
+        Prefixes { common, ties_ascend, decisive: decisive.then(|| leading_bytes_mask(deciding_bytes)) }
     }
 }
 
@@ -267,6 +268,8 @@ impl Arena {
 struct Prefixes {
     /// Number of bytes that all keys start with.
     common: usize,
+    /// Whether rows with equal sort keys are already in the order of their tie keys.
+    ties_ascend: bool,
     /// Mask of the prefix bits that decide the order alone, with ties in insertion order. `None` if rows must be compared.
     decisive: Option<u64>,
 }

@@ -9,7 +9,8 @@ pub(super) struct SortEntry {
     pub(super) row: usize,
 }
 
-/// Sorts entries by their keys. The keys share the first `common` bytes, and the prefixes are the eight bytes after these.
+/// Sorts entries by their keys; entries with equal keys stay in their order. The keys share the first `common` bytes, and the
+/// prefixes are the eight bytes after these.
 ///
 /// Entries with equal prefixes are sorted by the eight bytes after what these keys share, and so on: a multikey sort over words
 /// (Bentley and Sedgewick, Fast Algorithms for Sorting and Searching Strings, 1997), which reads each key once per word instead
@@ -31,20 +32,27 @@ fn sort_words<'k>(
     place: usize,
     words: usize,
 ) {
-    order.sort_unstable_by_key(|entry| entry.prefix);
+    order.sort_by_key(|entry| entry.prefix);
     for equal in order.chunk_by_mut(|a, b| a.prefix == b.prefix).filter(|equal| equal.len() > 1) {
         let after = |entry: &SortEntry, place: usize| key(entry).get(place..).unwrap_or_default();
         if words == 0 || equal.len() <= FEW_EQUAL {
             // A short key is padded with zeros, so equal prefixes do not imply equal bytes.
-            equal.sort_unstable_by(|a, b| after(a, common).cmp(after(b, common)));
+            equal.sort_by(|a, b| after(a, common).cmp(after(b, common)));
             continue;
         }
         let next = place + size_of::<u64>();
-        let first = equal.first().map_or(&[][..], |entry| after(entry, next));
-        let shared = equal.iter().fold(first.len(), |shared, entry| {
-            let pairs = first.iter().zip(after(entry, next)).take(shared);
-            pairs.take_while(|(a, b)| a == b).count()
-        });
+        let first = equal.first().map_or(&[][..], &key);
+        let rest = first.get(next..).unwrap_or_default();
+        let (mut shared, mut are_same) = (rest.len(), true);
+        for entry in equal.iter() {
+            let key = key(entry);
+            let pairs = rest.iter().zip(key.get(next..).unwrap_or_default()).take(shared);
+            shared = pairs.take_while(|(a, b)| a == b).count();
+            are_same = are_same && key.len() == first.len();
+        }
+        if are_same && shared == rest.len() {
+            continue;
+        }
         let place = next + shared;
         equal.iter_mut().for_each(|entry| entry.prefix = leading(after(entry, place)));
         sort_words(equal, key, common, place, words - 1);

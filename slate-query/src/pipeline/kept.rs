@@ -53,8 +53,11 @@ impl Kept {
         out.clear();
         let Some(names) = &self.0 else { return out.extend_from_slice(document.bytes()) };
         let mut writer = Writer::into_buffer(std::mem::take(out));
-        for found in document.fields_of(names) {
-            writer.append_raw(document.bytes().get(found.place).unwrap_or_default());
+        if document.has_table() {
+            document.tabulated_fields_of(names).for_each(|(_, field)| writer.append_raw(field));
+        } else {
+            let bytes = document.bytes();
+            document.fields_of(names).for_each(|found| writer.append_raw(bytes.get(found.place).unwrap_or_default()));
         }
         *out = writer.finish();
     }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::{Doc, Element, Writer, validate::validate_each};
+use super::{Doc, Element, Writer, bytes::same, validate::validate_each};
 use crate::Result;
 
 /// The field table of a document: for each field, in order, a hash byte of its name (its mark) and its offset,
@@ -53,24 +53,53 @@ pub(crate) fn store_fields(names: &Names, document: Doc<'_>, out: &mut Vec<u8>) 
     out.clear();
     out.resize(start, 0);
     let mut writer = Writer::into_buffer(std::mem::take(out));
-    let (mut entries, mut fits, mut seen) = (0, start > 1, 0_u64);
+    let entries = if start > 1 && document.has_table() {
+        copy_tabulated(names, document, &mut writer)
+    } else {
+        copy_walked(names, document, start > 1, &mut writer)
+    };
+    *out = writer.finish();
+    if entries < most {
+        out.drain(1 + 3 * entries..start);
+    }
+    if let (Some(head), Ok(entries)) = (out.first_mut(), u8::try_from(entries)) {
+        *head = entries;
+    }
+}
+
+/// Copies the fields of a document with a table, and writes their entries. Returns their number.
+fn copy_tabulated(names: &Names, document: Doc<'_>, writer: &mut Writer) -> usize {
+    let mut entries = 0;
+    for (mark, field) in document.tabulated_fields_of(names) {
+        let place = writer.append_field(field);
+        write_entry(writer, entries, mark, place);
+        entries += 1;
+    }
+    entries
+}
+
+/// As [`copy_tabulated`] for any document. Returns 0 if the copy has no table, as a document that repeats a name or is too long.
+fn copy_walked(names: &Names, document: Doc<'_>, has_space: bool, writer: &mut Writer) -> usize {
+    let (mut entries, mut fits, mut seen) = (0, has_space, 0_u64);
     for found in document.fields_of(names) {
         let place = writer.append_field(document.bytes().get(found.place).unwrap_or_default());
-        // A table has no repeated names.
         let bit = u32::try_from(found.number).ok().and_then(|number| 1_u64.checked_shl(number)).unwrap_or_default();
         fits = fits && seen & bit == 0 && u16::try_from(place).is_ok();
         seen |= bit;
-        if fits && let Some(entry) = writer.written_mut(1 + 3 * entries..4 + 3 * entries) {
-            let [low, high, ..] = place.to_le_bytes();
-            entry.copy_from_slice(&[found.mark, low, high]);
+        if fits {
+            write_entry(writer, entries, found.mark, place);
             entries += 1;
         }
     }
-    *out = writer.finish();
-    let entries = if fits { entries } else { 0 };
-    out.drain(1 + 3 * entries..start);
-    if let (Some(head), Ok(entries)) = (out.first_mut(), u8::try_from(entries)) {
-        *head = entries;
+    if fits { entries } else { 0 }
+}
+
+/// Writes an entry of the table at the start of the writer's buffer.
+#[inline]
+fn write_entry(writer: &mut Writer, number: usize, mark: u8, place: usize) {
+    let [low, high, ..] = place.to_le_bytes();
+    if let Some(entry) = writer.written_mut(1 + 3 * number..4 + 3 * number) {
+        entry.copy_from_slice(&[mark, low, high]);
     }
 }
 
@@ -271,6 +300,16 @@ impl Names {
     #[inline]
     pub(super) fn has_mark(&self, mark: u8) -> bool {
         self.marks.has(mark)
+    }
+
+    /// Returns whether the field of these bytes (type, name and value) has one of the names with that mark.
+    #[inline]
+    pub(super) fn is_name_of(&self, mark: u8, field: &[u8]) -> bool {
+        let named = field.get(1..).unwrap_or_default();
+        let has = |name: &[u8]| {
+            named.get(name.len()) == Some(&0) && named.get(..name.len()).is_some_and(|front| same(front, name))
+        };
+        self.names.iter().any(|name| name.mark == mark && has(&name.text))
     }
 
     /// Returns the names with that mark, with their indexes.

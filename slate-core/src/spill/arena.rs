@@ -335,6 +335,22 @@ mod tests {
     }
 
     #[test]
+    fn rows_with_equal_long_keys_are_sorted_by_the_tie_key() {
+        let sort_keys = ["inactive.longer", "active.longer.", "active.longer!", "inactive.short!"];
+        let rows = (0..100_u8).map(|n| (sort_keys[usize::from(n % 4)], [n % 7, n]));
+        let ascending = rows.clone().map(|(sort_key, [_, n])| (sort_key, vec![n]));
+        let scattered = rows.map(|(sort_key, tie)| (sort_key, tie.to_vec()));
+        for rows in [ascending.collect::<Vec<_>>(), scattered.collect()] {
+            let mut arena = Arena::default();
+            rows.iter().for_each(|(sort, tie)| arena.push(sort.as_bytes(), tie, b"", usize::MAX).unwrap());
+            let mut expected: Vec<_> = rows.iter().map(|(sort, tie)| [sort.as_bytes(), tie].concat()).collect();
+            expected.sort();
+            arena.sort();
+            assert!(arena.iter().map(|row| row.key).eq(expected.iter().map(Vec::as_slice)));
+        }
+    }
+
+    #[test]
     fn radix_sort_returns_the_same_order_as_comparisons() {
         let scattered = |n: u32| n.wrapping_mul(0x9e37_79b9);
         // Keys that differ in one byte, in several bytes that are not adjacent, in too many bytes for a radix sort, in none.

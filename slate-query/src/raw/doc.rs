@@ -100,7 +100,10 @@ impl<'a> Doc<'a> {
     /// As [`fields_of`](Self::fields_of) for a document with a field table: returns each field's mark and bytes (type, name and
     /// value) without decoding the value.
     #[inline]
-    pub(crate) fn tabulated_fields_of<'n>(self, names: &'n Names) -> impl Iterator<Item = (u8, &'a [u8])> + use<'a, 'n> {
+    pub(crate) fn tabulated_fields_of<'n>(
+        self,
+        names: &'n Names,
+    ) -> impl Iterator<Item = (u8, &'a [u8])> + use<'a, 'n> {
         let spans = self.table.spans(names, self.end());
         let fields = spans.filter_map(move |(mark, span)| Some((mark, self.bytes.get(span)?)));
         fields.filter(|(mark, field)| names.is_name_of(*mark, field))

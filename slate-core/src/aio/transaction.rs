@@ -5,8 +5,8 @@ use crate::{
     CancelToken, Durability, Result, TransactionOptions,
     interrupt::CallLimits,
     operation::{
-        open_transactions::{Caller, OpenTransactions},
-        scope::{OpenTransaction, Scope},
+        open_transactions::{Caller, OpenTransaction, OpenTransactions},
+        scope::Scope,
     },
 };
 

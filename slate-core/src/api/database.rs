@@ -13,9 +13,8 @@ use crate::{
     command,
     engine::{self, OpenOptions},
     operation::{
-        handle::DatabaseHandle,
         retry::{self, Failure},
-        scope::Scope,
+        scope::{DatabaseHandle, Scope},
         write_op::WriteOp,
     },
 };

@@ -3,7 +3,7 @@ use std::{path::Path, time::Duration};
 use crate::{
     Access, Database, Durability, Recovery, Result, Sharing, SlowQuery,
     engine::{self, OpenOptions},
-    operation::handle::DatabaseHandle,
+    operation::scope::DatabaseHandle,
 };
 
 /// The default of [`DatabaseBuilder::lock_timeout`].

@@ -9,8 +9,8 @@ use crate::{
     Durability, Error, ErrorKind, Result,
     interrupt::Interrupt,
     operation::{
-        handle::DatabaseHandle,
         retry::{FIRST_PAUSE, LONGEST_PAUSE},
+        scope::DatabaseHandle,
         write_op::WriteOp,
     },
     trace,

@@ -5,8 +5,8 @@ use crate::{
     engine::Writer,
     interrupt::CallLimits,
     operation::{
-        handle::DatabaseHandle,
-        scope::{OpenTransaction, Scope},
+        open_transactions::OpenTransaction,
+        scope::{DatabaseHandle, Scope},
     },
 };
 

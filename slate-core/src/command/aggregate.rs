@@ -13,8 +13,10 @@ use super::{
     read::ReadCommand,
 };
 use crate::{
-    Error, Explain, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, operation::handle::DatabaseHandle,
-    operation::request::Request, operation::scope::Scope,
+    Error, Explain, ExplainVerbosity, Result,
+    api::aggregate::NO_COLLECTION,
+    operation::request::Request,
+    operation::scope::{DatabaseHandle, Scope},
 };
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.

@@ -23,8 +23,7 @@ use crate::{
     interrupt::Interrupt,
     namespace,
     operation::{
-        handle::DatabaseHandle,
-        scope::Scope,
+        scope::{DatabaseHandle, Scope},
         write_op::{WriteOp, WriteOptions},
     },
     write::{InsertMode, InsertOutcome},

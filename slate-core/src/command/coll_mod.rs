@@ -12,8 +12,11 @@ use crate::{
     Error, Result, ValidationAction, ValidationLevel,
     catalog::{CollectionInfo, Namespace, Validator},
     engine::Writer,
-    operation::handle::DatabaseHandle,
-    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+    operation::{
+        read_op::ReadOp,
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
     write::{ValidatorSpec, ViewSpec, Visibility},
 };
 

@@ -5,7 +5,7 @@ use super::{call::Call, common::Common, concern::Concerns, fields::Fields, reply
 use crate::{
     CollectionStats, Error, Result,
     maintenance::sizes,
-    operation::{handle::DatabaseHandle, read_op::ReadOp},
+    operation::{read_op::ReadOp, scope::DatabaseHandle},
 };
 
 /// `{collStats: collection, scale}`: the sizes of a collection and its indexes.

@@ -11,8 +11,9 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    Error, Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
-    operation::scope::Scope,
+    Error, Explain, ExplainVerbosity, Result,
+    operation::request::Request,
+    operation::scope::{DatabaseHandle, Scope},
 };
 
 /// `{count: collection, query, limit, skip, hint}`.

@@ -13,8 +13,10 @@ use super::{
 use crate::{
     Error, Result,
     catalog::is_key_of_id,
-    operation::handle::DatabaseHandle,
-    operation::{scope::Scope, write_op::WriteOp},
+    operation::{
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
     write::{self, CollectionSpec, IndexSpec, ViewSpec},
 };
 

@@ -17,8 +17,10 @@ use crate::{
     Error, Result,
     catalog::is_key_of_id,
     engine::Writer,
-    operation::handle::DatabaseHandle,
-    operation::{scope::Scope, write_op::WriteOp},
+    operation::{
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
     write::{self, IndexSpec},
 };
 

@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_store::SizeDetail;
 
 use super::{call::Call, coll_stats, common::Common, concern::Concerns, reply::Reply};
-use crate::{Result, maintenance::sizes, operation::handle::DatabaseHandle};
+use crate::{Result, maintenance::sizes, operation::scope::DatabaseHandle};
 
 /// `{dbStats: 1, scale}`: the sizes of all collections and indexes together.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -19,8 +19,11 @@ use crate::{
     api::delete::delete_request,
     exec::Target,
     interrupt::Interrupt,
-    operation::handle::DatabaseHandle,
-    operation::{request::Request, scope::Scope, write_op::WriteOp},
+    operation::{
+        request::Request,
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
     plan::Hint,
     write::DeleteOutcome,
 };

@@ -10,8 +10,9 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    Explain, ExplainVerbosity, Result, operation::handle::DatabaseHandle, operation::request::Request,
-    operation::scope::Scope,
+    Explain, ExplainVerbosity, Result,
+    operation::request::Request,
+    operation::scope::{DatabaseHandle, Scope},
 };
 
 /// `{distinct: collection, key, query, hint}`.

@@ -4,8 +4,11 @@ use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Result,
     catalog::Namespace,
-    operation::handle::DatabaseHandle,
-    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
+    operation::{
+        read_op::ReadOp,
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
 };
 
 /// `{drop: collection or view}`. One that does not exist is not an error.

@@ -10,8 +10,10 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     catalog::{CollectionInfo, is_key_of_id},
-    operation::handle::DatabaseHandle,
-    operation::{scope::Scope, write_op::WriteOp},
+    operation::{
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
 };
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.

@@ -11,9 +11,8 @@ use super::{
 };
 use crate::{
     Error, Explain, ExplainVerbosity, Result,
-    operation::handle::DatabaseHandle,
     operation::request::{FindResult, Request},
-    operation::scope::Scope,
+    operation::scope::{DatabaseHandle, Scope},
 };
 
 /// The number of documents in MongoDB's first batch if the command gives no size.

@@ -17,9 +17,8 @@ use crate::{
     Error, Result, ReturnDocument,
     api::find_one_and::{delete_one, update_one},
     api::update::Change,
-    operation::handle::DatabaseHandle,
     operation::request::Request,
-    operation::scope::Scope,
+    operation::scope::{DatabaseHandle, Scope},
     write::UpdateKind,
 };
 

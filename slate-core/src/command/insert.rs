@@ -12,8 +12,10 @@ use super::{
 use crate::{
     Result,
     api::document::borrowed,
-    operation::handle::DatabaseHandle,
-    operation::{scope::Scope, write_op::WriteOp},
+    operation::{
+        scope::{DatabaseHandle, Scope},
+        write_op::WriteOp,
+    },
     write::{InsertMode, InsertOutcome},
 };
 

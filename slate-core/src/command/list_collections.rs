@@ -8,7 +8,7 @@ use crate::{
     Result,
     catalog::{CollectionInfo, ViewInfo},
     clock::now_millis,
-    operation::handle::DatabaseHandle,
+    operation::scope::DatabaseHandle,
 };
 
 /// `{listCollections: 1, filter, nameOnly}`.

@@ -3,7 +3,8 @@ use slate_query::{Code, raw::Doc};
 
 use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
-    Error, ErrorKind, IndexDescription, IndexState, Result, operation::handle::DatabaseHandle, operation::scope::Scope,
+    Error, ErrorKind, IndexDescription, IndexState, Result,
+    operation::scope::{DatabaseHandle, Scope},
 };
 
 /// `{listIndexes: collection}`: returns the index on `_id` first, then the others in the order of their declaration.

@@ -4,7 +4,10 @@ use super::{common::Common, reply::Reply};
 use crate::{
     Explain, ExplainVerbosity, Result,
     exec::Rows,
-    operation::{handle::DatabaseHandle, request::Request, scope::Scope},
+    operation::{
+        request::Request,
+        scope::{DatabaseHandle, Scope},
+    },
     plan::Query,
 };
 

@@ -18,10 +18,9 @@ use crate::{
     api::update::Change,
     exec::Target,
     interrupt::Interrupt,
-    operation::handle::DatabaseHandle,
     operation::{
         request::Request,
-        scope::Scope,
+        scope::{DatabaseHandle, Scope},
         write_op::{WriteOp, WriteOptions},
     },
     plan::Hint,

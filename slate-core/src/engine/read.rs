@@ -78,7 +78,7 @@ fn find<V: Snapshot>(
     let resources = resources(query, catalog, memory, interrupt);
     call.tallied(&resources.tally);
     let rows = call.within(|| {
-        let plan = resources.executes(query, collection, exec::plan(query, snapshot, collection)?);
+        let plan = resources.executes(query, collection, plan::build(query, snapshot, collection)?);
         exec::open(plan, snapshot, collection, &resources)
     })?;
     Ok(ReadOutput::Rows(Box::new(ObservedRows::new(rows, call))))
@@ -103,7 +103,7 @@ pub(super) fn read<V: View>(
             let mut call = Call::of_query(memory.observer(), query, &collection);
             call.tallied(&resources.tally);
             let gathered = call.within(|| {
-                let plan = resources.executes(query, &collection, exec::plan(query, view, &collection)?);
+                let plan = resources.executes(query, &collection, plan::build(query, view, &collection)?);
                 exec::gather(plan, view, &collection, &resources)
             })?;
             ReadOutput::Rows(Box::new(ObservedRows::new(gathered, call)))
@@ -183,7 +183,7 @@ fn explain<V: View>(view: &V, catalog: &Catalog, name: &str, query: &Query) -> R
         let collection = Arc::clone(&collection.name);
         return Ok(Explained { collection, plan, rules: Vec::new(), candidates: 0, analysis: None });
     }
-    let Planned { plan, rules } = exec::plan(query, view, collection)?;
+    let Planned { plan, rules } = plan::build(query, view, collection)?;
     let rules = query.rules(rules).collect();
     let candidates = plan::candidate_count(collection, query);
     Ok(Explained { collection: Arc::clone(&collection.name), plan, rules, candidates, analysis: None })

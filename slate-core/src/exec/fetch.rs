@@ -6,7 +6,7 @@ use super::{
     Resources,
     ids::{IdBatch, IdRows, Promise, Repeats},
     meter::Meter,
-    record::Record,
+    rows::Record,
 };
 use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
 

@@ -1,12 +1,32 @@
+//! The raw tier, and the nodes of it that lend the records of their input: filter, slice, and the wrapper that measures.
+
 use std::sync::Arc;
 
+use slate_query::{filter::Filter, raw::Doc};
 use slate_store::View;
 
-use super::{
-    Resources, fetch::FetchRows, filter::FilterRows, measured::MeasuredRows, meter::Meter, record::Record,
-    scan::ScanRows, slice::SliceRows, sort::SortRows,
+use super::{Resources, fetch::FetchRows, meter::Meter, scan::ScanRows, sort::SortRows};
+use crate::{
+    Result,
+    catalog::CollectionInfo,
+    plan::{RawPlan, Window},
 };
-use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
+
+/// A record as lent by a node.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record<'r> {
+    /// The record key: the encoded `_id`.
+    pub(crate) key: &'r [u8],
+    /// The stored document.
+    pub(crate) stored: &'r [u8],
+}
+
+impl<'r> Record<'r> {
+    #[inline]
+    pub(crate) fn document(&self) -> Doc<'r> {
+        Doc::stored(self.stored)
+    }
+}
 
 /// The raw tier: returns one record at a time, lent until the next move.
 pub(crate) enum RawRows<V: View> {
@@ -84,10 +104,16 @@ impl<V: View> RawRows<V> {
             Self::Eof => None,
             Self::Scan(rows) => rows.current(),
             Self::Fetch(rows) => rows.current(),
-            Self::Filter(rows) => rows.current(),
+            Self::Filter(rows) => rows.input.current(),
             Self::Sort(rows) => rows.current(),
-            Self::Slice(rows) => rows.current(),
-            Self::Measured(rows) => rows.current(),
+            Self::Slice(rows) => {
+                if rows.is_over {
+                    None
+                } else {
+                    rows.input.current()
+                }
+            }
+            Self::Measured(rows) => rows.rows.current(),
         }
     }
 
@@ -96,12 +122,18 @@ impl<V: View> RawRows<V> {
     pub(super) fn stored(&self) -> Option<&[u8]> {
         match self {
             Self::Eof => None,
-            Self::Sort(rows) => rows.stored(),
-            Self::Slice(rows) => rows.stored(),
-            Self::Measured(rows) => rows.stored(),
             Self::Scan(rows) => rows.stored(),
-            Self::Filter(rows) => rows.stored(),
             Self::Fetch(rows) => rows.current().map(|record| record.stored),
+            Self::Filter(rows) => rows.input.stored(),
+            Self::Sort(rows) => rows.stored(),
+            Self::Slice(rows) => {
+                if rows.is_over {
+                    None
+                } else {
+                    rows.input.stored()
+                }
+            }
+            Self::Measured(rows) => rows.rows.stored(),
         }
     }
 
@@ -110,7 +142,7 @@ impl<V: View> RawRows<V> {
     pub(super) fn reads_one_record(&self) -> bool {
         match self {
             Self::Eof | Self::Scan(_) => true,
-            Self::Slice(rows) => rows.reads_one_record(),
+            Self::Slice(rows) => rows.skip == 0 && rows.input.reads_one_record(),
             Self::Fetch(_) | Self::Filter(_) | Self::Sort(_) | Self::Measured(_) => false,
         }
     }
@@ -121,11 +153,130 @@ impl<V: View> RawRows<V> {
         match self {
             Self::Scan(rows) => rows.shared(),
             Self::Fetch(rows) => rows.shared(),
-            Self::Filter(rows) => rows.shared(),
-            Self::Slice(rows) => rows.shared(),
-            Self::Measured(rows) => rows.shared(),
+            Self::Filter(rows) => rows.input.shared(),
+            Self::Slice(rows) => rows.input.shared(),
+            Self::Measured(rows) => rows.rows.shared(),
             // A sort lends rows from its own memory.
             Self::Eof | Self::Sort(_) => None,
         }
+    }
+}
+
+/// Filters records. A rejected record is neither copied nor decoded.
+pub(crate) struct FilterRows<V: View> {
+    input: RawRows<V>,
+    filter: Filter,
+    /// Whether evaluating the filter can fail.
+    computes: bool,
+}
+
+impl<V: View> FilterRows<V> {
+    fn new(input: RawRows<V>, filter: Filter) -> Self {
+        let computes = filter.computes();
+        Self { input, filter, computes }
+    }
+
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
+        if self.computes {
+            return self.advance_computed();
+        }
+        let filter = &self.filter;
+        let matches = |record: Record<'_>| filter.matches(record.document());
+        // The most common input has its own loop without a call per record.
+        if let RawRows::Scan(rows) = &mut self.input {
+            return rows.advance_to(matches);
+        }
+        while self.input.advance()? {
+            if self.input.current().is_some_and(matches) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    #[inline(never)]
+    fn advance_computed(&mut self) -> Result<bool> {
+        while self.input.advance()? {
+            let Some(record) = self.input.current() else { break };
+            if self.filter.evaluate(record.document())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Skips the first `skip` records and returns at most `left` of the others.
+pub(crate) struct SliceRows<V: View> {
+    input: RawRows<V>,
+    skip: u64,
+    left: u64,
+    is_over: bool,
+}
+
+impl<V: View> SliceRows<V> {
+    fn new(input: RawRows<V>, window: Window) -> Self {
+        Self { input, skip: window.skip, left: window.limit.unwrap_or(u64::MAX), is_over: false }
+    }
+
+    fn advance(&mut self) -> Result<bool> {
+        if self.left == 0 {
+            // The input may still have a current row.
+            self.is_over = true;
+            return Ok(false);
+        }
+        if self.skip > 0 {
+            self.skip = self.input.skip(self.skip)?;
+        }
+        while self.skip > 0 {
+            self.skip -= 1;
+            if !self.input.advance()? {
+                self.left = 0;
+                return Ok(false);
+            }
+        }
+        self.left -= 1;
+        self.input.advance()
+    }
+}
+
+/// Measures the time and the rows of a node of the raw tier. Nodes are wrapped in it only for execution statistics.
+pub(crate) struct MeasuredRows<V: View> {
+    rows: RawRows<V>,
+    /// One number per drawn node; a slice can be drawn as two nodes.
+    meters: Vec<Meter>,
+}
+
+impl<V: View> MeasuredRows<V> {
+    fn open(plan: RawPlan, view: &V, collection: &CollectionInfo, resources: &Resources) -> Result<Self> {
+        let mut meters: Vec<Meter> = plan.stages().map(|stage| resources.meter(stage)).collect();
+        let unread = Meter::default();
+        let meter = meters.first().unwrap_or(&unread);
+        let start = meter.start();
+        let rows = RawRows::open_node(plan, view, collection, resources, meter)?;
+        meters.iter_mut().for_each(|meter| meter.stop(start));
+        Ok(Self { rows, meters })
+    }
+
+    fn skip(&mut self, rows: u64) -> Result<u64> {
+        let start = self.meters.first().map(Meter::start);
+        let left = self.rows.skip(rows)?;
+        if let Some(start) = start {
+            self.meters.iter_mut().for_each(|meter| {
+                meter.counted.rows += rows - left;
+                meter.stop(start);
+            });
+        }
+        Ok(left)
+    }
+
+    fn advance(&mut self) -> Result<bool> {
+        let start = self.meters.first().map(Meter::start);
+        let more = self.rows.advance()?;
+        if let Some(start) = start {
+            self.meters.iter_mut().for_each(|meter| meter.moved(start, more));
+        }
+        Ok(more)
     }
 }

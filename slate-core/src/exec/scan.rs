@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::{interval::IntervalSet, pattern::Direction};
 use slate_store::View;
 
-use super::{Resources, meter::Meter, record::Record, walk::RangeWalk};
+use super::{Resources, meter::Meter, rows::Record, walk::RangeWalk};
 use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::record_ranges};
 
 /// Scans the records of a collection in the order of `_id`.

@@ -6,7 +6,7 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{RawRows, Resources, meter::Meter, record::Record};
+use super::{RawRows, Resources, meter::Meter, rows::Record};
 use crate::{
     Error, Result,
     interrupt::Interrupt,

@@ -5,7 +5,7 @@ use super::{RawRows, Resources, express};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
-    plan::{Plan, Query, RawPlan, is_leaf_in_id_order},
+    plan::{self, Plan, Query, RawPlan, is_leaf_in_id_order},
 };
 
 /// Which matching records a write changes.
@@ -37,7 +37,7 @@ pub(crate) fn visit_targets<V: View>(
         resources.tally.add(1, u64::from(found.is_some()));
         return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }
-    let planned = super::plan(query, view, collection)?;
+    let planned = plan::build(query, view, collection)?;
     let Plan::Whole { input: plan } = resources.executes(query, collection, planned) else {
         return Err(Error::corrupt("the query of a write has a projection"));
     };

@@ -1,7 +1,10 @@
 use std::{
+    cell::Cell,
     sync::Arc,
     time::{Duration, Instant},
 };
+
+use slate_query::raw::Doc;
 
 use super::{
     Observer, OperationKind, SlowQuery, Tally,
@@ -10,9 +13,10 @@ use super::{
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
+    exec::Rows,
     interrupt::is_would_wait,
     plan::Query,
-    trace::{CallResult, Entered, Span},
+    trace::{CallResult, Span},
 };
 
 /// One call in progress. It is counted when it is dropped.
@@ -99,18 +103,13 @@ impl Call {
 
     /// Returns whether a subscriber wants its span.
     #[inline]
-    pub(super) fn is_traced(&self) -> bool {
+    fn is_traced(&self) -> bool {
         self.span.is_enabled()
-    }
-
-    #[inline]
-    pub(super) fn enter(&self) -> Entered<'_> {
-        self.span.enter()
     }
 
     /// Records the result of a part of the call.
     #[inline]
-    pub(super) fn checked<R>(&mut self, result: Result<R>) -> Result<R> {
+    fn checked<R>(&mut self, result: Result<R>) -> Result<R> {
         match &result {
             Ok(_) => self.outcome = Outcome::Done,
             Err(error) => self.failed(error),
@@ -150,17 +149,17 @@ impl Call {
     }
 
     #[inline]
-    pub(super) fn add_row(&mut self) {
+    fn add_row(&mut self) {
         self.rows += 1;
     }
 
     #[inline]
-    pub(super) fn add_bytes(&mut self, bytes: usize) {
+    fn add_bytes(&mut self, bytes: usize) {
         self.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
     }
 
     /// Stops the clock, before the call is dropped.
-    pub(super) fn stop(&mut self) {
+    fn stop(&mut self) {
         if self.time.is_none() {
             self.time = Some(self.start.elapsed());
         }
@@ -227,5 +226,62 @@ impl Drop for Call {
         counters.written.add(self.written);
         counters.keys.add(self.keys);
         counters.documents.add(self.documents);
+    }
+}
+
+/// The rows of a query, which counts them.
+pub(crate) struct ObservedRows<R> {
+    // Dropped before the call, which ends with them.
+    rows: R,
+    call: Call,
+    /// Length of the current document, if it was read.
+    length: Cell<usize>,
+}
+
+impl<R: Rows> ObservedRows<R> {
+    pub(crate) fn new(rows: R, call: Call) -> Self {
+        Self { rows, call, length: Cell::new(0) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn advance_in_span(&mut self) -> Result<bool> {
+        let _entered = self.call.span.enter();
+        self.rows.advance()
+    }
+}
+
+impl<R: Rows> Rows for ObservedRows<R> {
+    #[inline]
+    fn advance(&mut self) -> Result<bool> {
+        self.call.add_bytes(self.length.take());
+        let more = if self.call.is_traced() { self.advance_in_span() } else { self.rows.advance() };
+        let more = self.call.checked(more);
+        match more {
+            Ok(true) => self.call.add_row(),
+            Ok(false) | Err(_) => self.call.stop(),
+        }
+        more
+    }
+
+    #[inline]
+    fn current(&self) -> Option<Doc<'_>> {
+        let current = self.rows.current();
+        self.length.set(current.map_or(0, |document| document.bytes().len()));
+        current
+    }
+
+    #[cfg(feature = "async")]
+    fn shared(&self) -> Option<Arc<[u8]>> {
+        let shared = self.rows.shared();
+        let bytes = shared.as_deref().map(|stored| Doc::stored(stored).bytes());
+        self.length.set(bytes.map_or(0, <[u8]>::len));
+        shared
+    }
+}
+
+impl<R> Drop for ObservedRows<R> {
+    fn drop(&mut self) {
+        self.call.add_bytes(self.length.take());
     }
 }

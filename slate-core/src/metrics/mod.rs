@@ -1,5 +1,5 @@
 //! Counts the work of a database. [`observer`] holds the counters of one database, [`call`] measures one call and
-//! [`rows`] the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
+//! the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
 //! [`Database::metrics`](crate::Database::metrics) returns. [`slow`] reports calls that take too long. [`uses`] counts the uses of
 //! each index.
 
@@ -9,17 +9,15 @@ mod histogram;
 mod kind;
 mod observer;
 mod report;
-mod rows;
 mod slow;
 mod tally;
 mod uses;
 
-pub(crate) use call::Call;
+pub(crate) use call::{Call, ObservedRows};
 pub use histogram::Histogram;
 pub use kind::OperationKind;
 pub(crate) use observer::{Observer, PointRead};
 pub use report::{Metrics, OperationMetrics};
-pub(crate) use rows::ObservedRows;
 pub use slow::SlowQuery;
 pub(crate) use slow::{Executed, SlowQueries, Subject};
 pub(crate) use tally::Tally;

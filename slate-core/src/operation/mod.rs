@@ -1,9 +1,7 @@
 //! Operations. [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`over_view`] makes
-//! aggregations of requests over views, [`handle`] is an open
-//! database, [`scope`] dispatches to the database, a snapshot or an open transaction, and [`retry`] retries after
-//! conflicts.
+//! aggregations of requests over views, [`scope`] dispatches to the database, a snapshot or an open transaction,
+//! [`open_transactions`] holds those that callers have open, and [`retry`] retries after conflicts.
 
-pub(crate) mod handle;
 pub(crate) mod open_transactions;
 mod over_view;
 pub(crate) mod read_op;

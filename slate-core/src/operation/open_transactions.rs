@@ -1,4 +1,5 @@
-//! Refuses writes outside an open transaction by the code that has it open, at once and on every store.
+//! The transactions that callers have open. A write outside of one by the code that has it open is refused, at once and on every
+//! store.
 //!
 //! Such a write is a mistake: it is not part of the transaction. A store with one writer at a time would let it wait for the
 //! transaction that waits for it, and a store with concurrent writers would commit it separately.
@@ -13,14 +14,118 @@ use std::cell::Cell;
 use std::{
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread::{self, ThreadId},
 };
 
 use slate_query::Code;
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, engine::Writer};
+
+/// A transaction's writer, until it is committed or rolled back.
+#[derive(Clone)]
+pub(crate) struct OpenTransaction(Arc<Shared>);
+
+struct Shared {
+    writer: Mutex<Option<Box<dyn Writer>>>,
+    /// The thread that runs an operation. The caller's code that runs within it (a progress callback, a `Deserialize`)
+    /// must not start another operation of the same transaction.
+    caller: Mutex<Option<ThreadId>>,
+    /// Whether an operation has failed with a conflict. The caller may have turned its error into another type.
+    has_conflict: AtomicBool,
+    /// The thread and the task that have begun the transaction, until it ends or is given up.
+    registrations: Mutex<Vec<Registration>>,
+}
+
+impl OpenTransaction {
+    pub(crate) fn new(writer: Box<dyn Writer>, registration: Registration) -> Self {
+        Self(Arc::new(Shared {
+            writer: Mutex::new(Some(writer)),
+            caller: Mutex::new(None),
+            has_conflict: AtomicBool::new(false),
+            registrations: Mutex::new(vec![registration]),
+        }))
+    }
+
+    /// Adds the registration of the task that has begun it.
+    #[cfg(feature = "async")]
+    pub(crate) fn add_registration(&self, registration: Registration) {
+        unpoisoned(&self.0.registrations).push(registration);
+    }
+
+    /// Allows the thread and the task that have begun the transaction to write outside of it again.
+    pub(crate) fn release(&self) {
+        unpoisoned(&self.0.registrations).clear();
+    }
+
+    /// Returns whether an operation has failed with an error after which the whole transaction can be retried.
+    pub(crate) fn has_conflict(&self) -> bool {
+        self.0.has_conflict.load(Ordering::Relaxed)
+    }
+
+    /// Takes the writer out, so that later operations fail.
+    pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
+        self.lock()?.take().ok_or_else(ended)
+    }
+
+    /// Rolls the transaction back if it has not been committed.
+    pub(crate) fn end(&self) {
+        self.release();
+        if let Ok(mut writer) = self.lock() {
+            drop(writer.take());
+        }
+    }
+
+    pub(super) fn with<R>(&self, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        let mut writer = self.lock()?;
+        let _calling = Calling::note(&self.0.caller);
+        let result = work(&mut **writer.as_mut().ok_or_else(ended)?);
+        if result.as_ref().is_err_and(Error::is_retryable) {
+            self.0.has_conflict.store(true, Ordering::Relaxed);
+        }
+        result
+    }
+
+    /// Waits for an operation of another thread. Fails for a nested operation of this thread, which would deadlock.
+    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Writer>>>> {
+        if *unpoisoned(&self.0.caller) == Some(thread::current().id()) {
+            let message = "a nested call on the same transaction would wait for itself";
+            return Err(Error::new(ErrorKind::Reentrant, Code::ILLEGAL_OPERATION, message));
+        }
+        Ok(self.0.writer.lock().unwrap_or_else(|poisoned| {
+            // An operation panicked and may be partially applied, so the transaction is rolled back.
+            let mut writer = poisoned.into_inner();
+            *writer = None;
+            writer
+        }))
+    }
+}
+
+/// Marks this thread's operation as running until it is dropped.
+struct Calling<'c>(&'c Mutex<Option<ThreadId>>);
+
+impl<'c> Calling<'c> {
+    fn note(caller: &'c Mutex<Option<ThreadId>>) -> Self {
+        *unpoisoned(caller) = Some(thread::current().id());
+        Self(caller)
+    }
+}
+
+impl Drop for Calling<'_> {
+    fn drop(&mut self) {
+        *unpoisoned(self.0) = None;
+    }
+}
+
+/// Ignores poisoning: what these locks protect is valid after a panic.
+fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn ended() -> Error {
+    Error::transaction_over("it was committed or rolled back")
+}
 
 /// The thread or task that has begun a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +166,7 @@ impl OpenTransactions {
     }
 
     fn register_owner(self: &Arc<Self>, owner: Owner) -> Registration {
-        self.owners().push(owner);
+        unpoisoned(&self.owners).push(owner);
         self.count.fetch_add(1, Ordering::Relaxed);
         Registration { transactions: Arc::clone(self), owner }
     }
@@ -82,23 +187,18 @@ impl OpenTransactions {
             }
             *owner == Owner::Thread(thread::current().id())
         };
-        if !self.owners().iter().any(is_callers) {
+        if !unpoisoned(&self.owners).iter().any(is_callers) {
             return Ok(());
         }
         let message = "a transaction is open here, and this write is not part of it: \
                        use the transaction's collections, or end the transaction first";
         Err(Error::new(ErrorKind::Reentrant, Code::ILLEGAL_OPERATION, message))
     }
-
-    /// No code panics under this lock.
-    fn owners(&self) -> MutexGuard<'_, Vec<Owner>> {
-        self.owners.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        let mut owners = self.transactions.owners();
+        let mut owners = unpoisoned(&self.transactions.owners);
         if let Some(at) = owners.iter().position(|owner| *owner == self.owner) {
             owners.swap_remove(at);
             self.transactions.count.fetch_sub(1, Ordering::Relaxed);

@@ -1,23 +1,32 @@
+//! Where operations are executed: [`Scope`] dispatches those of a collection to a snapshot, to an open transaction, or to the
+//! [`DatabaseHandle`], which executes each write in a transaction of its own.
+
 use std::{
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    thread::ThreadId,
+    borrow::Cow,
+    collections::BTreeMap,
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, Instant},
 };
 
 use slate_query::Code;
+use slate_store::{Capabilities, SizeDetail};
 
 use crate::{
-    Error, ErrorKind, Explain, ExplainVerbosity, Result,
-    catalog::Namespace,
-    engine::{Reader, Writer},
+    CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Explain, ExplainVerbosity, Isolation, Result,
+    TransactionOptions,
+    api::transaction_options::Started,
+    catalog::{Catalog, Namespace},
+    engine::{Engine, Reader, Writer},
     exec::Rows,
-    interrupt::Interrupt,
-    operation::handle::DatabaseHandle,
-    operation::open_transactions::Registration,
-    operation::read_op::{ReadOp, ReadOutput},
+    interrupt::{CallLimits, Interrupt, ShortCall, past_deadline, would_wait},
+    metrics::{Metrics, Observer},
+    operation::{
+        open_transactions::{OpenTransaction, OpenTransactions},
+        read_op::{ReadOp, ReadOutput},
+        retry,
+    },
     plan::Query,
+    write::BeginOptions,
 };
 
 /// Where a collection's operations are executed.
@@ -29,110 +38,6 @@ pub(crate) enum Scope {
     Snapshot(Arc<dyn Reader>),
     /// Reads and writes belong to one transaction.
     Transaction(OpenTransaction),
-}
-
-/// A transaction's writer, until it is committed or rolled back.
-#[derive(Clone)]
-pub(crate) struct OpenTransaction(Arc<Shared>);
-
-struct Shared {
-    writer: Mutex<Option<Box<dyn Writer>>>,
-    /// The thread that runs an operation. The caller's code that runs within it (a progress callback, a `Deserialize`)
-    /// must not start another operation of the same transaction.
-    caller: Mutex<Option<ThreadId>>,
-    /// Whether an operation has failed with a conflict. The caller may have turned its error into another type.
-    has_conflict: AtomicBool,
-    /// The thread and the task that have begun the transaction, until it ends or is given up.
-    registrations: Mutex<Vec<Registration>>,
-}
-
-impl OpenTransaction {
-    pub(crate) fn new(writer: Box<dyn Writer>, registration: Registration) -> Self {
-        Self(Arc::new(Shared {
-            writer: Mutex::new(Some(writer)),
-            caller: Mutex::new(None),
-            has_conflict: AtomicBool::new(false),
-            registrations: Mutex::new(vec![registration]),
-        }))
-    }
-
-    /// Adds the registration of the task that has begun it.
-    #[cfg(feature = "async")]
-    pub(crate) fn add_registration(&self, registration: Registration) {
-        unpoisoned(&self.0.registrations).push(registration);
-    }
-
-    /// Allows the thread and the task that have begun the transaction to write outside of it again.
-    pub(crate) fn release(&self) {
-        unpoisoned(&self.0.registrations).clear();
-    }
-
-    /// Returns whether an operation has failed with an error after which the whole transaction can be retried.
-    pub(crate) fn has_conflict(&self) -> bool {
-        self.0.has_conflict.load(Ordering::Relaxed)
-    }
-
-    /// Takes the writer out, so that later operations fail.
-    pub(crate) fn take(&self) -> Result<Box<dyn Writer>> {
-        self.lock()?.take().ok_or_else(ended)
-    }
-
-    /// Rolls the transaction back if it has not been committed.
-    pub(crate) fn end(&self) {
-        self.release();
-        if let Ok(mut writer) = self.lock() {
-            drop(writer.take());
-        }
-    }
-
-    fn with<R>(&self, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let mut writer = self.lock()?;
-        let _calling = Calling::note(&self.0.caller);
-        let result = work(&mut **writer.as_mut().ok_or_else(ended)?);
-        if result.as_ref().is_err_and(Error::is_retryable) {
-            self.0.has_conflict.store(true, Ordering::Relaxed);
-        }
-        result
-    }
-
-    /// Waits for an operation of another thread. Fails for a nested operation of this thread, which would deadlock.
-    fn lock(&self) -> Result<MutexGuard<'_, Option<Box<dyn Writer>>>> {
-        if *unpoisoned(&self.0.caller) == Some(std::thread::current().id()) {
-            let message = "a nested call on the same transaction would wait for itself";
-            return Err(Error::new(ErrorKind::Reentrant, Code::ILLEGAL_OPERATION, message));
-        }
-        Ok(self.0.writer.lock().unwrap_or_else(|poisoned| {
-            // An operation panicked and may be partially applied, so the transaction is rolled back.
-            let mut writer = poisoned.into_inner();
-            *writer = None;
-            writer
-        }))
-    }
-}
-
-/// Marks this thread's operation as running until it is dropped.
-struct Calling<'c>(&'c Mutex<Option<ThreadId>>);
-
-impl<'c> Calling<'c> {
-    fn note(caller: &'c Mutex<Option<ThreadId>>) -> Self {
-        *unpoisoned(caller) = Some(std::thread::current().id());
-        Self(caller)
-    }
-}
-
-impl Drop for Calling<'_> {
-    fn drop(&mut self) {
-        *unpoisoned(self.0) = None;
-    }
-}
-
-/// Ignores poisoning: what these locks protect is valid after a panic.
-fn unpoisoned<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
-    lock.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn ended() -> Error {
-    Error::transaction_over("it was committed or rolled back")
 }
 
 impl Scope {
@@ -227,5 +132,208 @@ impl Scope {
                 transaction.with(|writer| work(writer))
             }
         }
+    }
+}
+
+/// An open database as used by operations, without the public API.
+#[derive(Clone)]
+pub(crate) struct DatabaseHandle {
+    inner: Arc<Inner>,
+    /// If set, a call that would have to wait fails with [`would_wait`].
+    short: Option<ShortCall>,
+    limits: CallLimits,
+}
+
+struct Inner {
+    /// `None` once the database is closed.
+    engine: RwLock<Option<Arc<dyn Engine>>>,
+    store: &'static str,
+    concurrent_writers: bool,
+    durability: Durability,
+    lock_timeout: Duration,
+    open_transactions: Arc<OpenTransactions>,
+    observer: Arc<Observer>,
+}
+
+impl DatabaseHandle {
+    pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
+        let Capabilities { name: store, concurrent_writers, .. } = engine.capabilities();
+        let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
+        let engine = RwLock::new(Some(engine));
+        let inner = Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions, observer };
+        Self { inner: Arc::new(inner), short: None, limits: CallLimits::default() }
+    }
+
+    /// Returns the limits of each call through this handle.
+    pub(crate) fn limits(&self) -> &CallLimits {
+        &self.limits
+    }
+
+    /// Returns a handle of the same database with other limits.
+    pub(crate) fn with_limits(&self, limits: CallLimits) -> Self {
+        Self { limits, ..self.clone() }
+    }
+
+    pub(crate) fn store(&self) -> &'static str {
+        self.inner.store
+    }
+
+    /// Returns whether several transactions can be open at once.
+    pub(crate) fn has_concurrent_writers(&self) -> bool {
+        self.inner.concurrent_writers
+    }
+
+    /// Returns the transactions that callers have open.
+    pub(crate) fn open_transactions(&self) -> &Arc<OpenTransactions> {
+        &self.inner.open_transactions
+    }
+
+    /// Returns the database's metrics; after it was closed, without the state of its caches.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.engine().map_or_else(|_| self.inner.observer.metrics(), |engine| engine.metrics())
+    }
+
+    /// Counts the work of the database.
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.inner.observer
+    }
+
+    /// Makes every later operation fail with [`ErrorKind::Closed`].
+    pub(crate) fn close(&self) {
+        drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
+    /// Returns the catalog of the latest commit.
+    pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
+        Ok(Arc::clone(self.engine()?.snapshot()?.catalog()))
+    }
+
+    pub(crate) fn engine(&self) -> Result<Arc<dyn Engine>> {
+        let engine = self.inner.engine.read().unwrap_or_else(PoisonError::into_inner);
+        engine.clone().ok_or_else(|| {
+            Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
+        })
+    }
+
+    /// Returns a handle of the same database for calls that must not wait.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Self {
+        Self { short: Some(ShortCall::default()), ..self.clone() }
+    }
+
+    /// Returns whether queries can be executed without waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn tries_queries(&self) -> bool {
+        self.engine().is_ok_and(|engine| engine.tries_queries())
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Option<&ShortCall> {
+        self.short.as_ref()
+    }
+
+    /// Executes `op` on the latest commit.
+    pub(crate) fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        let engine = self.engine()?;
+        match self.short {
+            Some(_) => engine.try_read(collection, op)?.ok_or_else(would_wait),
+            None => engine.read(collection, op),
+        }
+    }
+
+    /// Returns the interrupt of a read, see [`Interrupt::short`].
+    pub(crate) fn limited<'i>(&self, interrupt: &'i Interrupt) -> Cow<'i, Interrupt> {
+        self.short.as_ref().map_or(Cow::Borrowed(interrupt), |short| Cow::Owned(interrupt.short(short)))
+    }
+
+    /// Runs one write in its own transaction and retries it after a conflict. Waiting for other writers ends at the deadline
+    /// of the call.
+    pub(crate) fn write<R>(&self, limits: &Interrupt, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        self.inner.open_transactions.check_outside()?;
+        limits.check()?;
+        if let Some(short) = &self.short {
+            return self.write_short(short, work);
+        }
+        let started = self.started(limits);
+        let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
+            // `work` checks the limits. A commit that has begun is completed.
+            let options = BeginOptions { limits: Interrupt::default(), ..started.begin_options() };
+            let mut writer = self.engine()?.begin(&options)?;
+            let result = work(&mut *writer)?;
+            self.finish(writer, self.inner.durability)?;
+            Ok(result)
+        });
+        // No further attempt is made if it would begin after the deadline.
+        let soon = Instant::now() + 2 * started.retry.longest_pause;
+        let is_over = limits.end().is_some_and(|end| end <= soon);
+        written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
+    }
+
+    /// Runs one write in its own transaction, which fails with [`would_wait`] instead of waiting or being retried.
+    fn write_short<R>(&self, short: &ShortCall, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        let limits = Interrupt::default().short(short);
+        let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
+        let mut writer = self.engine()?.try_begin(&options)?.ok_or_else(would_wait)?;
+        let written = work(&mut *writer).and_then(|result| {
+            // A short commit leaves no work.
+            writer.commit(self.inner.durability).map(|_| result)
+        });
+        written.map_err(|error| if error.is_retryable() { would_wait() } else { error })
+    }
+
+    /// Measures all collections and indexes of the latest commit, and the files.
+    pub(crate) fn stats(&self, interrupt: &Interrupt, detail: SizeDetail) -> Result<DatabaseStats> {
+        let engine = self.engine()?;
+        let snapshot = engine.snapshot()?;
+        let mut collections = BTreeMap::new();
+        for collection in snapshot.catalog().collections() {
+            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats { interrupt })?.try_into()?;
+            collections.insert(collection.name.to_string(), stats);
+        }
+        let views = snapshot.catalog().views().count();
+        drop(snapshot);
+        Ok(DatabaseStats { collections, views, storage: engine.size(detail)? })
+    }
+
+    /// Gathers a collection's statistics and retries after a conflict.
+    pub(crate) fn analyze(&self, collection: &str, interrupt: &Interrupt) -> Result<()> {
+        self.inner.open_transactions.check_outside()?;
+        interrupt.check()?;
+        let started = self.started(interrupt);
+        retry::on_conflict(&started.retry, &self.inner.observer, || {
+            Ok(self.engine()?.analyze(collection, started.begin_options().wait)?)
+        })
+    }
+
+    /// Begins a transaction without retries. Waiting for other writers ends at the deadline of the call.
+    pub(crate) fn begin_write(&self, limits: &Interrupt) -> Result<Box<dyn Writer>> {
+        self.inner.open_transactions.check_outside()?;
+        self.engine()?.begin(&self.started(limits).begin_options())
+    }
+
+    /// Starts the clock of a write within the limits of a call.
+    fn started(&self, limits: &Interrupt) -> Started {
+        let mut started = TransactionOptions::default().start(self.inner.lock_timeout);
+        started.retry.limits = limits.clone();
+        started
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+
+    pub(crate) fn lock_timeout(&self) -> Duration {
+        self.inner.lock_timeout
+    }
+
+    /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
+    pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
+        let work = writer.commit(durability)?;
+        if !work.is_empty()
+            && let Ok(engine) = self.engine()
+        {
+            engine.after_commit(&work, self.inner.lock_timeout);
+        }
+        Ok(())
     }
 }

@@ -1,13 +1,24 @@
+use slate_query::pipeline::Kept;
+use slate_store::View;
+
 use super::{
-    Context, CoveredField, DocumentNode, GroupOrder, IndexScan, Output, Plan, Query, RawPlan, Ties, Window,
+    Access, CoveredField, DocumentNode, Drawing, GroupOrder, IndexScan, Output, Plan, Query, RawPlan, Ties, Window,
     candidates::candidates,
+    cost::{Probe, ViewProbe},
     keys_only::drawn,
     pipeline,
     rules::{self, FiredRules, Outcome},
 };
-use slate_query::pipeline::Kept;
+use crate::{Result, catalog::CollectionInfo, trace};
 
-use crate::{Result, catalog::CollectionInfo};
+/// The data that rules use besides the plan.
+pub(crate) struct Context<'a> {
+    pub(crate) collection: &'a CollectionInfo,
+    pub(crate) query: &'a Query,
+    pub(crate) probe: &'a dyn Probe,
+    /// The access path, if it is known without a choice.
+    pub(crate) access: Option<&'a Access>,
+}
 
 /// A plan, and the rules that changed it.
 pub(crate) struct Planned {
@@ -15,12 +26,21 @@ pub(crate) struct Planned {
     pub(crate) rules: FiredRules,
 }
 
-/// Plans a query.
+/// Plans a query. Keys are counted in `view`.
 ///
 /// # Errors
 /// Fails on a hint that names no index or an index without all matching documents, and on a forced candidate that does
 /// not exist.
-pub(crate) fn build(context: &Context<'_>) -> Result<Planned> {
+pub(crate) fn build<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
+    let planned = build_pipeline(&Context { collection, query, probe: &ViewProbe::new(view), access: None })?;
+    trace::planned(query.kind, &collection.name, &planned.plan, |plan| {
+        let rules = query.rules(planned.rules).collect();
+        Drawing::new(plan, rules, &collection.name).draw()
+    });
+    Ok(planned)
+}
+
+fn build_pipeline(context: &Context<'_>) -> Result<Planned> {
     let mut nodes = context.query.pipeline.nodes.clone();
     let ends_early = |nodes: &mut Vec<DocumentNode>| {
         if let Some(DocumentNode::Group { order, .. }) = nodes.first_mut() {

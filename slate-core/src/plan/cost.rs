@@ -3,9 +3,9 @@
 //! Keys are counted by a probe up to [`PROBE_CAP`] and beyond it estimated from statistics. Both are the same on every
 //! store.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::RefCell};
 
-use slate_store::Keyspace;
+use slate_store::{Keyspace, View};
 
 use super::{
     Context, Output,
@@ -228,4 +228,64 @@ pub(super) fn reads(path: &AccessPath, keys: u64) -> Reads {
         AccessPath::Points { .. } => Reads { keys: 0, records: keys },
         AccessPath::Records { .. } | AccessPath::Merge { .. } => Reads { keys, records: keys },
     }
+}
+
+/// Counts keys up to a cap.
+pub(crate) trait Probe {
+    /// Counts the keys within the ranges, up to `cap`. The result is the same on every backend.
+    fn count(&self, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64>;
+}
+
+/// Counts keys in a view for the planner. Counts are cached, because many access paths of a query have the same bounds.
+pub(super) struct ViewProbe<'v, V> {
+    view: &'v V,
+    counted: RefCell<Vec<Counted>>,
+}
+
+/// The number of keys within ranges, counted up to a cap.
+struct Counted {
+    keyspace: Keyspace,
+    ranges: Box<[KeyRange]>,
+    cap: u64,
+    keys: u64,
+}
+
+impl Counted {
+    /// Returns the count up to another cap, if this count determines it.
+    fn up_to(&self, cap: u64) -> Option<u64> {
+        (self.keys < self.cap || cap <= self.cap).then(|| self.keys.min(cap))
+    }
+}
+
+impl<'v, V> ViewProbe<'v, V> {
+    pub(super) fn new(view: &'v V) -> Self {
+        Self { view, counted: RefCell::default() }
+    }
+}
+
+impl<V: View> Probe for ViewProbe<'_, V> {
+    fn count(&self, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
+        let mut counted = self.counted.borrow_mut();
+        let same = |counted: &&Counted| counted.keyspace == keyspace && *counted.ranges == *ranges;
+        if let Some(keys) = counted.iter().filter(same).find_map(|counted| counted.up_to(cap)) {
+            return Ok(keys);
+        }
+        let keys = count(self.view, keyspace, ranges, cap)?;
+        counted.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
+        Ok(keys)
+    }
+}
+
+/// Counts the keys within ranges, up to a cap.
+fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
+    let mut counted = 0;
+    for range in ranges {
+        let left = cap - counted;
+        // Some stores return the exact number without counting. The cap makes the result the same on all stores.
+        counted += view.count(keyspace, range.bounds(), |counted| counted < left)?.map_or(left, |keys| keys.min(left));
+        if counted >= cap {
+            return Ok(cap);
+        }
+    }
+    Ok(counted)
 }

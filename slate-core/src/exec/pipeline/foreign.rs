@@ -10,7 +10,7 @@ use crate::{
     Result,
     catalog::CollectionInfo,
     exec::{
-        self, Resources,
+        Resources,
         meter::{Meter, Recorder},
         output::{self, Output},
     },
@@ -92,7 +92,7 @@ impl<V: View> Foreign<V> {
         let absent = || Arc::new(CollectionInfo::absent(&self.name));
         let collection = self.collection.clone().unwrap_or_else(absent);
         let query = plan::pipeline_query(stages, self.optimization);
-        let plan = exec::plan(&query, &self.view, &collection)?.plan;
+        let plan = plan::build(&query, &self.view, &collection)?.plan;
         plan.count_uses(&collection);
         output::open(plan, &self.view, &collection, &self.resources)
     }

@@ -26,7 +26,7 @@ impl<T> Collection<T> {
     /// whether it was hidden already.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 27 if it does not exist; code 2 for the index on `_id`.
+    /// [`ErrorKind::NotFound`] with code 27 if it does not exist; code 2 for the index on `_id`.
     pub fn hide_index(&self, index: &str) -> Result<bool> {
         self.set_visibility(index, Visibility::Hidden)
     }
@@ -61,7 +61,7 @@ impl<T> Collection<T> {
     /// Cost: reads every key, outside any transaction; a short transaction then writes the result.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly) within a transaction; as a write's.
+    /// [`ErrorKind::ReadOnly`] within a transaction; as a write's.
     pub fn analyze(&self) -> Result<()> {
         self.scope.analyze(&self.name, &self.limits.begin())
     }
@@ -69,7 +69,7 @@ impl<T> Collection<T> {
     /// Creates the collection, empty. This is rarely needed: the first document creates it too.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if it exists; code 73 if the name is not valid.
+    /// [`ErrorKind::Exists`] if it exists; code 73 if the name is not valid.
     pub fn create(&self) -> Result<()> {
         self.create_with(&CollectionOptions::new())
     }
@@ -95,7 +95,7 @@ impl<T> Collection<T> {
     /// Replaces the definition of the view. Its collation stays.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the view does not exist; code 72 for a collection; MongoDB's
+    /// [`ErrorKind::NotFound`] with code 26 if the view does not exist; code 72 for a collection; MongoDB's
     /// code for a pipeline that is not valid.
     pub fn set_view(&self, view: &View) -> Result<()> {
         let (name, spec) = (&*self.name, &view.spec(None)?);
@@ -105,7 +105,7 @@ impl<T> Collection<T> {
     /// Replaces the validator of the collection, or removes it. Stored documents are not checked.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist; MongoDB's code for a filter
+    /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist; MongoDB's code for a filter
     /// that is not valid.
     pub fn set_validator(&self, validator: Option<Validator>) -> Result<()> {
         let spec = validator.as_ref().map(Validator::spec).transpose()?;
@@ -117,8 +117,8 @@ impl<T> Collection<T> {
     /// keep the old one. Cost: a few keys, whatever the collection's size.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) with code 26 if the collection does not exist;
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 48 if `to` exists and `target` is
+    /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist;
+    /// [`ErrorKind::Exists`] with code 48 if `to` exists and `target` is
     /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own; code 166 for a
     /// view.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {

@@ -42,7 +42,7 @@ impl Database {
     /// | `rocksdb:PATH` | a folder, written by RocksDB; needs the feature `rocksdb` |
     ///
     /// # Errors
-    /// Fails, each time with its own [`ErrorKind`](crate::ErrorKind), if the store is unknown, the folder is missing, the
+    /// Fails, each time with its own [`ErrorKind`], if the store is unknown, the folder is missing, the
     /// file is not a Slate database or was written by a newer version, or another handle has the database open.
     ///
     /// ```
@@ -74,14 +74,14 @@ impl Database {
     }
 
     /// Returns a collection of documents that are read and written as `T`: a serde type, or
-    /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
+    /// [`RawDocumentBuf`] for the bytes themselves. The collection need not exist: the first document
     /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
         Collection::new(Scope::Database(self.handle.clone()), name, self.handle.limits().clone())
     }
 
     /// Returns a handle of the same database with a deadline for each call, of its collections, too: a call fails with
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from its beginning; see
+    /// [`ErrorKind::Interrupted`] if it does not end within this time from its beginning; see
     /// [`ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). For a transaction it is the time of the whole
     /// transaction. The deadline of a call's own options replaces it. [`command`](Self::command) has MongoDB's `maxTimeMS` instead, and
     /// `flush`, `backup`, `size` and `close` are not interrupted once they have begun.
@@ -139,12 +139,12 @@ impl Database {
     /// after a conflict.
     ///
     /// The transaction belongs to this thread. Until it ends, this thread's writes outside of it, and its calls of `transact`, fail
-    /// at once with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store: they would not be part of it. If the
+    /// at once with [`ErrorKind::Reentrant`], on every store: they would not be part of it. If the
     /// transaction is moved to another thread, that thread's writes are not recognized as such.
     ///
     /// # Errors
-    /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout;
-    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), at once, if this thread has a transaction open. Other stores let a
+    /// On a store with one writer at a time: [`ErrorKind::Conflict`] after the lock timeout;
+    /// [`ErrorKind::Reentrant`], at once, if this thread has a transaction open. Other stores let a
     /// thread begin several transactions.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&TransactionOptions::default())
@@ -216,7 +216,7 @@ impl Database {
     /// Runs `work` in a transaction with options, as [`Database::transact`] does.
     ///
     /// # Errors
-    /// As [`Database::transact`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
+    /// As [`Database::transact`]; [`ErrorKind::Interrupted`] past the deadline.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -373,8 +373,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
+    /// [`ErrorKind::Exists`] if `to` exists, which is left unchanged;
+    /// [`ErrorKind::NotFound`] if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
         self.handle.limits().check()?;
         self.handle.engine()?.backup(to.as_ref())
@@ -422,7 +422,7 @@ impl Database {
     /// Cost: up to a read and a write of the whole database.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if something is open that prevents it; as a write.
+    /// [`ErrorKind::Conflict`] if something is open that prevents it; as a write.
     pub fn compact(&self) -> Result<()> {
         self.handle.limits().check()?;
         self.handle.engine()?.compact(self.wait())
@@ -434,13 +434,13 @@ impl Database {
     }
 
     /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
-    /// last handle cannot. Later calls through any handle fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed). Open
+    /// last handle cannot. Later calls through any handle fail with [`ErrorKind::Closed`]. Open
     /// transactions, snapshots and cursors continue; the store and its file lock are released when the last of them ends.
     /// Their [`Deferred`](Durability::Deferred) commits are not synced. Closing again has no effect.
     ///
     /// # Errors
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the device fails; the database is closed
-    /// nevertheless. [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant) if this thread has a transaction open on a store
+    /// [`ErrorKind::OutcomeUnknown`] if the device fails; the database is closed
+    /// nevertheless. [`ErrorKind::Reentrant`] if this thread has a transaction open on a store
     /// with one writer at a time; the database then stays open.
     pub fn close(self) -> Result<()> {
         let Ok(engine) = self.handle.engine() else { return Ok(()) };

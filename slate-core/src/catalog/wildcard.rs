@@ -61,7 +61,7 @@ impl ArrayPaths {
         }
     }
 
-    /// Returns the bit set of [`MultikeyPaths`](super::MultikeyPaths) for a path.
+    /// Returns the bit set of [`MultikeyPaths`](super::index::MultikeyPaths) for a path.
     fn on(&self, path: &Path) -> u64 {
         let Self::These(known) = self else { return u64::MAX };
         let mut prefix = String::new();

@@ -1,7 +1,7 @@
 //! The planner: turns a query into a plan.
 //!
 //! A plan is plain data in three tiers with three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and the
-//! output ([`Plan`]). [`build`] starts from the naive plan, which is correct by construction (scan, filter, sort,
+//! output ([`Plan`]). [`build()`] starts from the naive plan, which is correct by construction (scan, filter, sort,
 //! slice, project), and applies the [`rules`] in order. Each rule rewrites the plan without changing its result.
 //!
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].

@@ -1,5 +1,5 @@
-use bson::RawDocumentBuf;
-use slate_query::Code;
+use bson::{RawDocumentBuf, cstr, rawdoc};
+use slate_query::{Code, raw::Doc};
 
 use super::{
     call::Call,
@@ -58,6 +58,10 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let min = fields.object_not_null("min")?.filter(|min| !min.is_empty());
     let max = fields.object_not_null("max")?.filter(|max| !max.is_empty());
     let returns_key = fields.boolean_not_null("returnKey")?.unwrap_or_default();
+    let shows_record_id = fields.boolean_not_null("showRecordId")?.unwrap_or_default();
+    if shows_record_id {
+        unlike_aggregate.get_or_insert("showRecordId");
+    }
     let refused = refused(fields)?;
     let common = Common::take(fields, Concerns::Read)?;
     call.fields.finish()?;
@@ -67,7 +71,12 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
     given(sort, |sort| request.sort(sort))?;
-    given(projection.filter(|projection| !projection.is_empty()), |projection| request.projection(projection))?;
+    let projection = projection.filter(|projection| !projection.is_empty()).map(owned).transpose()?;
+    match projection {
+        projection if shows_record_id => request.projection(with_record_id(projection.unwrap_or_default())),
+        Some(projection) => request.projection(projection),
+        None => {}
+    }
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
@@ -83,6 +92,14 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
         request.limit = Some(request.limit.map_or(batch, |limit| limit.min(batch)));
     }
     Ok(ReadCommand::new(collection, request, common))
+}
+
+/// Adds the key of the record as the field `$recordId`, unless the projection names that field.
+fn with_record_id(mut projection: RawDocumentBuf) -> RawDocumentBuf {
+    if Doc::from(&projection).get("$recordId").is_none() {
+        projection.append(cstr!("$recordId"), rawdoc! { "$meta": "recordId" });
+    }
+    projection
 }
 
 /// Only capped collections have tailable cursors, and Slate has no capped collections.
@@ -105,10 +122,8 @@ fn not_tailable(fields: &mut Fields<'_>) -> Result<()> {
 /// Takes the valid arguments that Slate does not support. Returns the name of one that would have an effect.
 fn refused(fields: &mut Fields<'_>) -> Result<Option<&'static str>> {
     let mut refused = None;
-    for name in ["showRecordId", "$_requestResumeToken"] {
-        if fields.boolean_not_null(name)?.unwrap_or_default() {
-            refused.get_or_insert(name);
-        }
+    if fields.boolean_not_null("$_requestResumeToken")?.unwrap_or_default() {
+        refused = Some("$_requestResumeToken");
     }
     if fields.object_not_null("$_resumeAfter")?.is_some_and(|token| !token.is_empty()) {
         refused.get_or_insert("$_resumeAfter");

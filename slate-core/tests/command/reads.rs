@@ -54,7 +54,7 @@ fn find_fails_where_mongodb_fails() {
         refused(db, doc! { "find": "c", "let": { "x": { "$divide": [1, 0] } } }, 2);
         let positional = doc! { "find": "c", "filter": { "a": 1, "$expr": true }, "projection": { "a.$": 1 } };
         refused(db, positional, 224);
-        unsupported(db, doc! { "find": "c", "showRecordId": true }, "showRecordId");
+        refused(db, doc! { "find": "c", "showRecordId": 1 }, 14);
     });
 }
 
@@ -368,5 +368,41 @@ fn sizes_of_a_collection_and_of_the_database() {
         refused(db, doc! { "dbStats": 1, "scale": -1 }, 2);
         refused(db, doc! { "dbStats": 1, "free": 1 }, 40415);
         refused(db, doc! { "aggregate": 1, "pipeline": [{ "$collStats": {} }], "cursor": {} }, 73);
+    });
+}
+
+#[test]
+fn the_key_of_a_record_is_shown_as_its_record_id() {
+    on_every_store(|db| {
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1, "n": [1, 2] }, { "_id": 2.0, "n": [3] }] });
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "n": 1 }, "name": "n" }] });
+        let find = |mut with: Document| {
+            let mut command = doc! { "find": "c", "sort": { "_id": 1 }, "showRecordId": true };
+            command.extend(std::mem::take(&mut with));
+            rows(db, command)
+        };
+        let key = |row: &Document| match row.get("$recordId") {
+            Some(Bson::Binary(key)) => key.bytes.clone(),
+            other => panic!("{other:?}"),
+        };
+        let all = find(doc! {});
+        let names: Vec<&String> = all[0].keys().collect();
+        assert_eq!(names, ["_id", "n", "$recordId"]);
+        assert!(key(&all[0]) < key(&all[1]), "in the order of _id");
+        // The key depends neither on the plan nor on the projection.
+        assert_eq!(find(doc! { "projection": { "_id": 0 }, "filter": { "n": 3 } })[0].get("_id"), None);
+        let shown = find(doc! { "projection": { "n.$": 1, "_id": 0 }, "filter": { "n": { "$gt": 1 } }, "hint": "n" });
+        assert_eq!((shown[0].get_array("n").unwrap().len(), key(&shown[0])), (1, key(&all[0])));
+        assert_eq!(find(doc! { "projection": { "$recordId": 0 } })[0], doc! { "_id": 1, "n": [1, 2] });
+        run(db, doc! { "update": "c", "updates": [{ "q": { "_id": 2 }, "u": { "$set": { "n": 4 } } }] });
+        assert_eq!(key(&find(doc! {})[1]), key(&all[1]));
+        let by_meta = doc! { "find": "c", "projection": { "n": 1, "r": { "$meta": "recordId" } } };
+        assert_eq!(rows(db, by_meta)[0].get("r"), all[0].get("$recordId"));
+        assert_eq!(find(doc! { "returnKey": true, "hint": { "_id": 1 } })[0], doc! { "_id": 1 });
+
+        run(db, doc! { "create": "v", "viewOn": "c", "pipeline": [] });
+        refused(db, doc! { "find": "v", "showRecordId": true }, 168);
+        let stage = doc! { "$project": { "r": { "$meta": "recordId" } } };
+        unsupported(db, doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} }, "$meta");
     });
 }

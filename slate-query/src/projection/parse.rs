@@ -208,6 +208,9 @@ impl<'p> Parser<'p> {
 
     fn expression(&mut self, parents: &[&str], name: &str, operator: &str, argument: Value<'_>) -> Result<()> {
         let is_meta = operator == "$meta";
+        if is_meta && self.dialect == Dialect::Find && argument.as_str() == Some("recordId") {
+            return self.add(parents, name, Action::Computed(Expression::record_key()));
+        }
         if self.sense == Some(Sense::Exclusion) && !is_meta {
             return Err(Error::new(Code(31252), "an exclusion takes no expressions but $meta").at(name));
         }

@@ -1,7 +1,16 @@
-//! `$meta`: values that MongoDB's text, vector and geospatial queries add to documents. Slate has none of these queries.
+//! `$meta`: the record key, and values that MongoDB's text, vector and geospatial queries add to documents. Slate has none of these
+//! queries.
 
-use super::super::{Expression, Variables};
-use crate::{Code, Error, Result, raw::Value};
+use super::super::{
+    Evaluated, Expression, Variables,
+    arguments::{Arguments, Function, Operands},
+    node::{Node, Variable},
+};
+use super::{ONE, convert};
+use crate::{
+    Code, Error, Result, key,
+    raw::{FieldName, Value},
+};
 
 /// MongoDB's operands of `$meta`.
 static NAMES: &[&str] = &[
@@ -25,7 +34,7 @@ static NAMES: &[&str] = &[
     "vectorSearchScore",
 ];
 
-/// Always fails: with MongoDB's code for an invalid operand, with `NotImplemented` (238) for a valid one.
+/// Always fails, because only a projection of `find` knows the record: with MongoDB's code for an invalid operand, with `NotImplemented` (238) for a valid one.
 pub(super) fn meta(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {
     Err(match operand.as_str() {
         None => Error::new(Code(17307), "$meta takes a string"),
@@ -33,4 +42,21 @@ pub(super) fn meta(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expr
         Some(text) if NAMES.contains(&text) => Error::unsupported(name),
         Some(text) => Error::new(Code(17308), format!("unsupported argument to $meta: {text}")),
     })
+}
+
+/// `{$meta: "recordId"}`: the key under which the document is stored, which is its encoded `_id`, as a binary.
+static RECORD_KEY: Function = Function { name: "$meta", arity: ONE, call: record_key, operands: Operands::AsWritten };
+
+fn record_key<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
+    let mut bytes = Vec::new();
+    key::encode(arguments.get(0).or_null(), &mut bytes);
+    convert::generic_binary(&bytes)
+}
+
+impl Expression {
+    /// Returns the expression whose value is the record key of the stored document.
+    pub(crate) fn record_key() -> Self {
+        let id = Self(Node::Path(Variable::Root, [FieldName::new("_id")].into()));
+        Self(Node::Call(&RECORD_KEY, [id].into()))
+    }
 }

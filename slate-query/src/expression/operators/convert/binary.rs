@@ -142,6 +142,11 @@ pub(super) fn from<'v>(
     Ok(Evaluated::of(Kind::Binary, &binary))
 }
 
+/// Returns a binary of the generic subtype.
+pub(in super::super) fn generic<'v>(bytes: &[u8]) -> Result<Evaluated<'v>> {
+    Ok(Evaluated::of(Kind::Binary, &[&length(bytes.len())?[..], &[0], bytes].concat()))
+}
+
 fn length(bytes: usize) -> Result<[u8; 4]> {
     super::super::super::evaluated::check_size(bytes)?;
     Ok(i32::try_from(bytes).unwrap_or(i32::MAX).to_le_bytes())

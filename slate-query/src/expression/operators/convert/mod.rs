@@ -6,6 +6,7 @@ mod text;
 
 use bson::oid::ObjectId;
 
+pub(super) use self::binary::generic as generic_binary;
 use self::binary::{ByteOrder, Format};
 pub(super) use self::text::{six_digits, to_text};
 use super::{

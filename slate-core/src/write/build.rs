@@ -4,6 +4,7 @@ use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     collation::Collation,
+    filter,
     pattern::KeyPattern,
     raw::{Doc, Value},
 };
@@ -152,6 +153,9 @@ pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &I
     Ok(find_same(&collection.indexes, wanted)?.map(|there| there.name.to_string()))
 }
 
+/// MongoDB's limit on the depth of a partial index's condition.
+const MAX_PARTIAL_DEPTH: usize = 4;
+
 /// Parses the definition of an index of a collection, whose collation it inherits.
 pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<IndexInfo> {
     let wildcard = Wildcard::parse(&spec.keys, spec.wildcard_projection.clone())?.map(Box::new);
@@ -185,6 +189,10 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
     let partial = spec.partial.clone().map(|partial| Partial::parse(partial, collation.as_ref())).transpose()?;
     if partial.as_ref().is_some_and(|partial| !partial.filter.may_limit_an_index()) {
         let message = "a partial index is limited by comparisons, $in, $exists: true and $type, joined by $and and $or";
+        return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("partialFilterExpression"));
+    }
+    if spec.partial.as_ref().is_some_and(|partial| filter::depth(Doc::from(partial)) > MAX_PARTIAL_DEPTH) {
+        let message = format!("partialFilterExpression depth may not exceed {MAX_PARTIAL_DEPTH}");
         return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("partialFilterExpression"));
     }
     let fields = wildcard.as_ref().map_or(pattern.fields(), |wildcard| wildcard.pattern.others()).len();

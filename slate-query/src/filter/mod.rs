@@ -30,6 +30,7 @@ mod whole;
 pub use bounds::Exactness;
 pub use node::Node;
 pub(crate) use operators::{KINDS, is_value_operator, names as operator_names};
+pub use partial::depth;
 pub(crate) use pattern::Pattern;
 pub use position::Ties;
 pub use single_equality::SingleEquality;

@@ -1,4 +1,5 @@
-use super::{Filter, Node, field::Sense, node::Tree};
+use super::{Filter, Node, clause::is_operators, field::Sense, node::Tree};
+use crate::raw::{Doc, Element};
 
 impl Filter {
     /// Returns whether the filter may be the condition of a partial index. As in MongoDB it may consist of comparisons,
@@ -16,6 +17,32 @@ fn may_limit(node: &Node) -> bool {
         Tree::Collated(collated) => may_limit(collated.plain()),
         Tree::Field(field) => field.sense == Sense::Holds && field.operator.may_limit_an_index(),
     }
+}
+
+/// Returns the depth of a filter's tree, which MongoDB limits in partial indexes. A document of several conditions, `$and` and `$or` are
+/// one level each; a document of one condition is none.
+pub fn depth(filter: Doc<'_>) -> usize {
+    let (mut conditions, mut deepest) = (0, 0);
+    for element in filter.elements() {
+        let (count, depth) = match element.name {
+            b"$and" | b"$or" => (1, 1 + element.value.as_array().map_or(0, deepest_of)),
+            b"$comment" => (0, 0),
+            _ => (count_conditions(element), 1),
+        };
+        conditions += count;
+        deepest = deepest.max(depth);
+    }
+    deepest + usize::from(conditions > 1)
+}
+
+fn deepest_of(clauses: Doc<'_>) -> usize {
+    clauses.values().filter_map(|clause| clause.as_document()).map(depth).max().unwrap_or_default()
+}
+
+/// Returns the number of operators on a field.
+fn count_conditions(field: Element<'_>) -> usize {
+    let operators = field.value.as_document().filter(|_| is_operators(field.value));
+    operators.map_or(1, |operators| operators.elements().count())
 }
 
 #[cfg(test)]
@@ -39,6 +66,20 @@ mod tests {
             true,
         );
         check(doc! {}, true);
+    }
+
+    #[test]
+    fn the_depth_counts_lists_of_conditions() {
+        let depth_of = |filter: bson::Document| depth(Doc::from(&RawDocumentBuf::try_from(&filter).unwrap()));
+        assert_eq!(depth_of(doc! {}), 0);
+        assert_eq!(depth_of(doc! { "a": 1 }), 1);
+        assert_eq!(depth_of(doc! { "a": { "b": 1, "c": 2 } }), 1);
+        assert_eq!(depth_of(doc! { "a": { "$gt": 1, "$lt": 5 } }), 2);
+        assert_eq!(depth_of(doc! { "a": 1, "b": 2 }), 2);
+        assert_eq!(depth_of(doc! { "a": 1, "$comment": "one" }), 1);
+        assert_eq!(depth_of(doc! { "$or": [{ "a": 1 }] }), 2);
+        assert_eq!(depth_of(doc! { "$or": [{ "a": 1 }, { "a": 2, "$and": [{ "b": 1 }] }] }), 4);
+        assert_eq!(depth_of(doc! { "$and": [{ "$and": [{ "$and": [{ "a": 3 }] }] }] }), 4);
     }
 
     #[test]

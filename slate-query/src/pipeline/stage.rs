@@ -120,56 +120,25 @@ impl Stage {
         }
     }
 
-    /// Returns whether the stage returns one document for each of its input, in the same order, so that a following
-    /// `$skip` or `$limit` can be applied before it.
+    /// Returns `true` only if the stage returns one document for each of its input, in the same order, so that a following
+    /// `$skip` or `$limit` can be applied before it. `false` is always correct.
     pub fn is_one_to_one(&self) -> bool {
         match self {
             Self::Project { .. } | Self::ReplaceRoot(_) | Self::GraphLookup(_) => true,
             Self::Lookup(lookup) => !lookup.is_unwound(),
-            Self::Match(_)
-            | Self::Sort(_)
-            | Self::Limit(_)
-            | Self::Skip(_)
-            | Self::Sample(_)
-            | Self::BucketAuto(_)
-            | Self::CollStats(_)
-            | Self::Count(_)
-            | Self::Densify(_)
-            | Self::Documents(_)
-            | Self::Facet(_)
-            | Self::Group(_)
-            | Self::IndexStats
-            | Self::Redact(_)
-            | Self::SetWindowFields(_)
-            | Self::UnionWith(_)
-            | Self::Unwind(_) => false,
+            _ => false,
         }
     }
 
-    /// Returns whether a `$match` with this filter that follows the stage can be evaluated before it instead, with the
-    /// same result.
+    /// Returns `true` only if a `$match` with this filter that follows the stage can be evaluated before it instead, with the
+    /// same result. `false` is always correct.
     pub fn can_follow_match(&self, filter: &Filter) -> bool {
         match self {
             Self::Sort(_) => true,
             Self::Project { .. } | Self::Unwind(_) | Self::Lookup(_) | Self::GraphLookup(_) => {
                 filter.all_paths(|path| self.preserves(path))
             }
-            Self::Match(_)
-            | Self::Limit(_)
-            | Self::Skip(_)
-            | Self::Sample(_)
-            | Self::BucketAuto(_)
-            | Self::CollStats(_)
-            | Self::Count(_)
-            | Self::Densify(_)
-            | Self::Documents(_)
-            | Self::Facet(_)
-            | Self::Group(_)
-            | Self::IndexStats
-            | Self::Redact(_)
-            | Self::ReplaceRoot(_)
-            | Self::SetWindowFields(_)
-            | Self::UnionWith(_) => false,
+            _ => false,
         }
     }
 
@@ -209,18 +178,7 @@ impl Stage {
             Self::Lookup(lookup) => lookup.preserves(path),
             Self::GraphLookup(graph) => graph.preserves(path),
             Self::Match(_) | Self::Sort(_) | Self::Limit(_) | Self::Skip(_) | Self::Sample(_) => true,
-            Self::BucketAuto(_)
-            | Self::CollStats(_)
-            | Self::Count(_)
-            | Self::Densify(_)
-            | Self::Documents(_)
-            | Self::Facet(_)
-            | Self::Group(_)
-            | Self::IndexStats
-            | Self::Redact(_)
-            | Self::ReplaceRoot(_)
-            | Self::SetWindowFields(_)
-            | Self::UnionWith(_) => false,
+            _ => false,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Values that serde's data model has no counterpart for, as maps of extended JSON.
 
+use base64::{Engine, engine::general_purpose::STANDARD};
 use bson::oid::ObjectId;
 use serde::{
     de::{
@@ -99,7 +100,7 @@ impl<'de> serde::Deserializer<'de> for Node<'de> {
             }
             Self::Binary(subtype, payload, Hint::Extended) => visitor.visit_map(entries([
                 ("subType", Self::Owned(format!("{subtype:02x}"))),
-                ("base64", Self::Owned(base64(payload))),
+                ("base64", Self::Owned(STANDARD.encode(payload))),
             ])),
             Self::Scope(scope, hint) => scope.visit(visitor, hint),
         }
@@ -152,55 +153,5 @@ impl<'de> MapAccess<'de> for Date {
         self.is_read = true;
         // The target tries a map and a string first.
         seed.deserialize(I64Deserializer::<Quiet>::new(self.millis)).map_err(serde::de::Error::custom)
-    }
-}
-
-/// Encodes bytes in base64 with padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: [char; 64] = {
-        let mut digits = ['A'; 64];
-        let mut digit = 0;
-        #[expect(clippy::indexing_slicing, reason = "made by the compiler, where an index out of bounds is an error")]
-        while digit < 64_u8 {
-            digits[digit as usize] = match digit {
-                0..26 => b'A' + digit,
-                26..52 => b'a' + digit - 26,
-                52..62 => b'0' + digit - 52,
-                62 => b'+',
-                _ => b'/',
-            } as char;
-            digit += 1;
-        }
-        digits
-    };
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let bits = chunk.iter().fold(0, |bits, byte| bits << 8 | usize::from(*byte)) << (8 * (3 - chunk.len()));
-        for digit in 0..4 {
-            let value = bits >> (18 - 6 * digit) & 63;
-            text.push(if digit <= chunk.len() { DIGITS.get(value).copied().unwrap_or('=') } else { '=' });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn bytes_of_every_length_are_encoded_in_base64() {
-        for (bytes, text) in [
-            (&b""[..], ""),
-            (b"f", "Zg=="),
-            (b"fo", "Zm8="),
-            (b"foo", "Zm9v"),
-            (b"foob", "Zm9vYg=="),
-            (b"\xff\xfe\xfd\xfb\xf0", "//79+/A="),
-        ] {
-            assert_eq!(base64(bytes), text);
-            let decoded = bson::Binary::from_base64(text, None).unwrap();
-            assert_eq!(decoded.bytes, bytes);
-        }
     }
 }

@@ -16,7 +16,7 @@ mod validator;
 mod view;
 mod wildcard;
 
-use std::{collections::BTreeMap, ops::ControlFlow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, ops::ControlFlow, sync::Arc};
 
 use slate_query::{
     Code,
@@ -111,6 +111,12 @@ impl Catalog {
 
     pub(crate) fn collection(&self, name: &str) -> Option<&Arc<CollectionInfo>> {
         self.collections.get(name)
+    }
+
+    /// Returns the collection, or an empty one if it does not exist.
+    pub(crate) fn collection_or_empty(&self, name: &str) -> Cow<'_, CollectionInfo> {
+        let empty = || Cow::Owned(CollectionInfo::absent(name));
+        self.collection(name).map_or_else(empty, |collection| Cow::Borrowed(&**collection))
     }
 
     pub(crate) fn collections(&self) -> impl Iterator<Item = &Arc<CollectionInfo>> {

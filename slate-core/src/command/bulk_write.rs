@@ -64,10 +64,7 @@ struct Sums {
 /// transaction of its own, on the collection at position `N` of `nsInfo`.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
-    let operations = match fields.objects("ops")? {
-        Some(operations) => Some(operations.into_iter().map(Operation::parse).collect::<Result<Vec<_>>>()?),
-        None => None,
-    };
+    let operations = fields.parsed_objects("ops", Operation::parse)?;
     let namespaces = fields.objects("nsInfo")?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
@@ -108,7 +105,7 @@ fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Resu
         if let Some((place, error)) = failed {
             batch.nest(name, |entry| {
                 entry.double("ok", 0.0);
-                entry.count("idx", u64::try_from(place).unwrap_or(u64::MAX));
+                entry.count("idx", place);
                 append_error(error, entry);
                 entry.count("n", 0);
             });
@@ -117,12 +114,12 @@ fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Resu
         let Some((place, effect)) = effects.next() else { return Ok(false) };
         batch.nest(name, |entry| {
             entry.double("ok", 1.0);
-            entry.count("idx", u64::try_from(*place).unwrap_or(u64::MAX));
+            entry.count("idx", *place);
             effect.append_to(entry);
         });
         Ok(true)
     })?;
-    reply.count("nErrors", u64::try_from(errors.iter().len()).unwrap_or(u64::MAX));
+    reply.count("nErrors", errors.iter().len());
     reply.count("nInserted", sums.inserted);
     reply.count("nMatched", sums.matched);
     reply.count("nModified", sums.modified);

@@ -77,10 +77,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         Ok((before, after))
     })?;
     let (before, after) = made;
-    let count = |indexes: usize| u64::try_from(indexes).unwrap_or(u64::MAX);
     let mut reply = Reply::default();
-    reply.count("numIndexesBefore", count(before.unwrap_or(1)));
-    reply.count("numIndexesAfter", count(after));
+    reply.count("numIndexesBefore", before.unwrap_or(1));
+    reply.count("numIndexesAfter", after);
     reply.boolean("createdCollectionAutomatically", before.is_none());
     if before == Some(after) {
         reply.text("note", "all indexes already exist");

@@ -40,10 +40,7 @@ pub(super) struct Statement<'c> {
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
-    let deletes = match fields.objects("deletes")? {
-        Some(deletes) => Some(deletes.into_iter().map(Statement::parse).collect::<Result<Vec<_>>>()?),
-        None => None,
-    };
+    let deletes = fields.parsed_objects("deletes", Statement::parse)?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
     statements::take_common(fields)?;

@@ -25,7 +25,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let mut reply = Reply::default();
     if let Some(Namespace::Collection(there)) = &dropped {
         // The count includes the index on `_id`.
-        reply.count("nIndexesWas", u64::try_from(there.indexes.len() + 1).unwrap_or(u64::MAX));
+        reply.count("nIndexesWas", there.indexes.len() + 1);
     }
     if dropped.is_some() {
         reply.text("ns", &common.namespace(collection));

@@ -34,7 +34,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         Ok(there.indexes.len() + 1)
     })?;
     let mut reply = Reply::default();
-    reply.count("nIndexesWas", u64::try_from(were).unwrap_or(u64::MAX));
+    reply.count("nIndexesWas", were);
     if wanted.as_str() == Some("*") {
         reply.text("msg", "non-_id indexes dropped for collection");
     }

@@ -38,13 +38,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     reply.nest("queryPlanner", |planner| {
         planner.text("namespace", &common.namespace(&collection));
         planner.value("winningPlan", OwnedValue::from(bson::Bson::Document(explain.plan().clone())).as_value());
-        planner.count("candidates", u64::try_from(explain.candidates()).unwrap_or(u64::MAX));
+        planner.count("candidates", explain.candidates());
     });
     if let Some(stats) = explain.execution_stats() {
         reply.nest("executionStats", |execution| {
             execution.boolean("executionSuccess", true);
             execution.count("nReturned", stats.rows);
-            execution.count("executionTimeMillis", u64::try_from(stats.time.as_millis()).unwrap_or(u64::MAX));
+            execution.count("executionTimeMillis", stats.time.as_millis());
             execution.count("totalKeysExamined", stats.keys_examined);
             execution.count("totalDocsExamined", stats.documents_examined);
             execution.count("totalBytesRead", stats.bytes_read);

@@ -133,10 +133,19 @@ impl<'c> Fields<'c> {
         array.values().enumerate().map(object).collect::<Result<_>>().map(Some)
     }
 
+    /// Like [`Fields::objects`]; parses each document.
+    pub(super) fn parsed_objects<T>(
+        &mut self,
+        name: &str,
+        parse: impl Fn(Doc<'c>) -> Result<T>,
+    ) -> Result<Option<Vec<T>>> {
+        let objects = self.objects(name)?;
+        objects.map(|objects| objects.into_iter().map(parse).collect()).transpose()
+    }
+
     /// Like [`Fields::objects`]; validates and copies each document.
     pub(super) fn owned_objects(&mut self, name: &str) -> Result<Option<Vec<RawDocumentBuf>>> {
-        let Some(objects) = self.objects(name)? else { return Ok(None) };
-        objects.into_iter().map(|doc| owned(validate(doc.bytes())?)).collect::<Result<_>>().map(Some)
+        self.parsed_objects(name, |doc| owned(validate(doc.bytes())?))
     }
 
     /// Fails with the field's name if one of these unsupported fields is present and neither null nor false.

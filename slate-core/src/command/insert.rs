@@ -46,7 +46,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         errors.note(place, error);
     }
     let mut reply = Reply::default();
-    reply.count("n", u64::try_from(outcome.ids.len()).unwrap_or(u64::MAX));
+    reply.count("n", outcome.ids.len());
     errors.append_to(&mut reply);
     reply.finish()
 }

@@ -52,15 +52,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
             listed.push(document);
         }
     }
-    let mut listed = listed.into_iter();
     let mut reply = Reply::default();
-    reply.cursor(&common.namespace("$cmd.listCollections"), |batch, name| {
-        let next = listed.next();
-        if let Some(document) = &next {
-            batch.document(name, Doc::from(document));
-        }
-        Ok(next.is_some())
-    })?;
+    reply.documents(&common.namespace("$cmd.listCollections"), listed)?;
     reply.finish()
 }
 

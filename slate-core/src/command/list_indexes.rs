@@ -1,5 +1,5 @@
 use bson::{RawDocumentBuf, rawdoc};
-use slate_query::{Code, raw::Doc};
+use slate_query::Code;
 
 use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
@@ -18,15 +18,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?.into_collection()?;
     let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
     let indexes = IndexDescription::all(&there).into_iter().filter(|index| index.state == IndexState::Ready);
-    let mut listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition()));
+    let listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition()));
     let mut reply = Reply::default();
-    reply.cursor(&common.namespace(collection), |batch, name| {
-        let next = listed.next();
-        if let Some(document) = &next {
-            batch.document(name, Doc::from(document));
-        }
-        Ok(next.is_some())
-    })?;
+    reply.documents(&common.namespace(collection), listed)?;
     reply.finish()
 }
 

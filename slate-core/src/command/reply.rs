@@ -43,11 +43,11 @@ impl Reply {
     }
 
     /// Appends a count: as int32 if it fits, as int64 otherwise.
-    pub(super) fn count(&mut self, name: &str, count: u64) {
-        match i32::try_from(count) {
+    pub(super) fn count(&mut self, name: &str, count: impl TryInto<i64>) {
+        let long = count.try_into().unwrap_or(i64::MAX);
+        match i32::try_from(long) {
             Ok(int) => self.int(name, int),
             Err(_) => {
-                let long = i64::try_from(count).unwrap_or(i64::MAX);
                 self.value(name, Value::new(Kind::Int64, &long.to_le_bytes()));
             }
         }
@@ -87,6 +87,20 @@ impl Reply {
             cursor.value("id", Value::new(Kind::Int64, &0_i64.to_le_bytes()));
             cursor.text("ns", namespace);
             Ok(())
+        })
+    }
+
+    /// Appends a cursor whose first batch contains these documents.
+    pub(super) fn documents(
+        &mut self,
+        namespace: &str,
+        documents: impl IntoIterator<Item = RawDocumentBuf>,
+    ) -> Result<()> {
+        let mut documents = documents.into_iter();
+        self.cursor(namespace, |batch, name| {
+            let next = documents.next();
+            next.iter().for_each(|document| batch.document(name, Doc::from(document)));
+            Ok(next.is_some())
         })
     }
 

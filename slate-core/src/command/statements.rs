@@ -96,7 +96,7 @@ impl WriteErrors {
         reply.array("writeErrors", |errors| {
             for (nth, (place, error)) in self.iter().enumerate() {
                 errors.nest(&nth.to_string(), |entry| {
-                    entry.count("index", u64::try_from(place).unwrap_or(u64::MAX));
+                    entry.count("index", place);
                     append_error(error, entry);
                 });
             }

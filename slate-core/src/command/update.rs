@@ -45,10 +45,7 @@ pub(super) struct Statement<'c> {
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
-    let updates = match fields.objects("updates")? {
-        Some(updates) => Some(updates.into_iter().map(parse).collect::<Result<Vec<_>>>()?),
-        None => None,
-    };
+    let updates = fields.parsed_objects("updates", parse)?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
     let options = statements::take_common(fields)?;
@@ -91,7 +88,7 @@ fn append_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
     reply.array("upserted", |all| {
         for (nth, (place, id)) in upserted.iter().enumerate() {
             all.nest(&nth.to_string(), |one| {
-                one.count("index", u64::try_from(*place).unwrap_or(u64::MAX));
+                one.count("index", *place);
                 one.value("_id", id.as_value());
             });
         }

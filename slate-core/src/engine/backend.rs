@@ -5,7 +5,7 @@ use slate_store::{CacheReads, Capabilities, Durability, Keyspace, Size, SizeDeta
 
 use super::{
     Engine, OpenOptions, Reader, Writer,
-    read::{self, SnapshotReader, read_snapshot},
+    read::{SnapshotReader, Source},
 };
 use crate::{
     Error, Result,
@@ -105,7 +105,11 @@ impl<S: Store> Backend<S> {
             return Ok(read);
         }
         let (view, catalog) = self.last()?;
-        self.observer().point_read(collection, || read::get(&view, &catalog, collection, key, visitor))
+        self.observer().point_read(collection, || self.source(&view, &catalog).get(collection, key, visitor))
+    }
+
+    fn source<'s>(&'s self, view: &'s S::Snapshot, catalog: &'s Arc<Catalog>) -> Source<'s, S::Snapshot> {
+        Source { view, catalog, memory: &self.shared.memory }
     }
 
     fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
@@ -161,7 +165,7 @@ impl<S: Store> Engine for Backend<S> {
             return Ok(().into());
         }
         let (view, catalog) = self.last()?;
-        read_snapshot(&view, &catalog, &self.shared.memory, collection, op)
+        self.source(&view, &catalog).read_snapshot(collection, op)
     }
 
     fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
@@ -174,7 +178,7 @@ impl<S: Store> Engine for Backend<S> {
             ReadOp::Definition | ReadOp::Find { .. } => {
                 let Some(view) = self.store.try_snapshot() else { return Ok(None) };
                 let catalog = self.shared.catalogs.load(&view)?;
-                read_snapshot(&view, &catalog, &self.shared.memory, collection, op).map(Some)
+                self.source(&view, &catalog).read_snapshot(collection, op).map(Some)
             }
             ReadOp::Explain { .. } | ReadOp::Stats { .. } | ReadOp::Verify(_) => Ok(None),
         }

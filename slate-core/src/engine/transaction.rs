@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use slate_store::{Durability, Transaction};
 
-use super::{Writer, read::read};
+use super::{Writer, read::Source};
 use crate::{
     Error, Result,
     api::options::ExplainVerbosity,
@@ -86,13 +86,18 @@ fn located(error: Error, catalog: &Catalog) -> Error {
 }
 
 impl<T: Transaction> Session<T> {
+    /// Executes a read that is part of the read set.
+    fn execute(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+        Source { view: &self.view(), catalog: self.catalog(), memory: self.memory() }.read(collection, op)
+    }
+
     fn execute_read(&mut self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
         self.check_open()?;
         match op {
             ReadOp::Find { query, interrupt } => {
                 self.reads_of(collection, query)?;
                 let interrupt = &self.limited(interrupt);
-                read(&self.view(), self.catalog(), self.memory(), collection, ReadOp::Find { query, interrupt })
+                self.execute(collection, ReadOp::Find { query, interrupt })
             }
             ReadOp::Explain { query, verbosity, interrupt } => {
                 // Execution statistics depend on the documents; the plan alone does not.
@@ -101,7 +106,7 @@ impl<T: Transaction> Session<T> {
                 }
                 let interrupt = &self.limited(interrupt);
                 let op = ReadOp::Explain { query, verbosity, interrupt };
-                read(&self.view(), self.catalog(), self.memory(), collection, op)
+                self.execute(collection, op)
             }
             op => {
                 let reads = match &op {
@@ -110,7 +115,7 @@ impl<T: Transaction> Session<T> {
                     _ => Reads::All,
                 };
                 self.reads(collection, reads)?;
-                read(&self.view(), self.catalog(), self.memory(), collection, op)
+                self.execute(collection, op)
             }
         }
     }

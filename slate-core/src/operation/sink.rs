@@ -1,6 +1,6 @@
 //! Writes the documents of a pipeline into a collection, in the transaction that reads them.
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     filter::Filter,
@@ -16,6 +16,7 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    api::document::borrowed,
     engine::Writer,
     exec::{Rows, Target},
     interrupt::Interrupt,
@@ -171,17 +172,15 @@ impl Destination<'_> {
     }
 
     fn insert(&mut self, documents: &[RawDocumentBuf]) -> Result<()> {
-        let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let (collection, interrupt, mode) = (self.into, self.interrupt, InsertMode::AllOrNone);
-        let op = WriteOp::Insert { collection, documents: &documents, mode, interrupt };
+        let op = WriteOp::Insert { collection, documents: &borrowed(documents), mode, interrupt };
         let inserted: InsertOutcome = self.writer.run(self.options.of(op))?;
         inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     fn put(&mut self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<()> {
-        let documents: Vec<&RawDocument> = documents.iter().map(AsRef::as_ref).collect();
         let (collection, interrupt) = (self.into, self.interrupt);
-        let op = WriteOp::Put { collection, documents: &documents, kind, interrupt };
+        let op = WriteOp::Put { collection, documents: &borrowed(documents), kind, interrupt };
         let _: PutOutcome = self.writer.run(self.options.of(op))?;
         Ok(())
     }

@@ -139,8 +139,7 @@ impl Query {
             self.check_views(catalog, name)?;
         }
         let name = self.view.as_ref().map_or(name, |view| &view.collection);
-        let absent = || Cow::Owned(CollectionInfo::absent(name));
-        let collection = catalog.collection(name).map_or_else(absent, |collection| Cow::Borrowed(&**collection));
+        let collection = catalog.collection_or_empty(name);
         // The collation of a view is not that of its collection.
         if self.view.is_none() {
             self.check(&collection)?;

@@ -481,6 +481,52 @@ fn a_lookup_is_the_same_by_hash_by_index_and_beyond_the_memory() {
 }
 
 #[test]
+fn a_lookup_reads_the_matches_alone_by_every_index_that_serves_an_equality() {
+    let mails = || doc! { "locale": "en", "strength": 2 };
+    let indexes: [(&str, Index, bool); 8] = [
+        ("plain", Index::on(doc! { "code": 1, "pad": 1 }), true),
+        ("sparse", Index::on(doc! { "code": -1 }).sparse(), true),
+        ("partial", Index::on(doc! { "code": 1 }).only(doc! { "code": { "$exists": true } }), true),
+        ("wildcard", Index::on(doc! { "$**": 1 }), true),
+        ("wildcard below a path", Index::on(doc! { "code.$**": 1 }), true),
+        ("compound wildcard", Index::on(doc! { "$**": 1, "pad": 1 }).wildcard_projection(doc! { "code": 1 }), true),
+        ("another condition", Index::on(doc! { "code": 1 }).only(doc! { "code": { "$gt": 5 } }), false),
+        ("another collation", Index::on(doc! { "code": 1 }).collation(mails()), false),
+    ];
+    on_every_store(|database| {
+        let (orders, items) = (database.collection("orders"), database.collection("items"));
+        let order = |n: i32| raw(&doc! { "_id": n, "item": n * 7 });
+        orders.insert_many(&(0..20).map(order).collect::<Vec<_>>()).run().unwrap();
+        let item = |n: i32| raw(&doc! { "_id": n, "code": n, "pad": "x" });
+        items.insert_many(&(0..2_000).map(item).collect::<Vec<_>>()).run().unwrap();
+        let lookup =
+            doc! { "$lookup": { "from": "items", "localField": "item", "foreignField": "code", "as": "found" } };
+        let examined = |pipeline: &[Document]| {
+            let explained = orders.aggregate(pipeline).explain(ExplainVerbosity::ExecutionStats).unwrap();
+            let stats = explained.execution_stats().unwrap();
+            (stats.keys_examined, stats.documents_examined)
+        };
+        let expected = rows(orders.aggregate([&lookup]).unoptimized()).unwrap();
+        for (what, index, serves) in indexes.clone() {
+            let name = items.create_index(index).run().unwrap();
+            assert!(rows(orders.aggregate([&lookup])).unwrap() == expected, "{what}");
+            let (keys, documents) = examined(&[lookup.clone()]);
+            match serves {
+                true => assert!(keys <= 41 && documents == 40, "{what}: {keys} keys, {documents} documents"),
+                false => assert_eq!((keys, documents), (0, 2_020), "{what}"),
+            }
+            items.drop_index(&name).unwrap();
+        }
+        // The index has no entries of missing fields: a batch with one reads all documents, and then they are joined in memory.
+        let more = |n: i32| raw(&doc! { "_id": n, "pad": n });
+        orders.insert_many(&(20..320).map(more).collect::<Vec<_>>()).run().unwrap();
+        items.create_index(Index::on(doc! { "$**": 1 })).run().unwrap();
+        assert_eq!(examined(&[lookup.clone()]).1, 320 + 2 * 2_000);
+        assert!(rows(orders.aggregate([&lookup])).unwrap() == rows(orders.aggregate([&lookup]).unoptimized()).unwrap());
+    });
+}
+
+#[test]
 fn of_strings_that_are_equal_under_a_collation_the_one_of_the_least_id_is_shown() {
     on_every_store(|database| {
         let collection: Documents = database.collection("c");

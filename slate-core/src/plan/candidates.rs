@@ -103,6 +103,15 @@ pub(super) fn candidates(collection: &CollectionInfo, query: &Query) -> Vec<Acce
     found
 }
 
+/// Returns whether `_id` or an index finds the matching documents without reading all others.
+pub(crate) fn narrows(collection: &CollectionInfo, filter: &Filter) -> bool {
+    candidates(collection, &Query::of(filter.clone())).iter().any(|access| match &access.path {
+        AccessPath::Points { .. } | AccessPath::Merge { .. } => true,
+        AccessPath::Index { .. } => access.path.is_narrow_index(),
+        AccessPath::Records { bounds } => bounds.is_some(),
+    })
+}
+
 /// Returns the paths by `_id` or one index that can be the cheapest. A path that reads at most one record is returned
 /// alone, because no other path is cheaper and listing them takes longer than reading the record.
 pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {

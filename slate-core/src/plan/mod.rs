@@ -33,6 +33,7 @@ mod view;
 pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};
 pub(crate) use bounds::{IndexBounds, component_range, component_ranges, record_ranges};
 pub(crate) use build::{Context, Planned, build, candidate_count};
+pub(crate) use candidates::narrows;
 pub(crate) use choose::MAX_UNWEIGHED_ENTRIES;
 pub(crate) use conjuncts::Conjuncts;
 pub(crate) use draw::Drawing;

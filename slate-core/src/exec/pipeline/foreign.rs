@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use slate_query::{
+    filter::Filter,
     path::Path,
     pipeline::{Stage, not_first},
 };
@@ -52,22 +53,14 @@ impl<V: View> Foreign<V> {
         self.resources.memory.limit()
     }
 
-    /// Returns whether an index, or `_id`, finds documents by their value at `path`.
-    pub(super) fn is_indexed(&self, path: &Path) -> bool {
-        let serves = |collection: &Arc<CollectionInfo>| {
-            collection.usable().any(|index| {
-                index.pattern.fields().first().is_some_and(|(field, _)| field == path)
-                    && !index.sparse
-                    && index.partial.is_none()
-                    && index.collation.is_none()
-            })
-        };
+    /// Returns whether an index, or `_id`, finds the documents that a filter on `path` matches.
+    pub(super) fn is_indexed(&self, path: &Path, filter: &Filter) -> bool {
         // If every stage of the view passes on the value at the path, a filter on it can be applied to the collection.
         let passes = |stage: &Stage| {
             !matches!(stage, Stage::Limit(_) | Stage::Skip(_) | Stage::Sample(_)) && stage.preserves(path)
         };
         self.view_stages.iter().flatten().all(passes)
-            && self.collection.as_ref().is_some_and(|collection| path.as_str() == "_id" || serves(collection))
+            && self.collection.as_ref().is_some_and(|collection| plan::narrows(collection, filter))
     }
 
     /// Returns whether it is a view, whose documents come in any order.

@@ -67,7 +67,8 @@ struct Batches {
     pending: Vec<Box<[u8]>>,
     /// Whether an index finds the matches. Otherwise each batch reads the other collection.
     is_indexed: bool,
-    joined: u64,
+    /// The number of documents in all batches. `None` after the other collection proved to exceed the memory.
+    joined: Option<u64>,
 }
 
 /// The number of documents in the first batch, and in the others, where an index finds matches.
@@ -255,7 +256,10 @@ impl<V: View> LookupRows<V> {
         }
         self.strategy = match self.lookup.join() {
             Some(join) if !self.lookup.has_pipeline() => {
-                let is_indexed = self.foreign.is_indexed(join.foreign());
+                // Some indexes have no entries of missing values, so those of other values decide.
+                let values = [Value::new(Kind::Int32, &[0; 4]), Value::new(Kind::String, &[1, 0, 0, 0, 0])];
+                let filter = equality(&self.lookup, join, values.into_iter())?;
+                let is_indexed = filter.is_some_and(|filter| self.foreign.is_indexed(join.foreign(), &filter));
                 match if is_indexed { None } else { self.read_all()? } {
                     Some(table) => Strategy::Hash(table),
                     None => Strategy::Batches(Batches::new(is_indexed)),
@@ -324,18 +328,19 @@ impl<V: View> LookupRows<V> {
                 self.times = 1;
                 return Ok(true);
             }
-            let is_small = batches.is_indexed
-                && batches.pending.is_empty()
-                && batches.joined > 0
-                && self.foreign.has_fewer_records(batches.joined.saturating_mul(HASH_RATIO))?;
+            let is_small = match batches.joined {
+                Some(joined @ 1..) if batches.is_indexed && batches.pending.is_empty() => {
+                    self.foreign.has_fewer_records(joined.saturating_mul(HASH_RATIO))?
+                }
+                _ => false,
+            };
             if is_small {
                 if let Some(table) = self.read_all()? {
                     self.strategy = Strategy::Hash(table);
                     return self.next_document(advance);
                 }
-                // The collection exceeds the memory, so this is not tried again.
                 if let Strategy::Batches(batches) = &mut self.strategy {
-                    batches.joined = 0;
+                    batches.joined = None;
                 }
             }
             if !self.fill_batch()? {
@@ -350,7 +355,7 @@ impl<V: View> LookupRows<V> {
         let Strategy::Batches(batches) = &mut self.strategy else { return Ok(false) };
         let most = match (batches.is_indexed, batches.joined) {
             (false, _) => usize::MAX,
-            (true, 0) => FIRST_BATCH,
+            (true, Some(0)) => FIRST_BATCH,
             (true, _) => BATCH,
         };
         batches.batch.clear();
@@ -367,7 +372,7 @@ impl<V: View> LookupRows<V> {
             bytes += document.len() + ENTRY;
             batches.batch.push((document, Vec::new()));
         }
-        batches.joined += u64::try_from(batches.batch.len()).unwrap_or(u64::MAX);
+        batches.count_joined(u64::try_from(batches.batch.len()).unwrap_or(u64::MAX));
         Ok(!batches.batch.is_empty())
     }
 
@@ -384,6 +389,12 @@ impl<V: View> LookupRows<V> {
             }
             let documents = batches.batch.iter().map(|(document, _)| Doc::new(document));
             let stages = if batches.is_indexed { batch_stages(&self.lookup, join, documents)? } else { Vec::new() };
+            if let Some(Stage::Match(filter)) = stages.first()
+                && !self.foreign.is_indexed(join.foreign(), filter)
+            {
+                // A batch that reads all documents costs as much as joining all of them.
+                batches.count_joined(u64::MAX);
+            }
             let mut rows = self.foreign.open(stages)?;
             self.documents.clear();
             let (mut key, mut places) = (Vec::new(), Vec::new());
@@ -423,7 +434,11 @@ impl<V: View> LookupRows<V> {
 
 impl Batches {
     fn new(is_indexed: bool) -> Self {
-        Self { batch: Vec::new(), next: 0, pending: Vec::new(), is_indexed, joined: 0 }
+        Self { batch: Vec::new(), next: 0, pending: Vec::new(), is_indexed, joined: Some(0) }
+    }
+
+    fn count_joined(&mut self, documents: u64) {
+        self.joined = self.joined.map(|joined| joined.saturating_add(documents));
     }
 
     fn current(&self) -> Option<Doc<'_>> {
@@ -482,11 +497,20 @@ fn batch_stages<'d>(lookup: &Lookup, join: &Join, documents: impl Iterator<Item 
     }
     values.sort_by(|(a, _), (b, _)| a.as_slice().cmp(b.as_slice()));
     values.dedup_by(|(a, _), (b, _)| a.as_slice() == b.as_slice());
-    let filter = join.filter(values.iter().map(|(_, value)| *value));
-    let filter =
-        filter.as_value().as_document().map(|filter| Filter::parse_with(filter, lookup.bindings())).transpose()?;
+    let filter = equality(lookup, join, values.iter().map(|(_, value)| *value))?;
     let by_id = Stage::Sort(plan::sort_by_id(Direction::Ascending)?);
     Ok(filter.map(Stage::Match).into_iter().chain([by_id]).collect())
+}
+
+/// Returns the condition that the foreign field is equal to one of the values.
+fn equality<'v>(
+    lookup: &Lookup,
+    join: &Join,
+    values: impl Iterator<Item = Value<'v>> + Clone,
+) -> Result<Option<Filter>> {
+    let filter = join.filter(values);
+    let filter = filter.as_value().as_document();
+    Ok(filter.map(|filter| Filter::parse_with(filter, lookup.bindings())).transpose()?)
 }
 
 /// Documents one after the other.

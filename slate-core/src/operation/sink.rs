@@ -97,7 +97,7 @@ impl Destination<'_> {
     }
 
     /// Checks that documents are matched with at most one existing document. A sparse index does not ensure that for those without
-    /// the fields.
+    /// the fields, and one with a collation does not compare as `$merge` does.
     fn check_unique(&mut self, on: &[Path]) -> Result<MergedNulls> {
         if matches!(on, [only] if only.as_str() == "_id") {
             return Ok(MergedNulls::Matched);
@@ -106,7 +106,7 @@ impl Destination<'_> {
         let indexes = collection.iter().flat_map(|collection| collection.indexes.iter());
         let unique = indexes.filter(|index| {
             let fields = index.pattern.fields();
-            let is_plain = index.unique && index.partial.is_none();
+            let is_plain = index.unique && index.partial.is_none() && index.collation.is_none();
             is_plain && fields.len() == on.len() && fields.iter().all(|(path, _)| on.contains(path))
         });
         let are_all_sparse = unique.map(|index| index.sparse).reduce(|one, other| one && other);

@@ -130,6 +130,8 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
                     Some(collection(element.value, Code(31_319)).ok_or_else(wrong)?.map_err(|error| error.at("into"))?);
             }
             "on" => merge.on = on(element.value).map_err(|error| error.at("on"))?,
+            // MongoDB reads null as a missing field here, but not in the other fields.
+            "let" | "whenNotMatched" if matches!(element.value.kind(), Kind::Null | Kind::Undefined) => {}
             "let" => {
                 let document = element.value.as_document().filter(|_| element.value.kind() == Kind::Document);
                 variables = Some(document.ok_or_else(|| mistyped(element, "an object"))?);
@@ -157,26 +159,36 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
         return Err(Error::new(Code(51_199), "'let' of $merge is only for a pipeline").at("let"));
     }
     if is_pipeline {
-        merge.variables = match variables {
-            None => vec![("new".into(), Expression::parse(root().as_value(), bindings.names())?)],
-            Some(variables) => variables
-                .elements()
-                .map(|element| {
-                    let name = element.display_name();
-                    let value = Expression::parse(element.value, bindings.names());
-                    Ok((Box::from(&*name), value.map_err(|error| error.at(format!("let.{name}")))?))
-                })
-                .collect::<Result<_>>()?,
-        };
+        merge.variables = pipeline_variables(variables, merge.not_matched, bindings)?;
         // Reports errors in the stages when the pipeline is parsed; the update itself is made for each document.
         merge.update(None)?;
     }
     Ok(Sink::Merge(merge))
 }
 
-/// Returns the expression `$$ROOT`.
-fn root() -> OwnedValue {
-    OwnedValue::from(bson::Bson::from("$$ROOT"))
+/// Parses the variables of a pipeline in `whenMatched`. `$$new`, the new document, is one of them without a `let`, and beside those of a
+/// `let` if documents without a match are inserted.
+fn pipeline_variables(
+    variables: Option<Doc<'_>>,
+    not_matched: WhenNotMatched,
+    bindings: &Bindings,
+) -> Result<Vec<(Box<str>, Expression)>> {
+    let mut parsed = Vec::new();
+    for element in variables.iter().flat_map(|variables| variables.elements()) {
+        let name = element.display_name();
+        let at = || format!("let.{name}");
+        if name == "new" && element.value.as_str() != Some("$$ROOT") {
+            return Err(Error::new(Code(51_273), "the variable 'new' of $merge is always $$ROOT").at(at()));
+        }
+        let value = Expression::parse(element.value, bindings.names()).map_err(|error| error.at(at()))?;
+        parsed.push((Box::from(&*name), value));
+    }
+    let has_new = parsed.iter().any(|(name, _)| &**name == "new");
+    if !has_new && (variables.is_none() || not_matched == WhenNotMatched::Insert) {
+        let root = OwnedValue::from(bson::Bson::from("$$ROOT"));
+        parsed.push(("new".into(), Expression::parse(root.as_value(), bindings.names())?));
+    }
+    Ok(parsed)
 }
 
 fn mistyped(element: Element<'_>, kind: &str) -> Error {

@@ -64,7 +64,7 @@ impl<'c> Fields<'c> {
 
     /// Takes a value. Null and undefined count as missing.
     pub(super) fn value(&mut self, name: &str) -> Option<Value<'c>> {
-        self.any(name).filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
+        self.any(name).filter(|value| !value.is_nullish())
     }
 
     /// Takes a document. Null counts as missing.

@@ -72,7 +72,7 @@ fn mistyped(element: Element<'_>, kind: &str) -> Error {
 }
 
 fn is_absent(element: Element<'_>) -> bool {
-    matches!(element.value.kind(), Kind::Null | Kind::Undefined)
+    element.value.is_nullish()
 }
 
 fn text(element: Element<'_>, values: &[&str]) -> Result<Option<String>> {

@@ -62,7 +62,7 @@ impl<'v> Evaluated<'v> {
     /// Returns the value unless it is missing, null or undefined.
     #[inline]
     pub(super) fn present(&self) -> Option<Value<'_>> {
-        self.as_value().filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
+        self.as_value().filter(|value| !value.is_nullish())
     }
 
     /// Returns whether it is missing, null or undefined.

@@ -131,7 +131,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
             }
             "on" => merge.on = on(element.value).map_err(|error| error.at("on"))?,
             // MongoDB reads null as a missing field here, but not in the other fields.
-            "let" | "whenNotMatched" if matches!(element.value.kind(), Kind::Null | Kind::Undefined) => {}
+            "let" | "whenNotMatched" if element.value.is_nullish() => {}
             "let" => {
                 let document = element.value.as_document().filter(|_| element.value.kind() == Kind::Document);
                 variables = Some(document.ok_or_else(|| mistyped(element, "an object"))?);
@@ -290,7 +290,7 @@ impl Merge {
             if path.as_str() == "_id" && value.is_none() {
                 return Ok(None);
             }
-            let value = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
+            let value = value.filter(|value| !value.is_nullish());
             if value.is_some_and(|value| value.kind() == Kind::Array) {
                 let message = "$merge write error: 'on' field cannot be an array";
                 return Err(Error::new(Code(51_185), message).at(path.as_str()));

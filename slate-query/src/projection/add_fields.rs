@@ -13,12 +13,9 @@ use crate::{
 /// Parses the fields and their expressions.
 ///
 /// # Errors
-/// 40177 for no fields, 40181 for an operator beside other fields,
-/// 40176 for two fields on the same path, 40183 for a path in a nested document; those of paths and expressions.
+/// 40181 for an operator beside other fields, 40176 for two fields on the same path, 40183 for a path in a nested document; those of
+/// paths and expressions.
 pub(super) fn parse(spec: Doc<'_>, variables: &Variables) -> Result<Branch> {
-    if spec.is_empty() {
-        return Err(Error::new(Code(40_177), "$addFields must specify at least one field"));
-    }
     let mut root = Branch::default();
     for element in spec.elements() {
         let name = element.display_name();

@@ -34,6 +34,12 @@ impl<'a> Value<'a> {
         self.kind
     }
 
+    /// Returns whether the value is null or undefined.
+    #[inline]
+    pub fn is_nullish(self) -> bool {
+        matches!(self.kind, Kind::Null | Kind::Undefined)
+    }
+
     /// Returns the value's encoded bytes, without its type and name.
     #[inline]
     pub fn bytes(self) -> &'a [u8] {

@@ -5,7 +5,7 @@ use crate::{
     Result,
     collation::{Collation, compare},
     expression::Evaluated,
-    raw::{Kind, OwnedValue, Value},
+    raw::{OwnedValue, Value},
 };
 
 /// `$min` and `$max`, in BSON's order. Null and missing values are ignored; null if there are no others.
@@ -39,7 +39,7 @@ impl Extreme {
     /// Takes the value if it is better. Adds the growth of the heap memory, in bytes, to `heap`.
     #[inline]
     pub(super) fn offer(&mut self, value: Option<Value<'_>>, heap: &mut usize) {
-        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else { return };
+        let Some(value) = value.filter(|value| !value.is_nullish()) else { return };
         if let Some(best) = &self.best
             && !self.is_better(value, best.as_value())
         {

@@ -7,7 +7,7 @@ use crate::{
     Result,
     collation::{Collation, compare},
     expression::Evaluated,
-    raw::{Kind, OwnedValue, Value},
+    raw::{OwnedValue, Value},
 };
 
 fn array<'a>(values: impl IntoIterator<Item = &'a OwnedValue>) -> Evaluated<'static> {
@@ -104,7 +104,7 @@ impl Extremes {
 
 impl State for Extremes {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
+        let Some(value) = value.filter(|value| !value.is_nullish()) else {
             return Ok(());
         };
         let collation = self.collation.as_ref();

@@ -4,7 +4,7 @@ use super::State;
 use crate::{
     Result,
     expression::{Evaluated, arguments::wrong_type},
-    raw::{Kind, OwnedValue, SmallBytes, Value, Writer},
+    raw::{OwnedValue, SmallBytes, Value, Writer},
 };
 
 /// `$mergeObjects`: the fields of all documents; a later value replaces an earlier one.
@@ -17,7 +17,7 @@ pub(super) struct MergeObjects {
 
 impl State for MergeObjects {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        let Some(value) = value.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined)) else {
+        let Some(value) = value.filter(|value| !value.is_nullish()) else {
             return Ok(());
         };
         let document = value

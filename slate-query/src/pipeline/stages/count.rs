@@ -23,5 +23,8 @@ pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     if name.contains('.') {
         return refused(40_160, "the count field cannot contain '.'");
     }
+    if name == "_id" {
+        return refused(9_039_800, "the count field cannot be '_id'");
+    }
     Ok(Stage::Count(name.into()))
 }

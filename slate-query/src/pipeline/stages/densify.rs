@@ -92,12 +92,13 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
     Ok(vec![Stage::Sort(sort), Stage::Densify(densify)])
 }
 
-/// Reads a document with these fields.
+/// Reads a document with these fields. Null stands for a missing field, except in `bounds`.
 fn fields<'a, const N: usize>(of: &str, document: Doc<'a>, names: [&str; N]) -> Result<[Option<Value<'a>>; N]> {
     let mut values = [None; N];
     for element in document.elements() {
         let place = names.iter().position(|name| name.as_bytes() == element.name);
         match place.and_then(|place| values.get_mut(place)) {
+            Some(_) if element.value.is_nullish() && element.name != b"bounds" => {}
             Some(value) => *value = Some(element.value),
             None => {
                 let message = format!("BSON field '{of}.{}' is an unknown field.", element.display_name());

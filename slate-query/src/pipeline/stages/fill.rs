@@ -29,11 +29,12 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
             |code, message: &str| Err(Error::new(Code(code), format!("the field '{name}' {message}")).at(&*name));
         let path = format!("${name}");
         field_path::parse(&name).map_err(|error| error.at(&*name))?;
-        let mut parts = document(element.value).into_iter().flat_map(Doc::elements);
+        let parts = document(element.value).into_iter().flat_map(Doc::elements);
         if let Some(other) = parts.clone().find(|part| !matches!(part.name, b"method" | b"value")) {
             let message = format!("BSON field '$fill.output.{name}.{}' is an unknown field.", other.display_name());
             return Err(Error::new(Code(40_415), message).at(name));
         }
+        let mut parts = parts.filter(|part| part.name == b"value" || !part.value.is_nullish());
         match (parts.next(), parts.next()) {
             (Some(value), None) if value.name == b"value" => {
                 has_values = true;
@@ -84,6 +85,10 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
             Error::new(Code::TYPE_MISMATCH, format!("'{name}' of $fill must be {kind}, not {found}")).at(&*name)
         };
         match &*name {
+            "partitionBy" | "partitionByFields" | "sortBy" | "output" if value.is_nullish() => {}
+            "partitionBy" if value.as_str().is_none() && document(value).is_none() => {
+                return Err(mistyped("an object or a string"));
+            }
             "partitionBy" => options.partition = Some(value),
             "partitionByFields" => {
                 let fields = value.as_array().ok_or_else(|| mistyped("an array"))?;

@@ -75,7 +75,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         match &*name {
             "from" => {}
             "pipeline" => stages = Some(value.as_array().ok_or_else(|| mistyped("an array"))?),
-            "localField" | "foreignField" | "as" | "let" if matches!(value.kind(), Kind::Null | Kind::Undefined) => {}
+            "localField" | "foreignField" | "as" | "let" if value.is_nullish() => {}
             "localField" => local = Some(path()?),
             "foreignField" => foreign = Some(path()?),
             "as" => target = Some(path()?),

@@ -35,6 +35,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
                     .at(&*name)
             };
             match &*name {
+                "coll" if value.is_nullish() => {}
                 "coll" => from = Some(value.as_str().ok_or_else(|| wrong("a string"))?),
                 "pipeline" => stages = Some(value.as_array().ok_or_else(|| wrong("an array"))?),
                 _ => {

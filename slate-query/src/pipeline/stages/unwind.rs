@@ -102,7 +102,7 @@ impl Unwind {
     /// Returns the elements for which a document is returned: those of an array, or the value itself if it is neither
     /// an array nor null. Only for a stage on a [plain field](Self::plain_field).
     pub fn elements<'d>(&self, document: Doc<'d>) -> impl Iterator<Item = Value<'d>> + use<'d> {
-        let value = self.path.get(document).filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
+        let value = self.path.get(document).filter(|value| !value.is_nullish());
         let array = value.and_then(Value::as_array);
         let alone = value.filter(|_| array.is_none());
         alone.into_iter().chain(array.into_iter().flat_map(Doc::values))
@@ -192,7 +192,7 @@ impl UnwoundRows {
         self.array.clear();
         (self.next, self.position) = (4, 0);
         let found = unwind.path.get(document);
-        let value = found.filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined));
+        let value = found.filter(|value| !value.is_nullish());
         if let Some(array) = value.and_then(Value::as_array) {
             if !array.is_empty() {
                 self.array.extend_from_slice(array.bytes());

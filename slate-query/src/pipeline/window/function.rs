@@ -18,7 +18,7 @@ use crate::{
         accumulator::{AccumulatorSpec, Gathered, Input},
     },
     number::Number,
-    raw::{Kind, OwnedValue, Value},
+    raw::{OwnedValue, Value},
 };
 
 /// A parsed function.
@@ -91,7 +91,7 @@ impl Operand {
 
     /// Returns the value unless it is missing or null.
     pub(super) fn present(&self) -> Option<Value<'_>> {
-        self.value().filter(|value| !matches!(value.kind(), Kind::Null | Kind::Undefined))
+        self.value().filter(|value| !value.is_nullish())
     }
 
     pub(super) fn bytes(&self) -> usize {

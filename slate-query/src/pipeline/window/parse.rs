@@ -63,7 +63,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
                 let expression = Expression::parse(value, bindings.names()).map_err(|error| error.at("partitionBy"))?;
                 partition = Some(expression);
             }
-            b"sortBy" if value.kind() == Kind::Null => {}
+            b"sortBy" | b"output" if value.is_nullish() => {}
             b"sortBy" => {
                 let parsed = Sort::parse(document()?).map_err(|error| error.at("sortBy"))?;
                 let parsed = parsed.with_collation(bindings.collation().cloned());

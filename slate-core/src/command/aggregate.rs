@@ -1,6 +1,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
+    number::Number,
     raw::{Doc, Value},
 };
 
@@ -75,10 +76,12 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
 
 /// Returns the collection's name; `None` for the number 1.
 fn collection<'c>(call: &Call<'c>) -> Result<Option<&'c str>> {
-    if call.target.as_str().is_none() && super::number::to_i64(call.target) == Some(1) {
+    let Some(number) = Number::of(call.target) else { return call.collection().map(Some) };
+    if number == Number::Int32(1) {
         return Ok(None);
     }
-    call.collection().map(Some)
+    let message = "the 'aggregate' field must specify a collection name or 1";
+    Err(Error::invalid(Code::FAILED_TO_PARSE, message).at(call.name))
 }
 
 fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {

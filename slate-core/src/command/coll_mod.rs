@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
-    catalog::{CollectionInfo, Namespace, Validator},
+    catalog::{CollectionInfo, Namespace, Validator, is_key_of_id},
     engine::Writer,
     operation::{
         read_op::ReadOp,
@@ -116,7 +116,11 @@ impl<'c> IndexChange<'c> {
             (Some(name), _) => name.to_owned(),
             (None, Some(keys)) => {
                 let found = collection.map(|there| there.index_of_keys(keys)).transpose()?.flatten();
-                found.map_or_else(|| format!("{keys:?}"), |index| index.name.to_string())
+                match found {
+                    Some(index) => index.name.to_string(),
+                    None if is_key_of_id(keys) => "_id_".to_owned(),
+                    None => format!("{keys:?}"),
+                }
             }
             (None, None) => String::new(),
         })

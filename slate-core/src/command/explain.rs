@@ -32,6 +32,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         "find" => find::explain(database, inner, verbosity)?,
         "count" => count::explain(database, inner, verbosity)?,
         "distinct" => distinct::explain(database, inner, verbosity)?,
+        other if super::known(other).is_none() => return Err(super::unknown(other)),
         other => return Err(Error::unsupported_by_name(&format!("explain of {other}")).at("explain")),
     };
     let mut reply = Reply::default();

@@ -124,8 +124,12 @@ pub(crate) fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<Ra
     match known(call.name) {
         Some(Offered(run)) => run(database, call),
         Some(Unsupported) => Err(Error::unsupported_by_name(call.name)),
-        None => Err(Error::invalid(Code::COMMAND_NOT_FOUND, format!("no such command: '{}'", call.name))),
+        None => Err(unknown(call.name)),
     }
+}
+
+fn unknown(name: &str) -> Error {
+    Error::invalid(Code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
 }
 
 /// Parses the definition of an index, as `createIndexes` has it.

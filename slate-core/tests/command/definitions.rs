@@ -315,6 +315,7 @@ fn validators_are_created_changed_listed_and_reported() {
         assert_eq!(run(db, show), doc! { "hidden_old": true, "hidden_new": false, "ok": 1.0 });
         refused(db, doc! { "collMod": "c", "index": { "name": "b", "hidden": true } }, 27);
         refused(db, doc! { "collMod": "c", "index": { "name": "_id_", "hidden": true } }, 2);
+        refused(db, doc! { "collMod": "c", "index": { "keyPattern": { "_id": 1 }, "hidden": true } }, 2);
         refused(db, doc! { "collMod": "c", "index": { "hidden": true } }, 72);
         refused(db, doc! { "collMod": "c", "index": { "name": "a_1", "hidden": true }, "dryRun": true }, 72);
     });

@@ -180,6 +180,7 @@ fn explain_returns_the_plan_without_executing_it() {
         }
         refused(db, doc! { "explain": { "find": "c", "filter": 1 } }, 14);
         refused(db, doc! { "explain": { "find": "c" }, "verbosity": "loud" }, 2);
+        refused(db, doc! { "explain": { "nothing": 1 } }, 59);
         unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "allPlansExecution" }, "allPlansExecution");
         unsupported(db, doc! { "explain": { "delete": "c" } }, "explain of delete");
     });
@@ -368,6 +369,8 @@ fn sizes_of_a_collection_and_of_the_database() {
         refused(db, doc! { "dbStats": 1, "scale": -1 }, 2);
         refused(db, doc! { "dbStats": 1, "free": 1 }, 40415);
         refused(db, doc! { "aggregate": 1, "pipeline": [{ "$collStats": {} }], "cursor": {} }, 73);
+        refused(db, doc! { "aggregate": 2, "pipeline": [], "cursor": {} }, 9);
+        refused(db, doc! { "aggregate": 1.5, "pipeline": [{ "$documents": [] }], "cursor": {} }, 9);
     });
 }
 

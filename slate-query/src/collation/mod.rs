@@ -13,7 +13,7 @@ use bson::{RawDocumentBuf, rawdoc};
 
 use self::collator::Collator;
 use crate::{
-    Result, order,
+    Code, Error, Result, order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     value_set::AsValue,
 };
@@ -72,11 +72,13 @@ impl Collation {
     /// Makes the collation of a language.
     ///
     /// # Errors
-    /// `BadValue` (2) for an invalid locale; `NotImplemented` (238) for `backwards` in a language with rules of its own, and for every
+    /// `BadValue` (2) for an invalid locale and for options that cannot take effect; `NotImplemented` (238) for `backwards` in a language with rules of its own, and for every
     /// collation without the feature `collation`.
     pub fn new(options: &CollationOptions) -> Result<Self> {
+        let completed = complete(options);
+        check(&completed)?;
         let collator = Collator::new(options)?;
-        Ok(Self(Arc::new(Inner { collator, options: complete(options) })))
+        Ok(Self(Arc::new(Inner { collator, options: completed })))
     }
 
     /// Returns the collation as a document, in MongoDB's form with all options.
@@ -155,6 +157,21 @@ fn complete(options: &CollationOptions) -> CollationOptions {
         max_variable: options.max_variable.clone().or_else(|| Some("punct".into())),
         backwards: options.backwards.or_else(|| Some(is_french_canadian(&options.locale))),
     }
+}
+
+/// Refuses options that cannot take effect at the strength, as MongoDB does.
+fn check(completed: &CollationOptions) -> Result<()> {
+    let strength = completed.strength.unwrap_or_default();
+    let refused = |message: &str, option| Err(Error::new(Code::BAD_VALUE, message).at(option));
+    if completed.backwards == Some(true) && strength == 1 {
+        return refused("'backwards' is invalid with a 'strength' of 1", "backwards");
+    }
+    let orders_cases = completed.case_first.as_deref().is_some_and(|first| first != "off");
+    if orders_cases && completed.case_level != Some(true) && strength < 3 {
+        let message = "'caseFirst' is invalid unless 'caseLevel' is on or 'strength' is greater than 2";
+        return refused(message, "caseFirst");
+    }
+    Ok(())
 }
 
 /// Returns whether the language compares accents from the end.

@@ -170,6 +170,10 @@ fn to_double(value: Value<'_>) -> Result<f64> {
         Kind::DateTime => Ok(Number::Int64(value.as_millis().unwrap_or_default()).to_f64()),
         Kind::String => {
             let text = number_text(value.as_str().unwrap_or_default())?;
+            // As in MongoDB, which reads "+0x1p0" and "0X1P0".
+            if text.starts_with("0x") {
+                return Err(failure(format!("illegal hexadecimal number '{text}'")));
+            }
             let double = text.parse::<f64>().ok().or_else(|| hexadecimal::parse(text));
             let double = double.ok_or_else(|| failure(format!("failed to parse number '{text}'")))?;
             let digits = text.split(['e', 'E', 'p', 'P']).next().unwrap_or_default();

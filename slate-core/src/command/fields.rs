@@ -3,7 +3,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    raw::{Doc, Kind, Value, validate},
+    raw::{Doc, Value, validate},
 };
 
 use super::number;

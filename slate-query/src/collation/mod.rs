@@ -228,7 +228,6 @@ mod tests {
     use bson::bson;
 
     use super::*;
-    use crate::Code;
 
     fn compare(options: &CollationOptions, a: bson::Bson, b: bson::Bson) -> Ordering {
         let collation = Collation::new(options).unwrap();
@@ -273,7 +272,9 @@ mod tests {
     #[test]
     fn sort_keys_are_those_of_the_version() {
         let key = |locale, strength, text: &str| {
-            Collation::new(&of(locale, strength)).unwrap().0.collator.sort_key(text.as_bytes())
+            // MongoDB refuses fr_CA, which has `backwards`, at strength 1.
+            let options = CollationOptions { backwards: Some(false), ..of(locale, strength) };
+            Collation::new(&options).unwrap().0.collator.sort_key(text.as_bytes())
         };
         let texts = ["", "a", "Zebra", "École 10", "straße", "日本", "e\u{301}", "🦀", "ﬁ-x", "Ωmega"];
         let keys = [("en", 2), ("de", 3), ("fr_CA", 1), ("sv", 4), ("ja", 5)].map(|(locale, strength)| {

@@ -4,7 +4,7 @@ use super::{Collation, CollationOptions};
 use crate::{
     Code, Error, Result,
     number::Number,
-    raw::{Doc, Element, Kind},
+    raw::{Doc, Element},
 };
 
 /// The languages for which MongoDB has collations, sorted.
@@ -43,6 +43,8 @@ impl Collation {
                 "numericOrdering" => options.numeric_ordering = boolean(element)?,
                 "alternate" => options.alternate = text(element, &["non-ignorable", "shifted"])?,
                 "maxVariable" => options.max_variable = text(element, &["punct", "space"])?,
+                // MongoDB reads null as an absent option, except here.
+                "backwards" if is_absent(element) => return Err(mistyped(element, "bool")),
                 "backwards" => options.backwards = boolean(element)?,
                 "normalization" => drop(boolean(element)?),
                 "version" => version(element)?,

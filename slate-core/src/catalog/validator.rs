@@ -2,7 +2,7 @@ use bson::{Bson, Document, RawDocumentBuf};
 use slate_query::{
     Code,
     collation::Collation,
-    filter::Filter,
+    filter::{Filter, explain},
     pipeline::Bindings,
     raw::{Doc, OwnedValue, Value, Writer},
 };
@@ -17,6 +17,7 @@ pub(crate) struct Validator {
     pub(crate) level: ValidationLevel,
     pub(crate) action: ValidationAction,
     filter: Filter,
+    bindings: Bindings,
 }
 
 impl Validator {
@@ -33,7 +34,7 @@ impl Validator {
         }
         let bindings = Bindings::new(0).with_collation(collation.cloned()).lenient();
         let filter = Filter::parse_with(Doc::from(&document), &bindings)?;
-        Ok(Self { document, level, action, filter })
+        Ok(Self { document, level, action, filter, bindings })
     }
 
     /// Checks the new version of a document.
@@ -54,7 +55,7 @@ impl Validator {
         let mut details = Writer::new();
         new.get("_id").into_iter().for_each(|id| details.append(b"failingDocumentId", id));
         details.open_document(b"details");
-        self.filter.explain(new, &mut details);
+        explain(Doc::from(&self.document), &self.bindings, new, &mut details);
         details.close();
         let id = new.get("_id").map_or_else(String::new, |id| format!(" with _id {id:?}"));
         let message = format!("Document failed validation: the document{id} violates the validator of {collection}");

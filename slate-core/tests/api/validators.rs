@@ -175,7 +175,7 @@ fn the_details_name_what_is_violated() {
                 } },
                 { "index": 1, "details": {
                     "operatorName": "$type",
-                    "specifiedAs": { "c": { "$type": [2_i64] } },
+                    "specifiedAs": { "c": { "$type": "string" } },
                     "reason": "field was missing",
                 } },
             ] } },

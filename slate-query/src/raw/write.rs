@@ -65,6 +65,16 @@ impl Writer {
         compose(&mut self.buffer)
     }
 
+    /// Appends a string. `name` must not contain a NUL byte.
+    pub(crate) fn append_str(&mut self, name: &str, text: &str) {
+        self.append_with(name.as_bytes(), Kind::String, |buffer| {
+            let length = u32::try_from(text.len() + 1).unwrap_or(u32::MAX);
+            buffer.extend_from_slice(&length.to_le_bytes());
+            buffer.extend_from_slice(text.as_bytes());
+            buffer.push(0);
+        });
+    }
+
     /// Appends every field of `doc`.
     pub fn extend(&mut self, doc: Doc<'_>) {
         let bytes = doc.bytes();

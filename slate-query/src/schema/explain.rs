@@ -10,7 +10,7 @@ impl Schema {
     /// Appends the fields `operatorName`, `title`, `description` and `schemaRulesNotSatisfied` for a document that does not satisfy the
     /// schema.
     pub fn explain(&self, document: Doc<'_>, out: &mut Writer) {
-        text(out, "operatorName", "$jsonSchema");
+        out.append_str("operatorName", "$jsonSchema");
         self.annotate(out);
         self.violations("schemaRulesNotSatisfied", Value::new(Kind::Document, document.bytes()), out);
     }
@@ -29,15 +29,15 @@ impl Schema {
     }
 
     fn violation(&self, rule: &Rule, value: Value<'_>, out: &mut Writer) {
-        text(out, "operatorName", rule.keyword());
-        let reason = |out: &mut Writer, reason: &str| text(out, "reason", reason);
+        out.append_str("operatorName", rule.keyword());
+        let reason = |out: &mut Writer, reason: &str| out.append_str("reason", reason);
         let considered = |out: &mut Writer| out.append(b"consideredValue", value);
         match rule {
             Rule::Type { .. } => {
                 self.specified(&[rule.keyword()], out);
                 reason(out, "type did not match");
                 considered(out);
-                text(out, "consideredType", value.kind().alias());
+                out.append_str("consideredType", value.kind().alias());
             }
             Rule::Enum(_) => {
                 self.specified(&["enum"], out);
@@ -98,7 +98,7 @@ impl Schema {
                     (!schema.accepts(value)).then_some((name, schema, value))
                 });
                 list("propertiesNotSatisfied", found, out, |(name, schema, value), out| {
-                    text(out, "propertyName", name.as_str());
+                    out.append_str("propertyName", name.as_str());
                     schema.annotate(out);
                     schema.violations("details", value, out);
                 });
@@ -112,8 +112,8 @@ impl Schema {
                     fields().filter(violates).map(move |field| (pattern, schema, field))
                 });
                 list("details", found, out, |(pattern, schema, field), out| {
-                    text(out, "propertyName", &field.display_name());
-                    text(out, "regexMatched", pattern.source());
+                    out.append_str("propertyName", &field.display_name());
+                    out.append_str("regexMatched", pattern.source());
                     schema.violations("details", field.value, out);
                 });
             }
@@ -125,14 +125,14 @@ impl Schema {
                         self.specified(&["additionalProperties"], out);
                         out.open_array(b"additionalProperties");
                         for (place, field) in fields.enumerate() {
-                            text(out, &place.to_string(), &field.display_name());
+                            out.append_str(&place.to_string(), &field.display_name());
                         }
                         out.close();
                     }
                     Additional::Schema(schema) => {
                         reason(out, "at least one additional property did not match the subschema");
                         if let Some(field) = fields.find(|field| !schema.accepts(field.value)) {
-                            text(out, "failingProperty", &field.display_name());
+                            out.append_str("failingProperty", &field.display_name());
                             schema.violations("details", field.value, out);
                         }
                     }
@@ -149,7 +149,7 @@ impl Schema {
                     }
                 });
                 list("failingDependencies", violated, out, |(name, dependency), out| {
-                    text(out, "conditionalProperty", name.as_str());
+                    out.append_str("conditionalProperty", name.as_str());
                     match dependency {
                         Dependency::Fields(names) => missing(names, value, out),
                         Dependency::Schema(schema) => schema.violations("details", value, out),
@@ -189,7 +189,7 @@ impl Schema {
         match additional {
             Additional::Forbidden => {
                 self.specified(&["additionalItems"], out);
-                text(out, "reason", "found additional items");
+                out.append_str("reason", "found additional items");
                 out.open_array(b"additionalItems");
                 for (place, element) in elements().skip(items.len()).enumerate() {
                     out.append(place.to_string().as_bytes(), element);
@@ -197,7 +197,7 @@ impl Schema {
                 out.close();
             }
             Additional::Schema(schema) => {
-                text(out, "reason", "At least one additional item did not match the sub-schema");
+                out.append_str("reason", "At least one additional item did not match the sub-schema");
                 failing_item(value, items.len(), |element| (!schema.accepts(element)).then_some(schema), out);
             }
         }
@@ -263,7 +263,7 @@ fn missing(names: &[FieldName], value: Value<'_>, out: &mut Writer) {
     out.open_array(b"missingProperties");
     let is_missing = |name: &&FieldName| value.as_document().is_none_or(|document| document.find(name).is_none());
     for (place, name) in names.iter().filter(is_missing).enumerate() {
-        text(out, &place.to_string(), name.as_str());
+        out.append_str(&place.to_string(), name.as_str());
     }
     out.close();
 }
@@ -277,11 +277,6 @@ fn list<T>(name: &str, items: impl Iterator<Item = T>, out: &mut Writer, mut wri
         out.close();
     }
     out.close();
-}
-
-fn text(out: &mut Writer, name: &str, value: &str) {
-    let value = crate::raw::OwnedValue::from(&bson::Bson::from(value));
-    out.append(name.as_bytes(), value.as_value());
 }
 
 fn number(out: &mut Writer, name: &str, value: u64) {

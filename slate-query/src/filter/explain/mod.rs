@@ -1,0 +1,99 @@
+//! Explains why a document does not match a filter, in the form of MongoDB's validation errors.
+//!
+//! An explanation follows the filter as written: its positions and conditions are those that the author of a validator knows. The parsed
+//! tree is simplified.
+
+mod clause;
+mod leaf;
+
+use self::clause::{Clause, Form};
+use super::Filter;
+use crate::{
+    Result,
+    pipeline::Bindings,
+    raw::{Doc, Kind, Value, Writer},
+};
+
+/// Appends `operatorName` and further fields that say why a document does not match a filter, which is valid.
+pub fn explain(filter: Doc<'_>, bindings: &Bindings, document: Doc<'_>, out: &mut Writer) {
+    Explanation { bindings, document }.append(&Clause::of_document(filter), Blame::Mismatch, out);
+}
+
+/// Why a clause is to blame: because it does not match or, within a negation, because it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Blame {
+    Mismatch,
+    Match,
+}
+
+impl Blame {
+    fn negated(self) -> Self {
+        match self {
+            Self::Mismatch => Self::Match,
+            Self::Match => Self::Mismatch,
+        }
+    }
+}
+
+/// Which clauses of a list are explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Which {
+    /// Each is to blame: one that is not would have decided otherwise.
+    All,
+    /// Those that are to blame.
+    Blamed,
+}
+
+struct Explanation<'d> {
+    bindings: &'d Bindings,
+    document: Doc<'d>,
+}
+
+impl Explanation<'_> {
+    fn append(&self, clause: &Clause<'_>, blame: Blame, out: &mut Writer) {
+        let [if_mismatch, if_match] = match blame {
+            Blame::Mismatch => [Which::Blamed, Which::All],
+            Blame::Match => [Which::All, Which::Blamed],
+        };
+        match &clause.form {
+            Form::All(clauses) => self.append_list("$and", clauses, blame, if_mismatch, out),
+            Form::Any(clauses) => self.append_list("$or", clauses, blame, if_match, out),
+            Form::None(clauses) => self.append_list("$nor", clauses, blame.negated(), if_mismatch, out),
+            Form::Not(negated) => {
+                out.append_str("operatorName", "$not");
+                out.open_document(b"details");
+                self.append(negated, blame.negated(), out);
+                out.close();
+            }
+            Form::Leaf(leaf) => self.append_leaf(clause, leaf, blame, out),
+        }
+    }
+
+    fn append_list(&self, name: &str, clauses: &[Clause<'_>], blame: Blame, which: Which, out: &mut Writer) {
+        out.append_str("operatorName", name);
+        let outcome = if blame == Blame::Mismatch { "clausesNotSatisfied" } else { "clausesSatisfied" };
+        out.open_array(outcome.as_bytes());
+        let is_explained = |clause: &Clause<'_>| which == Which::All || self.is_to_blame(clause, blame);
+        let explained = clauses.iter().enumerate().filter(|(_, clause)| is_explained(clause));
+        for (place, (index, clause)) in explained.enumerate() {
+            out.open_document(place.to_string().as_bytes());
+            let index = i32::try_from(index).unwrap_or(i32::MAX).to_le_bytes();
+            out.append(b"index", Value::new(Kind::Int32, &index));
+            clause.annotate(out);
+            out.open_document(b"details");
+            self.append(clause, blame, out);
+            out.close();
+            out.close();
+        }
+        out.close();
+    }
+
+    /// Returns whether the clause has the outcome to blame, or fails.
+    fn is_to_blame(&self, clause: &Clause<'_>, blame: Blame) -> bool {
+        self.evaluate(clause).map_or(true, |matches| matches == (blame == Blame::Match))
+    }
+
+    fn evaluate(&self, clause: &Clause<'_>) -> Result<bool> {
+        Filter::parse_with(Doc::new(&clause.filter), self.bindings)?.evaluate(self.document)
+    }
+}

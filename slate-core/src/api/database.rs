@@ -416,8 +416,9 @@ impl Database {
     }
 
     /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
-    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open. Up to
-    /// 256 MiB of data are compacted by `flush` and up to 1 GiB when the database is closed, if that saves a fifth.
+    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open; it fills
+    /// sparse pages, moves pages to the front of the file and cuts it. Up to 256 MiB of data are compacted by `flush` and up to 1
+    /// GiB when the database is closed, if that saves a fifth.
     ///
     /// Cost: up to a read and a write of the whole database.
     ///

@@ -28,6 +28,7 @@ mod latest;
 mod open;
 mod options;
 mod point_reader;
+mod rewrite;
 mod snapshot;
 mod space;
 mod store;

@@ -1,8 +1,9 @@
 //! Decides when the file is compacted without an explicit call.
 //!
 //! redb doubles the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database
-//! compact a file that is a fifth longer than expected, if it is [short enough](Occasion::limit). The expected length is the length
-//! after the last compaction plus the bytes that transactions have added since.
+//! fill such pages (`rewrite.rs`) and compact a file that is a fifth longer than expected, if it is [short
+//! enough](Occasion::limit). The expected length is the length after the last compaction plus the bytes that transactions have added
+//! since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
 //! skipped while a snapshot is open.

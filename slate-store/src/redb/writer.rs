@@ -6,13 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::redb::WriteTransaction;
+use ::redb::{Database, ReadableDatabase, WriteTransaction};
 
 use super::{
     error,
     latest::Latest,
     open::{Handle, Opened},
     options::{Recovery, Sharing},
+    rewrite::{Pages, ROOM, rewrite_chunk},
     space::{Occasion, Space},
     version,
     writer_queue::{GroupCommit, WritePermit, WriterQueue},
@@ -86,7 +87,7 @@ impl Writer {
         }))
     }
 
-    /// Moves pages to the front of the file and truncates it.
+    /// Fills sparse pages, moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self, wait: Duration) -> Result<()> {
         self.check_writable()?;
         self.compact_on(Occasion::Call, &WriterQueue::acquire(&self.queue, wait)?)
@@ -95,17 +96,18 @@ impl Writer {
     /// Compacts the file and reports it.
     fn compact_on(&self, occasion: Occasion, permit: &WritePermit) -> Result<()> {
         let (begin, before) = (Instant::now(), self.space.length());
-        let compacted = self.compact_in(permit);
+        let compacted = self.compact_in(occasion, permit);
         trace::compacted(occasion.name(), [before, self.space.length()], begin.elapsed(), &compacted);
         compacted
     }
 
-    fn compact_in(&self, permit: &WritePermit) -> Result<()> {
+    fn compact_in(&self, occasion: Occasion, permit: &WritePermit) -> Result<()> {
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
             Handle::Writable(database) => {
                 // redb moves no pages while a reader is open.
                 self.latest.forget();
+                self.fill_pages(database, occasion, permit)?;
                 database.compact().map_err(error::compacting)?
             }
             Handle::ReadOnly(_) => return Err(self.read_only()),
@@ -113,6 +115,31 @@ impl Writer {
         // The compaction ends with a durable commit, which includes all before it.
         permit.set_durable(self.version());
         self.space.set_compacted();
+        Ok(())
+    }
+
+    /// Rewrites tables with sparse pages, unless a snapshot or another process may read the pages that this would free.
+    fn fill_pages(&self, database: &Database, occasion: Occasion, permit: &WritePermit) -> Result<()> {
+        let has_snapshots = Arc::strong_count(&self.opened) > 1;
+        if has_snapshots || self.opened.sharing == Sharing::WithReaders {
+            return Ok(());
+        }
+        let pages = Pages::of(&database.begin_read().map_err(error::storage)?)?;
+        let has_room = || self.space.length().is_some_and(|length| length >= pages.used.saturating_add(ROOM));
+        if occasion != Occasion::Call && !has_room() {
+            return Ok(());
+        }
+        for table in &pages.sparse {
+            let mut after = None;
+            loop {
+                let transaction = database.begin_write().map_err(error::storage)?;
+                after = rewrite_chunk(&transaction, table, after.as_deref())?;
+                self.commit_to_device(permit, transaction, self.version())?;
+                if after.is_none() {
+                    break;
+                }
+            }
+        }
         Ok(())
     }
 

@@ -1,7 +1,7 @@
 //! Failures of the device produce typed errors and, after reopening, complete commits only.
 
 use slate_store::{
-    Access, Durability, Error, Keyspace, Store, Transaction, TransactionExt,
+    Access, Bounds, Durability, Error, Keyspace, Store, Transaction, TransactionExt, View,
     redb::{Options, Recovery, RedbStore},
 };
 
@@ -30,7 +30,6 @@ fn whole_rounds(store: &RedbStore) -> usize {
     assert_eq!(keys.len() % 200, 0, "a round is incomplete");
     let rounds: Vec<u8> = keys.chunks(200).map(|round| round[0][0]).collect();
     assert!(rounds.iter().zip(0_u8..).all(|(found, expected)| *found == expected), "a hole: {rounds:?}");
-    use slate_store::{Bounds, View};
     let beside = store.snapshot().unwrap().count(Keyspace(2), Bounds::ALL, |_| true).unwrap();
     assert_eq!(beside, Some(u64::try_from(keys.len()).unwrap()), "a commit is complete in one keyspace only");
     rounds.len()
@@ -82,6 +81,7 @@ fn a_failed_device_write_leaves_complete_commits() {
 
 #[test]
 fn an_interrupted_compaction_loses_nothing() {
+    const SPARSE: Keyspace = Keyspace(3);
     for successes in 0.. {
         let device = Device::default();
         let store = over(&device);
@@ -92,11 +92,20 @@ fn an_interrupted_compaction_loses_nothing() {
             transaction.delete(Keyspace(2), &[round, number]).unwrap();
         }
         transaction.commit(Durability::Sync).unwrap();
+        // The second half of these entries goes between those of the first and leaves pages sparse.
+        for half in 0..2 {
+            let mut transaction = begin(&store);
+            (half..4_000_u32).step_by(2).for_each(|key| transaction.put(SPARSE, &key.to_be_bytes(), &[3; 60]).unwrap());
+            transaction.commit(Durability::Sync).unwrap();
+        }
         device.fail_write_after(successes);
         let compacted = store.compact(LONG);
         let seed = u64::try_from(successes).unwrap();
         for device in [device.after_power_cut(), device.after_torn_power_cut(seed), device.after_kill()] {
-            assert_eq!(whole_rounds(&over(&device)), 6, "after {successes} writes");
+            let store = over(&device);
+            assert_eq!(whole_rounds(&store), 6, "after {successes} writes");
+            let sparse = store.snapshot().unwrap().count(SPARSE, Bounds::ALL, |_| true).unwrap();
+            assert_eq!(sparse, Some(4_000), "after {successes} writes");
         }
         match compacted {
             Ok(()) => {

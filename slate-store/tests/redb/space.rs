@@ -2,9 +2,15 @@
 
 use std::path::Path;
 
-use slate_store::{Durability, Store, Transaction, TransactionExt, redb::RedbStore};
+use slate_store::{
+    Durability, Store, Transaction, TransactionExt,
+    redb::{Options, RedbStore},
+};
 
-use crate::tools::{A, LONG, begin, open};
+use crate::{
+    device::Device,
+    tools::{A, LONG, begin, keys, open},
+};
 
 /// Writes entries of about a kilobyte under these keys.
 fn fill(store: &RedbStore, keys: impl Iterator<Item = u32>) {
@@ -83,4 +89,49 @@ fn deferred_commits_use_the_pages_that_earlier_ones_freed() {
     // Each round rewrites every page, and none is synced.
     (0..10).for_each(|_| fill(&store, 0..10_000));
     assert!(length(&path) <= flushed * 6, "{} of {flushed} bytes", length(&path));
+}
+
+/// Writes small entries, of which each commit inserts every hundredth key, and returns the number of their bytes.
+fn fill_between(store: &RedbStore) -> u64 {
+    for commit in 0..100_u32 {
+        let mut transaction = begin(store);
+        for key in 0..2_000 {
+            transaction.put(A, &(key * 100 + commit * 37 % 100).to_be_bytes(), &[7; 150]).unwrap();
+        }
+        transaction.commit(Durability::Deferred).unwrap();
+    }
+    200_000 * (4 + 150)
+}
+
+#[test]
+fn sparse_pages_are_filled_by_a_flush_and_by_a_compaction() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    let bytes = fill_between(&store);
+    let loaded = length(&path);
+    store.flush().unwrap();
+    let flushed = length(&path);
+    assert!(loaded > bytes * 2 && flushed < bytes * 6 / 5, "{loaded} and {flushed} bytes for {bytes}");
+    assert_eq!(keys(&store), (0..200_000_u32).map(u32::to_be_bytes).collect::<Vec<_>>());
+
+    // Fewer entries are between full pages than a flush would compact for.
+    let mut transaction = begin(&store);
+    (0..200_000_u32).step_by(2).for_each(|key| transaction.delete(A, &key.to_be_bytes()).unwrap());
+    transaction.commit(Durability::Deferred).unwrap();
+    store.compact(LONG).unwrap();
+    let compacted = length(&path);
+    assert!(compacted < bytes * 6 / 10, "{compacted} bytes for {bytes}, of which half were deleted");
+    assert_eq!(keys(&store), (1..200_000_u32).step_by(2).map(u32::to_be_bytes).collect::<Vec<_>>());
+}
+
+#[test]
+fn large_entries_are_not_rewritten_in_vain() {
+    let device = Device::default();
+    let store = RedbStore::open_over(device.handle(), &Options::default()).unwrap();
+    // Three entries take a page, and a quarter of it stays empty.
+    fill(&store, 0..5_000);
+    store.compact(LONG).unwrap();
+    device.fail_write_after(100);
+    store.compact(LONG).unwrap();
 }

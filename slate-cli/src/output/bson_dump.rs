@@ -15,8 +15,4 @@ impl Rows for Dump<'_> {
     fn row(&mut self, document: &RawDocument) -> io::Result<()> {
         self.0.write_all(document.as_bytes())
     }
-
-    fn finish(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -3,7 +3,6 @@
 //! A new format is one file and one line in [`FORMATS`].
 
 mod bson_dump;
-mod canonical;
 mod cell;
 mod columns;
 mod csv;
@@ -42,15 +41,19 @@ pub(crate) struct Format {
 static TABLE: Format = Format { name: "table", extensions: &[], columns: Columns::NotNeeded, begin: table::begin };
 
 /// What a program reads.
-pub(crate) static JSON_LINES: Format =
-    Format { name: "jsonl", extensions: &["jsonl", "ndjson"], columns: Columns::NotNeeded, begin: jsonl::begin };
+pub(crate) static JSON_LINES: Format = Format {
+    name: "jsonl",
+    extensions: &["jsonl", "ndjson"],
+    columns: Columns::NotNeeded,
+    begin: jsonl::begin_relaxed,
+};
 
 /// The formats by name.
 pub(crate) static FORMATS: &[&Format] = &[
     &TABLE,
     &JSON_LINES,
     &Format { name: "json", extensions: &["json"], columns: Columns::NotNeeded, begin: json::begin },
-    &Format { name: "canonical", extensions: &[], columns: Columns::NotNeeded, begin: canonical::begin },
+    &Format { name: "canonical", extensions: &[], columns: Columns::NotNeeded, begin: jsonl::begin_canonical },
     &Format { name: "csv", extensions: &["csv"], columns: Columns::Needed, begin: csv::begin_csv },
     &Format { name: "tsv", extensions: &["tsv", "tab"], columns: Columns::Needed, begin: csv::begin_tsv },
     &Format { name: "bson", extensions: &["bson"], columns: Columns::NotNeeded, begin: bson_dump::begin },
@@ -124,11 +127,13 @@ pub(crate) trait Rows {
     /// Fails if the document is damaged or the file cannot be written.
     fn row(&mut self, document: &RawDocument) -> io::Result<()>;
 
-    /// Writes what follows the last document.
+    /// Writes what follows the last document; nothing by default.
     ///
     /// # Errors
     /// Fails if the file cannot be written.
-    fn finish(&mut self) -> io::Result<()>;
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes all documents of a query. `open` runs it, a second time for formats that need the columns first. Returns the

@@ -1,4 +1,7 @@
-use crate::raw::{Doc, Element, Kind, Value};
+use crate::{
+    Result,
+    raw::{Doc, Element, Kind, Value},
+};
 
 /// Returns the elements of a document, each with its bytes: type, name and value.
 pub(super) fn fields<'a>(doc: Doc<'a>) -> impl Iterator<Item = (Element<'a>, &'a [u8])> {
@@ -48,4 +51,33 @@ pub(super) fn array<'a>(out: &mut Vec<u8>, name: &[u8], values: impl Iterator<It
         out.extend_from_slice(value.bytes());
     }
     close(out, start);
+}
+
+/// Writes a field that is an array, given the rest of its path, its name and the array.
+type WriteArray<'w> = dyn FnMut(&[Box<str>], &[u8], Doc<'_>, &mut Vec<u8>) -> Result<()> + 'w;
+
+/// Copies `doc`, in which `write` writes the first array on `path`.
+///
+/// # Errors
+/// The errors of `write`.
+pub(super) fn with_array(doc: Doc<'_>, path: &[Box<str>], out: &mut Vec<u8>, write: &mut WriteArray<'_>) -> Result<()> {
+    let start = open(out);
+    let mut path = path.split_first();
+    for (element, bytes) in fields(doc) {
+        // If the field is repeated, the path refers to the first one.
+        let Some((_, rest)) = path.take_if(|(name, _)| name.as_bytes() == element.name) else {
+            out.extend_from_slice(bytes);
+            continue;
+        };
+        if let Some(array) = element.value.as_array() {
+            write(rest, element.name, array, out)?;
+        } else if let (Some(document), [_, ..]) = (element.value.as_document(), rest) {
+            head(out, Kind::Document, element.name);
+            with_array(document, rest, out, write)?;
+        } else {
+            out.extend_from_slice(bytes);
+        }
+    }
+    close(out, start);
+    Ok(())
 }

@@ -53,45 +53,31 @@ impl Slice {
 
     /// Writes `doc` with the arrays at the end of `path` sliced. Descends into documents within arrays, not into nested
     /// arrays.
-    pub(super) fn apply(self, path: &[Box<str>], doc: Doc<'_>, out: &mut Vec<u8>) {
-        let start = output::open(out);
-        let mut path = path.split_first();
-        for (element, bytes) in output::fields(doc) {
-            // If the field is repeated, the path refers to the first one.
-            let Some((_, rest)) = path.take_if(|(name, _)| name.as_bytes() == element.name) else {
-                out.extend_from_slice(bytes);
-                continue;
-            };
-            if let Some(array) = element.value.as_array() {
-                if rest.is_empty() {
-                    let shown = self.range(array.values().count());
-                    output::array(out, element.name, array.values().skip(shown.start).take(shown.len()));
-                } else {
-                    self.elements(rest, element.name, array, out);
-                }
-            } else if let (Some(document), [_, ..]) = (element.value.as_document(), rest) {
-                output::head(out, Kind::Document, element.name);
-                self.apply(rest, document, out);
-            } else {
-                out.extend_from_slice(bytes);
+    pub(super) fn apply(self, path: &[Box<str>], doc: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
+        output::with_array(doc, path, out, &mut |rest, name, array, out| {
+            if !rest.is_empty() {
+                return self.elements(rest, name, array, out);
             }
-        }
-        output::close(out, start);
+            let shown = self.range(array.values().count());
+            output::array(out, name, array.values().skip(shown.start).take(shown.len()));
+            Ok(())
+        })
     }
 
-    fn elements(self, path: &[Box<str>], name: &[u8], array: Doc<'_>, out: &mut Vec<u8>) {
+    fn elements(self, path: &[Box<str>], name: &[u8], array: Doc<'_>, out: &mut Vec<u8>) -> Result<()> {
         output::head(out, Kind::Array, name);
         let start = output::open(out);
         for (element, bytes) in output::fields(array) {
             match element.value.as_document() {
                 Some(document) => {
                     output::head(out, Kind::Document, element.name);
-                    self.apply(path, document, out);
+                    self.apply(path, document, out)?;
                 }
                 None => out.extend_from_slice(bytes),
             }
         }
         output::close(out, start);
+        Ok(())
     }
 }
 

@@ -2,7 +2,7 @@ use super::{
     add_fields,
     additions::Additions,
     parse::{Dialect, Parsed, Sense, parse},
-    positional::Positional,
+    positional,
     shape::Shape,
     slice::Slice,
     tree::{Action, Branch},
@@ -44,7 +44,7 @@ enum Kept {
 enum Pass {
     Shape(Shape),
     Slice(Box<[Box<str>]>, Slice),
-    Positional(Positional),
+    Positional(Box<[Box<str>]>),
 }
 
 impl Projection {
@@ -225,8 +225,8 @@ impl Pass {
     fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         match self {
             Self::Shape(shape) => shape.apply(doc, out),
-            Self::Slice(path, slice) => slice.apply(path, doc, out),
-            Self::Positional(positional) => positional.apply(doc, position, out)?,
+            Self::Slice(path, slice) => slice.apply(path, doc, out)?,
+            Self::Positional(path) => positional::apply(doc, path, position, out)?,
         }
         Ok(())
     }
@@ -264,7 +264,7 @@ fn collect_changes(branch: &Branch, prefix: &mut Vec<Box<str>>, changes: &mut Ve
         match action {
             Action::Within(branch) => collect_changes(branch, prefix, changes),
             Action::Slice(slice) => changes.push(Pass::Slice(prefix.as_slice().into(), *slice)),
-            Action::Positional => changes.push(Pass::Positional(Positional::new(prefix))),
+            Action::Positional => changes.push(Pass::Positional(prefix.as_slice().into())),
             Action::Include | Action::Exclude | Action::ElemMatch(_) | Action::Computed(_) => {}
         }
         prefix.pop();

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::{Env, Evaluated, Expression};
-use crate::{Code, Error, Result, collation::Collation};
+use crate::{Code, Error, Result, collation::Collation, raw::Value};
 
 /// An operator whose operands are all evaluated before it.
 pub(super) struct Function {
@@ -98,6 +98,32 @@ impl<'c, 'v> Arguments<'c, 'v> {
     /// Returns whether an operand is missing, null or undefined.
     pub(super) fn has_null(&self) -> bool {
         self.values.iter().any(Evaluated::is_nullish)
+    }
+
+    /// Returns what `read` makes of the operand at that position.
+    ///
+    /// # Errors
+    /// `code` if it is missing, or not what `read` expects.
+    pub(super) fn read<'a, T>(
+        &'a self,
+        place: usize,
+        read: impl FnOnce(Value<'a>) -> Option<T>,
+        code: i32,
+        expected: &str,
+    ) -> Result<T> {
+        let operand = self.get(place);
+        operand.as_value().and_then(read).ok_or_else(|| self.wrong_type(code, expected, operand))
+    }
+
+    /// As [`read`](Self::read); `None` for an operand that is missing, null or undefined.
+    pub(super) fn read_present<'a, T>(
+        &'a self,
+        place: usize,
+        read: impl FnOnce(Value<'a>) -> Option<T>,
+        code: i32,
+        expected: &str,
+    ) -> Result<Option<T>> {
+        if self.get(place).is_nullish() { Ok(None) } else { self.read(place, read, code, expected).map(Some) }
     }
 
     /// Returns the error for an operand of a wrong type.

@@ -84,10 +84,7 @@ pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 }
 
 pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let [left, right] = [arguments.get(0), arguments.get(1)];
-    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
-    let number = |value, operand| Number::of(value).ok_or_else(|| arguments.wrong_type(14, "two numbers", operand));
-    let (a, b) = (number(a, left)?, number(b, right)?);
+    let Some([a, b]) = two_numbers(&arguments, [14, 14])? else { return Ok(Evaluated::NULL) };
     if b == Number::Int32(0) {
         return Err(Error::new(Code::BAD_VALUE, "$divide cannot divide by zero"));
     }
@@ -95,25 +92,30 @@ pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
 }
 
 pub(super) fn modulo<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let [left, right] = [arguments.get(0), arguments.get(1)];
-    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
-    let number = |value, operand| Number::of(value).ok_or_else(|| arguments.wrong_type(16611, "two numbers", operand));
-    let (a, b) = (number(a, left)?, number(b, right)?);
+    let Some([a, b]) = two_numbers(&arguments, [16611, 16611])? else { return Ok(Evaluated::NULL) };
     if b == Number::Int32(0) {
         return Err(Error::new(Code(16610), "$mod cannot divide by zero"));
     }
     Ok(a.modulo(b).into())
 }
 
-/// Returns the only operand as a number; `None` for null.
-pub(super) fn only_number(arguments: &Arguments<'_, '_>, code: i32) -> Result<Option<Number>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(None) };
-    Number::of(value).map(Some).ok_or_else(|| arguments.wrong_type(code, "a number", operand))
+/// Returns the first operand as a number; `None` for null.
+pub(super) fn first_number(arguments: &Arguments<'_, '_>, code: i32) -> Result<Option<Number>> {
+    arguments.read_present(0, Number::of, code, "a number")
+}
+
+/// Returns the two operands as numbers; `None` if one is null.
+pub(super) fn two_numbers(arguments: &Arguments<'_, '_>, codes: [i32; 2]) -> Result<Option<[Number; 2]>> {
+    if arguments.has_null() {
+        return Ok(None);
+    }
+    let [first, second] = codes;
+    let read = |place, code| arguments.read(place, Number::of, code, "two numbers");
+    Ok(Some([read(0, first)?, read(1, second)?]))
 }
 
 pub(super) fn abs<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let Some(number) = only_number(&arguments, 28765)? else { return Ok(Evaluated::NULL) };
+    let Some(number) = first_number(&arguments, 28765)? else { return Ok(Evaluated::NULL) };
     Ok(match number {
         Number::Int32(int) => match int.checked_abs() {
             Some(int) => Evaluated::int32(int),
@@ -143,11 +145,11 @@ fn rounded<'v>(number: Number, double: fn(f64) -> f64, mode: Rounding) -> Evalua
 }
 
 pub(super) fn ceil<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    Ok(only_number(&arguments, 28765)?.map_or(Evaluated::NULL, |number| rounded(number, f64::ceil, Rounding::Up)))
+    Ok(first_number(&arguments, 28765)?.map_or(Evaluated::NULL, |number| rounded(number, f64::ceil, Rounding::Up)))
 }
 
 pub(super) fn floor<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    Ok(only_number(&arguments, 28765)?.map_or(Evaluated::NULL, |number| rounded(number, f64::floor, Rounding::Down)))
+    Ok(first_number(&arguments, 28765)?.map_or(Evaluated::NULL, |number| rounded(number, f64::floor, Rounding::Down)))
 }
 
 pub(super) fn round<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -160,15 +162,12 @@ pub(super) fn trunc<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 
 /// Rounds to a number of decimal places, from -20 to 100.
 fn to_places<'v>(arguments: &Arguments<'_, 'v>, mode: Rounding) -> Result<Evaluated<'v>> {
-    let [operand, places] = [arguments.get(0), arguments.get(1)];
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let number = Number::of(value).ok_or_else(|| arguments.wrong_type(51081, "a number", operand))?;
-    let places = match (arguments.values.len(), places.present()) {
-        (1, _) => 0,
-        (_, None) => return Ok(Evaluated::NULL),
-        (_, Some(value)) => {
-            let number =
-                Number::of(value).ok_or_else(|| arguments.wrong_type(16004, "a whole number of places", places))?;
+    let Some(number) = first_number(arguments, 51081)? else { return Ok(Evaluated::NULL) };
+    let places = match arguments.values.len() {
+        1 => 0,
+        _ => {
+            let number = arguments.read_present(1, Number::of, 16004, "a whole number of places")?;
+            let Some(number) = number else { return Ok(Evaluated::NULL) };
             let whole = number.to_i64().ok_or_else(|| Error::new(Code(51082), "the number of places is not whole"))?;
             i32::try_from(whole).ok().filter(|places| (-20..=100).contains(places)).ok_or_else(|| {
                 Error::new(Code(51083), format!("{} takes from -20 to 100 places, not {whole}", arguments.name))

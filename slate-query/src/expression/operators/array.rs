@@ -5,17 +5,12 @@ use crate::{
     Code, Error, Result,
     number::Number,
     order,
-    raw::{Doc, Kind, Value, Writer},
+    raw::{Kind, Value, Writer},
 };
 
-/// Returns the elements of an operand that is an array.
-pub(super) fn elements<'a>(value: Value<'a>) -> Option<Doc<'a>> {
-    value.as_array()
-}
-
 /// Returns a whole number in the range of int32.
-fn whole(value: Value<'_>) -> Option<i32> {
-    Number::of(value)?.to_i64().and_then(|whole| i32::try_from(whole).ok())
+fn whole(number: Number) -> Option<i32> {
+    number.to_i64().and_then(|whole| i32::try_from(whole).ok())
 }
 
 /// Returns the place of a possibly negative position in a list of that length.
@@ -30,11 +25,11 @@ fn place(position: i32, length: usize) -> Option<usize> {
 fn element<'v>(array: Evaluated<'v>, place: usize) -> Evaluated<'v> {
     match array {
         Evaluated::Borrowed(array) => {
-            let element = elements(array).and_then(|array| array.values().nth(place));
+            let element = array.as_array().and_then(|array| array.values().nth(place));
             element.map_or(Evaluated::Missing, Evaluated::Borrowed)
         }
         Evaluated::Owned(array) => {
-            let element = elements(array.as_value()).and_then(|array| array.values().nth(place));
+            let element = array.as_value().as_array().and_then(|array| array.values().nth(place));
             element.map_or(Evaluated::Missing, |element| Evaluated::Owned(element.to_owned()))
         }
         Evaluated::Missing => Evaluated::Missing,
@@ -42,9 +37,7 @@ fn element<'v>(array: Evaluated<'v>, place: usize) -> Evaluated<'v> {
 }
 
 pub(super) fn size<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let array =
-        operand.as_value().and_then(elements).ok_or_else(|| arguments.wrong_type(17124, "an array", operand))?;
+    let array = arguments.read(0, Value::as_array, 17124, "an array")?;
     Ok(Evaluated::count(array.values().count()))
 }
 
@@ -56,23 +49,17 @@ pub(super) fn array_elem_at<'v>(mut arguments: Arguments<'_, 'v>) -> Result<Eval
     if arguments.has_null() {
         return Ok(Evaluated::NULL);
     }
-    let (array, position) = (arguments.get(0), arguments.get(1));
-    let Some(length) = array.as_value().and_then(elements).map(|array| array.values().count()) else {
-        return Err(arguments.wrong_type(28689, "an array", array));
-    };
-    if Number::of(position.or_null()).is_none() {
-        return Err(arguments.wrong_type(28690, "a number as its position", position));
-    }
-    let position = whole(position.or_null()).ok_or_else(|| {
+    let length = arguments.read(0, Value::as_array, 28689, "an array")?.values().count();
+    let position = arguments.read(1, Number::of, 28690, "a number as its position")?;
+    let position = whole(position).ok_or_else(|| {
         Error::new(Code(28691), "the position of $arrayElemAt is a whole number in the range of int32")
     })?;
     Ok(place(position, length).map_or(Evaluated::Missing, |place| element(arguments.take(0), place)))
 }
 
 fn at_end<'v>(mut arguments: Arguments<'_, 'v>, place: fn(usize) -> Option<usize>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let Some(array) = elements(value) else { return Err(arguments.wrong_type(28689, "an array", operand)) };
+    let array = arguments.read_present(0, Value::as_array, 28689, "an array")?;
+    let Some(array) = array else { return Ok(Evaluated::NULL) };
     let place = place(array.values().count());
     Ok(place.map_or(Evaluated::Missing, |place| element(arguments.take(0), place)))
 }
@@ -92,7 +79,7 @@ pub(super) fn concat_arrays<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluate
         match operand.present() {
             None => is_null = true,
             Some(value) => {
-                let array = elements(value).ok_or_else(|| arguments.wrong_type(28664, "arrays", operand))?;
+                let array = value.as_array().ok_or_else(|| arguments.wrong_type(28664, "arrays", operand))?;
                 array.values().for_each(|value| all.push(value));
             }
         }
@@ -101,27 +88,23 @@ pub(super) fn concat_arrays<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluate
 }
 
 pub(super) fn reverse_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let array = elements(value).ok_or_else(|| arguments.wrong_type(34435, "an array", operand))?;
+    let array = arguments.read_present(0, Value::as_array, 34435, "an array")?;
+    let Some(array) = array else { return Ok(Evaluated::NULL) };
     let values: Vec<_> = array.values().collect();
     Ok(Evaluated::array(values.into_iter().rev()))
 }
 
 /// `$in`: whether a value equals an element of an array.
 pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let (value, operand) = (arguments.get(0), arguments.get(1));
-    let array =
-        operand.as_value().and_then(elements).ok_or_else(|| arguments.wrong_type(40081, "an array", operand))?;
+    let array = arguments.read(1, Value::as_array, 40081, "an array")?;
     // As in comparisons, a missing value equals undefined.
-    let value = value.as_value().unwrap_or(Value::UNDEFINED);
+    let value = arguments.get(0).as_value().unwrap_or(Value::UNDEFINED);
     Ok(array.values().any(|element| order::equal(element, value)).into())
 }
 
 pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let array = elements(value).ok_or_else(|| arguments.wrong_type(40090, "an array", operand))?;
+    let array = arguments.read_present(0, Value::as_array, 40090, "an array")?;
+    let Some(array) = array else { return Ok(Evaluated::NULL) };
     let Some((start, end)) = range(&arguments, 40096, 9_711_600)? else { return Ok(Evaluated::NULL) };
     let wanted = arguments.get(1).as_value().unwrap_or(Value::UNDEFINED);
     let found = array.values().enumerate().skip(start).take(end.saturating_sub(start));
@@ -137,10 +120,8 @@ pub(super) fn range(
 ) -> Result<Option<(usize, usize)>> {
     let mut bounds = [0, usize::MAX];
     for (bound, place) in bounds.iter_mut().zip(2..arguments.values.len()) {
-        let operand = arguments.get(place);
-        let position = operand.as_value().and_then(whole);
-        let position =
-            position.ok_or_else(|| arguments.wrong_type(type_code, "whole numbers as start and end", operand))?;
+        let position = |value| Number::of(value).and_then(whole);
+        let position = arguments.read(place, position, type_code, "whole numbers as start and end")?;
         *bound = usize::try_from(position).map_err(|_| {
             Error::new(Code(negative_code), format!("the start and end of {} are not negative", arguments.name))
         })?;
@@ -153,14 +134,9 @@ pub(super) fn slice<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     if arguments.has_null() {
         return Ok(Evaluated::NULL);
     }
-    let operand = arguments.get(0);
-    let array = elements(operand.or_null()).ok_or_else(|| arguments.wrong_type(28724, "an array", operand))?;
+    let array = arguments.read(0, Value::as_array, 28724, "an array")?;
     let number = |place: usize, type_code, whole_code| {
-        let operand = arguments.get(place);
-        if Number::of(operand.or_null()).is_none() {
-            return Err(arguments.wrong_type(type_code, "whole numbers", operand));
-        }
-        whole(operand.or_null())
+        whole(arguments.read(place, Number::of, type_code, "whole numbers")?)
             .ok_or_else(|| Error::new(Code(whole_code), "$slice takes whole numbers in the range of int32"))
     };
     let length = array.values().count();
@@ -184,11 +160,7 @@ const LONGEST_RANGE: i64 = (64 << 20) / 32;
 
 pub(super) fn range_of<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let bound = |place: usize, type_code, whole_code| {
-        let operand = arguments.get(place);
-        if operand.as_value().and_then(Number::of).is_none() {
-            return Err(arguments.wrong_type(type_code, "numbers", operand));
-        }
-        whole(operand.or_null())
+        whole(arguments.read(place, Number::of, type_code, "numbers")?)
             .map(i64::from)
             .ok_or_else(|| Error::new(Code(whole_code), "$range takes whole numbers in the range of int32"))
     };
@@ -211,9 +183,8 @@ pub(super) fn range_of<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 }
 
 pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let array = elements(value).ok_or_else(|| arguments.wrong_type(40386, "an array", operand))?;
+    let array = arguments.read_present(0, Value::as_array, 40386, "an array")?;
+    let Some(array) = array else { return Ok(Evaluated::NULL) };
     let refused = |code, message: &str| Err(Error::new(Code(code), format!("$arrayToObject: {message}")));
     // A later field of the same name replaces the value, not the position, of the former.
     let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
@@ -266,9 +237,8 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
 }
 
 pub(super) fn object_to_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let document = value.as_document().ok_or_else(|| arguments.wrong_type(40390, "a document", operand))?;
+    let document = arguments.read_present(0, Value::as_document, 40390, "a document")?;
+    let Some(document) = document else { return Ok(Evaluated::NULL) };
     let mut pairs = ArrayWriter::default();
     for element in document.elements() {
         let mut pair = Writer::new();

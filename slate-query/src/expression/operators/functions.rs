@@ -2,7 +2,7 @@
 
 use super::{
     super::{Evaluated, arguments::Arguments},
-    arithmetic::only_number,
+    arithmetic::{first_number, two_numbers},
 };
 use crate::{
     Code, Error, Result,
@@ -20,7 +20,7 @@ struct Real {
 
 impl Real {
     fn of<'v>(&self, arguments: &Arguments<'_, 'v>, code: i32) -> Result<Evaluated<'v>> {
-        let Some(number) = only_number(arguments, code)? else { return Ok(Evaluated::NULL) };
+        let Some(number) = first_number(arguments, code)? else { return Ok(Evaluated::NULL) };
         let refused = || {
             let (name, range) = (arguments.name, self.range);
             let value = number.to_f64();
@@ -89,7 +89,7 @@ fn logarithm<'v>(
     double: fn(f64) -> f64,
     decimal: Function,
 ) -> Result<Evaluated<'v>> {
-    let Some(number) = only_number(arguments, 28765)? else { return Ok(Evaluated::NULL) };
+    let Some(number) = first_number(arguments, 28765)? else { return Ok(Evaluated::NULL) };
     check_positive(number, code, arguments.name)?;
     Ok(match number {
         Number::Decimal(x) => Number::Decimal(decimal.of(x).unwrap_or(Decimal::Nan)).into(),
@@ -117,7 +117,7 @@ fn is_decimal(number: Number) -> bool {
 }
 
 pub(super) fn sqrt<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let Some(number) = only_number(&arguments, 28765)? else { return Ok(Evaluated::NULL) };
+    let Some(number) = first_number(&arguments, 28765)? else { return Ok(Evaluated::NULL) };
     if !number.is_nan() && number.signum().is_lt() {
         return Err(Error::new(Code(28714), "$sqrt takes a number that is not negative"));
     }
@@ -128,10 +128,7 @@ pub(super) fn sqrt<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 }
 
 pub(super) fn atan2<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let [left, right] = [arguments.get(0), arguments.get(1)];
-    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
-    let number = |value, operand, code| Number::of(value).ok_or_else(|| arguments.wrong_type(code, "numbers", operand));
-    let (y, x) = (number(a, left, 51044)?, number(b, right, 51045)?);
+    let Some([y, x]) = two_numbers(&arguments, [51044, 51045])? else { return Ok(Evaluated::NULL) };
     Ok(if is_decimal(y) || is_decimal(x) {
         Number::Decimal(number::arc_tangent(y.to_decimal(), x.to_decimal())).into()
     } else {
@@ -140,10 +137,7 @@ pub(super) fn atan2<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 }
 
 pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let [left, right] = [arguments.get(0), arguments.get(1)];
-    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
-    let number = |value, operand, code| Number::of(value).ok_or_else(|| arguments.wrong_type(code, "numbers", operand));
-    let (number, base) = (number(a, left, 28756)?, number(b, right, 28757)?);
+    let Some([number, base]) = two_numbers(&arguments, [28756, 28757])? else { return Ok(Evaluated::NULL) };
     check_positive(number, 28758, "$log")?;
     let is_one = base.minus(Number::Int32(1)).signum().is_eq();
     if !base.is_nan() && (!base.signum().is_gt() || is_one) {
@@ -159,10 +153,7 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 }
 
 pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let [left, right] = [arguments.get(0), arguments.get(1)];
-    let (Some(a), Some(b)) = (left.present(), right.present()) else { return Ok(Evaluated::NULL) };
-    let number = |value, operand, code| Number::of(value).ok_or_else(|| arguments.wrong_type(code, "numbers", operand));
-    let (base, exponent) = (number(a, left, 28762)?, number(b, right, 28763)?);
+    let Some([base, exponent]) = two_numbers(&arguments, [28762, 28763])? else { return Ok(Evaluated::NULL) };
     if base == Number::Int32(0) && exponent.signum().is_lt() && !exponent.is_nan() {
         return Err(Error::new(Code(28764), "$pow cannot raise 0 to a negative exponent"));
     }

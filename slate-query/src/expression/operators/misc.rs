@@ -27,20 +27,17 @@ pub(super) fn expr(_: &str, operand: Value<'_>, variables: &Variables) -> Result
 }
 
 pub(super) fn bson_size<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let document = value.as_document().ok_or_else(|| arguments.wrong_type(31393, "a document", operand))?;
-    Ok(Evaluated::count(document.bytes().len()))
+    let document = arguments.read_present(0, Value::as_document, 31393, "a document")?;
+    Ok(document.map_or(Evaluated::NULL, |document| Evaluated::count(document.bytes().len())))
 }
 
 pub(super) fn binary_size<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let length = match value.kind() {
+    let length = |value: Value<'_>| match value.kind() {
         Kind::String => value.text().map(<[u8]>::len),
         _ => value.as_binary().map(|(_, payload)| payload.len()),
     };
-    length.map(Evaluated::count).ok_or_else(|| arguments.wrong_type(51276, "a string or a binary", operand))
+    let length = arguments.read_present(0, length, 51276, "a string or a binary")?;
+    Ok(length.map_or(Evaluated::NULL, Evaluated::count))
 }
 
 fn bits<'v>(arguments: &Arguments<'_, 'v>, start: i64, combine: fn(i64, i64) -> i64) -> Result<Evaluated<'v>> {
@@ -85,9 +82,8 @@ pub(super) fn ts_increment<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated
 }
 
 fn timestamp<'v>(arguments: &Arguments<'_, 'v>, code: i32, part: fn(u64) -> u64) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let timestamp = value.as_timestamp().ok_or_else(|| arguments.wrong_type(code, "a timestamp", operand))?;
+    let timestamp = arguments.read_present(0, Value::as_timestamp, code, "a timestamp")?;
+    let Some(timestamp) = timestamp else { return Ok(Evaluated::NULL) };
     Ok(Evaluated::int64(i64::try_from(part(timestamp)).unwrap_or_default()))
 }
 

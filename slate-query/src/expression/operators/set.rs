@@ -51,8 +51,7 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
     if arguments.has_null() {
         return Ok(Evaluated::NULL);
     }
-    let operand = arguments.get(0);
-    let elements = operand.or_null().as_array().ok_or_else(|| arguments.wrong_type(17048, "arrays", operand))?;
+    let elements = arguments.read(0, Value::as_array, 17048, "arrays")?;
     let excluded = set(&arguments, arguments.get(1), 17049)?;
     // The remaining elements keep their order; of equal ones the first remains.
     let compared = elements.values().map(|value| Compared::new(arguments.collation, value));
@@ -82,9 +81,7 @@ pub(super) fn is_subset<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v
 }
 
 fn truths<'a>(arguments: &Arguments<'_, 'a>, code: i32) -> Result<Vec<bool>> {
-    let operand = arguments.get(0);
-    let array = operand.as_value().and_then(Value::as_array);
-    let array = array.ok_or_else(|| arguments.wrong_type(code, "an array", operand))?;
+    let array = arguments.read(0, Value::as_array, code, "an array")?;
     Ok(array.values().map(|value| Evaluated::Borrowed(value).is_true()).collect())
 }
 

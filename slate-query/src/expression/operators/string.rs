@@ -15,11 +15,6 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// Returns the text of a string.
-fn text<'a>(value: Value<'a>) -> Option<&'a str> {
-    value.as_str()
-}
-
 /// Returns an operand that is a string, or a value that MongoDB turns into one (null is empty; numbers, dates).
 fn coerced(arguments: &Arguments<'_, '_>, operand: &Evaluated<'_>) -> Result<String> {
     let Some(value) = operand.present() else { return Ok(String::new()) };
@@ -38,7 +33,7 @@ pub(super) fn concat<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
     let mut all = String::new();
     for operand in &*arguments.values {
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-        all.push_str(text(value).ok_or_else(|| arguments.wrong_type(16702, "strings", operand))?);
+        all.push_str(value.as_str().ok_or_else(|| arguments.wrong_type(16702, "strings", operand))?);
         check_size(all.len())?;
     }
     Ok(Evaluated::string(&all))
@@ -58,24 +53,17 @@ pub(super) fn strcasecmp<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
 }
 
 pub(super) fn length_in_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let text = operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(34473, "a string", operand))?;
-    Ok(Evaluated::count(text.len()))
+    Ok(Evaluated::count(arguments.read(0, Value::as_str, 34473, "a string")?.len()))
 }
 
 pub(super) fn length_in_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let text = operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(34471, "a string", operand))?;
-    Ok(Evaluated::count(text.chars().count()))
+    Ok(Evaluated::count(arguments.read(0, Value::as_str, 34471, "a string")?.chars().count()))
 }
 
 /// Returns a number of bytes. As in MongoDB, a double is truncated and must be in the range of int64; a decimal is
 /// rounded, and a decimal beyond that range is the least int64.
 fn truncated(arguments: &Arguments<'_, '_>, place: usize, code: i32) -> Result<i64> {
-    let operand = arguments.get(place);
-    let number = operand.as_value().and_then(Number::of);
-    let number = number.ok_or_else(|| arguments.wrong_type(code, "numbers as position and length", operand))?;
-    match number {
+    match arguments.read(place, Number::of, code, "numbers as position and length")? {
         Number::Decimal(decimal) => {
             Ok(Number::Decimal(decimal.to_places(0, Rounding::HalfEven)).to_i64().unwrap_or(i64::MIN))
         }
@@ -106,9 +94,7 @@ pub(super) fn substr_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated
 pub(super) fn substr_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let text = coerced(&arguments, arguments.get(0))?;
     let whole = |place: usize, type_code, whole_code, negative_code| {
-        let operand = arguments.get(place);
-        let number = operand.as_value().and_then(Number::of);
-        let number = number.ok_or_else(|| arguments.wrong_type(type_code, "numbers", operand))?;
+        let number = arguments.read(place, Number::of, type_code, "numbers")?;
         let whole = number.to_i64().and_then(|whole| i32::try_from(whole).ok());
         let whole =
             whole.ok_or_else(|| Error::new(Code(whole_code), "$substrCP takes whole numbers in the range of int32"))?;
@@ -119,13 +105,11 @@ pub(super) fn substr_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Eva
 }
 
 pub(super) fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let [input, separator] = [arguments.get(0), arguments.get(1)];
     if arguments.has_null() {
         return Ok(Evaluated::NULL);
     }
-    let input = text(input.or_null()).ok_or_else(|| arguments.wrong_type(40085, "a string", input))?;
-    let separator = text(separator.or_null())
-        .ok_or_else(|| arguments.wrong_type(10_503_900, "a string as separator", separator))?;
+    let input = arguments.read(0, Value::as_str, 40085, "a string")?;
+    let separator = arguments.read(1, Value::as_str, 10_503_900, "a string as separator")?;
     if separator.is_empty() {
         return Err(Error::new(Code(40087), "the separator of $split is not empty"));
     }
@@ -135,12 +119,9 @@ pub(super) fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 }
 
 pub(super) fn index_of_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let input = text(value).ok_or_else(|| arguments.wrong_type(40091, "a string", operand))?;
-    let operand = arguments.get(1);
-    let wanted =
-        operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(40092, "a string to find", operand))?;
+    let input = arguments.read_present(0, Value::as_str, 40091, "a string")?;
+    let Some(input) = input else { return Ok(Evaluated::NULL) };
+    let wanted = arguments.read(1, Value::as_str, 40092, "a string to find")?;
     let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
     let part = input.as_bytes().get(start..end.min(input.len()));
     let found = part.and_then(|part| find(part, wanted.as_bytes()));
@@ -155,12 +136,9 @@ fn find(part: &[u8], wanted: &[u8]) -> Option<usize> {
 }
 
 pub(super) fn index_of_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let operand = arguments.get(0);
-    let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-    let input = text(value).ok_or_else(|| arguments.wrong_type(40093, "a string", operand))?;
-    let operand = arguments.get(1);
-    let wanted =
-        operand.as_value().and_then(text).ok_or_else(|| arguments.wrong_type(40094, "a string to find", operand))?;
+    let input = arguments.read_present(0, Value::as_str, 40093, "a string")?;
+    let Some(input) = input else { return Ok(Evaluated::NULL) };
+    let wanted = arguments.read(1, Value::as_str, 40094, "a string to find")?;
     let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
     let boundaries: Vec<usize> = input.char_indices().map(|(at, _)| at).chain([input.len()]).collect();
     if start >= end {

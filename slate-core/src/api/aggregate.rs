@@ -71,10 +71,7 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// As [`Aggregate::cursor`]; if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.resolved(|request| {
-            let (query, _) = request.parse_aggregate()?;
-            self.scope.explain(&self.collection, &query, verbosity, &request.interrupt)
-        })
+        self.request.explain(&self.scope, &self.collection, verbosity, |request| Ok(request.parse_aggregate()?.0))
     }
 
     /// Returns the same aggregation, but one that fails instead of waiting, for the async API.

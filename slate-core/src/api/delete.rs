@@ -7,7 +7,6 @@ use crate::{
     exec::Target,
     operation::request::Request,
     operation::{scope::Scope, write_op::WriteOp},
-    plan::{Output, Ties},
     write::{DeleteOutcome, DeleteRequest, Shows},
 };
 
@@ -40,9 +39,8 @@ impl Delete {
     /// # Errors
     /// As [`Delete::run`] for a filter that is not valid; if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.resolved(|request| {
-            let query = target_query(delete_request(request, self.target)?.query, self.target);
-            self.scope.explain(&self.collection, &query, verbosity, &request.interrupt)
+        self.request.explain(&self.scope, &self.collection, verbosity, |request| {
+            Ok(target_query(request.parse_targets(self.target)?, self.target))
         })
     }
 
@@ -64,11 +62,7 @@ impl Delete {
 
 /// Parses a deletion.
 pub(crate) fn delete_request(request: &Request, target: Target) -> Result<DeleteRequest> {
-    let mut query = request.parse(Output::Whole, Ties::ById)?;
-    if target == Target::One && query.order().is_some() {
-        query.limit = Some(1);
-    }
-    Ok(DeleteRequest { query, target, shows: Shows::Nothing })
+    Ok(DeleteRequest { query: request.parse_targets(target)?, target, shows: Shows::Nothing })
 }
 
 impl std::fmt::Debug for Delete {

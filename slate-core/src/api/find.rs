@@ -131,7 +131,7 @@ impl<T> Find<T> {
     /// As [`Find::cursor`]; if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
-        request.resolved(|request| scope.explain(collection, &request.parse_find()?, verbosity, &request.interrupt))
+        request.explain(scope, collection, verbosity, Request::parse_find)
     }
 }
 
@@ -180,7 +180,7 @@ impl Count {
     /// As [`Find::explain`].
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
-        request.resolved(|request| scope.explain(collection, &request.parse_count()?, verbosity, &request.interrupt))
+        request.explain(scope, collection, verbosity, Request::parse_count)
     }
 }
 
@@ -232,9 +232,7 @@ impl Distinct {
     /// As [`Find::explain`].
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
-        request.resolved(|request| {
-            scope.explain(collection, &request.parse_distinct(&self.path)?, verbosity, &request.interrupt)
-        })
+        request.explain(scope, collection, verbosity, |request| request.parse_distinct(&self.path))
     }
 }
 

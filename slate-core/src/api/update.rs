@@ -9,7 +9,7 @@ use crate::{
     exec::Target,
     operation::request::Request,
     operation::{scope::Scope, write_op::WriteOp},
-    plan::{Output, Query, Ties},
+    plan::Query,
     write::{UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
@@ -53,11 +53,7 @@ impl Change {
 
     /// Parses the update and the query for its targets.
     pub(crate) fn parse(&self, request: &Request, target: Target) -> Result<UpdateRequest> {
-        request.check()?;
-        let mut query = request.parse(Output::Whole, Ties::ById)?;
-        if target == Target::One && query.order().is_some() {
-            query.limit = Some(1);
-        }
+        let query = request.parse_targets(target)?;
         let update = request.parse_update(self.update.as_value())?;
         UpdateRequest::new(query, update, self.kind, target, request.upsert)
     }
@@ -103,9 +99,8 @@ impl Update {
     /// # Errors
     /// As [`Update::run`] for an update that is not valid; if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.resolved(|request| {
-            let query = self.change.parse(request, self.target)?.query;
-            self.scope.explain(&self.collection, &target_query(query, self.target), verbosity, &request.interrupt)
+        self.request.explain(&self.scope, &self.collection, verbosity, |request| {
+            Ok(target_query(self.change.parse(request, self.target)?.query, self.target))
         })
     }
 

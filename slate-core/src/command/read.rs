@@ -32,9 +32,7 @@ impl<'c> ReadCommand<'c> {
         parse: impl Fn(&Request) -> Result<Query>,
     ) -> Result<(Common, Explain)> {
         let scope = Scope::Database(database.clone());
-        let explain = self
-            .request
-            .resolved(|request| scope.explain(self.collection, &parse(request)?, verbosity, &request.interrupt))?;
+        let explain = self.request.explain(&scope, self.collection, verbosity, parse)?;
         Ok((self.common, explain))
     }
 

@@ -17,14 +17,14 @@ use slate_query::{
 };
 
 use crate::{
-    CancelToken, Error, IntoDocument, Result, ReturnDocument,
+    CancelToken, Error, Explain, ExplainVerbosity, IntoDocument, Result, ReturnDocument,
     catalog::{Definitions, ResolvedView, not_on_view},
     clock::now_millis,
-    exec::Rows,
+    exec::{Rows, Target},
     interrupt::{CallLimits, Interrupt},
     metrics::OperationKind,
     operation::write_op::WriteOptions,
-    operation::{scope::Scope, sink},
+    operation::{read_op::ReadOp, scope::Scope, sink},
     plan::{self, Force, ForeignView, Hint, KeyLimits, Optimization, Output, Query, Ties, Values, Window},
     spill::{Budget, DiskUse},
 };
@@ -318,6 +318,29 @@ impl Request {
     /// Finds the rows of the query.
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
         self.resolved(|request| scope.find(collection, &request.parse_find()?, &request.interrupt))
+    }
+
+    /// Explains the query that `parse` returns.
+    pub(crate) fn explain(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        verbosity: ExplainVerbosity,
+        parse: impl Fn(&Self) -> Result<Query>,
+    ) -> Result<Explain> {
+        self.resolved(|request| {
+            let (query, interrupt) = (&parse(request)?, &request.interrupt);
+            scope.read(collection, ReadOp::Explain { query, verbosity, interrupt }).map(Explain::new)
+        })
+    }
+
+    /// Parses the query for the targets of a write.
+    pub(crate) fn parse_targets(&self, target: Target) -> Result<Query> {
+        let mut query = self.parse(Output::Whole, Ties::ById)?;
+        if target == Target::One && query.order().is_some() {
+            query.limit = Some(1);
+        }
+        Ok(query)
     }
 
     /// Skip and limit.

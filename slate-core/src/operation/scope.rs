@@ -12,8 +12,7 @@ use slate_query::Code;
 use slate_store::{Capabilities, SizeDetail};
 
 use crate::{
-    CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Explain, ExplainVerbosity, Isolation, Result,
-    TransactionOptions,
+    CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
     api::transaction_options::Started,
     catalog::{Catalog, Namespace},
     engine::{Engine, Reader, Writer},
@@ -88,16 +87,6 @@ impl Scope {
             Self::Database(database) => database.short().cloned(),
             Self::Snapshot(_) | Self::Transaction(_) => None,
         }
-    }
-
-    pub(crate) fn explain(
-        &self,
-        collection: &str,
-        query: &Query,
-        verbosity: ExplainVerbosity,
-        interrupt: &Interrupt,
-    ) -> Result<Explain> {
-        Ok(Explain::new(self.read(collection, ReadOp::Explain { query, verbosity, interrupt })?))
     }
 
     /// Returns the definition of the collection or view; `None` if it does not exist.

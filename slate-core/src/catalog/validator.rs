@@ -1,10 +1,10 @@
-use bson::{Bson, Document, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf};
 use slate_query::{
     Code,
     collation::Collation,
     filter::{Filter, explain},
     pipeline::Bindings,
-    raw::{Doc, OwnedValue, Value, Writer},
+    raw::{Doc, Value, Writer},
 };
 
 use super::index::append_document;
@@ -76,7 +76,7 @@ impl Validator {
     pub(super) fn write(&self, writer: &mut Writer) {
         append_document(writer, "validator", &self.document);
         for (name, value) in [("validationLevel", self.level.name()), ("validationAction", self.action.name())] {
-            writer.append(name.as_bytes(), OwnedValue::from(&Bson::from(value)).as_value());
+            writer.append_string(name.as_bytes(), value.as_bytes());
         }
     }
 }

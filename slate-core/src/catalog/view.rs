@@ -10,7 +10,7 @@ use slate_query::{
 
 use super::{
     Catalog, damaged,
-    index::{append_owned, read_collation, write_collation},
+    index::{read_collation, write_collation},
 };
 use crate::{Error, Result};
 
@@ -102,7 +102,7 @@ impl ViewInfo {
 
     pub(super) fn write(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        append_owned(&mut writer, "viewOn", &bson::Bson::String(self.on.to_string()));
+        writer.append_string(b"viewOn", self.on.as_bytes());
         writer.open_array(b"pipeline");
         for (place, stage) in self.pipeline.iter().enumerate() {
             writer.append(place.to_string().as_bytes(), Value::new(Kind::Document, stage.as_bytes()));

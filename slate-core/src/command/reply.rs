@@ -28,10 +28,7 @@ impl Reply {
     }
 
     pub(super) fn text(&mut self, name: &str, text: &str) {
-        // A document's length is an int32, so no longer string fits into one.
-        let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX);
-        let bytes = [&length.to_le_bytes(), text.as_bytes(), &[0]].concat();
-        self.value(name, Value::new(Kind::String, &bytes));
+        self.0.append_string(name.as_bytes(), text.as_bytes());
     }
 
     pub(super) fn int(&mut self, name: &str, int: i32) {

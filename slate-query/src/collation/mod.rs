@@ -14,7 +14,7 @@ use bson::{RawDocumentBuf, rawdoc};
 use self::collator::Collator;
 use crate::{
     Code, Error, Result, order,
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    raw::{Doc, OwnedValue, Value, Writer},
     value_set::AsValue,
 };
 
@@ -128,9 +128,7 @@ impl Collation {
     fn write(&self, name: &[u8], value: Value<'_>, out: &mut Writer) {
         if let Some(text) = value.text() {
             let key = self.0.collator.sort_key(text);
-            let length = i32::try_from(key.len() + 1).unwrap_or(i32::MAX).to_le_bytes();
-            let text = [&length[..], &key, &[0]].concat();
-            out.append(name, Value::new(Kind::String, &text));
+            out.append_string(name, &key);
         } else if let Some(document) = value.as_document() {
             out.open_document(name);
             self.write_fields(document, |_| true, out);

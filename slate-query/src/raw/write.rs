@@ -45,6 +45,16 @@ impl Writer {
         self.buffer.extend_from_slice(value.bytes());
     }
 
+    /// Appends a string. `name` is as in [`append`](Self::append).
+    pub fn append_string(&mut self, name: &[u8], text: &[u8]) {
+        self.head(Kind::String, name);
+        // A document's length is an int32, so no longer string fits into one.
+        let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX);
+        self.buffer.extend_from_slice(&length.to_le_bytes());
+        self.buffer.extend_from_slice(text);
+        self.buffer.push(0);
+    }
+
     /// Appends an encoded field: type, name and value. Returns its offset in the document.
     #[inline]
     pub(super) fn append_field(&mut self, field: &[u8]) -> usize {

@@ -29,7 +29,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
             |code, message: &str| Err(Error::new(Code(code), format!("the field '{name}' {message}")).at(&*name));
         let path = format!("${name}");
         field_path::parse(&name).map_err(|error| error.at(&*name))?;
-        let parts = document(element.value).into_iter().flat_map(Doc::elements);
+        let parts = element.value.as_document().into_iter().flat_map(Doc::elements);
         if let Some(other) = parts.clone().find(|part| !matches!(part.name, b"method" | b"value")) {
             let message = format!("BSON field '$fill.output.{name}.{}' is an unknown field.", other.display_name());
             return Err(Error::new(Code(40_415), message).at(name));
@@ -40,7 +40,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
                 has_values = true;
                 values.open_document(element.name);
                 values.open_array(b"$ifNull");
-                text(b"0", &path, &mut values);
+                values.append_string(b"0", path.as_bytes());
                 values.append(b"1", value.value);
                 values.close();
                 values.close();
@@ -53,7 +53,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
                     _ => return refused(6_050_202, "has an unknown method: it is either 'locf' or 'linear'"),
                 };
                 windows.open_document(element.name);
-                text(operator, &path, &mut windows);
+                windows.append_string(operator, path.as_bytes());
                 windows.close();
             }
             _ => return refused(6_050_200, "must have either 'value' or 'method'"),
@@ -74,7 +74,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
 }
 
 fn read(argument: Value<'_>) -> Result<Options<'_>> {
-    let Some(spec) = document(argument) else {
+    let Some(spec) = argument.as_document() else {
         return Err(Error::new(Code::FAILED_TO_PARSE, "the $fill stage specification must be an object"));
     };
     let mut options = Options::default();
@@ -86,7 +86,7 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
         };
         match &*name {
             "partitionBy" | "partitionByFields" | "sortBy" | "output" if value.is_nullish() => {}
-            "partitionBy" if value.as_str().is_none() && document(value).is_none() => {
+            "partitionBy" if value.as_str().is_none() && value.as_document().is_none() => {
                 return Err(mistyped("an object or a string"));
             }
             "partitionBy" => options.partition = Some(value),
@@ -97,8 +97,8 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
                 }
                 options.fields = Some(fields);
             }
-            "sortBy" => options.sort = Some(document(value).ok_or_else(|| mistyped("an object"))?),
-            "output" => options.output = Some(document(value).ok_or_else(|| mistyped("an object"))?),
+            "sortBy" => options.sort = Some(value.as_document().ok_or_else(|| mistyped("an object"))?),
+            "output" => options.output = Some(value.as_document().ok_or_else(|| mistyped("an object"))?),
             _ => {
                 let message = format!("BSON field '$fill.{name}' is an unknown field.");
                 return Err(Error::new(Code(40_415), message).at(name));
@@ -121,10 +121,6 @@ fn read(argument: Value<'_>) -> Result<Options<'_>> {
     Ok(options)
 }
 
-fn document(value: Value<'_>) -> Option<Doc<'_>> {
-    value.as_document().filter(|_| value.kind() == Kind::Document)
-}
-
 /// Returns the argument of the `$setWindowFields`.
 fn window_spec(options: &Options<'_>, output: Doc<'_>) -> Vec<u8> {
     let mut spec = Writer::new();
@@ -134,7 +130,8 @@ fn window_spec(options: &Options<'_>, output: Doc<'_>) -> Vec<u8> {
     if let Some(fields) = options.fields.filter(|fields| !fields.is_empty()) {
         spec.open_document(b"partitionBy");
         for (place, field) in fields.values().enumerate() {
-            text(place.to_string().as_bytes(), &format!("${}", field.as_str().unwrap_or_default()), &mut spec);
+            let path = format!("${}", field.as_str().unwrap_or_default());
+            spec.append_string(place.to_string().as_bytes(), path.as_bytes());
         }
         spec.close();
     }
@@ -143,9 +140,4 @@ fn window_spec(options: &Options<'_>, output: Doc<'_>) -> Vec<u8> {
     }
     spec.append(b"output", Value::new(Kind::Document, output.bytes()));
     spec.finish()
-}
-
-fn text(name: &[u8], text: &str, out: &mut Writer) {
-    let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX).to_le_bytes();
-    out.append(name, Value::new(Kind::String, &[&length[..], text.as_bytes(), &[0]].concat()));
 }

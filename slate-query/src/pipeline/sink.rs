@@ -90,7 +90,7 @@ fn out(argument: Value<'_>) -> Result<Sink> {
 
 /// Returns the collection that a string or `{db, coll}` names; `None` for another value. `reserved` is the code for a reserved name.
 fn collection(value: Value<'_>, reserved: Code) -> Option<Result<Box<str>>> {
-    let name = match value.as_document().filter(|_| value.kind() == Kind::Document) {
+    let name = match value.as_document() {
         None => value.as_str()?,
         Some(namespace) if namespace.get("db").is_some() => {
             return Some(Err(Error::unsupported("writing into another database").at("db")));
@@ -114,7 +114,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
         variables: Vec::new(),
         bindings: bindings.clone(),
     };
-    let Some(options) = argument.as_document().filter(|_| argument.kind() == Kind::Document) else {
+    let Some(options) = argument.as_document() else {
         let mut merge = default(collection(argument, Code(31_319)).ok_or_else(wrong)??);
         merge.on.push(Path::parse("_id")?);
         return Ok(Sink::Merge(merge));
@@ -133,7 +133,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
             // MongoDB reads null as a missing field here, but not in the other fields.
             "let" | "whenNotMatched" if element.value.is_nullish() => {}
             "let" => {
-                let document = element.value.as_document().filter(|_| element.value.kind() == Kind::Document);
+                let document = element.value.as_document();
                 variables = Some(document.ok_or_else(|| mistyped(element, "an object"))?);
             }
             "whenMatched" => merge.matched = when_matched(element)?,

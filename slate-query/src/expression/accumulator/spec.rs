@@ -8,10 +8,13 @@ use super::{
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    expression::{Env, Evaluated, Expression, Variables},
+    expression::{
+        Env, Evaluated, Expression, Variables,
+        parse::{self, parts},
+    },
     number::Number,
     pattern::Direction,
-    raw::{Doc, FieldName, Kind, OwnedValue, Value},
+    raw::{Doc, FieldName, OwnedValue, Value},
     sort::Sort,
 };
 
@@ -359,28 +362,6 @@ pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>) -> Result<usi
         .ok_or_else(|| Error::new(Code(5_787_908), format!("the parameter 'n' of {name} is positive")))
 }
 
-fn parts<'a, const N: usize>(
-    name: &str,
-    operand: Value<'a>,
-    names: [&str; N],
-    (not_an_object, unknown): (i32, i32),
-) -> Result<[Option<Value<'a>>; N]> {
-    let document = operand.as_document().filter(|_| operand.kind() == Kind::Document);
-    let document = document.ok_or_else(|| {
-        Error::new(Code(not_an_object), format!("{name} takes an object, not {}", operand.kind().alias()))
-    })?;
-    let mut parts = [None; N];
-    for element in document.elements() {
-        let place = names.iter().position(|name| name.as_bytes() == element.name);
-        let part = place.and_then(|place| parts.get_mut(place)).ok_or_else(|| {
-            Error::new(Code(unknown), format!("unknown parameter of {name}: {}", element.display_name()))
-        })?;
-        *part = Some(element.value);
-    }
-    Ok(parts)
-}
-
 fn need(part: Option<Value<'_>>, name: &str, part_name: &str, code: i32, variables: &Variables) -> Result<Expression> {
-    let missing = || Error::new(Code(code), format!("{name} needs the parameter '{part_name}'"));
-    Expression::parse(part.ok_or_else(missing)?, variables)
+    Expression::parse(parse::need(part, name, part_name, code)?, variables)
 }

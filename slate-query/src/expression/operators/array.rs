@@ -107,8 +107,8 @@ pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluat
     let Some(array) = array else { return Ok(Evaluated::NULL) };
     let Some((start, end)) = range(&arguments, 40096, 9_711_600)? else { return Ok(Evaluated::NULL) };
     let wanted = arguments.get(1).as_value().unwrap_or(Value::UNDEFINED);
-    let found = array.values().enumerate().skip(start).take(end.saturating_sub(start));
-    let found = found.into_iter().find(|(_, element)| order::equal(*element, wanted));
+    let mut searched = array.values().enumerate().skip(start).take(end.saturating_sub(start));
+    let found = searched.find(|(_, element)| order::equal(*element, wanted));
     Ok(found.map_or(Evaluated::int32(-1), |(place, _)| Evaluated::count(place)))
 }
 

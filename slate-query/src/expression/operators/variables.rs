@@ -7,6 +7,7 @@ use super::super::{
     arguments::wrong_type,
     evaluated::ArrayWriter,
     node::{Node, Operator},
+    parse::{need, parts},
 };
 use crate::{
     Code, Error, Result,
@@ -16,31 +17,6 @@ use crate::{
 
 fn node(operator: impl Operator + 'static) -> Expression {
     Expression(Node::Operator(Arc::new(operator)))
-}
-
-/// Returns the parts of an operator by name, not parsed: variables must be known before the expressions that use them.
-fn parts<'a, const N: usize>(
-    operator: &str,
-    operand: Value<'a>,
-    names: [&str; N],
-    (not_a_document, unknown): (i32, i32),
-) -> Result<[Option<Value<'a>>; N]> {
-    let document = operand.as_document().ok_or_else(|| {
-        Error::new(Code(not_a_document), format!("{operator} takes an object, not {}", operand.kind().alias()))
-    })?;
-    let mut parts = [None; N];
-    for element in document.elements() {
-        let place = names.iter().position(|name| name.as_bytes() == element.name);
-        let part = place.and_then(|place| parts.get_mut(place)).ok_or_else(|| {
-            Error::new(Code(unknown), format!("unknown parameter of {operator}: {}", element.display_name()))
-        })?;
-        *part = Some(element.value);
-    }
-    Ok(parts)
-}
-
-fn need<'a>(part: Option<Value<'a>>, operator: &str, name: &str, code: i32) -> Result<Value<'a>> {
-    part.ok_or_else(|| Error::new(Code(code), format!("{operator} needs the parameter '{name}'")))
 }
 
 /// Returns the name of the variable for an element: the value of `as`, or "this".

@@ -22,14 +22,14 @@ pub struct CollStats {
 /// 5447000 for an argument that is not a document; `TypeMismatch` (14), 31170 for an option that is not empty, and
 /// `IDLUnknownField` (40415); `BadValue` (2) for a scale below 1; `NotImplemented` (238) for `latencyStats`.
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
-    let options = document(argument).ok_or_else(|| {
+    let options = argument.as_document().ok_or_else(|| {
         let message = format!("$collStats must take a nested object but found: {}", argument.kind().alias());
         Error::new(Code(5_447_000), message)
     })?;
     let (mut counts, mut scale, mut counts_scans) = (false, None, false);
     for option in options.elements() {
         let name = &*option.display_name();
-        let fields = || document(option.value).ok_or_else(|| mistyped(name, option.value, "object"));
+        let fields = || option.value.as_document().ok_or_else(|| mistyped(name, option.value, "object"));
         match name {
             "count" => counts = empty(name, fields()?)?,
             "queryExecStats" => counts_scans = empty(name, fields()?)?,
@@ -70,10 +70,6 @@ fn mistyped(path: &str, value: Value<'_>, expected: &str) -> Error {
     let found = value.kind().alias();
     let message = format!("BSON field '$collStats.{path}' is the wrong type '{found}', expected type '{expected}'");
     Error::new(Code::TYPE_MISMATCH, message).at(path)
-}
-
-fn document(value: Value<'_>) -> Option<Doc<'_>> {
-    value.as_document().filter(|_| value.kind() == Kind::Document)
 }
 
 impl CollStats {

@@ -48,8 +48,8 @@ const MOST_BYTES: usize = 100 << 20;
 /// Parses the stage: the `$sort` of its input, and the stage.
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
-    let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
-    let options = options.ok_or_else(|| refused("the $densify stage specification must be an object"))?;
+    let options =
+        argument.as_document().ok_or_else(|| refused("the $densify stage specification must be an object"))?;
     let [field, partition, range] = fields("$densify", options, ["field", "partitionByFields", "range"])?;
     let text = |value: Value<'_>, name: &str| {
         let message = format!("'$densify.{name}' must be a string");
@@ -65,8 +65,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
         }
     };
     let range = range.ok_or_else(|| missing("$densify.range"))?;
-    let range = range.as_document().filter(|_| range.kind() == Kind::Document);
-    let range = range.ok_or_else(|| Error::new(Code::TYPE_MISMATCH, "'$densify.range' must be an object"))?;
+    let range =
+        range.as_document().ok_or_else(|| Error::new(Code::TYPE_MISMATCH, "'$densify.range' must be an object"))?;
     let (step, unit, bounds) = self::range(range)?;
     let partition: Box<[Path]> = names.iter().map(|name| field_path::parse(name)).collect::<Result<_>>()?;
     let field = field_path::parse(&field)?;

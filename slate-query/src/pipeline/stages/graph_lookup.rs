@@ -33,7 +33,7 @@ pub struct GraphLookup {
 }
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
-    let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
+    let options = argument.as_document();
     let options = options
         .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, "the $graphLookup stage specification must be an object"))?;
     // MongoDB reads the name of the collection before all other fields.
@@ -60,7 +60,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
                 continue;
             }
             "restrictSearchWithMatch" => {
-                let filter = value.as_document().filter(|_| value.kind() == Kind::Document).ok_or_else(|| {
+                let filter = value.as_document().ok_or_else(|| {
                     Error::new(Code(40_185), "restrictSearchWithMatch must be an object").at("restrictSearchWithMatch")
                 })?;
                 restriction = Some(Filter::parse_with(filter, &inner)?);

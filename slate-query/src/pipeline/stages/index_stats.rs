@@ -3,13 +3,13 @@
 use crate::{
     Code, Error, Result,
     pipeline::{Bindings, Stage},
-    raw::{Doc, Kind, Value},
+    raw::{Doc, Value},
 };
 
 /// # Errors
 /// 28803 for an argument that is not an empty document.
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
-    if argument.kind() == Kind::Document && argument.as_document().is_some_and(Doc::is_empty) {
+    if argument.as_document().is_some_and(Doc::is_empty) {
         return Ok(Stage::IndexStats);
     }
     Err(Error::new(Code(28_803), "The $indexStats stage specification must be an empty object"))

@@ -49,7 +49,7 @@ const MAX_JOINED: usize = 16 << 20;
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
-    let Some(options) = argument.as_document().filter(|_| argument.kind() == Kind::Document) else {
+    let Some(options) = argument.as_document() else {
         return Err(refused("the $lookup stage specification must be an object"));
     };
     // MongoDB reads the name of the collection before all other fields.
@@ -80,7 +80,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             "foreignField" => foreign = Some(path()?),
             "as" => target = Some(path()?),
             "let" => {
-                let document = value.as_document().filter(|_| value.kind() == Kind::Document);
+                let document = value.as_document();
                 variables = Some(document.ok_or_else(|| mistyped("an object"))?);
             }
             _ => {

@@ -6,7 +6,7 @@ use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
     pipeline::{Bindings, Stage, empty_name},
-    raw::{Kind, OwnedValue, Value},
+    raw::{OwnedValue, Value},
 };
 
 /// A parsed `$unionWith`.
@@ -24,7 +24,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     if let Some(name) = argument.as_str() {
         from = Some(name);
     } else {
-        let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
+        let options = argument.as_document();
         let options =
             options.ok_or_else(|| refused("the $unionWith stage specification must be an object or string"))?;
         for element in options.elements() {

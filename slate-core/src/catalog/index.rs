@@ -7,7 +7,7 @@ use slate_query::{
     filter::Filter,
     order,
     pattern::KeyPattern,
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    raw::{Doc, Kind, Value, Writer},
 };
 use slate_store::Keyspace;
 
@@ -99,9 +99,14 @@ impl IndexInfo {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
-    /// Returns whether entries contain the values of their documents, which can be decoded.
+    /// Returns whether each document in the index has one entry, which contains its values, and they can be decoded.
     pub(crate) fn holds_values(&self) -> bool {
-        !self.truncated && self.collation.is_none()
+        !self.is_multikey() && !self.truncated && self.collation.is_none()
+    }
+
+    /// Returns whether every document has an entry, also one without the fields. For an index that is not a wildcard index.
+    pub(crate) fn has_all_documents(&self) -> bool {
+        !self.sparse && self.partial.is_none()
     }
 
     /// Records array positions of a document.
@@ -117,7 +122,7 @@ impl IndexInfo {
     }
 
     pub(super) fn write(&self, writer: &mut Writer) {
-        append_owned(writer, "name", &bson::Bson::String(self.name.to_string()));
+        writer.append_string(b"name", self.name.as_bytes());
         put_keyspace(writer, "keyspace", self.keyspace);
         append_document(writer, "key", &self.keys);
         let flags =
@@ -216,8 +221,4 @@ pub(super) fn put_keyspace(writer: &mut Writer, name: &str, keyspace: Keyspace) 
 
 pub(super) fn append_document(writer: &mut Writer, name: &str, document: &RawDocumentBuf) {
     writer.append(name.as_bytes(), Value::new(Kind::Document, document.as_bytes()));
-}
-
-pub(super) fn append_owned(writer: &mut Writer, name: &str, value: &bson::Bson) {
-    writer.append(name.as_bytes(), OwnedValue::from(value).as_value());
 }

@@ -82,10 +82,8 @@ fn is_on_id(equality: &SingleEquality<'_>) -> bool {
 /// Returns whether the entries of one value of `path` name exactly the matching records.
 fn serves(index: &IndexInfo, path: &Path) -> bool {
     index.pattern.fields().first().is_some_and(|(field, _)| field == path)
-        && index.partial.is_none()
-        && !index.sparse
+        && index.has_all_documents()
         && index.holds_values()
-        && !index.is_multikey()
 }
 
 /// Why the walk over the entries of a value ended early.

@@ -138,8 +138,7 @@ fn is_dearer_than_scan(access: &Access, query: &Query) -> bool {
     };
     bounds.used() <= index.constant_fields
         && checks.is_empty()
-        && !index.sparse
-        && index.partial.is_none()
+        && index.has_all_documents()
         && !query.order().is_some_and(gives_order)
         && !keys_only::serves(access, query)
 }

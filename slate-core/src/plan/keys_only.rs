@@ -41,7 +41,7 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
 pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec<CoveredField>> {
     // Entries of a wildcard index do not contain the order of fields.
     let has_one_field = || included.iter().filter(|path| path.as_str() != "_id").count() < 2;
-    if !holds_values(index) || (index.is_part() && !has_one_field()) {
+    if !index.holds_values() || (index.is_part() && !has_one_field()) {
         return None;
     }
     let covered = |included: &Path| {
@@ -91,9 +91,5 @@ pub(super) fn lists_values(
 /// Returns whether the entries of an index within the bounds are ordered by the values at `path`, then by `_id`.
 pub(super) fn groups_by(index: &IndexInfo, bounds: &IndexBounds, checks: &[(usize, IntervalSet)], path: &Path) -> bool {
     let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
-    last == path && holds_values(index) && checks.is_empty() && (0..before.len()).all(|field| bounds.is_point(field))
-}
-
-fn holds_values(index: &IndexInfo) -> bool {
-    !index.is_multikey() && index.holds_values()
+    last == path && index.holds_values() && checks.is_empty() && (0..before.len()).all(|field| bounds.is_point(field))
 }

@@ -36,10 +36,7 @@ pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionI
     let (path, direction) = end(query).filter(|_| query.filter.is_empty())?;
     let serves = |index: &&Arc<IndexInfo>| {
         let first = index.pattern.fields().first();
-        first.is_some_and(|(field, _)| *field == path)
-            && has_whole_values(index)
-            && !index.sparse
-            && index.partial.is_none()
+        first.is_some_and(|(field, _)| *field == path) && index.holds_values() && index.has_all_documents()
     };
     let index = collection.usable().find(serves)?;
     let (_, ascending) = index.pattern.fields().first()?;
@@ -106,9 +103,7 @@ fn whole_scan(plan: &mut Plan) -> Option<&mut IndexScan> {
 fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
     // A multikey index is ordered by elements, not by arrays.
     let by_scan = |leaf: &RawPlan| match leaf {
-        RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
-            has_whole_values(&scan.index) && leaf_order(leaf, sort).fields > 0
-        }
+        RawPlan::Fetch { ids: IdPlan::Index(scan) } => scan.index.holds_values() && leaf_order(leaf, sort).fields > 0,
         _ => false,
     };
     match plan {
@@ -116,9 +111,4 @@ fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
         Plan::Covered { scan, .. } => by_scan(&RawPlan::Fetch { ids: IdPlan::Index(scan.clone()) }),
         _ => false,
     }
-}
-
-/// Returns whether the index has one entry per document, with its value.
-fn has_whole_values(index: &IndexInfo) -> bool {
-    !index.is_multikey() && index.holds_values()
 }

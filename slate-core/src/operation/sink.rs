@@ -78,9 +78,10 @@ impl Destination<'_> {
         self.in_batches(rows, Self::insert)
     }
 
-    fn merge(&mut self, merge: &Merge, mut rows: Box<dyn Rows + Send>) -> Result<()> {
+    fn merge(&mut self, merge: &Merge, rows: Box<dyn Rows + Send>) -> Result<()> {
         let nulls = self.check_unique(merge.on())?;
         self.create()?;
+        let mut rows = Box::new(Arranged { rows, merge, arranged: None });
         let kind = match (merge.on(), merge.matched(), merge.not_matched()) {
             ([id], WhenMatched::Merge, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Merge),
             ([id], WhenMatched::Replace, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Replace),
@@ -154,7 +155,7 @@ impl Destination<'_> {
 
     fn in_batches(
         &mut self,
-        mut rows: Box<dyn Rows + Send>,
+        mut rows: Box<dyn Rows + Send + '_>,
         mut write: impl FnMut(&mut Self, &[RawDocumentBuf]) -> Result<()>,
     ) -> Result<()> {
         let (mut batch, mut bytes) = (Vec::new(), 0);
@@ -183,5 +184,25 @@ impl Destination<'_> {
         let op = WriteOp::Put { collection, documents: &borrowed(documents), kind, interrupt };
         let _: PutOutcome = self.writer.run(self.options.of(op))?;
         Ok(())
+    }
+}
+
+/// The rows of a `$merge`, with their fields in the order in which it writes them.
+struct Arranged<'m> {
+    rows: Box<dyn Rows + Send>,
+    merge: &'m Merge,
+    /// The current row, if its fields have another order.
+    arranged: Option<Vec<u8>>,
+}
+
+impl Rows for Arranged<'_> {
+    fn advance(&mut self) -> Result<bool> {
+        let advanced = self.rows.advance()?;
+        self.arranged = self.rows.current().and_then(|document| self.merge.arranged(document));
+        Ok(advanced)
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.arranged.as_deref().map(Doc::new).or_else(|| self.rows.current())
     }
 }

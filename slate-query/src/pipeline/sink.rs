@@ -8,7 +8,7 @@ use crate::{
     path::Path,
     projection::field_path,
     raw::{Doc, Element, Kind, OwnedValue, Value, Writer},
-    update::Update,
+    update::{Update, field_order},
 };
 
 /// Where the documents of a pipeline are written.
@@ -271,6 +271,29 @@ impl Merge {
     /// Returns the treatment of a document that matches no existing one.
     pub fn not_matched(&self) -> WhenNotMatched {
         self.not_matched
+    }
+
+    /// Returns a document with its fields in the order in which they are new in the collection: `_id` and the fields of `on`, then
+    /// the others as an update would append them. `None`: the document is written as it is.
+    pub fn arranged(&self, document: Doc<'_>) -> Option<Vec<u8>> {
+        if !matches!(self.matched, WhenMatched::Merge | WhenMatched::KeepExisting) {
+            return None;
+        }
+        let first = |element: &Element<'_>| {
+            let is_on = |path: &Path| path.parts().first().is_some_and(|part| part.name_bytes() == element.name);
+            (element.name != b"_id", !self.on.iter().any(is_on))
+        };
+        let order = |one: &Element<'_>, other: &Element<'_>| {
+            first(one).cmp(&first(other)).then_with(|| field_order(&one.display_name(), &other.display_name()))
+        };
+        let mut elements = document.elements().collect::<Vec<_>>();
+        if elements.is_sorted_by(|one, other| order(one, other).is_le()) {
+            return None;
+        }
+        elements.sort_by(order);
+        let mut arranged = Writer::into_buffer(Vec::with_capacity(document.bytes().len()));
+        elements.iter().for_each(|element| arranged.append(element.name, element.value));
+        Some(arranged.finish())
     }
 
     /// Returns the filter that finds the existing document. `None`: the document has no `_id` yet, by which it would be

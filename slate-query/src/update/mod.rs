@@ -27,3 +27,4 @@ pub(crate) use missing::digits;
 pub(crate) use operator::{names as operator_names, sort::Sort};
 pub use parse::{Update, UsesPosition};
 pub use storage::check_id;
+pub(crate) use tree::order as field_order;

@@ -125,7 +125,7 @@ pub(super) fn conflict(path: &str) -> Error {
 
 /// Returns the order in which MongoDB updates sibling fields and appends new ones: by name, but numbers without leading
 /// zeros by value.
-pub(super) fn order(a: &str, b: &str) -> Ordering {
+pub(crate) fn order(a: &str, b: &str) -> Ordering {
     let number = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'))
     };

@@ -25,8 +25,8 @@ impl Collation {
     /// compare strings by their bytes.
     ///
     /// # Errors
-    /// MongoDB's codes: `TypeMismatch` (14), 40414 without a locale, 40415 for an unknown field, `BadValue` (2), `FailedToParse` (9) for
-    /// another field beside `{locale: "simple"}`; those of [`Collation::new`].
+    /// MongoDB's codes: `TypeMismatch` (14), 40414 without a locale, 40415 for an unknown field, `BadValue` (2); those of
+    /// [`Collation::new`].
     pub fn parse(document: Doc<'_>) -> Result<Option<Self>> {
         if document.is_empty() {
             return Ok(None);
@@ -57,10 +57,7 @@ impl Collation {
         let missing = || Error::new(Code(40_414), "BSON field 'collation.locale' is missing but a required field");
         options.locale = locale.ok_or_else(missing)?;
         if options.locale == "simple" {
-            if document.elements().nth(1).is_some() {
-                let message = "a collation with the locale 'simple' has no other fields";
-                return Err(Error::new(Code::FAILED_TO_PARSE, message));
-            }
+            // The other options are checked above and have no effect.
             return Ok(None);
         }
         if !is_known(&options.locale) {

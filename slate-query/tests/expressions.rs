@@ -26,6 +26,10 @@ fn evaluate(expression: &Bson, document: &Document) -> Result<Option<Bson>> {
     Ok(value.as_value().map(|value| value.to_bson().unwrap()))
 }
 
+fn decimal(text: &str) -> Bson {
+    Bson::Decimal128(text.parse().unwrap())
+}
+
 #[track_caller]
 fn check(document: Document, cases: &[(Bson, Bson)]) {
     for (expression, expected) in cases {
@@ -120,6 +124,21 @@ fn arithmetic_promotes_types() {
             (bson!({ "$add": ["$s", 1] }), 14),
             (bson!({ "$divide": [1, 0] }), 2),
             (bson!({ "$mod": [1, 0] }), 16610),
+            (bson!({ "$mod": [1, decimal("0")] }), 5_733_415),
+            (bson!({ "$mod": [decimal("1"), 0] }), 5_733_415),
+            (bson!({ "$multiply": ["$s", null] }), 14),
+            (bson!({ "$round": [1, f64::NAN] }), 31109),
+            (bson!({ "$trunc": [1.5, f64::NEG_INFINITY] }), 31109),
+            (bson!({ "$trunc": [1.5, 0.5] }), 51082),
+            (bson!({ "$substrCP": ["abc", -1, "x"] }), 34452),
+            (bson!({ "$substrCP": ["abc", -1, 1.5] }), 34453),
+            (bson!({ "$substrCP": ["abc", -1, -1] }), 34454),
+            (bson!({ "$substrCP": ["abc", -1, 1] }), 34455),
+            (bson!({ "$sortArray": { "input": [1], "sortBy": 2 } }), 2_942_506),
+            (bson!({ "$indexOfArray": [[1], 1, 0.5] }), 9_711_600),
+            (bson!({ "$indexOfArray": [[1], 1, 0, "$missing"] }), 9_711_600),
+            (bson!({ "$indexOfArray": [[1], 1, -1] }), 9_711_601),
+            (bson!({ "$sortArray": { "input": [1], "sortBy": { "a": 2 } } }), 2_942_505),
             (bson!({ "$sqrt": -1 }), 28714),
             (bson!({ "$round": [1, 101] }), 51083),
         ],

@@ -40,6 +40,10 @@ fn strings_and_conversions() {
         doc! { "s": "é" },
         &[
             (bson!({ "$toInt": "x" }), 241),
+            (bson!({ "$toDecimal": "1E6145" }), 241),
+            (bson!({ "$toDecimal": "-1E-6177" }), 241),
+            (bson!({ "$convert": { "input": 1, "to": "missing" } }), 241),
+            (bson!({ "$convert": { "input": 1, "to": 0 } }), 241),
             (bson!({ "$substrBytes": ["$s", 1, 1] }), 28656),
             (bson!({ "$concat": [1] }), 16702),
         ],

@@ -22,7 +22,7 @@ impl State for MergeObjects {
         };
         let document = value
             .as_document()
-            .ok_or_else(|| wrong_type("$mergeObjects", 40400, "documents", &Evaluated::Borrowed(value)))?;
+            .ok_or_else(|| wrong_type("$mergeObjects", 5_911_200, "documents", &Evaluated::Borrowed(value)))?;
         for element in document.elements() {
             let name = SmallBytes::from(element.name);
             self.bytes += element.value.bytes().len();

@@ -72,11 +72,12 @@ pub(super) fn subtract<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 }
 
 pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    if arguments.has_null() {
-        return Ok(Evaluated::NULL);
-    }
     let mut product = Number::Int32(1);
     for operand in &*arguments.values {
+        // As in MongoDB, the first operand that is null or no number decides.
+        if operand.is_nullish() {
+            return Ok(Evaluated::NULL);
+        }
         let number = Number::of(operand.or_null()).ok_or_else(|| arguments.wrong_type(14, "numbers", operand))?;
         product = product.times(number);
     }
@@ -94,7 +95,9 @@ pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
 pub(super) fn modulo<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let Some([a, b]) = two_numbers(&arguments, [16611, 16611])? else { return Ok(Evaluated::NULL) };
     if b == Number::Int32(0) {
-        return Err(Error::new(Code(16610), "$mod cannot divide by zero"));
+        let is_decimal = [a, b].iter().any(|number| matches!(number, Number::Decimal(_)));
+        let code = if is_decimal { 5_733_415 } else { 16610 };
+        return Err(Error::new(Code(code), "$mod cannot divide by zero"));
     }
     Ok(a.modulo(b).into())
 }
@@ -168,7 +171,11 @@ fn to_places<'v>(arguments: &Arguments<'_, 'v>, mode: Rounding) -> Result<Evalua
         _ => {
             let number = arguments.read_present(1, Number::of, 16004, "a whole number of places")?;
             let Some(number) = number else { return Ok(Evaluated::NULL) };
-            let whole = number.to_i64().ok_or_else(|| Error::new(Code(51082), "the number of places is not whole"))?;
+            let whole = number.to_i64().ok_or_else(|| {
+                let double = number.to_f64();
+                let is_outside = !double.is_finite() || double.fract() == 0.0;
+                Error::new(Code(if is_outside { 31109 } else { 51082 }), "the number of places is no int64")
+            })?;
             i32::try_from(whole).ok().filter(|places| (-20..=100).contains(places)).ok_or_else(|| {
                 Error::new(Code(51083), format!("{} takes from -20 to 100 places, not {whole}", arguments.name))
             })?

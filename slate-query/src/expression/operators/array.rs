@@ -105,7 +105,7 @@ pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let array = arguments.read_present(0, Value::as_array, 40090, "an array")?;
     let Some(array) = array else { return Ok(Evaluated::NULL) };
-    let Some((start, end)) = range(&arguments, 40096, 9_711_600)? else { return Ok(Evaluated::NULL) };
+    let Some((start, end)) = range(&arguments, 9_711_600, 9_711_601)? else { return Ok(Evaluated::NULL) };
     let wanted = arguments.get(1).as_value().unwrap_or(Value::UNDEFINED);
     let mut searched = array.values().enumerate().skip(start).take(end.saturating_sub(start));
     let found = searched.find(|(_, element)| order::equal(*element, wanted));

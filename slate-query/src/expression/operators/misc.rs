@@ -197,7 +197,8 @@ pub(super) fn sort_array(name: &str, operand: Value<'_>, variables: &Variables) 
     }
     let Some(input) = input else { return refused(2_942_502, "$sortArray needs the parameter 'input'".into()) };
     let Some(order) = order else { return refused(2_942_503, "$sortArray needs the parameter 'sortBy'".into()) };
-    let order = Sort::parse(order).map_err(|error| Error::new(Code(2_942_505), error.message()))?;
+    let code = if order.as_document().is_some() { 2_942_505 } else { 2_942_506 };
+    let order = Sort::parse(order).map_err(|error| Error::new(Code(code), error.message()))?;
     Ok(Expression(Node::Operator(Arc::new(SortArray { input, order }))))
 }
 

@@ -93,14 +93,17 @@ pub(super) fn substr_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated
 
 pub(super) fn substr_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let text = coerced(&arguments, arguments.get(0))?;
-    let whole = |place: usize, type_code, whole_code, negative_code| {
+    let whole = |place: usize, type_code, whole_code| {
         let number = arguments.read(place, Number::of, type_code, "numbers")?;
         let whole = number.to_i64().and_then(|whole| i32::try_from(whole).ok());
-        let whole =
-            whole.ok_or_else(|| Error::new(Code(whole_code), "$substrCP takes whole numbers in the range of int32"))?;
-        usize::try_from(whole).map_err(|_| Error::new(Code(negative_code), "$substrCP takes no negative numbers"))
+        whole.ok_or_else(|| Error::new(Code(whole_code), "$substrCP takes whole numbers in the range of int32"))
     };
-    let (start, length) = (whole(1, 34450, 34451, 34455)?, whole(2, 34452, 34453, 34454)?);
+    let (start, length) = (whole(1, 34450, 34451)?, whole(2, 34452, 34453)?);
+    let size = |whole: i32, code| {
+        usize::try_from(whole).map_err(|_| Error::new(Code(code), "$substrCP takes no negative numbers"))
+    };
+    let length = size(length, 34454)?;
+    let start = size(start, 34455)?;
     Ok(Evaluated::string(&text.chars().skip(start).take(length).collect::<String>()))
 }
 

@@ -75,7 +75,9 @@ impl Target {
 
     fn of(value: Value<'_>) -> Result<Self> {
         if let Some(name) = value.as_str() {
-            let is_type = || (0..=u8::MAX).filter_map(Kind::from_byte).any(|kind| kind.alias() == name);
+            // MongoDB knows a type of missing values too: `missing` and 0.
+            let is_type =
+                || name == "missing" || (0..=u8::MAX).filter_map(Kind::from_byte).any(|kind| kind.alias() == name);
             return Self::named(name)
                 .or_else(|| is_type().then_some(Self::Other))
                 .ok_or_else(|| Error::new(Code::BAD_VALUE, format!("unknown type name: {name}")));
@@ -91,7 +93,7 @@ impl Target {
             Some(18) => Self::Long,
             Some(19) => Self::Decimal,
             Some(5) => Self::Binary(0),
-            Some(-1 | 3 | 4 | 6 | 10..=15 | 17 | 127) => Self::Other,
+            Some(-1 | 0 | 3 | 4 | 6 | 10..=15 | 17 | 127) => Self::Other,
             Some(_) | None if Number::of(value).is_none() => {
                 return Err(Error::new(
                     Code::FAILED_TO_PARSE,
@@ -212,7 +214,16 @@ fn to_decimal(value: Value<'_>) -> Result<Decimal> {
         Kind::DateTime => Ok(Decimal::from(value.as_millis().unwrap_or_default())),
         Kind::String => {
             let text = number_text(value.as_str().unwrap_or_default())?;
-            Decimal::truncated_from_str(text).map_err(|_| failure(format!("failed to parse number '{text}'")))
+            let decimal = Decimal::truncated_from_str(text);
+            let decimal = decimal.map_err(|_| failure(format!("failed to parse number '{text}'")))?;
+            let digits = text.split(['e', 'E']).next().unwrap_or_default();
+            match decimal {
+                Decimal::Infinite(_) if text.contains(|c: char| c.is_ascii_digit()) => Err(out_of_range()),
+                Decimal::Finite { coefficient: 0, .. } if digits.contains(|c: char| matches!(c, '1'..='9')) => {
+                    Err(out_of_range())
+                }
+                _ => Ok(decimal),
+            }
         }
         _ => Ok(Number::of(value).ok_or_else(|| unsupported(value, Target::Decimal))?.to_decimal()),
     }

@@ -13,6 +13,7 @@ mod env;
 mod evaluated;
 mod interruption;
 mod node;
+mod operands;
 mod operators;
 mod parse;
 mod path;

@@ -3,9 +3,8 @@
 use std::borrow::Cow;
 
 use super::{
-    Context,
-    array_filter::ArrayFilters,
-    missing::digits,
+    position::{digits, position},
+    scope::{Outcome, Scope},
     storage,
     tree::{self, Leaf, Named, Node},
 };
@@ -13,26 +12,6 @@ use crate::{
     Code, Error, Result,
     raw::{Doc, Element, Kind, Value, Writer},
 };
-
-/// The result of applying operators to a value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    /// The value is unchanged: nothing was written.
-    Unchanged,
-    /// The new value was written.
-    Changed,
-    /// The value is removed: nothing was written.
-    Removed,
-}
-
-/// The context in which operators are applied.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Scope<'a> {
-    pub(super) filters: &'a ArrayFilters,
-    pub(super) context: &'a Context,
-    /// The document before the update.
-    pub(super) root: Doc<'a>,
-}
 
 /// Whether a document is the outermost one, whose field names are checked.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -317,12 +296,6 @@ impl Scope<'_> {
 /// The most nulls that fill an array up to a position beyond its end, as in MongoDB.
 const MAX_PADDING: usize = 1_500_000;
 const CANNOT_BACKFILL_ARRAY: Code = Code(34);
-
-/// Returns the array position that a name is. As in MongoDB, leading zeros are allowed here.
-pub(super) fn position(name: &str) -> Option<usize> {
-    let digits = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| name.parse::<u32>().ok()).flatten().and_then(|position| usize::try_from(position).ok())
-}
 
 /// Copies unchanged elements in runs.
 struct Run<'a> {

@@ -7,7 +7,7 @@ use crate::{
     raw::{Doc, Value, Writer},
 };
 
-/// The elements of an array that a step selects. In MongoDB's order: by identifier, `$[]` first.
+/// The elements of an array that `$[]` or `$[identifier]` selects. Ordered as MongoDB applies them: `$[]` first, then by identifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Selector {
     /// All elements.

@@ -1,9 +1,8 @@
 //! Applies operators to a missing path: they create it, ignore it, or fail.
 
-use std::io::Write;
-
 use super::{
-    apply::{Outcome, Place, Scope, place},
+    apply::{Place, place},
+    scope::{Outcome, Scope},
     tree::Node,
 };
 use crate::{Code, Error, Result, raw::Writer};
@@ -50,30 +49,4 @@ impl Scope<'_> {
 fn no_array(name: &[u8]) -> Error {
     let message = "the path must exist in the document in order to apply array updates";
     Error::new(Code::BAD_VALUE, message).at(String::from_utf8_lossy(name))
-}
-
-/// The name of an array element.
-#[derive(Clone, Copy)]
-pub(crate) struct Digits {
-    text: [u8; 20],
-    length: usize,
-}
-
-/// Returns the decimal digits of an array position.
-pub(crate) fn digits(position: usize) -> Digits {
-    let mut text = [0; 20];
-    let mut rest = text.as_mut_slice();
-    // The largest position has twenty digits.
-    let written = write!(rest, "{position}").map(|()| 20 - rest.len());
-    Digits { text, length: written.unwrap_or_default() }
-}
-
-impl Digits {
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        self.text.get(..self.length).unwrap_or_default()
-    }
-
-    pub(super) fn as_str(&self) -> &str {
-        std::str::from_utf8(self.as_bytes()).unwrap_or_default()
-    }
 }

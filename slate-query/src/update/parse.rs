@@ -2,11 +2,12 @@
 
 use super::{
     Context,
-    apply::{Level, Outcome, Scope},
+    apply::Level,
     array_filter::ArrayFilters,
     operator::{self, Creates, Destination, Grammar, Operator, Unset},
     pipeline::Pipeline,
     replace::Replacement,
+    scope::{Outcome, Scope},
     step::{self, Step},
     storage::{self, Depth},
     tree::{Acts, Leaf, Named, Node},

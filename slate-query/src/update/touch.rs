@@ -1,9 +1,9 @@
 //! Determines which paths an update can change, so that other indexes need no maintenance.
 
 use super::{
-    apply::position,
     operator::Creates,
     parse::{Form, Update},
+    position::position,
     step::Step,
 };
 use crate::path::{Part, Path};

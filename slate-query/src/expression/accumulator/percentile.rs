@@ -81,7 +81,7 @@ impl Ranks {
         }
     }
 
-    /// Returns the result for the elements of an array, or for a single value.
+    /// Returns the percentile of the numbers in an array, or of a single number.
     pub(in crate::expression) fn over(&self, value: Option<Value<'_>>) -> Evaluated<'static> {
         let mut values: Vec<f64> = match value.and_then(Value::as_array) {
             Some(array) => array.values().filter_map(|value| number(Some(value))).collect(),

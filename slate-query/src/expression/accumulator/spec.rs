@@ -10,7 +10,7 @@ use crate::{
     collation::Collation,
     expression::{
         Env, Evaluated, Expression, Variables,
-        parse::{self, parts},
+        operands::{self, parts},
     },
     number::Number,
     pattern::Direction,
@@ -363,5 +363,5 @@ pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>) -> Result<usi
 }
 
 fn need(part: Option<Value<'_>>, name: &str, part_name: &str, code: i32, variables: &Variables) -> Result<Expression> {
-    Expression::parse(parse::need(part, name, part_name, code)?, variables)
+    Expression::parse(operands::need(part, name, part_name, code)?, variables)
 }

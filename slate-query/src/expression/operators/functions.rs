@@ -73,7 +73,7 @@ const fn positive_decimal(coefficient: u128, exponent: i32) -> Decimal {
     Decimal::Finite { sign: number::Sign::Positive, coefficient, exponent }
 }
 
-/// Rounded to 34 digits at each step, as MongoDB computes it.
+/// Computes the sigmoid of a decimal. Rounds to 34 digits at each step, as MongoDB does.
 fn decimal_sigmoid(x: Decimal) -> Option<Decimal> {
     let one = Number::Decimal(Decimal::from(1));
     let power = Function::Exp.of(x.negated())?;
@@ -147,7 +147,7 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     if !is_decimal(number) && !is_decimal(base) {
         return Ok(Evaluated::double(number.to_f64().ln() / base.to_f64().ln()));
     }
-    // Rounded to 34 digits at each step, as MongoDB computes it.
+    // Computes the sigmoid of a decimal. Rounds to 34 digits at each step, as MongoDB does.
     let ln = |number: Number| Number::Decimal(Function::Ln.of(number.to_decimal()).unwrap_or(Decimal::Nan));
     Ok(ln(number).over(ln(base)).into())
 }

@@ -6,7 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Logic, Variables,
     arguments::Arguments,
     node::{Node, Operator},
-    parse::operands,
+    operands::operands,
 };
 use crate::{
     Code, Error, Result,

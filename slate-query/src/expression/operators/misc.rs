@@ -7,7 +7,7 @@ use super::super::{
     arguments::{Arguments, wrong_type},
     evaluated::ArrayWriter,
     node::{Node, Operator},
-    parse::operands,
+    operands::operands,
 };
 use crate::{
     Code, Error, Result,

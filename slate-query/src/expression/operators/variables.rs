@@ -7,7 +7,7 @@ use super::super::{
     arguments::wrong_type,
     evaluated::ArrayWriter,
     node::{Node, Operator},
-    parse::{need, parts},
+    operands::{need, parts},
 };
 use crate::{
     Code, Error, Result,

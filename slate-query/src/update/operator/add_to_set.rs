@@ -1,14 +1,14 @@
 //! `$addToSet`: appends values that the array does not contain.
 
-use super::{Operator, depth};
+use super::contract::{Operator, depth};
 use crate::{
     Code, Error, Result,
     collation::{Collation, Compared},
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     update::{
-        apply::{Outcome, Scope},
-        missing::digits,
+        position::digits,
+        scope::{Outcome, Scope},
     },
     value_set::{AsValue as _, ValueSet},
 };

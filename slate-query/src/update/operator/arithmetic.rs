@@ -1,11 +1,11 @@
 //! `$inc` and `$mul`: add to a number, and multiply it.
 
-use super::Operator;
+use super::contract::Operator;
 use crate::{
     Code, Error, Result,
     number::Number,
     raw::{Kind, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Clone, Copy, Debug)]

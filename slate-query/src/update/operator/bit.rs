@@ -1,11 +1,11 @@
 //! `$bit`: bitwise and, or, xor.
 
-use super::{Operator, arithmetic::append};
+use super::{arithmetic::append, contract::Operator};
 use crate::{
     Code, Error, Result,
     number::Number,
     raw::{Doc, Kind, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Debug)]

@@ -2,12 +2,12 @@
 
 use std::cmp::Ordering;
 
-use super::{Operator, depth};
+use super::contract::{Operator, depth};
 use crate::{
     Result,
     collation::{Collation, compare},
     raw::{OwnedValue, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Debug)]

@@ -1,10 +1,10 @@
 //! `$currentDate`: sets the current time.
 
-use super::Operator;
+use super::contract::Operator;
 use crate::{
     Code, Error, Result,
     raw::{Kind, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Clone, Copy, Debug)]

@@ -6,6 +6,7 @@ mod add_to_set;
 mod arithmetic;
 mod bit;
 mod compare;
+mod contract;
 mod current_date;
 mod integer;
 mod pop;
@@ -17,50 +18,11 @@ mod set;
 pub(crate) mod sort;
 mod unset;
 
-use std::fmt;
-
+pub(super) use contract::{Creates, Operator};
 pub(super) use rename::{Destination, parse as parse_rename};
 pub(super) use unset::Unset;
 
-use super::apply::{Outcome, Scope};
-use crate::{
-    Code, Error, Result,
-    collation::Collation,
-    raw::{Value, Writer},
-};
-
-/// An update operator with its argument.
-pub(super) trait Operator: fmt::Debug + Send + Sync {
-    /// Writes the new value under `name` if it changes; writes nothing if it is unchanged or removed.
-    fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome>;
-
-    /// Writes a missing field, if the operator creates one.
-    fn create(&self, _name: &[u8], _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
-        Ok(Outcome::Unchanged)
-    }
-
-    /// Decides whether it is an error that a value in the middle of the path cannot have fields.
-    fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
-        Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
-    }
-
-    /// Returns whether the operator creates missing fields.
-    fn creates(&self) -> Creates {
-        Creates::Fields
-    }
-
-    /// Returns an upper bound of the nesting depth of the values that the operator writes: 0 for scalars.
-    fn depth(&self) -> usize {
-        0
-    }
-}
-
-/// Whether an operator creates missing fields. One that does not is also applied where the field could not be written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Creates {
-    Fields,
-    Nothing,
-}
+use crate::{Code, Error, Result, collation::Collation, raw::Value};
 
 /// How the argument of an operator is interpreted.
 #[derive(Clone, Copy)]
@@ -112,12 +74,6 @@ pub(super) fn grammar(name: &str) -> Result<Grammar> {
         Err(_) => None,
     }
     .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, format!("unknown modifier: {name}")).at(name))
-}
-
-/// Returns the nesting depth of a value: 0 for a scalar.
-fn depth(value: Value<'_>) -> usize {
-    let inner = value.as_container().into_iter().flat_map(|container| container.values()).map(depth).max();
-    value.as_container().map_or(0, |_| 1 + inner.unwrap_or(0))
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! `$pop`: removes the first or the last element.
 
-use super::{Creates, Operator, integer::integer};
+use super::{
+    contract::{Creates, Operator},
+    integer::integer,
+};
 use crate::{
     Code, Error, Result,
     raw::{Value, Writer},
     update::{
-        apply::{Outcome, Scope},
-        missing::digits,
+        position::digits,
+        scope::{Outcome, Scope},
     },
 };
 

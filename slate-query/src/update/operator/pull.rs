@@ -1,6 +1,6 @@
 //! `$pull`: removes the elements that match a condition.
 
-use super::{Creates, Operator};
+use super::contract::{Creates, Operator};
 use crate::{
     Code, Error, Result,
     collation::{Collation, compare},
@@ -8,8 +8,8 @@ use crate::{
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     update::{
-        apply::{Outcome, Scope},
-        missing::digits,
+        position::digits,
+        scope::{Outcome, Scope},
     },
 };
 

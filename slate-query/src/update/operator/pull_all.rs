@@ -1,11 +1,14 @@
 //! `$pullAll`: removes the elements that are equal to one of several values.
 
-use super::{Creates, Operator, pull::remove_elements};
+use super::{
+    contract::{Creates, Operator},
+    pull::remove_elements,
+};
 use crate::{
     Code, Error, Result,
     collation::{Collation, Compared},
     raw::{OwnedValue, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
     value_set::{AsValue as _, ValueSet},
 };
 

@@ -1,13 +1,17 @@
 //! `$push`: appends to an array, with `$each`, `$position`, `$sort` and `$slice`.
 
-use super::{Operator, depth, integer::integer, sort::Sort};
+use super::{
+    contract::{Operator, depth},
+    integer::integer,
+    sort::Sort,
+};
 use crate::{
     Code, Error, Result,
     collation::Collation,
     raw::{Doc, OwnedValue, Value, Writer},
     update::{
-        apply::{Outcome, Scope},
-        missing::digits,
+        position::digits,
+        scope::{Outcome, Scope},
     },
 };
 
@@ -32,7 +36,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
     Ok(Box::new(push))
 }
 
-/// The modifiers, which stand beside `$each`.
+/// The modifiers that may accompany `$each`.
 pub(super) const MODIFIERS: [&str; 4] = ["$each", "$position", "$slice", "$sort"];
 
 impl Push {

@@ -1,13 +1,14 @@
 //! `$rename`: sets the destination to the source's value. The source has an `$unset`, which removes it; if it cannot be removed,
 //! the operator on the destination fails.
 
-use super::Operator;
+use super::contract::Operator;
 use crate::{
     Code, Error, Result,
     path::Path,
     raw::{Doc, Kind, Value, Writer},
     update::{
-        apply::{Outcome, Scope, position},
+        position::position,
+        scope::{Outcome, Scope},
         step::is_dynamic,
     },
 };

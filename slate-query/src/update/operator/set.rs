@@ -1,10 +1,10 @@
 //! `$set` and `$setOnInsert`: set a value.
 
-use super::{Operator, depth};
+use super::contract::{Operator, depth};
 use crate::{
     Result,
     raw::{OwnedValue, Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Debug)]

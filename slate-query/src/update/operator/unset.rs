@@ -1,10 +1,10 @@
 //! `$unset`: removes a field.
 
-use super::{Creates, Operator};
+use super::contract::{Creates, Operator};
 use crate::{
     Result,
     raw::{Value, Writer},
-    update::apply::{Outcome, Scope},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use super::{
         Env, Evaluated, Expression, Variables,
         arguments::Arguments,
         node::{Node, Operator},
-        parse::operands,
+        operands::operands,
     },
     date,
     named::Parts,

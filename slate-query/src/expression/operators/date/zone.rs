@@ -55,8 +55,8 @@ impl Zone {
         millis.checked_add(self.offset(millis)).ok_or_else(out_of_range)
     }
 
-    /// Returns the time of a local time. If the clock shows it twice, the earlier; if the clock skips it, the time
-    /// after the gap.
+    /// Converts a local time to UTC. Of a local time that occurs twice, takes the earlier; of one that the clock skips,
+    /// the time after the gap.
     pub(super) fn millis(&self, local: i64) -> Result<i64> {
         match self {
             Self::Fixed(offset) => local.checked_sub(*offset).ok_or_else(out_of_range),

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Error, Result,
     collation::{Collation, has_text},
-    raw::{Doc, Element, Kind, Value, Writer},
+    raw::{Doc, Element, Value, Writer},
 };
 
 /// Parses a field of a filter if the collation concerns it. Each of its conditions becomes a node, so that an index can serve one of
@@ -71,7 +71,7 @@ fn write_condition(filter: Element<'_>, collation: &Collation, out: &mut Writer)
 
 /// Returns the operators of a condition on a field.
 fn operators(condition: Value<'_>) -> Option<Doc<'_>> {
-    let document = condition.as_document().filter(|_| condition.kind() == Kind::Document)?;
+    let document = condition.as_document()?;
     document.elements().next().filter(|first| first.name.starts_with(b"$")).map(|_| document)
 }
 

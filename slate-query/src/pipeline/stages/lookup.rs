@@ -150,8 +150,7 @@ fn collection(value: Value<'_>) -> Result<&str> {
     if let Some(name) = value.as_str() {
         return Some(name).filter(|name| !name.is_empty()).ok_or_else(|| empty_name().at("from"));
     }
-    if value.kind() == Kind::Document
-        && let Some(namespace) = value.as_document()
+    if let Some(namespace) = value.as_document()
         && let Some(unknown) = namespace.elements().find(|field| !matches!(field.name, b"db" | b"coll"))
     {
         let message = format!("'$lookup.from.{}' is an unknown field", unknown.display_name());

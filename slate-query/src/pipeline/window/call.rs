@@ -12,7 +12,7 @@ use crate::{
     Code, Error, Result,
     expression::{Expression, Variables, accumulator::AccumulatorSpec},
     number::Number,
-    raw::{Doc, Element, Kind, Value},
+    raw::{Doc, Element, Value},
     sort::Sort,
 };
 
@@ -84,7 +84,7 @@ impl Call<'_> {
 
     /// Returns the named parts of the operand.
     fn parts<const N: usize>(&self, names: [&str; N]) -> Result<[Option<Value<'_>>; N]> {
-        let document = self.operand.as_document().filter(|_| self.operand.kind() == Kind::Document);
+        let document = self.operand.as_document();
         let document = document.ok_or_else(|| self.refused("takes an object"))?;
         let mut parts = [None; N];
         for element in document.elements() {
@@ -113,7 +113,7 @@ fn rank(call: &Call<'_>, rank: Rank) -> Result<Function> {
     call.without_window(Code(5_371_601))?;
     let fields = call.sort_fields();
     call.sorted(fields > 0 && (rank == Rank::Number || fields == 1), Code(5_371_602))?;
-    let operand = call.operand.as_document().filter(|_| call.operand.kind() == Kind::Document);
+    let operand = call.operand.as_document();
     if !operand.is_some_and(|operand| operand.is_empty()) {
         return Err(Error::new(Code(5_371_603), format!("{} takes an empty object", call.name)));
     }

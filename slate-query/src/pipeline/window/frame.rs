@@ -102,7 +102,7 @@ impl Frame {
     /// Parses `{documents: [lower, upper]}` or `{range: [lower, upper], unit: …}`.
     pub(super) fn parse(window: Value<'_>, sort: Option<&Sort>, variables: &Variables) -> Result<Self> {
         let refused = |message: &str| Error::new(Code::FAILED_TO_PARSE, message).at("window");
-        let window = window.as_document().filter(|_| window.kind() == Kind::Document);
+        let window = window.as_document();
         let window = window.ok_or_else(|| refused("'window' field must be an object"))?;
         let (mut documents, mut range, mut unit) = (None, None, None);
         for element in window.elements() {

@@ -48,14 +48,14 @@ pub(super) struct Output {
 /// Parses the stage: a `$sort` by partition and order, if fields determine it, and the computation of the fields.
 pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
-    let options = argument.as_document().filter(|_| argument.kind() == Kind::Document);
+    let options = argument.as_document();
     let options = options.ok_or_else(|| refuse("the $setWindowFields stage specification must be an object"))?;
     let (mut partition, mut sort, mut fields) = (None, None, None);
     for element in options.elements() {
         let value = element.value;
         let document = || {
             let message = format!("'{}' of $setWindowFields must be an object", element.display_name());
-            let document = value.as_document().filter(|_| value.kind() == Kind::Document);
+            let document = value.as_document();
             document.ok_or_else(|| Error::new(Code::TYPE_MISMATCH, message))
         };
         match element.name {
@@ -116,7 +116,7 @@ fn refuse_conflicts(outputs: &[Output]) -> Result<()> {
 fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings) -> Result<Output> {
     let path = field_path::parse(name)?;
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
-    let spec = value.as_document().filter(|_| value.kind() == Kind::Document);
+    let spec = value.as_document();
     let spec = spec.ok_or_else(|| refuse("the window function of a field must be an object"))?;
     let (mut window, mut function) = (None, None);
     for element in spec.elements() {

@@ -26,14 +26,16 @@ pub struct Call<B> {
     runner: Runner,
 }
 
-/// A builder of the blocking API that [`Call`] can run.
-pub trait Builder: Sized {
+/// A builder of the blocking API that [`Call`] can run. Only this crate implements it.
+pub trait Builder: Start<Self::Output> + Sized {
     /// The result of its `run`.
     type Output;
+}
 
+/// Starts a builder. Not exported, so that the runner stays private.
+pub trait Start<R> {
     /// Runs it on the thread that `runner` chooses.
-    #[doc(hidden)]
-    fn start(self, runner: &Runner) -> Operation<Self::Output>;
+    fn start(self, runner: &Runner) -> Operation<R>;
 }
 
 impl<B> Call<B> {
@@ -77,7 +79,9 @@ macro_rules! builders {
         $(
             impl<$($generics)*> Builder for $builder {
                 type Output = $output;
+            }
 
+            impl<$($generics)*> Start<$output> for $builder {
                 fn start(mut self, runner: &Runner) -> Operation<$output> {
                     let token = self.child_token();
                     builders!(@ $how runner, token, self)

@@ -12,7 +12,7 @@ use crate::{
     message::message,
 };
 
-/// How long a cancelled command may take before a person is told how to end it at once.
+/// How long a cancelled command may take before a message says how to end it at once.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Cancels the running command when Ctrl-C is pressed; when it is pressed again, ends the program.

@@ -111,7 +111,7 @@ impl Import {
         })
     }
 
-    /// Imports a file and what is defined beside it. `dropped` has the collections that were dropped for it.
+    /// Imports a file and the collection options and indexes of its metadata file. `dropped` contains the collections that `--drop` dropped.
     fn import(
         &self,
         database: &Database,

@@ -24,7 +24,7 @@ pub(crate) struct Metadata {
     pub(crate) indexes: Vec<Document>,
 }
 
-/// Returns the file of metadata beside a dump, if there is one.
+/// Returns the metadata file in the folder of a dump, if there is one.
 pub(super) fn file_of(dump: &Path, stem: &str) -> Option<PathBuf> {
     let folder = dump.parent()?;
     ["", ".gz", ".zst"].iter().map(|end| folder.join(format!("{stem}{SUFFIX}{end}"))).find(|path| path.is_file())

@@ -5,7 +5,7 @@ use console::{Alignment, measure_text_width, pad_str};
 
 use super::{Layout, Rows, cell, columns, text};
 
-/// Most documents that are laid out together, and bytes of them. Their columns have the same widths, below one header.
+/// The largest group of documents, in documents and in bytes, that is printed below one header with columns of the same widths.
 const BLOCK: usize = 1_000;
 const BLOCK_BYTES: usize = 16 << 20;
 

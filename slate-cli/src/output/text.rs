@@ -49,7 +49,7 @@ pub(crate) fn indented(value: Bson) -> String {
     serde_json::to_string_pretty(&json).unwrap_or_else(|_| json.to_string())
 }
 
-/// Returns a value as canonical extended JSON, on one line: every type is kept.
+/// Returns a value as canonical extended JSON, on one line. It preserves every type.
 pub(crate) fn canonical(value: Bson) -> String {
     value.into_canonical_extjson().to_string()
 }

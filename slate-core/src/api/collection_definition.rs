@@ -114,7 +114,7 @@ impl<T> Collection<T> {
     }
 
     /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles
-    /// keep the old one. Cost: a few keys, whatever the collection's size.
+    /// keep the old one. Cost: a few keys, independent of the collection's size.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist;

@@ -34,7 +34,7 @@ impl Delete {
     setters! { request: hint, limited, deadline, cancel, memory_limit, let_variables, collation, force }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
-    /// deleted, whatever the verbosity.
+    /// deleted with any verbosity.
     ///
     /// # Errors
     /// As [`Delete::run`] for a filter that is not valid; if executing the query fails.

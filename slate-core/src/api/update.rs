@@ -94,7 +94,7 @@ impl Update {
     setters! { request: upsert, array_filters, sort, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, bypass_empty_ts_replacement, force }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
-    /// updated, whatever the verbosity.
+    /// updated with any verbosity.
     ///
     /// # Errors
     /// As [`Update::run`] for an update that is not valid; if executing the query fails.

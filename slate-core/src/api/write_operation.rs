@@ -96,7 +96,7 @@ impl WriteOperation {
         self
     }
 
-    /// Makes an update, a replacement or a deletion use this index, whatever the planner would choose.
+    /// Makes an update, a replacement or a deletion use this index instead of the index that the planner would choose.
     pub fn hint(mut self, hint: Hint) -> Self {
         match &self.kind {
             Kind::Update(..) | Kind::Delete(_) => self.request.hint = Some(hint.into()),

@@ -29,7 +29,7 @@ pub enum Access {
     CreateOrOpen,
     /// Read and write an existing database.
     Open,
-    /// Read an existing database. On redb this works beside a process that writes and
+    /// Read an existing database. On redb this works while another process writes, if that process
     /// [shares](crate::DatabaseBuilder::sharing) the file.
     ReadOnly,
 }

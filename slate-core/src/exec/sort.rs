@@ -138,7 +138,7 @@ impl<V: View> SortRows<V> {
         Ok(true)
     }
 
-    /// Moves the input and encodes the sort key of its row. Skips rows that are rejected.
+    /// Advances the input to the next row that is not rejected, and encodes its sort key.
     fn read_row(&mut self) -> Result<()> {
         self.position = Position::End;
         while self.input.advance()? {

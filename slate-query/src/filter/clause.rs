@@ -74,7 +74,7 @@ pub(super) struct Clause<'a> {
     /// The operator's name, `$` included.
     pub(super) name: &'a str,
     pub(super) operand: Value<'a>,
-    /// The document that contains the operator: some operators have options beside them.
+    /// The document that contains the operator: some operators have options in the same document.
     pub(super) siblings: Doc<'a>,
     pub(super) scope: Scope<'a>,
 }

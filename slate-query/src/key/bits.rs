@@ -32,7 +32,7 @@ const MANY: usize = 15;
 
 use crate::raw::Value;
 
-/// The type bits of a key, which are stored beside it. Empty for keys of the most common types.
+/// The type bits of a key, which are stored in the entry's value. Empty for keys of the most common types.
 #[derive(Clone, Debug, Default)]
 pub struct TypeBits {
     bytes: Vec<u8>,

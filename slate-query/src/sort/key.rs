@@ -13,7 +13,7 @@ use crate::{
 impl Sort {
     /// Appends the sort key of `doc` to `out`: bytes that compare as the documents do. A missing field sorts as null,
     /// an array by its least element (by its greatest if the field descends), an empty array as undefined. The key is
-    /// never truncated, and nothing is allocated beside `out`.
+    /// never truncated, and only `out` is allocated.
     ///
     /// # Errors
     /// `BadValue` (2) if two of the fields lead through different arrays; 16746 if a name is both a position of an

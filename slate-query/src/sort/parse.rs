@@ -7,7 +7,7 @@ use crate::{
     number::{Number, Rounding},
     path::Path,
     pattern::MAX_FIELDS,
-    raw::{Doc, Element, Kind},
+    raw::{Doc, Element},
 };
 
 /// A sort: paths, each with a direction.
@@ -115,8 +115,7 @@ fn natural(sort: Doc<'_>, element: Element<'_>) -> Result<Direction> {
 }
 
 fn direction(element: Element<'_>) -> Result<Direction> {
-    if element.value.kind() == Kind::Document {
-        let expression = Doc::new(element.value.bytes());
+    if let Some(expression) = element.value.as_document() {
         return Err(match expression.elements().next() {
             Some(first) if first.name == b"$meta" && expression.elements().count() == 1 => Error::unsupported("$meta"),
             Some(first) if first.name == b"$meta" => {

@@ -17,7 +17,7 @@ use crate::{Error, Keyspace, Result, Version};
 /// The most keys that are recorded; at eight bytes each, 32 MiB. The oldest commits are discarded first.
 const MAX_REMEMBERED: usize = 4 << 20;
 
-/// The memory of a recorded commit beside its keys, in units of one key.
+/// The memory of a recorded commit without its keys, in units of one key.
 const COMMIT_OVERHEAD: usize = 10;
 
 #[derive(Default)]

@@ -350,7 +350,7 @@ impl<V: View> LookupRows<V> {
         }
     }
 
-    /// Reads documents of the input. Returns `false` if there are none.
+    /// Reads the next batch of input documents. Returns `false` at the end of the input.
     fn fill_batch(&mut self) -> Result<bool> {
         let Strategy::Batches(batches) = &mut self.strategy else { return Ok(false) };
         let most = match (batches.is_indexed, batches.joined) {

@@ -79,7 +79,7 @@ impl<'f> Clause<'f> {
             let filter = below(
                 path,
                 operators.elements().filter(|other| {
-                    // The options of a regular expression are beside it.
+                    // The options of a regular expression are a field of the same document.
                     other.name == operator.name || (name == "$regex" && other.name == b"$options")
                 }),
             );

@@ -89,7 +89,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(Some(Node::field(clause.path, Regex(pattern))))
 }
 
-/// `$options` is allowed only beside `$regex`.
+/// `$options` is allowed only in a document with `$regex`.
 pub(super) fn options(clause: Clause<'_>) -> Result<Option<Node>> {
     match clause.siblings.get("$regex") {
         Some(_) => Ok(None),

@@ -153,7 +153,7 @@ fn documents_first(stages: &[Stage]) -> bool {
     matches!(stages.first(), Some(Stage::Documents(_)))
 }
 
-/// Returns the error for a collection's name beside a pipeline that has its own documents.
+/// Returns the error for a join that names a collection although its pipeline begins with `$documents`.
 fn own_documents(stage: &str) -> Error {
     Error::new(Code::FAILED_TO_PARSE, format!("{stage} names no collection if its pipeline begins with $documents"))
 }

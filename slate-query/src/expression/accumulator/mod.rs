@@ -18,7 +18,7 @@ pub(crate) use spec::Input;
 pub use spec::{AccumulatorSpec, Gathered};
 
 use spec::Form;
-pub(super) use spec::number;
+pub(super) use spec::{NUMBER_CODES, number};
 
 use super::Evaluated;
 use crate::{Code, Error, Result, collation::Collation, raw::Value};

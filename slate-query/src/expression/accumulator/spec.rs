@@ -67,17 +67,17 @@ impl Spec {
 
     /// Returns the state of a group without documents. Adds its heap memory, in bytes, to `heap`.
     fn started(&self, id: Value<'_>, env: &Env<'_>, heap: &mut usize) -> Result<Stored> {
-        let n = self.number(id, env)?.unwrap_or(1);
+        let n = self.number(id, env, IN_GROUP)?.unwrap_or(1);
         let state = self.start(n);
         *heap += state.bytes();
         Ok(state)
     }
 
     /// Returns the number of values of a group. The expression reads the fields of the group's `id`.
-    fn number(&self, id: Value<'_>, env: &Env<'_>) -> Result<Option<usize>> {
+    fn number(&self, id: Value<'_>, env: &Env<'_>, codes: NumberCodes) -> Result<Option<usize>> {
         let Some(n) = &self.n else { return Ok(None) };
         let env = env.with_document(id.as_document().unwrap_or(Doc::EMPTY));
-        number(&self.name, &n.evaluate(&env)?).map(Some)
+        number(&self.name, &n.evaluate(&env)?, codes).map(Some)
     }
 }
 
@@ -226,7 +226,7 @@ impl AccumulatorSpec {
     /// Evaluates the accumulator's operand and its other parameters for a document.
     pub(crate) fn read(&self, env: &Env<'_>) -> Result<(Option<OwnedValue>, Option<Input>)> {
         let spec = &*self.0;
-        let n = spec.number(Value::NULL, env)?;
+        let n = spec.number(Value::NULL, env, NUMBER_CODES)?;
         let mut key = Vec::new();
         if let Some(sort) = &spec.sort {
             sort.key(env.root(), &mut key)?;
@@ -349,17 +349,26 @@ impl Gathered {
     }
 }
 
+/// The codes of a number of values that is no number, not whole, or not positive.
+type NumberCodes = [i32; 3];
+
+pub(in crate::expression) const NUMBER_CODES: NumberCodes = [5_787_902, 5_787_903, 5_787_908];
+
+/// MongoDB compiles the accumulators of groups, and its compiled code has one code for all.
+const IN_GROUP: NumberCodes = [7_548_606; 3];
+
 /// Returns a number of values: a positive whole number.
-pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>) -> Result<usize> {
+pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>, codes: NumberCodes) -> Result<usize> {
+    let [no_number, not_whole, not_positive] = codes;
     let value = n.as_value().filter(|value| Number::of(*value).is_some());
-    let value = value.ok_or_else(|| Error::new(Code(5_787_902), format!("the parameter 'n' of {name} is a number")))?;
+    let value = value.ok_or_else(|| Error::new(Code(no_number), format!("the parameter 'n' of {name} is a number")))?;
     let whole = Number::of(value).and_then(Number::to_i64);
     let whole =
-        whole.ok_or_else(|| Error::new(Code(5_787_903), format!("the parameter 'n' of {name} is a whole number")))?;
+        whole.ok_or_else(|| Error::new(Code(not_whole), format!("the parameter 'n' of {name} is a whole number")))?;
     usize::try_from(whole)
         .ok()
         .filter(|n| *n > 0)
-        .ok_or_else(|| Error::new(Code(5_787_908), format!("the parameter 'n' of {name} is positive")))
+        .ok_or_else(|| Error::new(Code(not_positive), format!("the parameter 'n' of {name} is positive")))
 }
 
 fn need(part: Option<Value<'_>>, name: &str, part_name: &str, code: i32, variables: &Variables) -> Result<Expression> {

@@ -53,7 +53,7 @@ impl Operator for Several {
         let (input, n) = (self.input.evaluate(env)?, self.n.evaluate(env)?);
         let array = input.as_value().and_then(Value::as_array);
         let array = array.ok_or_else(|| wrong_type(&self.name, 5_788_200, "an array as 'input'", &input))?;
-        let n = accumulator::number(&self.name, &n)?;
+        let n = accumulator::number(&self.name, &n, accumulator::NUMBER_CODES)?;
         let state = accumulator::start(&self.name, n, env.collation());
         let mut state = state.ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "no such accumulator"))?;
         array.values().try_for_each(|element| state.add(Some(element), &[]))?;

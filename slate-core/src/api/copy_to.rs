@@ -154,7 +154,7 @@ impl<'p> CopyTo<'p> {
     }
 }
 
-/// A copy that has begun.
+/// The state of a copy that is being made.
 struct Run<'p> {
     snapshot: Snapshot,
     target: Database,

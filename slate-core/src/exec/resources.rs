@@ -59,8 +59,8 @@ impl Resources {
         plan
     }
 
-    /// Returns the resources of a plan's nodes: the memory is divided among those that hold rows, and `others` that hold rows beside
-    /// them. Their number is known in advance, so that spilling does not depend on other queries.
+    /// Returns the resources of a plan's nodes: the memory is divided among those that hold rows, and `others`, the number of further
+    /// holders of rows. Their number is known in advance, so that spilling does not depend on other queries.
     ///
     /// # Errors
     /// As [`below`](Self::below).

@@ -69,7 +69,7 @@ impl Sorter {
         self.output = Output::None;
     }
 
-    /// Adds a row, ordered by `sort_key`, then by `tie_key`. No sort key may be a proper prefix of another.
+    /// Adds a row. Rows are ordered by `sort_key`, then by `tie_key`. No sort key may be a proper prefix of another.
     pub(crate) fn push(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8]) -> Result<()> {
         if !self.wants(sort_key, tie_key) {
             return Ok(());

@@ -24,7 +24,7 @@ use crate::{
 /// Bytes of entries, with their bookkeeping, after which a round ends: it bounds the memory of a round, and how long other writers wait for it.
 const ROUND_BYTES: usize = 4 << 20;
 
-/// How the creation of an index starts.
+/// What the first step of an index creation found, which decides how the index is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BuildStart {
     /// The index exists already.

@@ -166,7 +166,7 @@ fn merge(argument: Value<'_>, bindings: &Bindings) -> Result<Sink> {
     Ok(Sink::Merge(merge))
 }
 
-/// Parses the variables of a pipeline in `whenMatched`. `$$new`, the new document, is one of them without a `let`, and beside those of a
+/// Parses the variables of a pipeline in `whenMatched`. `$$new`, the new document, is defined if there is no `let`, and also with a
 /// `let` if documents without a match are inserted.
 fn pipeline_variables(
     variables: Option<Doc<'_>>,

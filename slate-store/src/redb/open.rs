@@ -136,7 +136,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     Ok(Opened { handle, path: None, bytes_read, sharing: Sharing::Exclusive })
 }
 
-/// Fails if `path` is not a database, before redb opens it.
+/// Fails if the file at `path` is not a database. Called before redb opens it.
 fn look(path: &Path) -> Result<()> {
     let looking = "while opening it";
     let metadata = path.metadata().map_err(|error| match error.kind() {

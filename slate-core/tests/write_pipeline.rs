@@ -192,6 +192,40 @@ fn writes_beyond_the_memory_limit_have_the_same_effect() {
     }
 }
 
+/// Each rejected call has written part of its changes to a temporary file when it meets the duplicate.
+#[test]
+fn a_rejected_write_beyond_the_memory_limit_leaves_its_transaction_unchanged_and_usable() {
+    for store in STORES {
+        let folder = tempfile::tempdir().unwrap();
+        let builder = Database::builder(&store.url_in(folder.path())).durability(Durability::Deferred);
+        let db = builder.memory_limit(4_000).open().unwrap();
+        db.collection::<Document>("c").create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+        let transaction = db.begin().unwrap();
+        let c = transaction.collection::<Document>("c");
+        let all = || -> Vec<Document> { c.find(doc! {}).run().unwrap().map(Result::unwrap).collect() };
+        c.insert_many(&numbered(0..300)).run().unwrap();
+        let before = all();
+
+        let mut documents = numbered(300..600);
+        documents.last_mut().unwrap().insert("u", "user 7");
+        let rejected = [
+            c.insert_many(&documents).run().unwrap_err(),
+            c.upsert_many(&documents).unwrap_err(),
+            c.merge_many(&documents).unwrap_err(),
+            c.update_many(doc! {}, doc! { "$set": { "u": 1 } }).run().unwrap_err(),
+        ];
+        for (call, error) in rejected.iter().enumerate() {
+            assert_eq!(error.kind(), ErrorKind::DuplicateKey, "call {call} on {store:?}: {error}");
+        }
+        assert!(all() == before, "{store:?}");
+
+        c.insert_many(&numbered(300..600)).run().unwrap();
+        transaction.commit().unwrap();
+        assert_eq!(db.collection::<Document>("c").count_documents(doc! {}).run().unwrap(), 600, "{store:?}");
+        assert!(db.verify().run().unwrap().is_sound(), "{store:?}");
+    }
+}
+
 fn with_limits(limits: impl FnOnce(&mut Capabilities)) -> Database {
     let mut store = CountingStore::default();
     limits(&mut store.capabilities);

@@ -1,7 +1,7 @@
 //! Migrations: steps that are executed once, in order, in transactions.
 
 use std::sync::{
-    Arc, Barrier,
+    Barrier,
     atomic::{AtomicU64, Ordering},
 };
 
@@ -164,8 +164,8 @@ fn tasks_migrate() {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
         runtime.block_on(async {
             let db = slate_core::aio::Database::from(test.db.clone());
-            let calls = Arc::new(AtomicU64::new(0));
-            let counter = Arc::clone(&calls);
+            let calls = std::sync::Arc::new(AtomicU64::new(0));
+            let counter = std::sync::Arc::clone(&calls);
             let migrations = first_two().step("count", move |tx| {
                 counter.fetch_add(1, Ordering::Relaxed);
                 tx.collection::<Document>("log").create()

@@ -30,7 +30,7 @@ pub(crate) fn create(
 ) -> Result<(String, bool)> {
     interrupt.check()?;
     match database.write(interrupt, |writer| writer.run(WriteOp::BeginBuild { collection, spec }))? {
-        BuildStart::There(name) => Ok((name, false)),
+        BuildStart::Exists(name) => Ok((name, false)),
         BuildStart::Small(name) => {
             let start = Instant::now();
             let created = database.write(interrupt, |writer| {

@@ -28,7 +28,7 @@ const ROUND_BYTES: usize = 4 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BuildStart {
     /// The index exists already.
-    There(String),
+    Exists(String),
     /// The collection is so small that one transaction creates the index of this name.
     Small(String),
     /// The index is declared, now or before a crash, and has to be filled in rounds.
@@ -54,7 +54,7 @@ impl<T: Transaction> Session<T> {
         let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
             self.define_if_new(&collection)?;
-            return Ok(BuildStart::There(there));
+            return Ok(BuildStart::Exists(there));
         }
         if let Some(unfinished) = find_same(&collection.building, &wanted)? {
             return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });

@@ -52,7 +52,7 @@ impl<T: Transaction> Session<T> {
         let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
             self.define_if_new(&collection)?;
-            return Ok((there, Created::AlreadyThere));
+            return Ok((there, Created::Exists));
         }
         let unfinished = find_same(&collection.building, &wanted)?.map(|index| index.keyspace);
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };

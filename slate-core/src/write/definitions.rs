@@ -77,7 +77,7 @@ pub(crate) enum Visibility {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Created {
     New,
-    AlreadyThere,
+    Exists,
 }
 
 impl<T: Transaction> Session<T> {
@@ -121,7 +121,7 @@ impl<T: Transaction> Session<T> {
                 Some((validator.document.clone(), validator.level, validator.action))
             };
             if there.collation == collation && options(&there.validator) == options(&validator) {
-                return Ok(Created::AlreadyThere);
+                return Ok(Created::Exists);
             }
             return Err(exists_otherwise(name));
         }
@@ -145,7 +145,7 @@ impl<T: Transaction> Session<T> {
         namespace::check(name)?;
         let view = spec.parse(name)?;
         match (self.catalog.view(name), self.catalog.collection(name)) {
-            (Some(there), _) if there.has_definition_of(&view) => return Ok(Created::AlreadyThere),
+            (Some(there), _) if there.has_definition_of(&view) => return Ok(Created::Exists),
             (None, None) => {}
             _ => return Err(exists_otherwise(name)),
         }

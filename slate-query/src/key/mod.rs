@@ -3,7 +3,7 @@
 //! An encoded value is self-delimiting and not a prefix of another. So the key of several values is their
 //! concatenation, and inverting the bytes of a component reverses its order. Values that are equal in BSON's order have
 //! the same key (int32 1 and double 1.0, a string and a symbol, null and a missing field). [`TypeBits`] store the
-//! difference beside the key.
+//! difference next to the key.
 
 mod bits;
 mod bracket;

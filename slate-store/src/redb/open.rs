@@ -67,7 +67,7 @@ impl Opened {
 }
 
 pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
-    match (look(path), options.access) {
+    match (check_format(path), options.access) {
         (Err(Error::Missing(_)), Access::CreateOrOpen) => create(path, options)?,
         (looked, _) => looked?,
     }
@@ -137,7 +137,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.
-fn look(path: &Path) -> Result<()> {
+fn check_format(path: &Path) -> Result<()> {
     let looking = "while opening it";
     let metadata = path.metadata().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::Missing(Box::new(Context::new("the database").at(path).because(error))),
@@ -163,7 +163,7 @@ fn look(path: &Path) -> Result<()> {
 fn create(path: &Path, options: &Options) -> Result<()> {
     let draft = match Draft::of(path) {
         // Another process created the database first.
-        Err(Error::Exists(_)) => return look(path),
+        Err(Error::Exists(_)) => return check_format(path),
         draft => draft?,
     };
     let database =
@@ -171,7 +171,7 @@ fn create(path: &Path, options: &Options) -> Result<()> {
     mark(&database)?;
     drop(database);
     match draft.publish() {
-        Err(Error::Exists(_)) => look(path),
+        Err(Error::Exists(_)) => check_format(path),
         published => published,
     }
 }

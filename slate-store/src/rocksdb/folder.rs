@@ -25,7 +25,7 @@ pub(super) enum Contents {
 }
 
 /// Determines the content of the directory at `path`.
-pub(super) fn look(path: &Path) -> Result<Contents> {
+pub(super) fn inspect(path: &Path) -> Result<Contents> {
     let looking = "while opening it";
     let metadata = path.metadata().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::Missing(Box::new(Context::new("the database").at(path).because(error))),

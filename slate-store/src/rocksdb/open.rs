@@ -17,11 +17,11 @@ use crate::{Access, Context, Error, Result};
 pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     if options.access == Access::CreateOrOpen {
         folder::make(path)?;
-        if folder::look(path)? == Contents::Nothing {
+        if folder::inspect(path)? == Contents::Nothing {
             layout_version::write(path)?;
         }
     }
-    let contents = folder::look(path)?;
+    let contents = folder::inspect(path)?;
     let lock = match (layout_version::open(path, options.access)?, contents) {
         (Some(lock), _) => lock,
         (None, Contents::Nothing) => return missing(path, "the folder is empty"),
@@ -31,7 +31,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         }
     };
     // Checks again under the lock: another process may have been creating the database at the first check.
-    match (folder::look(path)?, options.access) {
+    match (folder::inspect(path)?, options.access) {
         (Contents::Database, _) | (Contents::Nothing, Access::CreateOrOpen) => {}
         (Contents::Nothing, _) => return missing(path, "its creation was not finished"),
         (Contents::Wreck | Contents::Foreign, _) => {

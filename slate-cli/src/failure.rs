@@ -26,7 +26,7 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Incomplete => 3,
-            // As shells report a program that the signal ended.
+            // The exit code that shells report for a program that the signal ended.
             Self::Interrupted => 130,
         }
     }

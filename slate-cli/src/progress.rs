@@ -26,7 +26,7 @@ pub(crate) fn documents(length: Option<u64>, what: &str) -> ProgressBar {
 
 fn bar(length: Option<u64>, template: &str, what: &str) -> ProgressBar {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    // As `{per_sec}`, without its decimals.
+    // Like `{per_sec}`, without decimals.
     let style = style.with_key("rate", |state: &ProgressState, out: &mut dyn fmt::Write| {
         // There is nothing left to do if this fails.
         let _ = write!(out, "{:.0}/s", state.per_sec());

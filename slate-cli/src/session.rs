@@ -198,7 +198,7 @@ impl Session {
 /// Opens a database that exists, or creates it, as `access` says. A commit is on the device after the next flush.
 ///
 /// # Errors
-/// Fails as [`Database::open`]; with a hint if there is no database or no such store.
+/// Fails as [`Database::open`] does; with a hint if there is no database or no such store.
 pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
     let opened = Database::builder(url).access(access).durability(Durability::Deferred).open();
     opened.map_err(|error| match error.kind() {
@@ -224,7 +224,7 @@ pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
 /// Returns the collection of this name.
 ///
 /// # Errors
-/// Fails with the names that exist if it does not.
+/// Fails with the names of the existing collections if this collection does not exist.
 pub(crate) fn existing(database: &Database, name: &str) -> Result<Collection<RawDocumentBuf>> {
     let collection = database.collection(name);
     if collection.exists()? {

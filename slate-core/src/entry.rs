@@ -19,10 +19,10 @@ use crate::{
     catalog::{Held, IndexInfo},
 };
 
-/// Most bytes of values in an entry. Longer values are truncated, and the index is marked as truncated.
+/// Maximum length of the values in an entry, in bytes. Longer values are truncated, and the index is marked as truncated.
 pub(crate) const MAX_VALUES: usize = 2_000;
 
-/// Most bytes of truncated values in a unique index, before their digest.
+/// Length of truncated values in a unique index, in bytes. Their digest follows.
 pub(crate) const MAX_UNIQUE_PREFIX: usize = MAX_VALUES - 32;
 
 /// Longest record key in bytes.
@@ -145,7 +145,8 @@ pub(crate) struct RecordKey<'a> {
     pub(crate) bits: &'a [u8],
 }
 
-/// Appends the key of a unique index's entry: the values, or their truncation and the digest of the whole.
+/// Appends the values to the key of a unique index's entry. Values longer than [`MAX_VALUES`] are truncated and followed by
+/// the digest of all of them.
 fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
     match values.get(..MAX_UNIQUE_PREFIX) {
         Some(kept) if values.len() > MAX_VALUES => {

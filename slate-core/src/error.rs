@@ -224,7 +224,7 @@ impl Error {
         Self::of_serde(collection, &what, source)
     }
 
-    /// Creates a distinct value that is not of the requested type.
+    /// Returns the error for a distinct value that is not of the requested type.
     pub(crate) fn value_not_convertible(collection: &str, path: &str, source: slate_query::serde::Error) -> Self {
         Self::of_serde(collection, &format!("a value at {path} of collection {collection}"), source)
     }
@@ -367,8 +367,8 @@ impl Error {
         self.0.place.as_ref()?.index.as_deref()
     }
 
-    /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121):
-    /// `failingDocumentId` and `details`, a tree of the conditions that it violates.
+    /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121),
+    /// it contains `failingDocumentId` and `details`, a tree of the conditions that the document violates.
     pub fn details(&self) -> Option<&Document> {
         self.0.details.as_ref()
     }

@@ -222,7 +222,7 @@ impl Interrupt {
         if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check_rows() } else { Ok(()) }
     }
 
-    /// Counts rows, and checks as often as [`tick`](Self::tick), or once if that would be several times.
+    /// Counts several rows. Checks once if [`tick`](Self::tick) would have checked for any of them.
     #[inline]
     pub(crate) fn tick_by(&mut self, rows: u64) -> Result<()> {
         let before = self.ticks / ROWS_PER_CHECK;
@@ -234,7 +234,7 @@ impl Interrupt {
         if self.is_short() { Err(would_wait()) } else { self.check() }
     }
 
-    /// As [`check`](Self::check), for the evaluation of an expression.
+    /// Like [`check`](Self::check), for the evaluation of an expression.
     pub(crate) fn check_evaluation(&self) -> slate_query::Result<()> {
         self.check().map_err(|error| slate_query::Error::new(Code(error.code()), error.message().to_owned()))
     }

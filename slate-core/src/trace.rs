@@ -178,7 +178,7 @@ pub(crate) fn storage<R>(operation: &'static str, work: impl FnOnce() -> Result<
     work()
 }
 
-/// A plan that was chosen for a query. It is drawn only if a subscriber wants it.
+/// Reports the plan that was chosen for a query. The plan is drawn only if a subscriber wants it.
 #[inline]
 pub(crate) fn planned(operation: OperationKind, collection: &str, plan: &Plan, draw: impl FnOnce(&Plan) -> String) {
     #[cfg(feature = "tracing")]
@@ -187,7 +187,7 @@ pub(crate) fn planned(operation: OperationKind, collection: &str, plan: &Plan, d
     }
 }
 
-/// A call or a commit that met a conflict.
+/// Reports a call or a commit that met a conflict.
 #[cold]
 pub(crate) fn conflict(error: &Error) {
     #[cfg(feature = "tracing")]
@@ -200,28 +200,28 @@ pub(crate) fn conflict(error: &Error) {
     );
 }
 
-/// Another attempt after a conflict.
+/// Reports another attempt after a conflict.
 #[cold]
 pub(crate) fn retry(attempt: u32, pause: Duration) {
     #[cfg(feature = "tracing")]
     tracing::debug!(target: target::CONFLICT, attempt, pause_us = micros(pause), "retry");
 }
 
-/// Rows written to a temporary file.
+/// Reports rows that were written to a temporary file.
 #[cold]
 pub(crate) fn spilled(bytes: u64) {
     #[cfg(feature = "tracing")]
     tracing::debug!(target: target::SPILL, bytes, "rows spilled");
 }
 
-/// One of the transactions that build an index.
+/// Reports one of the transactions that build an index.
 #[cold]
 pub(crate) fn index_round(collection: &str, index: &str, documents: u64) {
     #[cfg(feature = "tracing")]
     tracing::debug!(target: target::INDEX, collection, index, documents, "index build round");
 }
 
-/// The end of an index build.
+/// Reports the end of an index build.
 #[cold]
 pub(crate) fn index_built(collection: &str, index: &str, time: Duration, error: Option<&Error>) {
     #[cfg(feature = "tracing")]
@@ -235,14 +235,14 @@ pub(crate) fn index_built(collection: &str, index: &str, time: Duration, error: 
     }
 }
 
-/// Statistics that were gathered.
+/// Reports that statistics were gathered.
 #[cold]
 pub(crate) fn statistics(collection: &str) {
     #[cfg(feature = "tracing")]
     tracing::debug!(target: target::STATISTICS, collection, "statistics refreshed");
 }
 
-/// A call that took longer than the threshold.
+/// Reports a call that took longer than the threshold.
 #[cold]
 pub(crate) fn slow(slow: &SlowQuery) {
     #[cfg(feature = "tracing")]
@@ -262,7 +262,7 @@ pub(crate) fn slow(slow: &SlowQuery) {
     }
 }
 
-/// A panic of the caller's report of slow queries.
+/// Reports a panic of the caller's `on_slow_query` closure.
 #[cold]
 pub(crate) fn report_panicked() {
     #[cfg(feature = "tracing")]

@@ -52,7 +52,7 @@ impl Invocation {
     /// Executes the command.
     ///
     /// # Errors
-    /// As the command.
+    /// Fails as the command does.
     pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
         match self {
             Self::Command(command) => command.run(session),

@@ -76,7 +76,7 @@ impl Run for CreateIndex {
 /// Creates an index, and draws the progress. Returns its name.
 ///
 /// # Errors
-/// As the creation fails; if it is interrupted.
+/// Fails if the index cannot be created, or if the creation is interrupted.
 pub(super) fn build(
     collection: &Collection<RawDocumentBuf>,
     index: Index,

@@ -63,7 +63,7 @@ pub(super) fn create(
     if plain { Ok(()) } else { run(database, &command, &mut ignored) }
 }
 
-/// Creates the indexes of a definition, and begins to check documents as it says.
+/// Creates the indexes of a definition, and sets the validator that the definition contains.
 ///
 /// # Errors
 /// Fails if the storage fails, or if it is interrupted.

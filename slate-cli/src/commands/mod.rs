@@ -59,7 +59,7 @@ macro_rules! commands {
             /// Executes the command.
             ///
             /// # Errors
-            /// As the command.
+            /// Fails as the command does.
             pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
                 match self {
                     $(Self::$name(arguments) => arguments.run(session)),*

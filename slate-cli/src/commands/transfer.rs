@@ -9,7 +9,7 @@ use crate::{
 /// Returns what was copied, for people.
 ///
 /// # Errors
-/// Fails before anything is written if a collection exists in both; as reading and writing do.
+/// Fails before anything is written if a collection exists in both. Fails if reading or writing fails.
 pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Result<String> {
     let mut shown: Option<(String, indicatif::ProgressBar)> = None;
     let draw = |at: &CopyProgress<'_>| {

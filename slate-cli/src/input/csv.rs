@@ -44,7 +44,7 @@ struct Column {
     seen: Seen,
 }
 
-/// What the cells of a column without a type were so far.
+/// The kinds of cells that a column without a type has had so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Seen {
     #[default]
@@ -187,7 +187,8 @@ impl Table {
         Ok(Some(Record { place: Place::Line(number), document, note: self.note.take() }))
     }
 
-    /// Returns the next line that is not empty with the lines after it up to where no quote is open, and these alone.
+    /// Returns the text of the next record, and separately the lines of the record after its first. A record begins with
+    /// the next line that is not empty and ends with the line that closes the last open quote.
     fn lines_of_record(&mut self) -> io::Result<Option<(Line, Vec<Line>)>> {
         let (number, mut text) = loop {
             match self.next_line()? {

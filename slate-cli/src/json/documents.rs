@@ -93,7 +93,7 @@ impl Documents {
             let ends_here = if nesting.is_open() {
                 nesting.breaks_off_at(byte)
             } else {
-                // What does not begin with a bracket ends with its line, or where a document can begin.
+                // Text that does not begin with a bracket ends at the end of its line, or where a document can begin.
                 at > 0 && !nesting.in_string() && matches!(byte, b',' | b']' | b'{' | b'\n')
             };
             if ends_here || (nesting.in_string() && byte == b'\n') {

@@ -134,7 +134,8 @@ fn bin_data(arguments: &[Bson]) -> Result<Bson, String> {
     }
 }
 
-/// Returns the arguments of a function that takes the subtype after the bytes, or not at all.
+/// Moves the subtype before the bytes, for the arguments of a function that takes it after the bytes. If the subtype is
+/// missing, it is 0.
 fn subtype_first(arguments: &[Bson]) -> Vec<Bson> {
     match arguments {
         [bytes] => vec![Bson::Int32(0), bytes.clone()],

@@ -38,7 +38,7 @@ pub(crate) fn value(text: &str, dialect: Dialect) -> Result<Bson, String> {
 /// Reads a text that is exactly one document.
 ///
 /// # Errors
-/// As [`value`]; if it is another value.
+/// Fails as [`value`] does, or if the text is another value.
 pub(crate) fn document(text: &str, dialect: Dialect) -> Result<Document, String> {
     match value(text, dialect)? {
         Bson::Document(document) => Ok(document),

@@ -12,7 +12,8 @@ const MAX_DEPTH: usize = 200;
 /// Longest text of a value, in bytes: a document of 16 MiB is shorter in every notation.
 pub(super) const LONGEST: usize = 256 << 20;
 
-/// Most values in a document, nested ones included: one of 16 MiB has fewer. Bounds the memory that short values take.
+/// Maximum number of values in a document, including nested values: a document of 16 MiB has fewer. Bounds the memory
+/// that short values take.
 const MAX_VALUES: usize = 4 << 20;
 
 /// Meaning of `{"$regex": …, "$options": …}`.

@@ -52,7 +52,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the digits after `\u` or `\x`, and a second `\u` where two make one character.
+    /// Reads the hexadecimal digits after `\u` or `\x`. If they are the first half of a surrogate pair, the second half must
+    /// follow as another `\u`.
     fn code_point(&mut self, digits: usize) -> Option<char> {
         let first = self.hex(digits)?;
         if !(0xd800..0xdc00).contains(&first) {

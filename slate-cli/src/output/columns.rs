@@ -11,7 +11,7 @@ use crate::{
     input::is_path,
 };
 
-/// Most columns of a table. They are held in memory.
+/// Maximum number of columns of a table. They are held in memory.
 const MAX_COLUMNS: usize = 10_000;
 
 /// Whether a format needs the columns of all documents before it writes the first.

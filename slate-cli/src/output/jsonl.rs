@@ -14,7 +14,7 @@ pub(super) fn begin_relaxed<'w>(out: &'w mut dyn Write, _: &'w Layout) -> Box<dy
     Box::new(Lines { out, text: text::relaxed })
 }
 
-/// Canonical extended JSON keeps every type.
+/// Begins output as canonical extended JSON, which preserves every type.
 pub(super) fn begin_canonical<'w>(out: &'w mut dyn Write, _: &'w Layout) -> Box<dyn Rows + 'w> {
     Box::new(Lines { out, text: text::canonical })
 }

@@ -80,7 +80,7 @@ const BYTES: &str = "bson";
 /// Returns the format of results on standard output: a table for people, JSON Lines for programs.
 ///
 /// # Errors
-/// As [`on_standard_output`].
+/// Fails as [`on_standard_output`] does.
 pub(crate) fn of_results(chosen: Option<&str>) -> Result<&'static Format> {
     on_standard_output(chosen, if session::on_terminal() { &TABLE } else { &JSON_LINES })
 }
@@ -88,7 +88,7 @@ pub(crate) fn of_results(chosen: Option<&str>) -> Result<&'static Format> {
 /// Returns the chosen format, or the usual one, for standard output.
 ///
 /// # Errors
-/// Fails if it is not text, and the output a terminal.
+/// Fails if the format is not text and the output is a terminal.
 pub(crate) fn on_standard_output(chosen: Option<&str>, usual: &'static Format) -> Result<&'static Format> {
     // The command line accepts only names of formats.
     let format = chosen.and_then(by_name).unwrap_or(usual);

@@ -9,16 +9,16 @@ use super::{Layout, Rows, cell, columns, text};
 const BLOCK: usize = 1_000;
 const BLOCK_BYTES: usize = 16 << 20;
 
-/// Widest cell, unless it is in the only column.
+/// Maximum width of a cell, unless the table has only one column.
 const WIDEST: usize = 40;
 
 /// Narrowest cell that is shortened to fit.
 const NARROWEST: usize = 10;
 
-/// Most columns that are named below a table in which they do not fit.
+/// Maximum number of columns that are named below a table in which they do not fit.
 const HIDDEN_NAMED: usize = 20;
 
-/// Between columns.
+/// The space between columns.
 const GAP: &str = "  ";
 
 /// Documents as an aligned table that fits the terminal.

@@ -30,7 +30,8 @@ pub(super) fn relaxed_json(mut value: Bson) -> serde_json::Value {
     value.into_relaxed_extjson()
 }
 
-/// Replaces the dates that the `bson` crate would write wrongly by what stands for them in extended JSON.
+/// Replaces dates after the year 9999, which the `bson` crate would write wrongly, by documents
+/// `{$date: {$numberLong: …}}`.
 fn mark_far_dates(value: &mut Bson) {
     match value {
         Bson::DateTime(date) if date.timestamp_millis() > *ISO_DATES.end() => {

@@ -168,7 +168,7 @@ fn collections(session: &mut Session) -> Vec<String> {
     session.read().and_then(|database| Ok(database.list_collection_names()?)).unwrap_or_default()
 }
 
-/// Returns the collection that words name.
+/// Returns the first collection that a word names.
 fn collection(words: &[&str], session: &mut Session) -> Option<slate_core::Collection<RawDocumentBuf>> {
     let names = collections(session);
     let name = words.iter().find(|word| names.iter().any(|name| name == *word))?;

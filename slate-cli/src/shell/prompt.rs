@@ -100,7 +100,7 @@ fn failed(error: ReadlineError) -> Failure {
     Failure::new(format!("the terminal failed: {error}"))
 }
 
-/// Says what is there, also that a database does not exist yet.
+/// Prints the version and the number of collections, or that the database does not exist yet.
 fn greet(session: &mut Session) -> Result<()> {
     let url = session.url()?.to_owned();
     let what = match session.read() {

@@ -20,7 +20,7 @@ pub(super) fn split(line: &str) -> Result<Vec<Word>, Open> {
     if open { Err(Open) } else { Ok(words) }
 }
 
-/// Splits a line whose last word may be open: returns the words, and whether it is.
+/// Splits a line whose last word may have an unclosed quote or bracket. Returns the words, and whether the last one is open.
 pub(super) fn split_open(line: &str) -> (Vec<Word>, bool) {
     let (mut scanner, mut words) = (Scanner::default(), Vec::<Word>::new());
     for (start, character) in line.char_indices() {

@@ -52,7 +52,7 @@ impl<B: Builder> Call<B> {
     /// Runs the call.
     ///
     /// # Errors
-    /// As `run` of the blocking builder.
+    /// Fails as `run` of the blocking builder does.
     pub fn run(self) -> Operation<B::Output> {
         self.builder.start(&self.runner)
     }
@@ -95,7 +95,7 @@ macro_rules! builders {
                     /// Returns the plan; see [`Find::explain`]. Nothing is written.
                     ///
                     /// # Errors
-                    /// As the call's own.
+                    /// Fails as `explain` of the blocking builder does.
                     pub fn $explain(mut self, verbosity: ExplainVerbosity) -> Operation<Explain> {
                         let token = self.builder.child_token();
                         self.runner.block(token, move || self.builder.explain(verbosity))
@@ -207,7 +207,7 @@ impl Call<Distinct> {
     /// Collects the values as `T`.
     ///
     /// # Errors
-    /// As [`Distinct::run_as`].
+    /// Fails as [`Distinct::run_as`] does.
     pub fn run_as<T: DeserializeOwned + Send + 'static>(mut self) -> Operation<Vec<T>> {
         self.runner.read(self.builder.child_token(), self.builder, Distinct::run_as)
     }

@@ -115,7 +115,7 @@ impl<T: DeserializeOwned + Send + Any> ReadCollection<T> {
     /// See [`slate_core::ReadCollection::find_by_id`](crate::ReadCollection::find_by_id).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Operation<Option<T>> {
         let id = id.into();
         self.read(move |collection| collection.find_by_id(&id))
@@ -185,7 +185,7 @@ impl<T: 'static> Collection<T> {
     /// See [`slate_core::Collection::set_view`](crate::Collection::set_view).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn set_view(&self, view: &View) -> Operation<()> {
         let view = view.clone();
         self.write(move |collection| collection.set_view(&view))
@@ -194,7 +194,7 @@ impl<T: 'static> Collection<T> {
     /// See [`slate_core::Collection::set_validator`](crate::Collection::set_validator).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn set_validator(&self, validator: Option<Validator>) -> Operation<()> {
         self.write(move |collection| collection.set_validator(validator))
     }
@@ -202,7 +202,7 @@ impl<T: 'static> Collection<T> {
     /// See [`slate_core::Collection::create_indexes`](crate::Collection::create_indexes).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Operation<Vec<String>> {
         let indexes: Vec<Index> = indexes.into_iter().collect();
         self.write(move |collection| collection.create_indexes(indexes))
@@ -211,7 +211,7 @@ impl<T: 'static> Collection<T> {
     /// See [`slate_core::Collection::merge_many`](crate::Collection::merge_many).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Operation<UpsertManyResult> {
         let documents: Vec<_> = documents.into_iter().map(|document| Converted(document.into_document())).collect();
         self.write(|collection| collection.merge_many(documents))
@@ -220,7 +220,7 @@ impl<T: 'static> Collection<T> {
     /// See [`slate_core::Collection::rename`](crate::Collection::rename).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Operation<Self> {
         let (runner, to) = (self.runner().clone(), to.to_owned());
         self.write(move |collection| Ok(Self::new(collection.rename(&to, target)?, runner)))
@@ -235,7 +235,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// See [`slate_core::Collection::insert_one`](crate::Collection::insert_one).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn insert_one(&self, document: &T) -> Operation<Bson> {
         let document = match to_raw(self.collection.name(), document) {
             Ok(document) => Arc::new(document.into_owned()),
@@ -253,7 +253,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// See [`slate_core::Collection::upsert_many`](crate::Collection::upsert_many).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Operation<UpsertManyResult> {
         let documents = each_to_raw(self.collection.name(), documents);
         let documents: Result<Vec<RawDocumentBuf>> = documents.map(|document| document.map(Cow::into_owned)).collect();

@@ -47,7 +47,7 @@ impl Database {
     /// See [`slate_core::Database::open`](crate::Database::open).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn open(url: &str) -> Operation<Self> {
         Self::open_with(crate::Database::builder(url))
     }
@@ -55,7 +55,7 @@ impl Database {
     /// See [`slate_core::Database::open_config`](crate::Database::open_config).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn open_config(config: &Config) -> Operation<Self> {
         Self::open_with(config.into())
     }
@@ -63,7 +63,7 @@ impl Database {
     /// Opens a database with the settings of a builder, [`slate_core::Database::builder`](crate::Database::builder).
     ///
     /// # Errors
-    /// As [`DatabaseBuilder::open`].
+    /// Fails as [`DatabaseBuilder::open`] does.
     pub fn open_with(builder: DatabaseBuilder) -> Operation<Self> {
         Runner::Pool(Arc::default()).block(CancelToken::new(), move || builder.open().map(Self::from))
     }
@@ -158,7 +158,8 @@ impl Database {
     /// [`Database::transact`], which retries after a conflict.
     ///
     /// # Errors
-    /// On a store with one writer at a time: [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout.
+    /// Fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout on a store with one writer at a
+    /// time.
     ///
     /// ```
     /// use bson::{doc, rawdoc};
@@ -182,7 +183,7 @@ impl Database {
     /// Begins a transaction with options. It is not retried: that is up to the caller.
     ///
     /// # Errors
-    /// As [`Database::begin`].
+    /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
         let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), self.database.limited(options));
         Operation::new(async move {
@@ -217,7 +218,8 @@ impl Database {
     /// work, not from the wait in the queue.
     ///
     /// # Errors
-    /// As [`Database::transact`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
+    /// Fails as [`Database::transact`] does; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the
+    /// deadline.
     pub fn transact_with<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         options: &TransactionOptions,
@@ -234,7 +236,7 @@ impl Database {
     /// Dropping the operation ends it; a step that is being executed is rolled back or committed.
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn migrate(&self, migrations: &Migrations) -> Operation<MigrationResult> {
         let database = self.database.clone();
         let (migrations, token) = migrations.limited(&database).cancellable();
@@ -269,7 +271,7 @@ impl Database {
     /// [`slate_core::Database::command`](crate::Database::command).
     ///
     /// # Errors
-    /// As the blocking method.
+    /// Fails as the blocking method does.
     pub fn command(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
         let (database, command) = (self.database.begun(), command.into_document());
         self.runner().write(CancelToken::new(), move || database.command(command?))
@@ -279,7 +281,7 @@ impl Database {
     /// [`slate_core::Database::backup`](crate::Database::backup). Dropping the operation does not stop it.
     ///
     /// # Errors
-    /// As [`slate_core::Database::backup`](crate::Database::backup).
+    /// Fails as [`slate_core::Database::backup`](crate::Database::backup) does.
     pub fn backup(&self, to: impl AsRef<Path>) -> Operation<()> {
         let to = to.as_ref().to_owned();
         self.run_blocking(move |database| database.backup(to))
@@ -294,7 +296,7 @@ impl Database {
     /// [`slate_core::Database::close`](crate::Database::close).
     ///
     /// # Errors
-    /// As [`slate_core::Database::close`](crate::Database::close).
+    /// Fails as [`slate_core::Database::close`](crate::Database::close) does.
     pub fn close(self) -> Operation<()> {
         let database = self.database.clone();
         self.run_blocking(move |_| database.close())

@@ -131,7 +131,7 @@ impl Rows {
 }
 
 impl Batch {
-    /// Reads the first batch. The rest of a find that must not wait is for a thread that may.
+    /// Reads the first batch. If the find must not wait, a thread that may wait reads the later batches.
     pub(super) fn first(query: impl Streamed) -> Result<Self> {
         let short = query.short();
         let reading = if short.is_some() { Reading::InPlace } else { Reading::OnPool };

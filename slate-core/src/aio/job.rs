@@ -18,7 +18,8 @@ pub(super) struct Answer<R, E = Error> {
     lost: fn() -> Error,
 }
 
-/// Makes a job of `work`, on behalf of the calling task and in its span. If the job is dropped instead of executed, the answer is the error `lost`.
+/// Wraps `work` in a job that runs on behalf of the calling task and in its span. If the job is dropped instead of executed,
+/// the answer is the error `lost`.
 pub(super) fn job<A, R: Send + 'static, E: Send + 'static>(
     work: impl FnOnce(A) -> Result<R, E> + Send + 'static,
     lost: fn() -> Error,

@@ -154,8 +154,8 @@ struct Queue {
     threads: usize,
 }
 
-/// The most threads of the pool that writes occupy at once: enough for group commit; few enough that writers that wait for
-/// each other leave threads (of tokio's 512 by default) to reads.
+/// Maximum number of threads of the pool that writes occupy at once: enough for group commit; few enough that writers that
+/// wait for each other leave threads (of tokio's 512 by default) to reads.
 const MAX_WRITERS: usize = 32;
 
 /// After this many writes a thread queues behind the pool's other work, so that writes do not keep a small pool from reads.

@@ -28,7 +28,7 @@ enum Message {
 }
 
 impl TransactionThread {
-    /// Begins a transaction on a thread of its own. It is rolled back if its caller is gone by then.
+    /// Begins a transaction on a thread of its own. The transaction is rolled back if the caller no longer awaits it.
     pub(super) async fn begin(
         begin: impl FnOnce() -> Result<Transaction> + Send + 'static,
     ) -> Result<(Self, OpenTransaction)> {

@@ -73,7 +73,7 @@ impl Transaction {
     /// dropped.
     ///
     /// # Errors
-    /// As [`slate_core::Transaction::commit`](crate::Transaction::commit).
+    /// Fails as [`slate_core::Transaction::commit`](crate::Transaction::commit) does.
     pub fn commit(self) -> Operation<()> {
         self.end(crate::Transaction::commit)
     }
@@ -81,7 +81,7 @@ impl Transaction {
     /// Commits with this durability.
     ///
     /// # Errors
-    /// As [`Transaction::commit`].
+    /// Fails as [`Transaction::commit`] does.
     pub fn commit_with(self, durability: Durability) -> Operation<()> {
         self.end(move |transaction| transaction.commit_with(durability))
     }

@@ -69,7 +69,7 @@ impl<T> Aggregate<T> {
     /// that indexes can serve, the others are drawn above it. Nothing is written: `$out` and `$merge` are not drawn.
     ///
     /// # Errors
-    /// As [`Aggregate::cursor`]; if executing fails.
+    /// Fails as [`Aggregate::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         self.request.explain(&self.scope, &self.collection, verbosity, |request| Ok(request.parse_aggregate()?.0))
     }
@@ -91,7 +91,7 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
     /// Runs the pipeline; the iterator returns each resulting document as `T`.
     ///
     /// # Errors
-    /// As [`Aggregate::cursor`].
+    /// Fails as [`Aggregate::cursor`] does.
     pub fn run(self) -> Result<Documents<T>> {
         Ok(Documents::new(self.cursor()?))
     }
@@ -99,7 +99,7 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
     /// Runs the pipeline and returns all resulting documents at once.
     ///
     /// # Errors
-    /// As [`Aggregate::cursor`]; if a document is not a `T`.
+    /// Fails as [`Aggregate::cursor`] does, or if a document is not a `T`.
     pub fn collect(self) -> Result<Vec<T>> {
         self.run()?.collect()
     }
@@ -107,7 +107,7 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
     /// Returns the first resulting document, `None` if there is none.
     ///
     /// # Errors
-    /// As [`Aggregate::cursor`].
+    /// Fails as [`Aggregate::cursor`] does.
     pub fn first(self) -> Result<Option<T>> {
         self.run()?.next().transpose()
     }

@@ -222,7 +222,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     /// [`find_one`](ReadCollection::find_one) and the filter `{ _id: … }`, which costs the same lookup and little more.
     ///
     /// # Errors
-    /// As [`Find::run`]. A value that no `_id` can have, such as an array, is treated as by a filter: it finds nothing.
+    /// Fails as [`Find::run`] does. A value that no `_id` can have, such as an array, finds nothing, as in a filter.
     pub fn find_by_id(&self, id: impl Into<Bson>) -> Result<Option<T>> {
         self.limits.check()?;
         let id = id.into();
@@ -311,7 +311,7 @@ impl<T> Collection<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Collection::insert_one`](Collection::insert_one). Uniqueness is checked at the end of the call.
+    /// Fails as [`Collection::insert_one`](Collection::insert_one) does. Uniqueness is checked at the end of the call.
     pub fn merge_many<D: IntoDocument>(&self, documents: impl IntoIterator<Item = D>) -> Result<UpsertManyResult> {
         let documents: Vec<RawDocumentBuf> =
             documents.into_iter().map(IntoDocument::into_document).collect::<Result<_>>()?;
@@ -400,7 +400,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// same `_id` the later one is stored.
     ///
     /// # Errors
-    /// As [`Collection::insert_one`]. Uniqueness is checked at the end of the call.
+    /// Fails as [`Collection::insert_one`] does. Uniqueness is checked at the end of the call.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Result<UpsertManyResult> {
         let documents: Vec<_> = each_to_raw(&self.name, documents).collect::<Result<_>>()?;
         self.put_raw(&borrowed(&documents), PutKind::Replace)

@@ -16,7 +16,7 @@ impl<T> Collection<T> {
     /// Creates several indexes, one after the other, and returns their names.
     ///
     /// # Errors
-    /// As [`CreateIndex::run`]. The indexes before the one that fails stay.
+    /// Fails as [`CreateIndex::run`] does. The indexes before the one that fails stay.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
         let interrupt = self.limits.begin();
         indexes.into_iter().map(|index| self.create_index(index).within(&interrupt).run()).collect()
@@ -34,7 +34,7 @@ impl<T> Collection<T> {
     /// Lets queries use an index again. Returns whether it was hidden.
     ///
     /// # Errors
-    /// As [`hide_index`](Self::hide_index).
+    /// Fails as [`hide_index`](Self::hide_index) does.
     pub fn show_index(&self, index: &str) -> Result<bool> {
         self.set_visibility(index, Visibility::Visible)
     }
@@ -61,7 +61,7 @@ impl<T> Collection<T> {
     /// Cost: reads every key, outside any transaction; a short transaction then writes the result.
     ///
     /// # Errors
-    /// [`ErrorKind::ReadOnly`] within a transaction; as a write's.
+    /// Fails with [`ErrorKind::ReadOnly`] within a transaction; otherwise fails as a write does.
     pub fn analyze(&self) -> Result<()> {
         self.scope.analyze(&self.name, &self.limits.begin())
     }
@@ -77,7 +77,7 @@ impl<T> Collection<T> {
     /// Creates the collection, empty, with options; or a [`View`].
     ///
     /// # Errors
-    /// As [`create`](Self::create); MongoDB's code for an invalid option.
+    /// Fails as [`create`](Self::create) does; with MongoDB's code for an invalid option.
     pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
         let spec = options.spec()?;
         self.scope.write(&self.limits.begin(), |writer| {

@@ -152,7 +152,7 @@ impl Database {
     /// Opens a database with these settings. To change them in code: `DatabaseBuilder::from(&config)`.
     ///
     /// # Errors
-    /// As [`DatabaseBuilder::open`].
+    /// Fails as [`DatabaseBuilder::open`] does.
     pub fn open_config(config: &Config) -> Result<Self> {
         DatabaseBuilder::from(config).open()
     }

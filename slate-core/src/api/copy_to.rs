@@ -277,7 +277,7 @@ impl Run<'_> {
         let synced = TransactionOptions::new().durability(Durability::Sync);
         self.target.transact_with(&synced, |transaction| {
             if existing == ExistingCollections::Replace {
-                // What a view replaces, and what replaces a view, is not renamed over it.
+                // A rename cannot replace a view, nor a collection by a view, so whatever is replaced is dropped first.
                 let replaced = |name: &str| transaction.collection::<RawDocumentBuf>(name).drop().map(drop);
                 collections.iter().try_for_each(|collection| replaced(&collection.name))?;
             }

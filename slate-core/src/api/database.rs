@@ -153,7 +153,7 @@ impl Database {
     /// Begins a transaction with options. It is not retried: that is up to the caller.
     ///
     /// # Errors
-    /// As [`Database::begin`].
+    /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
         if !self.handle.has_concurrent_writers() {
             self.handle.open_transactions().check_outside()?;
@@ -183,7 +183,7 @@ impl Database {
     /// which a call met a conflict is repeated whatever error `work` returns.
     ///
     /// # Errors
-    /// The errors of `work`; the last conflict when time is up; as [`Database::begin`].
+    /// Returns the error of `work`, or the last conflict when time is up. Also fails as [`Database::begin`] does.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -216,7 +216,7 @@ impl Database {
     /// Runs `work` in a transaction with options, as [`Database::transact`] does.
     ///
     /// # Errors
-    /// As [`Database::transact`]; [`ErrorKind::Interrupted`] past the deadline.
+    /// Fails as [`Database::transact`] does; with [`ErrorKind::Interrupted`] past the deadline.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -410,7 +410,7 @@ impl Database {
     /// its indexes at startup does not need this.
     ///
     /// # Errors
-    /// As [`CreateIndex::run`](crate::CreateIndex::run); a unique index that documents violate is dropped.
+    /// Fails as [`CreateIndex::run`](crate::CreateIndex::run) does; a unique index that documents violate is dropped.
     pub fn resume_index_builds(&self) -> Result<u64> {
         index_build::resume_all(&self.handle)
     }
@@ -423,7 +423,8 @@ impl Database {
     /// Cost: up to a read and a write of the whole database.
     ///
     /// # Errors
-    /// [`ErrorKind::Conflict`] if something is open that prevents it; as a write.
+    /// Fails with [`ErrorKind::Conflict`] if an open snapshot, cursor or transaction prevents it; otherwise fails as a write
+    /// does.
     pub fn compact(&self) -> Result<()> {
         self.handle.limits().check()?;
         self.handle.engine()?.compact(self.wait())
@@ -463,8 +464,8 @@ impl Database {
         self.handle.engine()?.size(SizeDetail::Known)
     }
 
-    /// Measures what the database takes: the documents, the field tables and keys, each index, and in the files what is free
-    /// and what the store needs besides.
+    /// Measures the space that the database takes: the documents, the field tables and keys, each index, and, within the
+    /// files, the free space and the store's overhead.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -476,7 +477,7 @@ impl Database {
     /// Cost: reads the whole database. On redb it waits for its turn among the writers.
     ///
     /// # Errors
-    /// Fails if the storage fails; on redb as a write.
+    /// Fails if the storage fails; on redb, also fails as a write does.
     pub fn stats(&self) -> Result<DatabaseStats> {
         self.handle.stats(&self.handle.limits().begin(), SizeDetail::Measured(self.wait()))
     }
@@ -503,8 +504,8 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: a sum over the threads that have used the database. Counting costs a call a few nanoseconds, and all but
-    /// point reads two readings of the clock.
+    /// Cost: a sum over the threads that have used the database. Counting adds a few nanoseconds to each call. Calls other
+    /// than point reads also read the clock twice.
     pub fn metrics(&self) -> Metrics {
         self.handle.metrics()
     }

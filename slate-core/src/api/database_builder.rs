@@ -133,8 +133,8 @@ impl DatabaseBuilder {
     /// Opens the database.
     ///
     /// # Errors
-    /// As [`Database::open`]; [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the folder for temporary files does not
-    /// exist.
+    /// Fails as [`Database::open`] does; with [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if the folder for
+    /// temporary files does not exist.
     pub fn open(self) -> Result<Database> {
         self.options.memory.check()?;
         let engine = engine::open(&self.url, &self.options)?;

@@ -37,7 +37,7 @@ impl Delete {
     /// deleted with any verbosity.
     ///
     /// # Errors
-    /// As [`Delete::run`] for a filter that is not valid; if executing the query fails.
+    /// Fails as [`Delete::run`] does for a filter that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         self.request.explain(&self.scope, &self.collection, verbosity, |request| {
             Ok(target_query(request.parse_targets(self.target)?, self.target))

@@ -128,7 +128,7 @@ impl<T> Find<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Find::cursor`]; if executing fails.
+    /// Fails as [`Find::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
         request.explain(scope, collection, verbosity, Request::parse_find)
@@ -139,7 +139,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
     /// Runs the query; the iterator returns each document as `T`.
     ///
     /// # Errors
-    /// As [`Find::cursor`].
+    /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<Documents<T>> {
         Ok(Documents::new(self.cursor()?))
     }
@@ -147,7 +147,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
     /// Runs the query and returns all documents at once.
     ///
     /// # Errors
-    /// As [`Find::cursor`]; if a document is not a `T`.
+    /// Fails as [`Find::cursor`] does, or if a document is not a `T`.
     pub fn collect(self) -> Result<Vec<T>> {
         self.run()?.collect()
     }
@@ -155,7 +155,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
     /// Returns the first document, `None` if there is none.
     ///
     /// # Errors
-    /// As [`Find::cursor`].
+    /// Fails as [`Find::cursor`] does.
     pub fn first(self) -> Result<Option<T>> {
         let mut cursor = self.limit(1).cursor()?;
         if cursor.advance()? { cursor.read_current().transpose() } else { Ok(None) }
@@ -168,7 +168,7 @@ impl Count {
     /// Counts.
     ///
     /// # Errors
-    /// As [`Find::cursor`].
+    /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<u64> {
         let Target { scope, collection, request } = &self.target;
         request.count(scope, collection)
@@ -177,7 +177,7 @@ impl Count {
     /// Returns the count's plan, as [`Find::explain`] does.
     ///
     /// # Errors
-    /// As [`Find::explain`].
+    /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
         request.explain(scope, collection, verbosity, Request::parse_count)
@@ -190,7 +190,7 @@ impl Distinct {
     /// Collects the values.
     ///
     /// # Errors
-    /// As [`Find::cursor`].
+    /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<Vec<Bson>> {
         let Target { scope, collection, request } = &self.target;
         let mut values = Vec::new();
@@ -212,7 +212,8 @@ impl Distinct {
     /// ```
     ///
     /// # Errors
-    /// As [`Find::cursor`]; [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) for the first value that is not a `T`.
+    /// Fails as [`Find::cursor`] does; with [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) for the first value
+    /// that is not a `T`.
     pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
         let Target { scope, collection, request } = &self.target;
         let mut values = Vec::new();
@@ -229,7 +230,7 @@ impl Distinct {
     /// Returns the plan, as [`Find::explain`] does.
     ///
     /// # Errors
-    /// As [`Find::explain`].
+    /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
         request.explain(scope, collection, verbosity, |request| request.parse_distinct(&self.path))

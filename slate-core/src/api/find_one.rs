@@ -30,7 +30,7 @@ impl<T> FindOne<T> {
     /// Returns the query's plan, as [`Find::explain`] does.
     ///
     /// # Errors
-    /// As [`Find::explain`].
+    /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         self.find.explain(verbosity)
     }
@@ -40,7 +40,7 @@ impl<T: DeserializeOwned + Any> FindOne<T> {
     /// Runs the query and returns the document; `None` if none matches, or no more than [`FindOne::skip`] says.
     ///
     /// # Errors
-    /// As [`Find::cursor`]; if the document is not a `T`.
+    /// Fails as [`Find::cursor`] does, or if the document is not a `T`.
     pub fn run(self) -> Result<Option<T>> {
         self.find.first()
     }

@@ -80,7 +80,7 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     /// Runs the update and returns the document; `None` if none matched.
     ///
     /// # Errors
-    /// As [`Update::run`](crate::Update::run).
+    /// Fails as [`Update::run`](crate::Update::run) does.
     pub fn run(self) -> Result<Option<T>> {
         let (_, document) = update_one(&self.scope, &self.collection, &self.request, &self.change)?;
         document.map(|document| from_raw(&self.collection, Doc::new(&document))).transpose()
@@ -97,7 +97,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
     /// Runs the deletion and returns the document; `None` if none matched.
     ///
     /// # Errors
-    /// As [`Delete::run`](crate::Delete::run).
+    /// Fails as [`Delete::run`](crate::Delete::run) does.
     pub fn run(self) -> Result<Option<T>> {
         let document = delete_one(&self.scope, &self.collection, &self.request)?;
         document.map(|document| from_raw(&self.collection, Doc::new(&document))).transpose()

@@ -165,11 +165,11 @@ impl<'p> CreateIndex<'p> {
 
     /// Creates the index and returns its name.
     ///
-    /// Writers of the collection continue, and maintain the index from the start of the build: a write that violates a unique
-    /// index is rejected before the index is ready. A large collection is read in several transactions that are not synced
-    /// to the device. If the documents violate the index, nothing is left of it. A crash leaves an index in the state
-    /// [`IndexState::Building`]; this call then continues the build. Within a transaction the index is created in that
-    /// transaction and conflicts with every writer of the collection.
+    /// Writers of the collection continue, and maintain the index from the start of the build: a write that violates a
+    /// unique index is rejected even while the index is being built. A large collection is read in several transactions
+    /// that are not synced to the device. If the documents violate the index, it is dropped. A crash leaves an index in
+    /// the state [`IndexState::Building`]; this call then continues the build. Within a transaction the index is
+    /// created in that transaction and conflicts with every writer of the collection.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) with code 85 or 86 if an index with the same keys or name has other
@@ -331,7 +331,7 @@ pub enum Hint {
     Backward,
     /// The index of this name; `_id_` is the one on `_id`.
     Name(String),
-    /// The only index on exactly these keys; several fail with `IndexNotFound` (27).
+    /// The only index on exactly these keys. If several indexes have them, the call fails with `IndexNotFound` (27).
     Keys(RawDocumentBuf),
 }
 

@@ -93,8 +93,8 @@ impl<'d> InsertMany<'d> {
     /// Inserts the documents.
     ///
     /// # Errors
-    /// Nothing was inserted, because the storage failed, the time was up, or the collection's name is not valid; unless
-    /// [`InsertMany::ordered`] was called, also because a document was refused: with
+    /// Fails without inserting anything if the storage fails, the time is up, or the collection's name is not valid.
+    /// Unless [`InsertMany::ordered`] was called, it also fails if a document is refused: with
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id` or a value of a unique index exists, with
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn run(self) -> Result<InsertManyResult> {

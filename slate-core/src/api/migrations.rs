@@ -153,7 +153,8 @@ impl Migrations {
             return Ok(Outcome::Recorded(recorded));
         }
         let number = i64::try_from(number).unwrap_or(i64::MAX);
-        // First, so that a store which detects conflicts early does so before the work.
+        // The record is inserted before the step runs, so that a store that detects conflicts early detects them before
+        // the work.
         collection.insert_one(&Record { number, name: step.name.clone(), at: DateTime::from_millis(now_millis()) })?;
         (step.run)(transaction)?;
         Ok(Outcome::Applied)

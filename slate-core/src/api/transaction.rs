@@ -62,7 +62,7 @@ impl Transaction {
     /// Commits with this durability.
     ///
     /// # Errors
-    /// As [`Transaction::commit`].
+    /// Fails as [`Transaction::commit`] does.
     pub fn commit_with(self, durability: Durability) -> Result<()> {
         let writer = self.open.take()?;
         self.database.finish(writer, durability)

@@ -97,7 +97,7 @@ impl Update {
     /// updated with any verbosity.
     ///
     /// # Errors
-    /// As [`Update::run`] for an update that is not valid; if executing the query fails.
+    /// Fails as [`Update::run`] does for an update that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         self.request.explain(&self.scope, &self.collection, verbosity, |request| {
             Ok(target_query(self.change.parse(request, self.target)?.query, self.target))
@@ -126,7 +126,7 @@ impl Update {
     }
 }
 
-/// Returns the query as it finds the targets: at most one for a write to one document.
+/// Returns the query that finds the targets, limited to one document for [`Target::One`].
 pub(crate) fn target_query(mut query: Query, target: Target) -> Query {
     if target == Target::One {
         query.limit = Some(1);

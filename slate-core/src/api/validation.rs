@@ -3,10 +3,10 @@
 pub enum ValidationLevel {
     /// None.
     Off,
-    /// All that are inserted or changed.
+    /// All inserted or changed documents.
     #[default]
     Strict,
-    /// Those that are inserted, and those that are changed and were valid before.
+    /// Inserted documents, and changed documents that were valid before the change.
     Moderate,
 }
 

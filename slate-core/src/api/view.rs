@@ -32,7 +32,7 @@ pub struct View {
 }
 
 impl View {
-    /// Returns the documents that the pipeline makes of those of the collection or view `on`, which need not exist.
+    /// Creates the definition of a view that runs the pipeline on the collection or view `on`, which need not exist.
     pub fn new(on: &str, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
         let mut request = Request::default();
         let pipeline = pipeline.into_iter().filter_map(|stage| request.take(stage)).collect();

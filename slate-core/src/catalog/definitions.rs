@@ -20,7 +20,7 @@ impl Catalog {
     /// Returns the definitions for a request that reads the collection or view `name`, and `others` in its stages.
     ///
     /// # Errors
-    /// As [`resolved_view`](Self::resolved_view).
+    /// Fails as [`resolved_view`](Self::resolved_view) does.
     pub(crate) fn definitions<'n>(&self, name: &str, others: impl Iterator<Item = &'n str>) -> Result<Definitions> {
         let view = self.resolved_view(name)?.map(Arc::new);
         let read_by_view = view.iter().flat_map(|view| view.reads()).map(Box::from);

@@ -33,7 +33,7 @@ pub(crate) struct IndexInfo {
     pub(crate) partial: Option<Partial>,
     /// Entries contain the sort keys of strings. `None`: the strings themselves.
     pub(crate) collation: Option<Collation>,
-    /// What a wildcard index has besides. Its `pattern` is empty.
+    /// The additional properties of a wildcard index, whose `pattern` is empty. `None` for other indexes.
     pub(crate) wildcard: Option<Box<Wildcard>>,
     pub(crate) multikey: MultikeyPaths,
     /// The number of leading fields that have the same value in all entries. Bounds on them exclude no document.

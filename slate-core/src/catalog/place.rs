@@ -87,7 +87,7 @@ fn fields_of_entry<'p>(pattern: &'p WildcardPattern, key: &[u8]) -> Vec<(&'p str
     of_path.chain(others(before)).chain(value).chain(others(after)).collect()
 }
 
-/// As [`decode`], of an index with a collation.
+/// Like [`decode`], of an index with a collation.
 fn decode_collated(key: &mut &[u8], direction: Direction) -> Option<Option<Bson>> {
     match key::decode(key, direction, &mut TypeReader::new(&[]))? {
         Decoded::Value(value) => match value.as_value().text() {

@@ -240,7 +240,8 @@ impl Sampler {
     }
 }
 
-/// Returns the first values of a key, or as much as the sample has of them.
+/// Returns the encoded values of the first `fields` fields of a sampled key, or the whole sampled key if it was cut off
+/// before their end.
 fn leading<'k>(sampled: &'k [u8], pattern: &KeyPattern, fields: usize) -> &'k [u8] {
     let mut end = 0;
     for (_, direction) in pattern.fields().iter().take(fields) {

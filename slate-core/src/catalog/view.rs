@@ -14,13 +14,13 @@ use super::{
 };
 use crate::{Error, Result};
 
-/// The most views that read each other, with the collection that the last of them reads: MongoDB's limit.
+/// Maximum number of views that read each other, including the collection that the last of them reads: MongoDB's limit.
 const MAX_DEPTH: usize = 20;
 
-/// The most bytes of the pipelines of views that read each other, MongoDB's limit.
+/// Maximum size of the pipelines of views that read each other, in bytes: MongoDB's limit.
 const MAX_BYTES: usize = 16 << 20;
 
-/// A view: the documents that a pipeline makes of those of a collection or of another view.
+/// A view: the result of a pipeline over a collection or another view.
 #[derive(Clone, Debug)]
 pub(crate) struct ViewInfo {
     pub(crate) name: Arc<str>,
@@ -33,10 +33,10 @@ pub(crate) struct ViewInfo {
     pub(crate) reads: BTreeSet<Box<str>>,
 }
 
-/// A view in terms of a collection, with the views that it is made of.
+/// A view, resolved to the collection that it reads in the end.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ResolvedView {
-    /// This view, and the views that it reads one through the other.
+    /// This view, and the views through which it reads the collection.
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) collection: Box<str>,
     /// The stages of all of them, in the order of execution.
@@ -82,7 +82,7 @@ impl ViewInfo {
         self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()
     }
 
-    /// Returns whether it is defined as `other` is, whatever their names.
+    /// Returns whether this view and `other` have the same definition, apart from their names.
     pub(crate) fn has_definition_of(&self, other: &Self) -> bool {
         (&self.on, &self.pipeline, &self.collation) == (&other.on, &other.pipeline, &other.collation)
     }
@@ -145,7 +145,7 @@ impl Catalog {
     /// Returns the views among the names, and those that they read in their stages, each once.
     ///
     /// # Errors
-    /// As [`resolved_view`](Self::resolved_view).
+    /// Fails as [`resolved_view`](Self::resolved_view) does.
     pub(super) fn resolved_views(&self, names: impl Iterator<Item = Box<str>>) -> Result<Vec<Arc<ResolvedView>>> {
         let mut found: Vec<Arc<ResolvedView>> = Vec::new();
         if !self.has_views() {

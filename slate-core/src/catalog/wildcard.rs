@@ -10,7 +10,8 @@ use slate_query::{
 use super::{IndexInfo, index::append_document};
 use crate::Result;
 
-/// Most paths of a wildcard index that are known to contain arrays. If there are more, every path counts as one of them.
+/// Maximum number of paths of a wildcard index that are known to contain arrays. If there are more, every path counts
+/// as one of them.
 const MAX_ARRAY_PATHS: usize = 256;
 
 /// The properties of a wildcard index that other indexes do not have.

@@ -45,7 +45,8 @@ const REFUSED: [&str; 13] = [
 const NOT_OF_ID: [&str; 7] =
     ["background", "dropDups", "partialFilterExpression", "sparse", "storageEngine", "unique", "wildcardProjection"];
 
-/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`: all or none.
+/// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`:
+/// creates all of the indexes or none.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;

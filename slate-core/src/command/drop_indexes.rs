@@ -16,7 +16,7 @@ use crate::{
     },
 };
 
-/// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: all of them or none.
+/// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: drops all of these indexes or none.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let wanted = call.fields.value("index");

@@ -74,7 +74,7 @@ impl OptimisticValidator {
         let mut last = self.written();
         for name in written {
             match last.get_mut(name) {
-                // Of concurrent commits the later one may be recorded first.
+                // The later of two concurrent commits may be recorded first.
                 Some(last) => *last = version.max(*last),
                 None => drop(last.insert(name.into(), version)),
             }

@@ -13,11 +13,11 @@ use crate::{
     write::StaleCollection,
 };
 
-/// The most keys of a keyspace that are read after a commit that made its statistics stale. Bounds the latency that
+/// Maximum number of keys of a keyspace that are read after a commit that made its statistics stale. Bounds the latency that
 /// this adds to the commit. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
 const MAX_KEYS: u64 = 65_536;
 
-/// The most keys that are read per record that the commit added, so that the work stays proportional to the commit.
+/// Maximum number of keys that are read per record that the commit added, so that the work stays proportional to the commit.
 const MAX_KEYS_PER_RECORD: u64 = 4;
 
 impl<S: Store> Backend<S> {

@@ -218,7 +218,7 @@ fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwri
     Some((start..start + id.value.bytes().len(), Overwrite::new(id.value.kind(), bits)))
 }
 
-/// Takes the buffer, emptied.
+/// Takes the buffer and empties it.
 fn clear(buffer: &mut Vec<u8>) -> Vec<u8> {
     let mut buffer = std::mem::take(buffer);
     buffer.clear();

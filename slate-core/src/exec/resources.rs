@@ -12,7 +12,7 @@ use crate::{
     spill::Memory,
 };
 
-/// Shared by the nodes of a query: interrupt, memory limit, and the catalog of its view.
+/// What the nodes of a query share: the interrupt, the memory limit, and the catalog of the view that they read.
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
@@ -27,8 +27,8 @@ pub(crate) struct Resources {
     pub(super) above: usize,
 }
 
-/// The most nodes of pipelines that read from each other. Each calls the one below it, so this bounds the stack: in a build without
-/// optimization, half as many again fit into the 2 MiB that Rust gives to a thread.
+/// Maximum number of nodes of pipelines that read from each other. Each node calls the node below it, so this bounds the
+/// stack: in a build without optimization, half as many again fit into the 2 MiB that Rust gives to a thread.
 const MAX_NESTED: usize = 200;
 
 impl Resources {
@@ -63,7 +63,7 @@ impl Resources {
     /// holders of rows. Their number is known in advance, so that spilling does not depend on other queries.
     ///
     /// # Errors
-    /// As [`below`](Self::below).
+    /// Fails as [`below`](Self::below) does.
     pub(super) fn of_plan(&self, plan: &Plan, others: usize) -> Result<Self> {
         let nodes = match plan {
             Plan::Pipeline { nodes, .. } => nodes.len(),
@@ -72,7 +72,7 @@ impl Resources {
         Ok(Self { memory: self.memory.shared_by(others + holders(plan)), ..self.below(nodes)? })
     }
 
-    /// As [`of_plan`](Self::of_plan), for the raw tier alone.
+    /// Like [`of_plan`](Self::of_plan), for the raw tier alone.
     pub(super) fn of_raw_plan(&self, plan: &RawPlan) -> Self {
         Self { memory: self.memory.shared_by(raw_holders(plan)), ..self.clone() }
     }

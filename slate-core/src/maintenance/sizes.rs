@@ -68,7 +68,7 @@ pub(crate) fn of_database(stats: &DatabaseStats, scale: u64) -> Document {
     }
 }
 
-/// Returns a size in units of `scale` bytes, as in the sizes of a database.
+/// Returns a size of a database in units of `scale` bytes.
 #[expect(clippy::cast_precision_loss, reason = "these sizes are doubles in MongoDB's reply")]
 pub(crate) fn scaled(bytes: u64, scale: u64) -> f64 {
     bytes as f64 / scale.max(1) as f64

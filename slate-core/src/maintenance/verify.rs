@@ -89,7 +89,7 @@ impl fmt::Display for VerifyFinding {
     }
 }
 
-/// Most faults in a report, which bounds its memory.
+/// Maximum number of faults in a report, which bounds its memory.
 const MAX_REPORTED: usize = 10_000;
 
 /// Number of documents between two calls of the progress callback.

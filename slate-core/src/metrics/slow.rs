@@ -175,7 +175,7 @@ impl<'s> Subject<'s> {
     }
 }
 
-/// As [`Subject`], for rows that are still read after the query itself has been dropped.
+/// Like [`Subject`], for rows that are still read after the query itself has been dropped.
 pub(super) struct OwnedSubject {
     pub(super) collection: Arc<str>,
     pub(super) filter: Filter,

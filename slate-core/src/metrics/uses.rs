@@ -62,7 +62,7 @@ pub(crate) struct UseTable(Mutex<UseMaps>);
 #[derive(Debug, Default)]
 struct UseMaps {
     collections: HashMap<Keyspace, Weak<CollectionUses>>,
-    /// By the index, and whether it is hidden.
+    /// Keyed by the keyspace of the index and by whether the index is hidden.
     indexes: HashMap<(Keyspace, bool), Weak<Uses>>,
 }
 

@@ -1,6 +1,6 @@
-//! Operations. [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`over_view`] makes
-//! aggregations of requests over views, [`scope`] dispatches to the database, a snapshot or an open transaction,
-//! [`open_transactions`] holds those that callers have open, and [`retry`] retries after conflicts.
+//! Operations. [`read_op`] and [`write_op`] list them, [`request`] parses a builder's arguments, [`over_view`] turns
+//! requests over views into aggregations, [`scope`] dispatches to the database, a snapshot or an open transaction,
+//! [`open_transactions`] registers the transactions that callers have open, and [`retry`] retries after conflicts.
 
 pub(crate) mod open_transactions;
 mod over_view;

@@ -216,7 +216,7 @@ pub(crate) struct Caller {
 
 #[cfg(feature = "async")]
 thread_local! {
-    /// On whose behalf this thread works.
+    /// The caller on whose behalf this thread works.
     static ON_BEHALF_OF: Cell<Option<Caller>> = const { Cell::new(None) };
 }
 

@@ -72,7 +72,8 @@ impl Request {
         let grouped = [
             doc! { "$match": { path.as_str(): { "$exists": true }, "$expr": { "$and": within } } },
             doc! { "$group": { "_id": format!("${path}") } },
-            // Within a document, an array has its own place in the order, which is not that of its elements.
+            // Sorts by a document, within which an array is compared as a whole. A sort by the array would compare
+            // its elements.
             doc! { "$project": { "_id": 0, "key": { "v": "$_id" } } },
             doc! { "$sort": { "key": sign } },
         ];

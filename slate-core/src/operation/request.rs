@@ -43,7 +43,7 @@ pub(crate) struct Request {
     pub(crate) min: Option<RawDocumentBuf>,
     pub(crate) max: Option<RawDocumentBuf>,
     pub(crate) find_result: FindResult,
-    /// An option of a find that an aggregation does not have, and so a find over a view.
+    /// An option of a find that aggregations do not have. A find over a view does not support it either.
     pub(crate) unlike_aggregate: Option<&'static str>,
     pub(crate) force: Force,
     /// The stages of an aggregation.
@@ -450,7 +450,7 @@ impl Request {
         Ok(pipeline::parse(self.view_documents(), bindings)?)
     }
 
-    /// Makes a query of all stages.
+    /// Builds the query that executes these stages.
     pub(super) fn pipeline_query(&self, stages: Vec<Stage>, bindings: &Bindings) -> Result<Query> {
         let Definitions { view, others, .. } = &self.definitions;
         for view in view.iter().chain(others) {

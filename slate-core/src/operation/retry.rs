@@ -11,7 +11,7 @@ pub(crate) const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 pub(crate) struct Retry {
     /// The time after the first attempt within which the last one must begin.
     pub(crate) within: Duration,
-    /// The most attempts after the first.
+    /// Maximum number of attempts after the first.
     pub(crate) retries: u32,
     pub(crate) first_pause: Duration,
     pub(crate) longest_pause: Duration,

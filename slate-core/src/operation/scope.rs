@@ -70,8 +70,8 @@ impl Scope {
         }
     }
 
-    /// As [`without_waiting`](Self::without_waiting), for queries and writes; `None` also if the store always has to wait for
-    /// queries.
+    /// Like [`without_waiting`](Self::without_waiting), for queries and writes; `None` also if the store always has to
+    /// wait for queries.
     #[cfg(feature = "async")]
     pub(crate) fn queries_without_waiting(&self) -> Option<Self> {
         match self {

@@ -97,8 +97,8 @@ impl Destination<'_> {
         Ok(())
     }
 
-    /// Checks that documents are matched with at most one existing document. A sparse index does not ensure that for those without
-    /// the fields, and one with a collation does not compare as `$merge` does.
+    /// Checks that a unique index lets each document match at most one existing document. A sparse index does not ensure this
+    /// for documents without the fields. An index with a collation does not compare as `$merge` does.
     fn check_unique(&mut self, on: &[Path]) -> Result<MergedNulls> {
         if matches!(on, [only] if only.as_str() == "_id") {
             return Ok(MergedNulls::Matched);

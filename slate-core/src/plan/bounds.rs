@@ -41,12 +41,12 @@ impl IndexBounds {
         Self { fields: Vec::new(), ranges: vec![range] }
     }
 
-    /// Returns whether they are a range of keys that is not one of fields.
+    /// Returns whether the bounds are a range of keys, not intervals of fields.
     pub(crate) fn are_of_keys(&self) -> bool {
         self.fields.is_empty() && !self.ranges.is_empty()
     }
 
-    /// Returns whether entries can be outside of them.
+    /// Returns whether entries can be outside of the bounds.
     pub(crate) fn are_limited(&self) -> bool {
         !self.fields.is_empty() || !self.ranges.is_empty()
     }

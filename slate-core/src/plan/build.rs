@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{Result, catalog::CollectionInfo, trace};
 
-/// The data that rules use besides the plan.
+/// The data that rules use in addition to the plan.
 pub(crate) struct Context<'a> {
     pub(crate) collection: &'a CollectionInfo,
     pub(crate) query: &'a Query,
@@ -56,12 +56,12 @@ fn build_pipeline(context: &Context<'_>) -> Result<Planned> {
         return build_query(context, nodes);
     };
     ends_early(&mut nodes);
-    // Of equal values of different types, a scan finds that of the least `_id` first.
+    // Among equal values of different types, a scan finds the value with the least `_id` first.
     let query = Query { ties: Ties::ById, ..context.query.sorted_without_pipeline(sort) };
     build_query(&Context { query: &query, access: Some(&access), ..*context }, nodes)
 }
 
-/// Reads the last field of an index.
+/// Returns the plan that reads the last field of an index.
 fn covered_last(scan: IndexScan) -> Plan {
     let last = scan.index.pattern.fields().last().map(|(path, _)| path.clone());
     let fields = vec![CoveredField::Indexed(scan.index.pattern.fields().len().saturating_sub(1))];

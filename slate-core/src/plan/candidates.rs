@@ -23,10 +23,10 @@ use crate::catalog::{CollectionInfo, IndexInfo, Wildcard};
 
 mod wildcards;
 
-/// Most combinations of conjuncts on an index's multikey fields. Further ones are not considered.
+/// Maximum number of combinations of conjuncts on an index's multikey fields. Further ones are not considered.
 const MAX_MULTIKEY_BOUNDS: usize = 16;
 
-/// Most index paths that are combined in pairs.
+/// Maximum number of index paths that are combined in pairs.
 const MAX_INTERSECTED: usize = 4;
 
 /// The terms of a filter's conjuncts on `_id` and on indexed paths.

@@ -19,8 +19,8 @@ use crate::{
     key_range::KeyRange,
 };
 
-/// Most keys that a probe counts, which takes about as long as executing a small query. Larger numbers are estimated
-/// from statistics.
+/// Maximum number of keys that a probe counts, which takes about as long as executing a small query. Larger numbers
+/// are estimated from statistics.
 pub(super) const PROBE_CAP: u64 = 1_000;
 
 /// Cost of fetching a record by its key: a descent into the records.
@@ -54,10 +54,10 @@ pub(super) struct Reads {
     pub(super) records: u64,
 }
 
-/// The cost of an access path by key and record read.
+/// The cost of an access path per key and per record that it reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// Most keys that are read: a limit ends the walk if rows come in the requested order.
+    /// Maximum number of keys that are read: a limit ends the walk if rows come in the requested order.
     most: Option<u64>,
     key: u64,
     /// One in this many keys is read.

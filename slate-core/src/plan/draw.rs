@@ -316,7 +316,7 @@ fn direction_name(direction: Direction) -> &'static str {
     }
 }
 
-/// Most intervals of a set that are drawn: a list of values can have thousands.
+/// Maximum number of intervals of a set that are drawn: a list of values can have thousands.
 const MAX_DRAWN: usize = 8;
 
 /// What the strings of index bounds are.

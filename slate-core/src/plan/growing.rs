@@ -3,8 +3,8 @@ use slate_query::interval::IntervalSet;
 use super::{Conjuncts, IndexBounds};
 use crate::catalog::IndexInfo;
 
-/// Most ranges of bounds on several fields, one for each combination of their points. Later fields stay in the filter.
-/// Several thousand seeks cost about as much as reading the entries in between.
+/// Maximum number of ranges of bounds on several fields, one for each combination of their points. Later fields stay
+/// in the filter. Several thousand seeks cost about as much as reading the entries in between.
 const MAX_RANGES: usize = 4_096;
 
 /// Builds bounds on the leading fields of an index, field by field.

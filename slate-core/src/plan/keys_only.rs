@@ -14,7 +14,7 @@ use slate_query::{
 use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query, Values};
 use crate::catalog::IndexInfo;
 
-/// Returns whether an access path, after its rules, reads only keys.
+/// Returns whether an access path reads only keys after the rules have been applied to it.
 pub(super) fn serves(access: &Access, query: &Query) -> bool {
     let is_exact = access.exact_for.are_all(query.filter.conjuncts().len());
     let is_sorted = || {

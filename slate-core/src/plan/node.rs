@@ -35,10 +35,10 @@ pub(crate) struct IndexScan {
     /// The allowed values of fields after the bounds: other entries are skipped.
     pub(crate) checks: Vec<(usize, IntervalSet)>,
     pub(crate) direction: Direction,
-    /// The most records to return. Set only if no node above rejects a record.
+    /// Maximum number of records to return. Set only if no node above rejects a record.
     pub(crate) limit: Option<u64>,
-    /// Of the entries that are equal in this many leading fields only the first in ascending order is returned; 0: all are. With
-    /// `checks` only for an ascending walk.
+    /// If not 0: among entries that are equal in this many leading fields, only the first in ascending order is returned.
+    /// Combined with `checks` only for an ascending walk.
     pub(crate) firsts: usize,
 }
 
@@ -149,7 +149,7 @@ impl Window {
         limit.into_iter().chain((self.skip > 0).then_some(Stage::Skip))
     }
 
-    /// Returns the window of this window's rows.
+    /// Returns the window that has the effect of `next` on the rows of this window.
     pub(crate) fn then(self, next: Self) -> Self {
         let left = self.limit.map(|limit| limit.saturating_sub(next.skip));
         let limit = match (left, next.limit) {

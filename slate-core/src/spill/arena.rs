@@ -270,7 +270,8 @@ struct Prefixes {
     common: usize,
     /// Whether rows with equal sort keys are already in the order of their tie keys.
     ties_ascend: bool,
-    /// Mask of the prefix bits that decide the order alone, with ties in insertion order. `None` if rows must be compared.
+    /// Mask of the prefix bits that alone decide the order of rows; rows with equal bits stay in insertion order. `None` if
+    /// rows must be compared.
     decisive: Option<u64>,
 }
 

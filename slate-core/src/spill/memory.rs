@@ -51,7 +51,7 @@ struct BufferPool {
     groups: Mutex<GroupStates>,
 }
 
-/// Most bytes that the pool holds of each kind: as many as one operation uses at the default limit.
+/// Maximum number of bytes that the pool holds of each kind: as many as one operation uses at the default limit.
 const MAX_POOLED: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {

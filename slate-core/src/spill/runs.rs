@@ -34,9 +34,9 @@ impl SortedRuns {
     }
 }
 
-/// Most runs that are merged at once: with more, smaller buffers would cost more than another merge pass saves.
+/// Maximum number of runs that are merged at once: with more, smaller buffers would cost more than another merge pass saves.
 const MAX_FAN_IN: usize = 128;
-/// Fewest runs that are merged at once, even if that exceeds the memory limit: it bounds the number of passes.
+/// Minimum number of runs that are merged at once, even if that exceeds the memory limit: it bounds the number of passes.
 const MIN_FAN_IN: usize = 8;
 /// Read-ahead buffer per run, in bytes, from which the number of runs per merge is computed.
 const BUFFER_PER_RUN: usize = 64 << 10;

@@ -72,7 +72,7 @@ impl<T: Transaction> Session<T> {
                 index.keyspace
             }
         };
-        // Of a delete and a put of the same key the put is last, and stays.
+        // If the block deletes and puts the same key, the put comes last and takes effect.
         let mut writes = Vec::with_capacity(block.len());
         writes.extend(block.writes().map(|(key, write)| match write {
             Write::Put(value) => (key, Some(value)),

@@ -34,7 +34,7 @@ pub(crate) struct IndexSpec {
 /// A callback that receives the number of documents read by an index build.
 pub(crate) type BuildProgress<'p> = &'p mut dyn FnMut(u64);
 
-/// Most documents of a round of a build.
+/// Maximum number of documents of a round of a build.
 pub(crate) const ROUND: usize = 1_024;
 
 impl<T: Transaction> Session<T> {

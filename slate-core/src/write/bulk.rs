@@ -57,7 +57,7 @@ impl<T: Transaction> Session<T> {
         mode: InsertMode,
         interrupt: &Interrupt,
     ) -> Result<BulkOutcome> {
-        // Before the first operation is applied.
+        // Checks all queries before the first operation is applied.
         for (collection, operation) in operations {
             if let Some((query, collection)) = operation.query().zip(self.catalog().collection(collection)) {
                 query.check(collection)?;

@@ -9,15 +9,15 @@ pub(super) struct CollectionStates(Vec<CollectionState>);
 #[derive(Debug, Default)]
 pub(super) struct CollectionState {
     name: Box<str>,
-    /// It relies on the collection's definition, which it guards.
+    /// Whether the transaction relies on the collection's definition, and therefore guards it.
     pub(super) guarded: bool,
-    /// It wrote documents.
+    /// Whether the transaction wrote documents.
     pub(super) written: bool,
-    /// It read more than single documents, so any write by another transaction conflicts.
+    /// Whether the transaction read more than single documents, so that any write by another transaction conflicts.
     pub(super) read_whole: bool,
     /// What of the collection must be written to the catalog.
     pub(super) change: Option<Change>,
-    /// Number of records by which it makes the collection grow.
+    /// Number of records by which the transaction makes the collection grow.
     pub(super) growth: i64,
 }
 

@@ -138,8 +138,8 @@ impl<T: Transaction> Session<T> {
     /// Creates the view. Returns whether it did not exist.
     ///
     /// # Errors
-    /// `NamespaceExists` (48) if a collection has the name, or a view with another definition; as [`ViewInfo::parse`] and
-    /// [`Catalog::check_views`](catalog::Catalog::check_views).
+    /// `NamespaceExists` (48) if a collection has the name, or a view with another definition. Also fails as
+    /// [`ViewInfo::parse`] and [`Catalog::check_views`](catalog::Catalog::check_views) do.
     pub(crate) fn create_view(&mut self, name: &str, spec: &ViewSpec) -> Result<Created> {
         self.check_open()?;
         namespace::check(name)?;
@@ -287,7 +287,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Replaces properties of the collection. Neither open writers nor other changes of the catalog conflict.
+    /// Replaces properties of the collection. Conflicts neither with open writers nor with other changes of the catalog.
     pub(super) fn set_properties(&mut self, collection: CollectionInfo) {
         self.collections.of(&collection.name).change(Change::Properties);
         Arc::make_mut(&mut self.catalog).put(collection);

@@ -59,10 +59,10 @@ impl InsertMode {
     }
 }
 
-/// Most documents whose keys are looked up together.
+/// Maximum number of documents whose keys are looked up together.
 const BATCH: usize = 4_096;
 
-/// Most bytes of changes that are looked up together; the last document may exceed it.
+/// Maximum size of changes that are looked up together, in bytes; the last document may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
 
 impl<T: Transaction> Session<T> {
@@ -80,7 +80,7 @@ impl<T: Transaction> Session<T> {
         self.insert_with(name, documents, mode, self.options.empty_timestamps, interrupt)
     }
 
-    /// As [`insert`](Self::insert), for documents whose empty timestamps are stored in this way.
+    /// Like [`insert`](Self::insert), for documents whose empty timestamps are stored in this way.
     pub(super) fn insert_with(
         &mut self,
         name: &str,
@@ -132,7 +132,7 @@ struct Insert<'c, V: View> {
 #[derive(Default)]
 struct Accepted {
     greatest: Option<Vec<u8>>,
-    /// All record keys, as soon as one of them was not greater than all before.
+    /// All record keys. `None` as long as each of them was greater than all before it.
     records: Option<AHashSet<SmallBytes>>,
     /// The keys in unique indexes, by position of the index in the collection.
     unique: Vec<AHashSet<SmallBytes>>,

@@ -46,7 +46,7 @@ pub(crate) struct PutOutcome {
 /// Number of records that are loaded together at first.
 const FIRST_LOAD: usize = 256;
 
-/// Most records that are loaded together.
+/// Maximum number of records that are loaded together.
 const LARGEST_LOAD: usize = 1_024;
 
 /// Bytes that the records of a load should not exceed, judged by the load before.
@@ -231,7 +231,8 @@ fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }
 
-/// Returns the document with the fields of the patch. An equal `_id` of another type keeps its type.
+/// Returns the document with the fields of the patch. If the `_id`s are equal but of different types, the stored
+/// `_id` is kept.
 fn merged(there: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
     let (Some(old), Some(new)) = (there.get("_id"), patch.get("_id")) else {
         return Ok(update::merge(there, patch)?);

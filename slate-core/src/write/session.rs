@@ -31,7 +31,7 @@ pub(crate) struct Session<T> {
     pub(super) bytes_written: usize,
     isolation: Isolation,
     validation: Validation,
-    /// Of the operation that is executed.
+    /// The options of the operation that is executed.
     pub(crate) options: WriteOptions,
     pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.

@@ -135,7 +135,7 @@ impl<T: Transaction> Session<T> {
             .with_empty_timestamps(self.options.empty_timestamps);
         let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
         let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
-        // A replacement has its timestamps already.
+        // `upsert` has already handled the empty timestamps of a replacement.
         let (documents, kept) = (std::slice::from_ref(&document), EmptyTimestamps::Kept);
         let inserted = self.insert_with(name, documents, InsertMode::AllOrNone, kept, interrupt)?;
         if let Some((_, error)) = inserted.refused.into_iter().next() {

@@ -38,7 +38,7 @@ enum First<V: View> {
     Replay,
 }
 
-/// The most bytes of the resulting document: MongoDB's limit. It bounds the memory of the arrays.
+/// Maximum size of the resulting document, in bytes: MongoDB's limit. It bounds the memory of the arrays.
 const MAX_BYTES: usize = 100 << 20;
 
 impl<V: View> FacetRows<V> {

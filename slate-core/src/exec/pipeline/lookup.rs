@@ -71,8 +71,10 @@ struct Batches {
     joined: Option<u64>,
 }
 
-/// The number of documents in the first batch, and in the others, where an index finds matches.
+/// Number of documents in the first batch if an index finds the matches.
 const FIRST_BATCH: usize = 128;
+
+/// Number of documents in each later batch if an index finds the matches.
 const BATCH: usize = 1_024;
 
 /// A collection with fewer records than this many times the joined documents is read into a hash table, even if it has an index:
@@ -115,7 +117,7 @@ impl<V: View> LookupRows<V> {
         self.advance_with(|input| input.advance().map(u64::from))
     }
 
-    /// As [`DocumentRows::advance_run`].
+    /// Like [`DocumentRows::advance_run`].
     pub(super) fn advance_run(&mut self) -> Result<u64> {
         let has_row = self.advance_with(DocumentRows::advance_run)?;
         Ok(if has_row { self.times } else { 0 })
@@ -218,7 +220,8 @@ impl<V: View> LookupRows<V> {
         self.find_matches()
     }
 
-    /// Finds the matches of the input's current document, unless they are the same for all. Returns `false` without a document.
+    /// Finds the matches of the input's current document, unless all documents have the same matches. Returns `false` if the
+    /// input has no current document.
     fn find_matches(&mut self) -> Result<bool> {
         let Some(document) = self.input.current().filter(|_| self.times > 0) else { return Ok(false) };
         match (&mut self.strategy, self.lookup.join()) {
@@ -256,7 +259,7 @@ impl<V: View> LookupRows<V> {
         }
         self.strategy = match self.lookup.join() {
             Some(join) if !self.lookup.has_pipeline() => {
-                // Some indexes have no entries of missing values, so those of other values decide.
+                // Some indexes have no entries for missing values, so the check for an index uses a number and a string.
                 let values = [Value::new(Kind::Int32, &[0; 4]), Value::new(Kind::String, &[1, 0, 0, 0, 0])];
                 let filter = equality(&self.lookup, join, values.into_iter())?;
                 let is_indexed = filter.is_some_and(|filter| self.foreign.is_indexed(join.foreign(), &filter));

@@ -37,7 +37,7 @@ impl<V: View> SourceRows<V> {
         self.advance_with(|rows| rows.advance().map(u64::from)).map(|rows| rows > 0)
     }
 
-    /// As [`DocumentRows::advance_run`](super::DocumentRows::advance_run).
+    /// Like [`DocumentRows::advance_run`](super::DocumentRows::advance_run).
     pub(super) fn advance_run(&mut self) -> Result<u64> {
         self.advance_with(Output::advance_run)
     }

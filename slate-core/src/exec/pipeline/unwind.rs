@@ -34,7 +34,7 @@ impl<V: View> UnwindRows<V> {
         Ok(self.advance_with(|input| input.advance().map(u64::from))? > 0)
     }
 
-    /// As [`DocumentRows::advance_run`].
+    /// Like [`DocumentRows::advance_run`].
     pub(super) fn advance_run(&mut self) -> Result<u64> {
         self.advance_with(DocumentRows::advance_run)
     }

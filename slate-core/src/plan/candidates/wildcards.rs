@@ -18,10 +18,11 @@ use crate::{
     },
 };
 
-/// Most paths of a filter for which a wildcard index is considered.
+/// Maximum number of paths of a filter for which a wildcard index is considered.
 const MAX_PATHS: usize = 8;
 
-/// Adds the paths by a wildcard index: by each of its parts, within bounds on the path of its entries.
+/// Adds the access paths by a wildcard index. Each reads one part of the index, selected by bounds on the path
+/// field of the entries.
 pub(super) fn by_wildcard(
     index: &Arc<IndexInfo>,
     wildcard: &Wildcard,
@@ -70,7 +71,8 @@ pub(super) fn by_wildcard(
     }
 }
 
-/// Adds the paths by the part of the other fields, as those of an index on these: for its order, and with the bounds of the filter.
+/// Adds the access paths by the part of the other fields, like the access paths by an index on these fields: one for its
+/// order, and those with bounds from the filter.
 fn by_others(on_others: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     let all = IndexBounds::new(on_others, vec![WildcardPattern::at_no_path()]);
     found.push(bounded(on_others, all, Conjuncts::default(), terms));
@@ -111,7 +113,7 @@ impl PartTerms {
         self.exact_at(paths, Conjuncts::default())
     }
 
-    /// As [`PartTerms::at`], where every document with an entry at these paths satisfies the conjunct.
+    /// Like [`PartTerms::at`], where every document with an entry at these paths satisfies the conjunct.
     fn exact_at(&mut self, paths: IntervalSet, conjunct: Conjuncts) -> &Terms {
         if let Some(of_part) = self.0.0.last_mut() {
             of_part.term.intervals = paths;

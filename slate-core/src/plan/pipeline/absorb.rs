@@ -1,4 +1,4 @@
-//! Makes a query of the leading stages, as long as a query can express them.
+//! Builds a query from the leading stages, as long as a query can express them.
 
 use slate_query::{
     filter::Filter,
@@ -43,7 +43,7 @@ fn paths(needs: &Needs) -> Option<Box<[Path]>> {
     needs.fields()?.iter().map(|name| Path::parse(name).ok()).collect()
 }
 
-/// Makes nodes of stages, and adds them after the others.
+/// Converts stages to nodes, and appends these.
 pub(super) fn add_nodes(
     nodes: &mut Vec<DocumentNode>,
     stages: impl Iterator<Item = Stage>,

@@ -30,8 +30,8 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
     })
 }
 
-/// As [`by_end`], for an index whose leading field has the value, if all documents are read: the access path and the order that read
-/// the documents of one value after the other.
+/// Like [`by_end`], for an index whose leading field has the value, if all documents are read. Returns the access path and
+/// the sort that read the documents of one value after those of another.
 pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionInfo) -> Option<(Access, Sort)> {
     let (path, direction) = end(query).filter(|_| query.filter.is_empty())?;
     let serves = |index: &&Arc<IndexInfo>| {

@@ -19,7 +19,7 @@ pub(super) use return_key::add_to as add_return_key;
 
 use super::Query;
 
-/// Makes a query of a pipeline.
+/// Builds the query that executes a pipeline.
 pub(crate) fn query(mut stages: Vec<Stage>, optimization: Optimization) -> Query {
     let mut rewritten: Vec<&'static str> = Vec::new();
     if optimization == Optimization::On {

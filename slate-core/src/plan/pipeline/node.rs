@@ -57,7 +57,7 @@ pub(crate) enum DocumentNode {
     Documents(Documents),
     /// The number of documents, in a field of this name; no document if there are none.
     Count(Box<str>),
-    /// As [`Count`](Self::Count), over a plan that has counted the documents already.
+    /// Like [`Count`](Self::Count), over a plan that has counted the documents already.
     NameCount(Box<str>),
     /// As many documents without fields as a plan has counted, for stages that read no field.
     Repeat,

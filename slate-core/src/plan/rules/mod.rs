@@ -29,8 +29,8 @@ pub(super) const ALL: &[Rule] = &[
     Rule { name: "top_k", apply: top_k::apply },
     // After the rules that remove filters and sorts between the limit and the fetch.
     Rule { name: "limit_pushdown", apply: limit_pushdown::apply },
-    // Last, because these replace the whole plan by one that reads no records. Each applies to another output, so their
-    // order does not matter.
+    // Last, because these rules replace the whole plan by one that reads no records. Each applies to a different output,
+    // so their order does not matter.
     Rule { name: "cover", apply: cover::apply },
     Rule { name: "count_keys", apply: count_keys::apply },
     Rule { name: "distinct_keys", apply: distinct_keys::apply },

@@ -23,14 +23,15 @@ struct Rule {
 const ALL: &[Rule] = &[
     // Before `match_earlier`, which moves the filter on.
     Rule { name: "match_before_group", apply: match_before_group::apply },
-    // Early: without the filters in between, more stages follow each other for the rules below.
+    // Early, because moving the filters away leaves more stages next to each other for the rules below.
     Rule { name: "match_earlier", apply: |stages| match_earlier::apply(stages) },
     // Before `slice_earlier`: a `$limit` between a stage and a `$sort` keeps the sort where it is.
     Rule { name: "sort_earlier", apply: |stages| sort_earlier::apply(stages) },
     Rule { name: "slice_earlier", apply: |stages| slice_earlier::apply(stages) },
-    // After the stages that may follow each other have been moved.
+    // After the rules that move stages, because only adjacent stages are merged.
     Rule { name: "merge_stages", apply: merge_stages::apply },
-    // The last two depend on the stages after each. Fields are read by those that remain.
+    // The last two rules depend on the stages that follow a stage. `unused_fields` comes last, because only the stages
+    // that remain read fields.
     Rule { name: "unused_stages", apply: unused_stages::apply },
     Rule { name: "unused_fields", apply: |stages| unused_fields::apply(stages) },
 ];

@@ -20,7 +20,7 @@ pub enum Expected<'r> {
 pub struct Rows<'r> {
     /// All matching records, sorted, ties by `_id`.
     pub matching: Vec<&'r Record>,
-    /// The range of them that the result contains if ties are ordered by `_id`.
+    /// The range of `matching` that the result contains if ties are ordered by `_id`.
     pub range: std::ops::Range<usize>,
     /// Whether every correct result contains exactly these documents.
     pub determined: Determined,

@@ -160,7 +160,7 @@ impl Change {
         }
     }
 
-    /// Returns it as a document, `_id` first.
+    /// Returns the content as a document, `_id` first.
     pub fn to_document(&self) -> RawDocumentBuf {
         match self {
             Self::Whole(record) => record.to_document(),

@@ -16,7 +16,7 @@ type Typed = TypedRecord<DateTime>;
 
 /// Number of threads, and of tasks, that read and write together.
 const PARTIES: u64 = 64;
-/// Calls of each: nine reads by `_id`, then an update, and so on.
+/// Calls of each thread or task: nine reads by `_id`, then an update, and so on.
 const CALLS: u64 = 50;
 const LOOKUPS: usize = 1_000;
 

@@ -139,7 +139,7 @@ fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     }
 }
 
-/// Returns the next element of both, or their order if one of them has ended.
+/// Returns the next elements of `left` and `right`, or the order of the two if one of them has ended.
 fn step<'a, 'b>(
     left: &mut Elements<'a>,
     right: &mut Elements<'b>,

@@ -136,7 +136,7 @@ impl Path {
         }
     }
 
-    /// Returns whether one of its names is an array position. Indexes and filters treat such paths differently.
+    /// Returns whether one of the path's names is an array position. Indexes and filters treat such paths differently.
     pub fn has_position(&self) -> bool {
         self.parts().iter().any(|part| part.position.is_some())
     }

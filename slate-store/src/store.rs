@@ -25,8 +25,8 @@ pub trait Store: Send + Sync + 'static {
     /// Any failure of the backend's storage.
     fn snapshot(&self) -> Result<Self::Snapshot>;
 
-    /// Returns a snapshot of the last commit, if it and short reads of it need not wait for a device, a network or
-    /// another thread; `None` otherwise, and by default. Async callers read from it on their own thread.
+    /// Returns a snapshot of the last commit, if neither taking the snapshot nor short reads of it wait for a device, a
+    /// network or another thread; `None` otherwise, and by default. Async callers read from it on their own thread.
     fn try_snapshot(&self) -> Option<Self::Snapshot> {
         None
     }
@@ -58,8 +58,8 @@ pub trait Store: Send + Sync + 'static {
     /// the database is read-only.
     fn begin(&self, wait: Duration) -> Result<Self::Transaction>;
 
-    /// Begins a write transaction over the last commit, if it and a commit of few writes need not wait for a device, a network or
-    /// another thread; `None` otherwise, and by default. Where the commit would have to wait after all, it fails with
+    /// Begins a write transaction over the last commit, if neither beginning it nor committing few writes waits for a device, a
+    /// network or another thread; `None` otherwise, and by default. If the commit would have to wait after all, it fails with
     /// [`Conflict`](crate::Error::Conflict). Async callers execute short writes in it on their own thread.
     fn try_begin(&self) -> Option<Self::Transaction> {
         None
@@ -116,7 +116,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As the backend's storage fails; while measuring, as [`begin`](Self::begin).
+    /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
 
     /// Returns how often a cache in front of the store was read. A store without one returns zeros.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::Result;
 
-/// The end of a compaction, which may have been automatic. `lengths` are those of the file before and after it.
+/// Reports the end of a compaction, which may have been automatic. `lengths` are the lengths of the file before and after it.
 #[cold]
 pub(crate) fn compacted(occasion: &'static str, lengths: [Option<u64>; 2], time: Duration, result: &Result<()>) {
     #[cfg(feature = "tracing")]
@@ -18,7 +18,7 @@ pub(crate) fn compacted(occasion: &'static str, lengths: [Option<u64>; 2], time:
             Ok(()) => {
                 tracing::info!(target: TARGET, occasion, bytes_before, bytes_after, duration_us, "file compacted")
             }
-            // An open snapshot prevents it, which is no fault.
+            // An open snapshot prevents the compaction, which is no fault.
             Err(error) => tracing::debug!(target: TARGET, occasion, duration_us, %error, "file not compacted"),
         }
     }

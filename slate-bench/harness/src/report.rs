@@ -70,7 +70,7 @@ pub struct Row {
     /// Number of rows, values or records in the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Expected number of them.
+    /// Expected number of rows, values or records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<u64>,
     /// Allocations of one run.

@@ -23,9 +23,9 @@ impl Collator {
         let is_french_canadian = is_french_canadian(&options.locale);
         match options.backwards.unwrap_or(is_french_canadian) {
             backwards if backwards == is_french_canadian => {}
-            // Without it, Canadian French is ordered as French.
+            // Without `backwards`, Canadian French is ordered as French.
             false => name = "fr",
-            // Canadian French differs from these languages in nothing else.
+            // Apart from `backwards`, Canadian French is ordered as these languages are.
             true if variant.is_empty() && UNTAILORED.contains(&name.split('_').next().unwrap_or_default()) => {
                 name = "fr_CA";
             }

@@ -16,13 +16,14 @@ pub(super) struct Function {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operands {
     AsWritten,
-    /// It compares them and returns none of them: with a collation it is called with replaced strings.
+    /// The function compares its operands and returns none of them: with a collation it is called with replaced strings.
     Compared,
-    /// Their order is not significant: constants come last, as in MongoDB, which decides whether null or an error is the result.
+    /// The order of the operands is not significant. Constants come last, as in MongoDB: the order decides whether the result is null or
+    /// an error.
     ConstantsLast,
 }
 
-/// Computes the value from those of the operands.
+/// Computes the value of a function from the values of its operands.
 pub(super) type Call = for<'v> fn(Arguments<'_, 'v>) -> Result<Evaluated<'v>>;
 
 /// Any number of operands.
@@ -115,7 +116,7 @@ impl<'c, 'v> Arguments<'c, 'v> {
         operand.as_value().and_then(read).ok_or_else(|| self.wrong_type(code, expected, operand))
     }
 
-    /// As [`read`](Self::read); `None` for an operand that is missing, null or undefined.
+    /// Like [`read`](Self::read), but returns `None` for an operand that is missing, null or undefined.
     pub(super) fn read_present<'a, T>(
         &'a self,
         place: usize,

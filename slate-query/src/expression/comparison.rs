@@ -53,19 +53,19 @@ pub(crate) struct Comparison<'e> {
     pub(crate) other: &'e Expression,
 }
 
-/// An expression whose truth follows from that of its operands.
+/// An expression whose truth follows from the truth of its operands.
 #[derive(Debug)]
 pub(crate) enum Logic<'e> {
-    /// `$and`: true if all of them are.
+    /// `$and`: true if all operands are true.
     All(Vec<&'e Expression>),
-    /// `$or`: true if one of them is.
+    /// `$or`: true if one operand is true.
     Any(Vec<&'e Expression>),
     /// A constant that is not true.
     Never,
 }
 
 impl Expression {
-    /// Returns how the expression's truth follows from that of its operands, if it does.
+    /// Returns how the expression's truth follows from the truth of its operands, if it does.
     pub(crate) fn logic(&self) -> Option<Logic<'_>> {
         match &self.0 {
             Node::Operator(operator) => operator.logic(),
@@ -107,7 +107,7 @@ impl Expression {
         }
     }
 
-    /// Returns the path of the document's field whose value this is, if it is one.
+    /// Returns the path, if the expression is the value of a field of the document.
     fn as_path(&self) -> Option<&[FieldName]> {
         match &self.0 {
             Node::Path(Variable::Root, names) if !names.is_empty() => Some(names),

@@ -42,7 +42,7 @@ impl Variables {
         Ok(self.with_system(name))
     }
 
-    /// As [`with`](Self::with), for any name.
+    /// Like [`with`](Self::with), but accepts any name.
     pub(crate) fn with_system(&self, name: &str) -> Self {
         self.extended(Variable { name: name.into(), value: None })
     }
@@ -60,8 +60,8 @@ impl Variables {
         Self { names, collation: self.collation.clone(), is_lenient: self.is_lenient }
     }
 
-    /// Returns the same variables in expressions that are perhaps never evaluated: an operator that fails for its constant
-    /// operands is not refused before.
+    /// Returns the same variables for expressions that are perhaps never evaluated: an operator that fails for its constant
+    /// operands then fails when it is evaluated, not when it is parsed.
     pub(crate) fn lenient(self) -> Self {
         Self { is_lenient: true, ..self }
     }
@@ -99,7 +99,7 @@ pub struct Env<'v> {
     collation: Option<&'v Collation>,
     frame: Option<&'v Frame<'v>>,
     interruption: Option<&'v Interruption>,
-    /// A field whose value replaces that of the document.
+    /// A field and the value that replaces the document's value of this field.
     replaced: Option<(&'v FieldName, Value<'v>)>,
 }
 
@@ -111,7 +111,7 @@ pub struct Frame<'v> {
 }
 
 impl<'v> Env<'v> {
-    /// For a document. `now` is the value of `$$NOW` in milliseconds since 1970.
+    /// Creates the environment for a document. `now` is the value of `$$NOW` in milliseconds since 1970.
     #[inline]
     pub fn new(document: Doc<'v>, now: i64) -> Self {
         Self { root: document, now, collation: None, frame: None, interruption: None, replaced: None }

@@ -65,7 +65,7 @@ impl<'v> Evaluated<'v> {
         self.as_value().filter(|value| !value.is_nullish())
     }
 
-    /// Returns whether it is missing, null or undefined.
+    /// Returns whether the value is missing, null or undefined.
     #[inline]
     pub(super) fn is_nullish(&self) -> bool {
         self.present().is_none()

@@ -24,7 +24,7 @@ impl Interruption {
     /// Counts an element; checks every [`ELEMENTS_PER_CHECK`] elements.
     ///
     /// # Errors
-    /// That of the check.
+    /// The error of the check.
     #[inline]
     pub(super) fn tick(&self) -> Result<()> {
         // Elements that other threads count at the same time may be lost.

@@ -49,7 +49,7 @@ pub(super) trait Operator: Debug + Send + Sync {
     /// paths.
     fn operands(&self) -> Vec<&Expression>;
 
-    /// Returns how the truth of the value follows from that of the operands, if it does.
+    /// Returns how the truth of the value follows from the truth of the operands, if it does.
     fn logic(&self) -> Option<Logic<'_>> {
         None
     }
@@ -80,7 +80,7 @@ impl Expression {
         matches!(self.0, Node::Constant(_))
     }
 
-    /// Returns whether it is a path or a constant. Their evaluation never fails.
+    /// Returns whether the expression is a path or a constant, so that its evaluation never fails.
     pub(crate) fn is_infallible(&self) -> bool {
         matches!(self.0, Node::Constant(_) | Node::Path(..))
     }
@@ -102,7 +102,7 @@ impl Expression {
         }
     }
 
-    /// Returns the field of the document whose value this is, if it is one.
+    /// Returns the field, if the expression is the value of a field of the document.
     pub fn as_field(&self) -> Option<&FieldName> {
         match &self.0 {
             Node::Path(Variable::Root, names) => match &**names {

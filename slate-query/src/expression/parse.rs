@@ -16,7 +16,7 @@ use crate::{
 
 impl Expression {
     /// Parses an expression: a constant, `"$path"`, `"$$variable.path"`, `{$operator: …}`, or a document or an array of
-    /// expressions. Besides `variables`, every expression may use `$$ROOT`, `$$CURRENT`, `$$NOW` and `$$REMOVE`. Parts
+    /// expressions. In addition to `variables`, every expression may use `$$ROOT`, `$$CURRENT`, `$$NOW` and `$$REMOVE`. Parts
     /// that do not depend on a document are computed here.
     ///
     /// # Errors

@@ -3,8 +3,8 @@
 use super::{Evaluated, evaluated::ArrayWriter};
 use crate::raw::{Doc, FieldName, Kind, Value};
 
-/// Returns the value at a path below `value`. On an array, the values at the rest of the path below its documents, as
-/// an array.
+/// Returns the value at a path below `value`. If the path leads to an array before its end, returns an array of the values at the
+/// rest of the path below the array's documents.
 pub(super) fn follow<'v>(value: Value<'v>, names: &[FieldName]) -> Evaluated<'v> {
     let [name, rest @ ..] = names else { return Evaluated::Borrowed(value) };
     match value.kind() {

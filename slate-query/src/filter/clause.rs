@@ -42,22 +42,22 @@ impl<'a> Scope<'a> {
         Self { subject: Subject::Element, ..self }
     }
 
-    /// A part of an update, a projection or an index, where MongoDB allows neither `$expr` nor `$jsonSchema`.
+    /// Returns the scope of a part of an update, a projection or an index, where MongoDB allows neither `$expr` nor `$jsonSchema`.
     pub(super) fn part(collation: Option<&'a Collation>) -> Self {
         Self { admits_schemas: false, ..Self::whole_document(None).collated(collation) }
     }
 
-    /// Compares strings by a collation.
+    /// Returns the same scope with strings compared by a collation.
     pub(super) fn collated(self, collation: Option<&'a Collation>) -> Self {
         Self { collation, ..self }
     }
 
-    /// Where the collation is applied already.
+    /// Returns the same scope without a collation, for conditions whose strings the collation has replaced already.
     pub(super) fn uncollated(self) -> Self {
         Self { collation: None, ..self }
     }
 
-    /// One nesting level further in.
+    /// Returns the scope one nesting level further in.
     pub(super) fn inner(self) -> Result<Self> {
         if self.depth > MAX_DEPTH {
             return Err(Error::new(Code::OVERFLOW, format!("filters may nest at most {MAX_DEPTH} deep")));

@@ -1,7 +1,7 @@
 //! Conditions that compare strings by a collation.
 //!
-//! The conditions are evaluated on a copy of the document's fields in which the collation has replaced the strings, and so has
-//! it those of the operands. Only regular expressions and `$expr` see the document itself.
+//! The conditions are evaluated on a copy of the document's fields in which the collation has replaced the strings. The
+//! strings of the operands are replaced, too. Only regular expressions and `$expr` see the document itself.
 
 use std::{collections::BTreeSet, sync::Arc};
 

@@ -58,7 +58,7 @@ impl Comparison {
         Some(Term { path: self.path.clone(), intervals: bounds.intervals, exact, validity: self.validity() })
     }
 
-    /// Returns whether no document without the field fulfils the comparison.
+    /// Returns whether every document that fulfils the comparison has the field.
     pub(super) fn excludes_missing(&self) -> bool {
         match self.relation {
             Relation::Equal | Relation::In => true,

@@ -23,7 +23,7 @@ use crate::{
 pub(super) struct Computed {
     expression: Expression,
     bindings: Arc<Bindings>,
-    /// The expression as written; null for an operand of another one.
+    /// The expression as written; null if the expression is an operand of another one.
     operand: OwnedValue,
     form: Form,
 }
@@ -98,7 +98,7 @@ impl Computed {
     pub(super) fn implies(&self, condition: &Field) -> bool {
         let of_node = |node: &Node| matches!(&node.tree, Tree::Computed(computed) if computed.implies(condition));
         match &self.form {
-            // Of a longer path, an expression sees the values below the elements of an array, even if there are none.
+            // If a longer path leads through an array, the value is an array, even if no element has the field.
             Form::Comparison(held) => {
                 condition.requires_existence()
                     && condition.path.parts().len() == 1
@@ -157,7 +157,7 @@ impl Node {
         }
     }
 
-    /// As [`matches`](Self::matches), with the errors of expressions.
+    /// Like [`matches`](Self::matches), but fails if an expression fails.
     ///
     /// # Errors
     /// The errors of the expressions.
@@ -165,7 +165,7 @@ impl Node {
         match &self.tree {
             Tree::Computed(computed) => computed.evaluate(document),
             Tree::Collated(collated) => collated.evaluate(document),
-            // Conditions on fields first: an expression is not evaluated for documents that they reject.
+            // Evaluates the conditions on fields first, so that no expression is evaluated for documents that these conditions reject.
             Tree::And(conjunction) => {
                 let mut plain = conjunction.nodes().iter().filter(|node| !node.computes());
                 if !plain.all(|node| node.matches(document)) {

@@ -5,7 +5,8 @@ use crate::{
     raw::{OwnedValue, Value},
 };
 
-/// Returns the paths that the conditions require to equal a value, and these values; of these, those that `is_wanted`.
+/// Returns the paths that the conditions require to equal a value, with these values. Leaves out the paths for which `is_wanted`
+/// returns false.
 pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found: Vec<(Path, OwnedValue)> = Vec::new();
     for conjunct in node.conjuncts() {

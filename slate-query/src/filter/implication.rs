@@ -38,7 +38,8 @@ impl Node {
             _ => false,
         };
         let collated = |node: &Self| matches!(node.tree, Tree::Collated(_));
-        // The documents of conditions show no collation.
+        // The document of a condition does not contain its collation, so only conditions without a collation are compared by
+        // their documents.
         by_fields || (!collated(self) && !collated(condition) && self.to_document() == condition.to_document())
     }
 }

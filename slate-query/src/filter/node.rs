@@ -23,7 +23,7 @@ pub struct Node {
 pub(super) enum Tree {
     /// All must match. An empty list always matches.
     And(Conjunction),
-    /// One must match. An empty list never matches. There is never exactly one.
+    /// One must match. An empty list never matches. The list never has exactly one node.
     Or(Vec<Node>),
     /// Must not match. Never contains a `Field` that holds, which is negated in place.
     Not(Box<Node>),

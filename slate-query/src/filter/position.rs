@@ -14,7 +14,7 @@ use crate::raw::Doc;
 /// on one path counts as `$in`, into which MongoDB rewrites it.
 pub(super) fn of(node: &Node, doc: Doc<'_>, ties: Ties) -> Option<usize> {
     let mut conditions: Vec<Condition<'_>> = node.conjuncts().iter().filter_map(Condition::of).collect();
-    // Last first.
+    // Sorts in reverse order: the last condition that records a position determines it.
     match ties {
         Ties::First => conditions.sort_by(|a, b| b.key().cmp(&a.key())),
         Ties::Last => {
@@ -37,7 +37,7 @@ pub enum Ties {
 /// A condition that can record a position.
 enum Condition<'n> {
     Field(&'n Field),
-    /// Equalities on one path: the first of them, and all of them.
+    /// A disjunction of equalities on one path: the first equality, and all equalities.
     OneOf(&'n Field, &'n [Node]),
     /// A condition that compares strings by a collation.
     Collated(&'n Collated, Box<Self>),

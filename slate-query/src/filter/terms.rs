@@ -45,8 +45,8 @@ impl Node {
         self.terms_within(Strings::Bytes)
     }
 
-    /// Calls `take` with each of the [`Node::terms`] for an index whose strings are the sort keys of a collation, or for one that
-    /// contains them as they are. Conditions on strings have no term for an index with another collation than theirs.
+    /// Calls `take` with each of the [`Node::terms`] for an index with the collation `index`; `None` for an index that contains
+    /// strings as they are. A condition on strings has no term for an index whose collation differs from the condition's.
     pub fn each_term(&self, index: Option<&Collation>, take: &mut dyn FnMut(Term)) {
         self.each_term_within(index.map_or(Strings::Bytes, Strings::SortKeys), take);
     }
@@ -190,7 +190,7 @@ pub(super) fn of_conjuncts(nodes: &[Node], strings: Strings<'_>, take: &mut dyn 
     nodes.iter().for_each(|node| node.each_term_within(strings, loose));
 }
 
-/// Returns the paths for which every branch has a term: the entry is within the key range of one of the branches.
+/// Returns a term for each path for which every branch has a term. Its key range is the union of the key ranges of the branches.
 pub(super) fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
     let Some((first, rest)) = nodes.split_first() else { return Vec::new() };
     let rest: Vec<Vec<Term>> = rest.iter().map(|node| node.terms_within(strings)).collect();

@@ -49,7 +49,7 @@ impl Filter {
         self.root().computes()
     }
 
-    /// As [`matches`](Self::matches), with the errors of `$expr`.
+    /// Like [`matches`](Self::matches), but fails if an expression fails.
     ///
     /// # Errors
     /// The errors of the expressions.
@@ -146,10 +146,10 @@ impl Filter {
     }
 
     /// Returns the fields and values of the document that an upsert with this filter starts from, in the filter's
-    /// order; of these, those that `is_wanted`.
+    /// order. Leaves out the paths for which `is_wanted` returns false.
     ///
     /// # Errors
-    /// `NotSingleValueField` (54) if two of these are on the same path, or on a path and a part of it; the errors of
+    /// `NotSingleValueField` (54) if two of the values are on the same path, or on a path and a part of it; the errors of
     /// `is_wanted`.
     pub fn equalities(&self, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root(), is_wanted)

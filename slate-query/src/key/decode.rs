@@ -69,7 +69,7 @@ pub enum Overwrite {
 }
 
 impl Overwrite {
-    /// For values of this type with these type bits; `None` if such values must be written as usual.
+    /// Returns the way to overwrite values of this type with these type bits; `None` if such values must be written as usual.
     pub fn new(kind: Kind, bits: &[u8]) -> Option<Self> {
         let exception = TypeReader::new(bits).place();
         let (way, expected) = match kind {

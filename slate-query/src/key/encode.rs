@@ -22,7 +22,7 @@ pub fn encode_directed(value: Option<Value<'_>>, direction: Direction, out: &mut
 }
 
 /// Appends the ascending key of `value`, and the information that the key loses to `bits`. A missing value (`None`) has the key of
-/// null, and the bits distinguish them.
+/// null, and the bits distinguish it from null.
 pub fn encode_typed(value: Option<Value<'_>>, out: &mut Vec<u8>, bits: &mut TypeBits) {
     match value {
         Some(value) => Encoder { out, losses: bits }.value(value),

@@ -109,7 +109,7 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// Returns whether it is not a number.
+    /// Returns whether the decimal is NaN.
     #[inline]
     pub fn is_nan(self) -> bool {
         matches!(self, Self::Nan)

@@ -4,13 +4,13 @@ use dashu_float::{Context, FBig, FpError, FpResult, Repr, round::mode::HalfEven}
 
 use super::{Decimal, MIN_EXPONENT, Rounding, Sign};
 
-/// Beyond this, `$exp` of a number is infinite, and of its negative zero: e^14220 exceeds 10^6176.
+/// `$exp` of a number above this is infinite, and `$exp` of a number below its negative is zero: e^14220 exceeds 10^6176.
 const MOST_EXPONENT: f64 = 14_300.0;
 
-/// Below this, e^x and 1 + x are 1 in 34 digits.
+/// For an x of a smaller magnitude, e^x and 1 + x are 1 in 34 digits.
 const NEGLIGIBLE: f64 = 1e-36;
 
-/// Powers beyond 10 to this exponent, and below its negative, are infinite or zero.
+/// A power above 10 to this exponent is infinite, and a power below 10 to the negative exponent is zero.
 const MOST_POWER: f64 = 6_300.0;
 
 type Real = FBig<HalfEven, 10>;
@@ -172,7 +172,7 @@ fn real(decimal: Decimal) -> Option<Repr<10>> {
     Some(Repr::new(signed.into(), isize::try_from(exponent).ok()?))
 }
 
-/// Returns an exact result as it is, a rounded one with 34 digits. `None` without a result.
+/// Returns an exact result unchanged, and a rounded result with 34 digits. `None` if there is no result.
 fn rounded(result: FpResult<Real>) -> Option<Decimal> {
     let result = match result {
         Err(FpError::Overflow(_)) => return Some(Decimal::Infinite(Sign::Positive)),
@@ -187,7 +187,7 @@ fn rounded(result: FpResult<Real>) -> Option<Decimal> {
     }
     let significand = i128::try_from(repr.significand()).ok()?;
     let sign = if significand < 0 { Sign::Negative } else { Sign::Positive };
-    // Whatever is beyond the range of decimals, is far beyond it.
+    // Both limits are far beyond the range of decimals, so the clamp does not change the result.
     let exponent = i32::try_from(repr.exponent().clamp(-1_000_000, 1_000_000)).ok()?;
     let decimal = Decimal::rounded(sign, significand.unsigned_abs(), exponent);
     Some(if is_exact { decimal.to_units() } else { decimal.lengthened() })

@@ -3,9 +3,9 @@ use super::{Decimal, Sign, decimal::divide_half_even};
 /// How the digits that are dropped affect the last one that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rounding {
-    /// To the nearest; from the middle to the even one.
+    /// To the nearest digit; halfway between two digits, to the even digit.
     HalfEven,
-    /// They do not.
+    /// Toward zero: the dropped digits have no effect.
     TowardZero,
     /// Toward positive infinity.
     Up,

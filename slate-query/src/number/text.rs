@@ -17,7 +17,7 @@ impl FromStr for Decimal {
 }
 
 impl Decimal {
-    /// As [`FromStr`], dropping digits beyond 34.
+    /// Parses like [`FromStr`], but drops digits beyond 34.
     ///
     /// # Errors
     /// Fails if the text is no decimal.

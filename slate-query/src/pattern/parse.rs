@@ -34,7 +34,7 @@ impl KeyPattern {
         Self { fields, first_names: Names::default() }
     }
 
-    /// No fields: the pattern of a wildcard index, whose entries are about any of them.
+    /// Returns the pattern without fields: that of a wildcard index, whose entries can be about any field.
     pub fn of_no_field() -> Self {
         Self { fields: Box::default(), first_names: Names::default() }
     }

@@ -13,11 +13,11 @@ pub struct Bindings {
     names: Variables,
     /// In the order of the names; `None`: missing.
     values: Vec<Option<OwnedValue>>,
-    /// Whether one has another value for each document, so that a stage is only parsed for its errors.
+    /// Whether a variable has another value for each document, so that a stage is only parsed for its errors.
     has_unknown: bool,
     now: i64,
     interruption: Option<Arc<Interruption>>,
-    /// How many pipelines of other collections this one is nested in.
+    /// How many pipelines of other collections enclose this pipeline.
     depth: usize,
 }
 
@@ -40,7 +40,7 @@ impl Bindings {
     }
 
     /// Returns the same variables for stages and filters that are perhaps never evaluated: an expression that fails for
-    /// every document is not refused before.
+    /// every document then fails when it is evaluated, not when it is parsed.
     #[must_use]
     pub fn lenient(self) -> Self {
         Self { names: self.names.lenient(), ..self }
@@ -84,7 +84,7 @@ impl Bindings {
         self.with(name, self.evaluate(&expression)?)
     }
 
-    /// As [`with`](Self::with), for a variable whose value is not known yet.
+    /// Like [`with`](Self::with), but for a variable whose value is not known yet.
     pub(super) fn with_unknown(&self, name: &str) -> Result<Self> {
         Ok(Self { has_unknown: true, ..self.with(name, None)? })
     }
@@ -94,7 +94,7 @@ impl Bindings {
         self.has_unknown
     }
 
-    /// As [`with`](Self::with), for a variable that a stage defines, whose name is not one for a user's variable.
+    /// Like [`with`](Self::with), but for a variable that a stage defines, whose name a user's variable cannot have.
     pub(crate) fn with_system(&self, name: &str, value: OwnedValue) -> Self {
         self.extended(self.names.with_system(name), Some(value))
     }

@@ -40,7 +40,7 @@ struct Place {
     /// Where the identity ends.
     middle: usize,
     end: usize,
-    /// Whether the value has the bytes of the identity; otherwise it follows it.
+    /// Whether the value has the same bytes as the identity. Otherwise the value follows the identity.
     is_identity: bool,
     class: Class,
     kind: Kind,
@@ -69,7 +69,7 @@ impl GroupIndex {
         self.places.len()
     }
 
-    /// Returns the memory that it uses, in bytes. Above any limit if it can have no more groups.
+    /// Returns the memory that the index uses, in bytes. Above any limit if the index can have no more groups.
     #[inline]
     pub(super) fn memory(&self) -> usize {
         match u32::try_from(self.places.len()) {
@@ -78,7 +78,7 @@ impl GroupIndex {
         }
     }
 
-    /// Returns the memory that it has allocated, in bytes.
+    /// Returns the memory that the index has allocated, in bytes.
     pub(super) fn capacity(&self) -> usize {
         self.table.capacity() * size_of::<Slot>() + self.places.capacity() * size_of::<Place>() + self.bytes.capacity()
     }
@@ -95,8 +95,8 @@ impl GroupIndex {
         self.bytes.clear();
     }
 
-    /// Returns the number of the group of documents with this value, which is started with the value `shown` if there
-    /// is none.
+    /// Returns the number of the group of documents with this value. If there is no such group, starts one with the value
+    /// `shown`.
     #[inline]
     pub(super) fn enter(&mut self, value: Value<'_>, shown: Value<'_>) -> usize {
         let (class, identity) = identity(value, &mut self.scratch);

@@ -27,7 +27,7 @@ impl Kept {
         self.0.is_none()
     }
 
-    /// As [`copy`](Self::copy), in the stored form; see [`store`](crate::raw::store).
+    /// Like [`copy`](Self::copy), but writes the stored form; see [`store`](crate::raw::store).
     pub fn copy_stored(&self, document: Doc<'_>, out: &mut Vec<u8>) {
         match &self.0 {
             Some(names) => store_fields(names, document, out),
@@ -38,7 +38,7 @@ impl Kept {
         }
     }
 
-    /// As [`copy_stored`](Self::copy_stored), with another value of a field.
+    /// Like [`copy_stored`](Self::copy_stored), but with another value of a field.
     pub fn copy_stored_with(&self, document: Doc<'_>, name: &FieldName, value: Value<'_>, out: &mut Vec<u8>) {
         let mut writer = Writer::with_capacity(document.bytes().len());
         for element in document.elements() {

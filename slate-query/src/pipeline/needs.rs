@@ -6,11 +6,11 @@ use crate::{filter::Filter, path::Path, raw::FieldName};
 /// The top-level fields of its documents that a pipeline reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// It returns or reads the whole document.
+    /// The pipeline returns or reads the whole document.
     Whole,
-    /// It reads these fields at most; the result does not depend on others, nor on the order of the fields.
+    /// The pipeline reads these fields at most; the result does not depend on others, nor on the order of the fields.
     Fields(BTreeSet<Box<str>>),
-    /// It reads these fields at most, and returns several of them in the order of the document.
+    /// The pipeline reads these fields at most, and returns several of them in the order of the document.
     Ordered(BTreeSet<Box<str>>),
 }
 

@@ -8,9 +8,9 @@ use crate::{
 /// What happens to an array on the way to the field.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Arrays {
-    /// It is replaced by a document, as other values that are not documents.
+    /// The array is replaced by a document, like every other value that is not a document.
     Replaced,
-    /// The field is changed in each of its elements, which are replaced if they are not documents or arrays.
+    /// The field is changed in each of the array's elements. Elements that are not documents or arrays are replaced.
     Traversed,
 }
 
@@ -36,7 +36,7 @@ pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &
     *out = writer.finish();
 }
 
-/// Sets `value` at the path `parts` of the document in `out`, as an `$addFields`: in the elements of arrays on the way, too. A new field
+/// Sets `value` at the path `parts` of the document in `out`, as `$addFields` does: in the elements of arrays on the way, too. A new field
 /// is appended in place. `scratch` is a buffer.
 pub(super) fn put(parts: &[Part], value: Option<Value<'_>>, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
     if let [part] = parts

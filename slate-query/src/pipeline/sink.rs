@@ -74,7 +74,7 @@ impl Sink {
         parsed.map(Some).map_err(|error| error.at(only.display_name()))
     }
 
-    /// Returns the collection that is written.
+    /// Returns the collection that the stage writes to.
     pub fn into(&self) -> &str {
         match self {
             Self::Out(into) => into,
@@ -251,9 +251,9 @@ fn unknown(element: Element<'_>, found: &str) -> Error {
 /// What happens to a document in which a field of `on` is null or missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergedNulls {
-    /// It is matched with the existing document in which the field is null or missing.
+    /// The document is matched with the existing document in which the field is null or missing.
     Matched,
-    /// It is refused: several existing documents may be without the field.
+    /// The document is refused: several existing documents may be without the field.
     Refused,
 }
 
@@ -273,8 +273,8 @@ impl Merge {
         self.not_matched
     }
 
-    /// Returns a document with its fields in the order in which they are new in the collection: `_id` and the fields of `on`, then
-    /// the others as an update would append them. `None`: the document is written as it is.
+    /// Returns a document with its fields in the order in which `$merge` inserts them: `_id` and the fields of `on`, then the
+    /// others as an update would append them. `None`: the document is written unchanged.
     pub fn arranged(&self, document: Doc<'_>) -> Option<Vec<u8>> {
         if !matches!(self.matched, WhenMatched::Merge | WhenMatched::KeepExisting) {
             return None;
@@ -329,7 +329,7 @@ impl Merge {
         Filter::parse(Doc::new(&filter.finish())).map(Some)
     }
 
-    /// Returns the update of an existing document by a new one; `None` stands for any, to find errors.
+    /// Returns the update of an existing document by a new one. `None` stands for any new document, to find errors.
     ///
     /// # Errors
     /// The errors of the stages and of the variables.

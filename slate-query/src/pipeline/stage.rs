@@ -59,7 +59,7 @@ pub enum Stage {
     ReplaceRoot(ReplaceRoot),
     /// Adds fields computed from the documents around each, which come in the order of partitions.
     SetWindowFields(Windows),
-    /// Passes on its documents, and then those of another collection.
+    /// Passes on the documents of its input, and then those of another collection.
     UnionWith(UnionWith),
     /// Returns a document for each element of an array.
     Unwind(Unwind),
@@ -147,7 +147,7 @@ impl Stage {
         self.is_one_to_one() && sort.fields().iter().all(|(path, _)| self.preserves(path))
     }
 
-    /// Returns the fields that the stage and the stages after it read, which need `after` of its documents.
+    /// Returns the fields that the stage and the stages after it read. `after` is what the stages after it need of its documents.
     pub fn needs(&self, mut after: Needs) -> Needs {
         match self {
             Self::Match(filter) => after.add_filter(filter),

@@ -17,7 +17,7 @@ pub(crate) struct Additions {
 #[derive(Clone, Debug)]
 pub(crate) enum Addition {
     Computed(Expression),
-    /// Fields of the documents in this field. Another value becomes a document.
+    /// Sets fields of the document in this field, or of each document in its array. Other values are replaced by documents.
     Within(Additions),
 }
 
@@ -40,7 +40,7 @@ impl Additions {
         self.visit_fields(&mut |field| needs.add(field));
     }
 
-    /// Returns the fields of both.
+    /// Returns the fields of `self`, then those of `other`.
     pub(crate) fn and(mut self, other: &Self) -> Self {
         self.fields.extend(other.fields.iter().cloned());
         self

@@ -18,7 +18,7 @@ impl ElemMatch {
         Self { field: field.into(), filter }
     }
 
-    /// Writes the field with only that element; writes nothing if there is none.
+    /// Writes the field with only the first matching element; writes nothing if no element matches.
     pub(super) fn write(&self, doc: Doc<'_>, out: &mut Vec<u8>) {
         let Some(Some(position)) = self.filter.positional(doc, Ties::First) else { return };
         let element = doc.get(&self.field).and_then(Value::as_array).and_then(|array| array.values().nth(position));

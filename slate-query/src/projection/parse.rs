@@ -53,7 +53,7 @@ struct Parser<'p> {
     sense: Option<Sense>,
     /// Whether the projection includes or excludes `_id` as a whole.
     id: Option<Sense>,
-    /// Whether it contains `_id` or a path within it.
+    /// Whether the projection contains `_id` or a path within it.
     id_named: bool,
     positional: bool,
     elem_match: bool,
@@ -124,7 +124,7 @@ impl<'p> Parser<'p> {
         self.settle(Sense::Exclusion, Code(31254), name)
     }
 
-    /// `{"path.$": 1}`, where `name` is the whole of it.
+    /// Parses `{"path.$": 1}`. `name` is the whole name, `path.$`.
     fn include_matched(&mut self, parents: &[&str], name: &str, path: &str) -> Result<()> {
         if self.positional {
             return Err(Error::new(Code(31276), "a projection may hold only one positional operator").at(name));

@@ -178,8 +178,8 @@ impl Projection {
         }
     }
 
-    /// Returns the projection that adds the fields of both. `None` if one of them does more, or the second depends on
-    /// the first.
+    /// Returns the projection that adds the fields of `self` and `next`. `None` if either of them does more than add fields, or
+    /// `next` depends on the fields that `self` adds.
     pub(crate) fn with_additions(&self, next: &Self) -> Option<Self> {
         let (Some(first), Some(second)) = (&self.computed, &next.computed) else { return None };
         let (Kept::AllBut(names), Kept::AllBut(more)) = (&self.kept, &next.kept) else { return None };

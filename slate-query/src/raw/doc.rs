@@ -59,7 +59,7 @@ impl<'a> Doc<'a> {
         self.table.entry(number)
     }
 
-    /// Returns whether it has no elements.
+    /// Returns whether the document has no elements.
     pub fn is_empty(self) -> bool {
         self.elements().next().is_none()
     }
@@ -70,7 +70,7 @@ impl<'a> Doc<'a> {
         Elements { rest: self.bytes.get(4..).unwrap_or_default() }
     }
 
-    /// Returns the value of its first field, if that field has this name.
+    /// Returns the value of the document's first field, if that field has this name.
     #[inline]
     pub fn first(self, name: &str) -> Option<Value<'a>> {
         named(self.bytes.get(4..)?, name.as_bytes())
@@ -97,8 +97,8 @@ impl<'a> Doc<'a> {
         at_places.chain(walked)
     }
 
-    /// As [`fields_of`](Self::fields_of) for a document with a field table: returns each field's mark and bytes (type, name and
-    /// value) without decoding the value.
+    /// Like [`fields_of`](Self::fields_of), but only for a document with a field table: returns each field's mark and bytes (type,
+    /// name and value) without decoding the value.
     #[inline]
     pub(crate) fn tabulated_fields_of<'n>(
         self,
@@ -115,7 +115,7 @@ impl<'a> Doc<'a> {
         self.bytes.len().saturating_sub(1)
     }
 
-    /// Returns the field that takes these bytes, if it has one of the names.
+    /// Returns the field that takes the bytes at `span`, if it has one of the names.
     #[inline(always)]
     fn located_in(self, span: Range<usize>, mark: u8, names: &Names) -> Option<Located<'a>> {
         let field = self.bytes.get(span.clone())?;
@@ -328,7 +328,7 @@ fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
     Some((RawField { byte, name, value }, rest))
 }
 
-/// Returns the value of a field, of which these are all bytes, if it has this name. Cheaper than [`named`], which
+/// Returns the value of the field that consists of exactly these bytes, if it has this name. Cheaper than [`named`], which
 /// measures the value.
 #[inline]
 fn value_of_field<'a>(field: &'a [u8], name: &[u8]) -> Option<Value<'a>> {

@@ -78,7 +78,7 @@ fn copy_tabulated(names: &Names, document: Doc<'_>, writer: &mut Writer) -> usiz
     entries
 }
 
-/// As [`copy_tabulated`] for any document. Returns 0 if the copy has no table, as a document that repeats a name or is too long.
+/// Like [`copy_tabulated`], but for any document. Returns 0 if the copy gets no table, because it repeats a name or is too long.
 fn copy_walked(names: &Names, document: Doc<'_>, has_space: bool, writer: &mut Writer) -> usize {
     let (mut entries, mut fits, mut seen) = (0, has_space, 0_u64);
     for found in document.fields_of(names) {
@@ -111,7 +111,7 @@ fn reserve(document: &[u8], out: &mut Vec<u8>) {
     out.reserve(document.len() + document.len() / 4 + 16);
 }
 
-/// [`validate`](super::validate()) and [`store`] in one pass over the bytes. Calls `visit` with each top-level field.
+/// Does what [`validate`](super::validate()) and [`store`] do, in one pass over the bytes. Calls `visit` with each top-level field.
 /// After an error `out` is unchanged.
 ///
 /// # Errors

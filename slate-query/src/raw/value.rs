@@ -126,8 +126,8 @@ impl<'a> Value<'a> {
         matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// Returns whether more than `levels` documents and arrays nest in the value, which counts as one if it is one
-    /// itself.
+    /// Returns whether documents and arrays nest more than `levels` deep in the value. A value that is a document or an array
+    /// counts as the first level.
     pub(crate) fn is_deeper_than(self, levels: usize) -> bool {
         // An empty document takes 5 bytes, and one around it 7 more.
         const EMPTY: usize = 5;

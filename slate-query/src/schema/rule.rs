@@ -51,7 +51,7 @@ pub(super) enum Rule {
     Properties(Vec<(FieldName, Schema)>),
     /// `patternProperties`.
     PatternProperties(Vec<(Pattern, Schema)>),
-    /// `additionalProperties`: of fields that neither `properties` nor `patternProperties` names.
+    /// `additionalProperties`: the requirement for fields that neither `properties` nor `patternProperties` names.
     AdditionalProperties {
         names: Vec<FieldName>,
         patterns: Vec<Pattern>,

@@ -35,8 +35,8 @@ pub fn serialize<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Resu
 #[derive(Debug)]
 struct Serializer<'b> {
     buffer: &'b mut Vec<u8>,
-    /// Where the type of the value is written, which is known after its name. `None` for the outermost document, which
-    /// has neither.
+    /// The offset for the type of the next value. The type is known only after the name was written. `None` for the
+    /// outermost document, which has neither type nor name.
     place: Option<usize>,
     /// What the next bytes are.
     bytes: Bytes,

@@ -114,8 +114,8 @@ impl Sort {
         true
     }
 
-    /// Returns whether the fields after this one have a key in any document: a single field has no parallel arrays, and
-    /// without a position in its path it is never ambiguous.
+    /// Returns whether the keys of the fields after field `at` can be computed for any document. A single field has no parallel
+    /// arrays, and its path is never ambiguous without a position.
     fn cannot_fail_behind(&self, at: usize) -> bool {
         match self.fields.get(at + 1..) {
             None | Some([]) => true,

@@ -54,9 +54,9 @@ impl Sort {
         Self { collation, ..self }
     }
 
-    /// Returns the same sort for records whose ties are ordered by `_id`, without an ascending `_id` at its end. Fields behind an
-    /// `_id` decide no order, but two of the fields may be arrays, which is an error. A collation compares an `_id` in another way
-    /// than records are ordered.
+    /// Returns the same sort for records whose ties are ordered by `_id`, without an ascending `_id` at its end. An `_id` that
+    /// other fields follow stays: these fields do not affect the order, but two of them may be arrays, which is an error. With a
+    /// collation the `_id` stays, too, because the order of the records does not use the collation.
     #[must_use]
     pub fn up_to_id(mut self) -> Self {
         let is_id =

@@ -24,7 +24,7 @@ pub(super) struct ArrayFilters(Vec<ArrayFilter>);
 struct ArrayFilter {
     identifier: Box<str>,
     filter: Filter,
-    /// Whether a path refers to it. Unused filters are an error.
+    /// Whether a path refers to the filter. Unused filters are an error.
     used: Use,
 }
 

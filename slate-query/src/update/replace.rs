@@ -30,11 +30,11 @@ impl Replacement {
 pub(super) enum Source {
     /// The update itself: at the top level, the context decides on empty timestamps, and names do not begin with `$`.
     Update,
-    /// The stages of an update: it is stored as it is.
+    /// The stages of an update: the document is stored unchanged.
     Pipeline,
 }
 
-/// Returns the new document with `_id` first, which is the old one's; `None` if nothing changes.
+/// Returns the new document with the `_id` of the old document first; `None` if nothing changes.
 ///
 /// # Errors
 /// `ImmutableField` (66) if the new document has another `_id`; the errors of documents that cannot be stored.

@@ -7,13 +7,13 @@ use crate::Feature;
 
 /// A Slate backend with its default settings.
 pub trait Backend: Send + Sync + 'static {
-    /// The type of its store.
+    /// The type of the backend's store.
     type Store: Store;
 
     /// Name in reports.
     const NAME: &'static str;
 
-    /// Features that it does not have.
+    /// Features that the backend does not have.
     const LACKS: &'static [Feature];
 
     /// Opens a store in a directory.

@@ -1,4 +1,5 @@
-//! Readers concurrent with a writer, each on its own core: measures the cost of the writer to the readers besides CPU time.
+//! Readers concurrent with a writer, each on its own core: measures what the writer costs the readers in addition to
+//! CPU time.
 
 use std::thread;
 
@@ -138,7 +139,7 @@ fn scan<S: Subject>(store: &S) -> Result<u64> {
     for _ in 0..SCANS {
         store.read(|reader| {
             reader.scan(Direction::Forward, |key, value| {
-                // The entry of the writer is one more.
+                // Skips the writer's own entry.
                 if key.len() == keys::RAW_KEY {
                     sum += keys::number(value);
                 }

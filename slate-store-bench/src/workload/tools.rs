@@ -40,7 +40,7 @@ impl Folder {
         self.0.path()
     }
 
-    /// Returns the bytes that its files use on the device, including subdirectories.
+    /// Returns the bytes that the files in the directory and its subdirectories use on the device.
     pub(crate) fn bytes(&self) -> Result<u64> {
         let (mut folders, mut bytes) = (vec![PathBuf::from(self.path())], 0);
         while let Some(folder) = folders.pop() {

@@ -21,7 +21,7 @@ pub(super) struct PointCache {
     /// The high bits of the hash last requested, per stamp: a value is cached at the second request of its key.
     requested: Box<[AtomicU16]>,
     hasher: RandomState,
-    /// The longest value that is cached, in bytes; 0 where nothing is.
+    /// The longest value that is cached, in bytes; 0 if no value is cached.
     max_value: usize,
 }
 
@@ -81,7 +81,7 @@ impl PointCache {
         self.reads.count(hash, found);
     }
 
-    /// As [`get`](Self::get), without counting the read.
+    /// Like [`get`](Self::get), but does not count the read.
     pub(super) fn find(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
         let value = self.values.get(&hash)?;
         // Read after the value: every commit that this value or this view shows has stamped its keys by then.

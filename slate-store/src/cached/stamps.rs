@@ -47,7 +47,7 @@ impl WrittenKeys {
 }
 
 impl Stamps {
-    /// About `count` stamps.
+    /// Creates about `count` stamps.
     pub(super) fn new(count: usize) -> Self {
         let count = count.clamp(1, MAX_STAMPS).next_power_of_two();
         Self { stamps: (0..count).map(|_| Stamp::default()).collect(), all: Stamp::default() }

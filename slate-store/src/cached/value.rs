@@ -36,7 +36,7 @@ impl CachedValue {
 #[derive(Clone)]
 pub(super) struct ValueWeight;
 
-/// The memory of a value besides its bytes: its entry in a hash table that is at least half full, and one allocation.
+/// The memory that a value takes in addition to its bytes: its entry in a hash table that is at least half full, and one allocation.
 const OVERHEAD: usize = mem::size_of::<CachedValue>() + 128;
 
 impl Weighter<u64, CachedValue> for ValueWeight {

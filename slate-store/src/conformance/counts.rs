@@ -36,7 +36,7 @@ pub fn a_stopped_count_returns_none<S: Store>(fixture: &Fixture<S>) {
     let bounds = Bounds { start: Some(&from), end: Some(&to) };
     for most in [0, 1, 2_999] {
         let counted = view.count(A, bounds, |counted| counted < most);
-        // A backend that counts without stepping never calls it.
+        // A backend that counts without stepping never calls the closure.
         assert!(counted.unwrap().is_none_or(|counted| counted == 3_000));
     }
     assert_eq!(count(&view, A, bounds), 3_000);

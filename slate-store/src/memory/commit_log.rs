@@ -26,9 +26,9 @@ pub(super) enum Access {
 
 /// Why a transaction conflicts.
 pub(super) enum Conflict<'k> {
-    /// It was open for so long that the record of concurrent commits was emptied.
+    /// The transaction was open for so long that the record of concurrent commits was emptied.
     Forgotten,
-    /// A keyspace that it accessed was dropped.
+    /// A keyspace that the transaction accessed was dropped.
     Dropped,
     /// Another transaction accessed the same key.
     Key(&'k Key),
@@ -44,8 +44,10 @@ struct Stamps {
 
 /// The recent commits, as far as an open transaction may conflict with them.
 ///
-/// First committer wins: a transaction over version *v* fails to commit if a commit after *v* wrote a key that it wrote or
-/// guarded, or guarded exclusively a key that it guarded, or if one of the two guarded exclusively a key that the other guarded.
+/// First committer wins: a transaction over version *v* fails to commit if a commit after *v*
+/// - wrote a key, or guarded it exclusively, that the transaction wrote or guarded, or
+/// - guarded a key that the transaction guarded exclusively.
+///
 /// Dropping a keyspace counts as a write of every key in it.
 ///
 /// Invariants, all under the store's commit lock:

@@ -162,8 +162,8 @@ struct Walk<'t> {
     rest: &'t [Entry],
     /// The leaf after the current one, if it is already known.
     next: Option<&'t Leaf>,
-    /// The tree, and the separator of the last leaf that was found: of `next` or else the current one. `None` where the walk
-    /// ends there.
+    /// The tree, and the separator of the last leaf that was found: `next`, or the current leaf if `next` is `None`. `None` if
+    /// the walk ends in the last leaf that was found.
     last: Option<(&'t Tree, &'t Separator)>,
     /// The leaves before `last`, once a backward walk needs them.
     before: Option<Leaves<'t>>,

@@ -46,7 +46,7 @@ fn bytes(key: &Key, value: &Value) -> u64 {
     size(key.as_slice().len()) + size(value.len())
 }
 
-/// Returns a length in memory as a `u64`, which holds all of them.
+/// Returns a length in memory as a `u64`, which can represent every length.
 pub(super) fn size(length: usize) -> u64 {
     u64::try_from(length).unwrap_or(u64::MAX)
 }

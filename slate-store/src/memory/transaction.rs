@@ -38,7 +38,7 @@ pub struct MemoryTransaction {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Locking {
     Wait,
-    /// Its commit conflicts.
+    /// The commit fails with a conflict.
     Try,
 }
 

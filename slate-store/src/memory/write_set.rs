@@ -91,7 +91,7 @@ impl WriteSet {
         self.writes.len()
     }
 
-    /// Returns the keyspace as the transaction sees it, where `base` is its snapshot of it.
+    /// Returns the keyspace as the transaction sees it. `base` is the keyspace in the transaction's snapshot.
     pub(super) fn merged<'t>(&'t self, base: Option<&'t Tree>) -> Option<&'t Tree> {
         if self.writes.is_empty() {
             return base;

@@ -1,8 +1,8 @@
 //! Fills sparse pages before a compaction. A page that is split by an insert in its middle stays partly empty, and redb's compaction
 //! moves pages without merging them. Entries that are removed and inserted again in their order take full pages.
 //!
-//! A chunk of entries at a time is rewritten by a durable commit, which changes no key and no value. A crash between two of
-//! them loses nothing, and the pages that one frees are used by those after the next.
+//! A chunk of entries at a time is rewritten by a durable commit, which changes no key and no value. A crash between two
+//! of these commits loses nothing. The pages that one commit frees are reused by the commits after the next one.
 
 use std::ops::Bound;
 

@@ -35,7 +35,7 @@ pub struct RedbTransaction {
     /// because redb creates a table to read it. Opened by the first read: no other commit can happen before.
     base: OnceLock<RedbSnapshot>,
     version: Version,
-    /// The bytes of keys and values that it added; negative if it removed more.
+    /// The bytes of keys and values that the transaction added; negative if it removed more.
     added: i64,
     permit: WritePermit,
     writer: Arc<Writer>,

@@ -31,7 +31,7 @@ pub(super) struct Keys {
     pub(super) shared: Vec<u64>,
     /// Guarded exclusively. Also contained in `written`.
     pub(super) exclusive: Vec<u64>,
-    /// The keyspaces of all of them.
+    /// The keyspaces of all written and guarded keys.
     pub(super) keyspaces: Vec<Keyspace>,
 }
 

@@ -50,7 +50,7 @@ impl RocksSnapshot {
         self.0.borrow_owner().db.get_pinned_opt(whole, options).map_err(error::storage)
     }
 
-    /// `options` must be [the options](Self::options) of this snapshot.
+    /// Reads many whole keys. `options` must be [the options](Self::options) of this snapshot.
     pub(super) fn multi_get<'k>(
         &self,
         keys: impl Iterator<Item = &'k [u8]>,

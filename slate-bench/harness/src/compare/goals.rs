@@ -15,7 +15,7 @@ pub struct Goals {
     /// programs.
     #[serde(default)]
     pub baselines: BTreeMap<String, Vec<String>>,
-    /// The variants that have goals, besides rows without variants. Other variants show only ratios.
+    /// The variants that have goals. Rows without a variant have goals, too. Other variants show only ratios.
     #[serde(default)]
     pub variants: Vec<String>,
     /// Groups of rows with the same goals.

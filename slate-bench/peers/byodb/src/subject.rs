@@ -42,7 +42,7 @@ impl Subject for Byodb {
         Ok(())
     }
 
-    /// A commit writes its pages to the file.
+    /// Does nothing: each commit has written its pages to the file.
     fn flush(&self) -> Result<()> {
         Ok(())
     }

@@ -14,7 +14,7 @@ pub(super) struct Average {
 }
 
 impl Average {
-    /// Returns the average of the values of both.
+    /// Returns the average of the values of `self` and `other`.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let mut sum = self.sum.clone();
         sum.merge(&other.sum);

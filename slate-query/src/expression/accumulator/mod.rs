@@ -29,7 +29,7 @@ pub(super) trait State: std::fmt::Debug + Send {
     /// accumulator has a sort.
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()>;
 
-    /// Adds the value as often as `times`, for as many documents that are the same.
+    /// Adds the value `times` times, for `times` documents with the same value.
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
         (0..times).try_for_each(|_| self.add(value, key))
     }
@@ -40,7 +40,7 @@ pub(super) trait State: std::fmt::Debug + Send {
     /// Returns the value for the documents so far.
     fn finish(&mut self) -> Evaluated<'static>;
 
-    /// Returns the bytes that it holds on the heap.
+    /// Returns the bytes that the state holds on the heap.
     fn bytes(&self) -> usize {
         0
     }
@@ -106,7 +106,7 @@ impl Stored {
         Self::Other(Box::new(state))
     }
 
-    /// Returns the state for the values of both. `None` if the accumulator cannot compute it from the two states.
+    /// Returns the state for the values of both states. `None` if the accumulator cannot compute it from them.
     fn merged(&self, other: &Self) -> Option<Self> {
         Some(match (self, other) {
             (Self::Average(a), Self::Average(b)) => Self::Average(a.merged(b)),

@@ -82,7 +82,7 @@ impl Spec {
 }
 
 impl Spec {
-    /// As [`AccumulatorSpec::add_and_measure`], for the first document of a group and for accumulators with a sort.
+    /// Does what [`AccumulatorSpec::add_and_measure`] does, for the first document of a group and for accumulators with a sort.
     #[inline(never)]
     fn start_or_sort(
         &self,
@@ -115,7 +115,7 @@ impl AccumulatorSpec {
         Self::parse_over_window(name, operand, variables)
     }
 
-    /// As [`parse`](Self::parse), but an array is an operand and not a list of operands.
+    /// Like [`parse`](Self::parse), but an array is an operand and not a list of operands.
     pub(crate) fn parse_over_window(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
         let (form, start) = match find(name) {
             Some(Some(line)) => line,
@@ -195,7 +195,7 @@ impl AccumulatorSpec {
         self.add_and_measure(gathered, id, env, times, &mut 0)
     }
 
-    /// As [`add`](Self::add). Adds the growth of the group's heap memory, in bytes, to `heap`.
+    /// Like [`add`](Self::add), but also adds the growth of the group's heap memory, in bytes, to `heap`.
     #[inline]
     pub(crate) fn add_and_measure(
         &self,
@@ -246,14 +246,14 @@ impl AccumulatorSpec {
         state.add(value, input.map_or(&[], |input| &input.key))
     }
 
-    /// Returns whether the value is a whole number that does not depend on the documents but on their number.
+    /// Returns whether the value is a whole number that depends only on the number of documents.
     pub(crate) fn is_count(&self) -> bool {
         &*self.0.name == "$count"
             || &*self.0.name == "$sum" && matches!(self.0.constant, Some(Number::Int32(_) | Number::Int64(_)))
     }
 
-    /// Returns whether the value does not depend on the order of documents in which the operand is a whole number, and
-    /// equal numbers have the same type.
+    /// Returns whether the value does not depend on the order of the documents, provided that the operand is a whole number in each
+    /// document and equal numbers have the same type.
     pub(crate) fn ignores_order(&self, is_whole: impl FnOnce(&FieldName) -> bool) -> bool {
         let is_of_field = || {
             matches!(&*self.0.name, "$sum" | "$avg" | "$min" | "$max")
@@ -267,17 +267,17 @@ impl AccumulatorSpec {
         self.0.n.as_ref().is_none_or(|n| n.as_constant().is_some())
     }
 
-    /// Returns whether it sorts documents.
+    /// Returns whether the accumulator sorts documents.
     pub(crate) fn has_sort(&self) -> bool {
         self.0.sort.is_some()
     }
 
-    /// Its name, if it is a standard deviation.
+    /// Returns the accumulator's name, if it is a standard deviation.
     pub(crate) fn deviation(&self) -> Option<&str> {
         Some(&*self.0.name).filter(|name| matches!(*name, "$stdDevPop" | "$stdDevSamp"))
     }
 
-    /// Returns whether [`Gathered::merged`] returns the result for the documents of both.
+    /// Returns whether [`Gathered::merged`] returns the result for the documents of both states.
     pub(crate) fn merges(&self) -> bool {
         self.0.start(1).copied().is_some()
     }
@@ -290,19 +290,19 @@ impl AccumulatorSpec {
         }
     }
 
-    /// Returns whether it is the `$first` of a path or of a constant.
+    /// Returns whether the accumulator is the `$first` of a path or of a constant.
     pub(crate) fn needs_first_only(&self) -> bool {
         &*self.0.name == "$first" && self.0.operand.is_infallible()
     }
 
-    /// Returns whether no document makes it fail.
+    /// Returns whether no document makes the accumulator fail.
     pub(crate) fn is_infallible(&self) -> bool {
         let takes_all = ["$addToSet", "$avg", "$count", "$first", "$last", "$max", "$min", "$push", "$sum"];
         takes_all.contains(&&*self.0.name) && self.0.operand.is_infallible()
     }
 
-    /// Returns the field and direction of a `$min` or `$max` of a field: the value is the first one in that order that
-    /// is not null.
+    /// Returns the field and direction of a `$min` or `$max` of a field: the result is the first value of the field in
+    /// that direction that is not null.
     pub(crate) fn end(&self) -> Option<(&FieldName, Direction)> {
         let direction = match &*self.0.name {
             "$min" => Direction::Ascending,
@@ -334,7 +334,7 @@ pub(crate) struct Input {
 }
 
 impl Gathered {
-    /// Returns the state for the values of both. Only for accumulators that [merge](AccumulatorSpec::merges).
+    /// Returns the state for the values of both states. Only for accumulators that [merge](AccumulatorSpec::merges).
     pub(crate) fn merged(&self, other: &Self) -> Self {
         Self(match (&self.0, &other.0) {
             (Some(a), Some(b)) => a.merged(b),
@@ -343,21 +343,21 @@ impl Gathered {
         })
     }
 
-    /// Returns whether it is a `$min` or `$max` that has met a value.
+    /// Returns whether the accumulator is a `$min` or `$max` that has met a value.
     pub(crate) fn has_value(&self) -> bool {
         matches!(&self.0, Some(Stored::Extreme(extreme)) if extreme.has_value())
     }
 }
 
-/// The codes of a number of values that is no number, not whole, or not positive.
+/// The error codes for a parameter `n` that is not a number, not whole, or not positive.
 type NumberCodes = [i32; 3];
 
 pub(in crate::expression) const NUMBER_CODES: NumberCodes = [5_787_902, 5_787_903, 5_787_908];
 
-/// MongoDB compiles the accumulators of groups, and its compiled code has one code for all.
+/// The codes in `$group`. MongoDB compiles the accumulators of groups, and compiled groups fail with one code in all three cases.
 const IN_GROUP: NumberCodes = [7_548_606; 3];
 
-/// Returns a number of values: a positive whole number.
+/// Returns the parameter `n`, a number of values: a positive whole number.
 pub(in crate::expression) fn number(name: &str, n: &Evaluated<'_>, codes: NumberCodes) -> Result<usize> {
     let [no_number, not_whole, not_positive] = codes;
     let value = n.as_value().filter(|value| Number::of(*value).is_some());

@@ -11,7 +11,7 @@ use crate::{
 pub(super) struct Total(Sum);
 
 impl Total {
-    /// Returns the sum of a number as often as `times`.
+    /// Returns the sum of `times` numbers that are all `number`.
     #[inline]
     pub(super) fn of(number: Number, times: u64) -> Self {
         let mut total = Self::default();
@@ -25,7 +25,7 @@ impl Total {
         self.0.add_times(number, times);
     }
 
-    /// Returns the sum of the values of both.
+    /// Returns the sum of the values of `self` and `other`.
     pub(super) fn merged(&self, other: &Self) -> Self {
         let mut sum = self.0.clone();
         sum.merge(&other.0);

@@ -14,7 +14,7 @@ use super::{
 use crate::{Code, Error, Result, raw::Value};
 
 /// `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop` and `$stdDevSamp`. The elements of a single operand that is an array count
-/// one by one; one of several operands counts as a whole.
+/// one by one; an array among several operands counts as a whole.
 pub(super) fn over<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let Some(mut state) = accumulator::start(arguments.name, 1, arguments.collation) else {
         return Ok(Evaluated::NULL);

@@ -74,7 +74,7 @@ pub(super) fn subtract<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut product = Number::Int32(1);
     for operand in &*arguments.values {
-        // As in MongoDB, the first operand that is null or no number decides.
+        // As in MongoDB, the first operand that is null or no number decides whether the result is null or an error.
         if operand.is_nullish() {
             return Ok(Evaluated::NULL);
         }

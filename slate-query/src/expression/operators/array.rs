@@ -186,7 +186,7 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
     let array = arguments.read_present(0, Value::as_array, 40386, "an array")?;
     let Some(array) = array else { return Ok(Evaluated::NULL) };
     let refused = |code, message: &str| Err(Error::new(Code(code), format!("$arrayToObject: {message}")));
-    // A later field of the same name replaces the value, not the position, of the former.
+    // A later field replaces the value, but not the position, of an earlier field of the same name.
     let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
     let mut form = None;
     for element in array.values() {

@@ -9,11 +9,11 @@ use crate::{
     number::{self, Decimal, Function, Number},
 };
 
-/// A function of one number: of doubles, and of decimals.
+/// A function of one number, as an implementation for doubles and one for decimals.
 struct Real {
     double: fn(f64) -> f64,
     decimal: fn(Decimal) -> Option<Decimal>,
-    /// The numbers that it takes, and how they are described.
+    /// Whether the function takes a number. `range` describes the numbers that it takes.
     domain: fn(f64) -> bool,
     range: &'static str,
 }

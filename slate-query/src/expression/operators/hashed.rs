@@ -1,7 +1,8 @@
 //! `$toHashedIndexKey`: the hash by which MongoDB distributes documents in hashed indexes.
 //!
-//! The hash is the first half of an MD5 digest of the value: the rank of its type, then the bytes of the value, and of documents and
-//! arrays the same for each field. Numbers are hashed as 64-bit integers, so 2, 2.0 and 2.9 have the same hash.
+//! The hash is the first half of an MD5 digest of the value: the rank of its type, then the bytes of the value. A document or array
+//! contributes, in place of its bytes, each of its fields in the same way. Numbers are hashed as 64-bit integers, so 2, 2.0 and 2.9
+//! have the same hash.
 
 use md5::{Digest, Md5};
 
@@ -51,7 +52,7 @@ fn add_fields(md5: &mut Md5, document: Doc<'_>) {
     for element in document.elements() {
         add(md5, Some(element.name), element.value);
     }
-    // The end of a document has a type of its own, and no name.
+    // The end of a document is hashed as a value with a type of its own and without a name.
     md5.update(END.to_le_bytes());
 }
 

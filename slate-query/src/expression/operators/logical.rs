@@ -134,7 +134,8 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
                     let Some(branch) = branch.as_document() else {
                         return refused(40062, "a branch of $switch is an object");
                     };
-                    // As in MongoDB, nothing after a condition that is constant and true is computed before.
+                    // As in MongoDB, an expression after a condition that is constant and true does not fail when it
+                    // is parsed, because it is never evaluated.
                     let is_decided = cases.iter().any(|(condition, _)| truth(condition) == Some(true));
                     cases.push(case(branch, if is_decided { &lenient } else { variables }, &lenient)?);
                 }

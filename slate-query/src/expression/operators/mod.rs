@@ -58,7 +58,7 @@ const fn comparing(name: &'static str, arity: (usize, usize), call: Call) -> Lin
     (name, Entry::Function(Function { name, arity, call, operands: Operands::Compared }))
 }
 
-/// Returns a function whose operands are of equal rank.
+/// Returns a function for which the order of its operands is not significant.
 const fn commuting(name: &'static str, arity: (usize, usize), call: Call) -> Line {
     (name, Entry::Function(Function { name, arity, call, operands: Operands::ConstantsLast }))
 }

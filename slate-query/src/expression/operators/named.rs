@@ -54,7 +54,7 @@ impl Parts {
     }
 }
 
-/// Computes the value from those of the operands; an absent operand is missing.
+/// Computes the value of an operator from the values of its operands. The value of an absent operand is missing.
 pub(super) type Compute = for<'v> fn(&mut [Evaluated<'v>]) -> Result<Evaluated<'v>>;
 
 /// An operator with named operands that are all evaluated before it.

@@ -78,7 +78,7 @@ fn find<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
 fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let mut all = ArrayWriter::default();
     if let Some((pattern, text)) = pattern(name, values)? {
-        // As in MongoDB, the empty text behind the last character is not searched, unless it is all of the text.
+        // As in MongoDB, an empty match after the last character does not count, unless the text is empty.
         let is_within = |found: &regex::bytes::Captures<'_>| {
             text.is_empty() || found.get(0).is_some_and(|found| found.start() < text.len())
         };

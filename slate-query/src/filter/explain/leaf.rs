@@ -19,7 +19,7 @@ const MAX_CONSIDERED: usize = 10;
 
 /// How an operator on a path is explained.
 struct Reasons {
-    /// For a mismatch, and for a match.
+    /// The reason for a mismatch, and the reason for a match.
     texts: [&'static str; 2],
     /// The types of values that the operator applies to, sorted; empty for all types.
     types: &'static [&'static str],
@@ -38,7 +38,7 @@ enum Considers {
     Types,
 }
 
-/// The reasons of an expression that is false, and of one that is true.
+/// The reason for an expression that is false, and the reason for one that is true.
 const EXPRESSION: [&str; 2] = ["expression did not match", "expression did match"];
 
 const NUMBERS: &[&str] = &["decimal", "double", "int", "long"];

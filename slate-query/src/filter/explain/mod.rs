@@ -38,9 +38,9 @@ impl Blame {
 /// Which clauses of a list are explained.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Which {
-    /// Each is to blame: one that is not would have decided otherwise.
+    /// All clauses. Each is to blame, because a single clause with the other outcome would have changed the outcome of the list.
     All,
-    /// Those that are to blame.
+    /// The clauses that are to blame.
     Blamed,
 }
 

@@ -20,7 +20,7 @@ pub struct WildcardPattern {
     direction: Direction,
     /// The fields other than the wildcard.
     others: Box<[(Path, Direction)]>,
-    /// How many of them precede the wildcard.
+    /// How many of the other fields precede the wildcard.
     before: usize,
 }
 

@@ -89,7 +89,7 @@ struct Walk<'w, 'a> {
     pattern: &'w WildcardPattern,
     /// The values of the other fields, key after key.
     others: &'w [Option<Value<'a>>],
-    /// The number of these keys.
+    /// The number of keys in `others`.
     combined: usize,
     keys: &'w mut Keys,
     /// The path of the current field.
@@ -102,8 +102,8 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Adds the entries of the fields of a document, of which the index contains `extent`. Returns whether it has a field that can be
-    /// named in a path.
+    /// Adds the entries of the fields of a document, of which the index contains `extent`. Returns whether the document has a field
+    /// that can be named in a path.
     fn fields(&mut self, doc: Doc<'_>, extent: Extent) -> bool {
         let (mut has_fields, mut seen) = (false, HashSet::new());
         let has_many = doc.elements().nth(FEW_FIELDS).is_some();

@@ -17,7 +17,7 @@ use crate::{
     sort::Sort,
 };
 
-/// A parsed `$densify`. Its input is sorted by the field, unless the bounds are full by the partition before.
+/// A parsed `$densify`. Its input is sorted by the fields of the partition, unless the bounds are full, and then by the field.
 #[derive(Clone, Debug)]
 pub struct Densify {
     field: Path,
@@ -258,7 +258,7 @@ fn at<'d>(document: Doc<'d>, path: &Path) -> Option<Value<'d>> {
     within.get(last.name())
 }
 
-/// The state of a stage: of each partition, the next value without a document.
+/// The state of a stage: for each partition, the next value at which a document may be added.
 #[derive(Debug, Default)]
 pub struct DenseRows {
     partitions: HashMap<SmallBytes, usize, RandomState>,
@@ -268,7 +268,7 @@ pub struct DenseRows {
     greatest: Option<OwnedValue>,
     /// The partition to which documents are added, and the end of the gap.
     gap: Option<(usize, Gap)>,
-    /// The partition and the value of the document behind the gap.
+    /// The partition and the value of the document after the gap.
     behind: Option<(usize, OwnedValue)>,
     /// The partitions that were completed after the last document.
     completed: usize,
@@ -358,7 +358,8 @@ impl DenseRows {
         Ok(true)
     }
 
-    /// Ends with the document: if it is where the next document would be added, none is added there.
+    /// Passes the document that [`begin`](Self::begin) began with. If the document has the next value to add, no document with this value
+    /// is added.
     ///
     /// # Errors
     /// The errors of a date that cannot be represented.
@@ -372,7 +373,7 @@ impl DenseRows {
         Ok(())
     }
 
-    /// After the last document: begins with the gap at the end of the next partition; returns false after the last one.
+    /// Begins with the gap at the end of the next partition. Called after the last document. Returns false after the last partition.
     pub fn complete(&mut self, densify: &Densify) -> bool {
         let end = match (&densify.bounds, &self.greatest) {
             (Bounds::Explicit(_, high), _) => Gap::Before(high.clone()),

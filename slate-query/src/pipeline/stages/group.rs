@@ -30,7 +30,7 @@ pub struct GroupStates {
     index: GroupIndex,
     /// The states of all groups, one after the other. Each group has one per accumulator of the stage.
     gathered: Vec<Gathered>,
-    /// The bytes that these hold on the heap.
+    /// The bytes that the states hold on the heap.
     heap: usize,
 }
 
@@ -115,7 +115,8 @@ impl Group {
         self.bindings.within(document, |env| self.visit_in(env, visit))
     }
 
-    /// As [`visit`](Self::visit), with another value of a field of the document. Only if it [reads fields](Self::reads_fields).
+    /// Like [`visit`](Self::visit), but with another value of a field of the document. Only for a stage that
+    /// [reads fields](Self::reads_fields).
     ///
     /// # Errors
     /// The errors of the expression, and of `visit`.
@@ -150,7 +151,7 @@ impl Group {
         self.fields.iter().all(|(_, spec)| spec.has_constant_number())
     }
 
-    /// Returns whether it reads documents by their fields only, never a document as a whole.
+    /// Returns whether the stage reads documents by their fields only, never a document as a whole.
     pub fn reads_fields(&self) -> bool {
         self.needs() != Needs::Whole && self.fields.iter().all(|(_, spec)| !spec.has_sort())
     }
@@ -202,8 +203,8 @@ impl Group {
         true
     }
 
-    /// Returns whether the result does not depend on the order of the documents, which are those of the group `before`:
-    /// only numbers of documents are accumulated and grouped.
+    /// Returns whether the result does not depend on the order of the documents that the stage `before` returns: the stage
+    /// accumulates and groups only numbers of documents.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
         let is_count = |field: &FieldName| {
             let mut named = before.fields.iter().filter(|(name, _)| **name == *field.as_str());
@@ -219,8 +220,8 @@ impl Group {
         self.fields.iter().all(|(_, spec)| spec.needs_first_only())
     }
 
-    /// Returns the field and the direction of its values, if the only result is the first value in that order that is
-    /// not null: the least or greatest value of a field over all documents.
+    /// Returns the field and the direction, if the only result is the least or greatest value of a field over all documents:
+    /// the first value in that direction that is not null.
     pub fn end(&self) -> Option<(Path, Direction)> {
         let [(_, only)] = &*self.fields else { return None };
         // With a collation, strings have another order than the entries of an index.
@@ -250,7 +251,7 @@ impl Group {
         needs
     }
 
-    /// Returns the number of a document's group, which is started, without the document, if there is none.
+    /// Returns the number of a document's group. If there is no such group, starts one without adding the document.
     #[inline]
     pub fn enter(&self, states: &mut GroupStates, member: &Member<'_>) -> usize {
         let number = states.index.enter(member.compared, member.id);
@@ -275,7 +276,7 @@ impl Group {
         Ok(())
     }
 
-    /// As [`Member::key`], of a group's documents.
+    /// Replaces the content of `out` by the [`Member::key`] of a group's documents.
     pub fn key(&self, states: &GroupStates, group: usize, out: &mut Vec<u8>) {
         out.clear();
         let id = states.index.value(group);
@@ -291,7 +292,7 @@ impl Group {
         self.finish_as(self.of_group(gathered, group), index.value(group), out);
     }
 
-    /// As [`finish`](Self::finish), of the first group with another `_id`.
+    /// Like [`finish`](Self::finish), but for the first group, with another `_id`.
     pub(super) fn finish_first_as(&self, states: &mut GroupStates, id: Value<'_>, out: &mut Vec<u8>) {
         self.finish_as(self.of_group(&mut states.gathered, 0), id, out);
     }

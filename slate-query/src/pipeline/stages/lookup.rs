@@ -165,7 +165,7 @@ impl Lookup {
         &self.from
     }
 
-    /// Returns the names of all collections that it reads.
+    /// Returns the names of all collections that the stage reads.
     pub fn collections(&self) -> impl Iterator<Item = &str> {
         self.collections.iter().map(|name| &**name)
     }

@@ -49,7 +49,7 @@ pub use unwind::{Unwind, UnwoundRows};
 #[derive(Clone, Copy)]
 enum Known {
     Offered(fn(Value<'_>, &Bindings) -> Result<Stage>),
-    /// Parsed as several stages, or as another.
+    /// Parsed as several stages, or as a different stage.
     Composed(fn(Value<'_>, &Bindings) -> Result<Vec<Stage>>),
     /// A [`Sink`](super::Sink), which is only valid at the end of a pipeline.
     Last,

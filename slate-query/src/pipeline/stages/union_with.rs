@@ -1,4 +1,4 @@
-//! `$unionWith`: passes on its documents, and then those of another collection or of `$documents`.
+//! `$unionWith`: passes on the documents of its input, and then those of another collection or of `$documents`.
 
 use std::fmt;
 
@@ -67,7 +67,7 @@ impl UnionWith {
         &self.from
     }
 
-    /// Returns the names of all collections that it reads.
+    /// Returns the names of all collections that the stage reads.
     pub fn collections(&self) -> impl Iterator<Item = &str> {
         std::iter::once(&*self.from).chain(self.stages.iter().flat_map(Stage::collections))
     }

@@ -144,7 +144,7 @@ pub struct UnwoundRows {
 struct Template {
     /// The document, which ends before the value of the field. The whole document for a longer path.
     head: Vec<u8>,
-    /// Where the field's type is in it.
+    /// The offset of the field's type in `head`.
     kind: usize,
     /// The rest of the document, with its terminator. Empty for a longer path.
     tail: Vec<u8>,
@@ -161,7 +161,8 @@ impl Template {
         self.head.push(0);
     }
 
-    /// Replaces the content of `row` by the row of an element. If it is `another` of the document, `row` still begins with the head.
+    /// Replaces the content of `row` by the row of an element. `another` is whether `row` contains the row of an earlier element of the
+    /// document. That row begins with the head, unless it contains a position.
     fn write(&self, unwind: &Unwind, element: Value<'_>, another: bool, row: &mut Vec<u8>) {
         if self.tail.is_empty() {
             return set(Doc::new(&self.head), unwind.path.parts(), Some(element), row);

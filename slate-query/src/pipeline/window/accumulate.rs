@@ -13,16 +13,16 @@ use crate::{
 
 /// An accumulator over the windows of a partition, one after the other.
 ///
-/// If the accumulator [merges](AccumulatorSpec::merges), the window is split at one of its documents. Before the split
-/// there is a result for each document: of the documents from it to the split. After the split there is one result. A
+/// If the accumulator [merges](AccumulatorSpec::merges), the window is split at one of its documents. Each document before
+/// the split has a result: that of the documents from it to the split. All documents after the split have one result. A
 /// window then merges two results, so each value is added a bounded number of times even if windows overlap. Other
 /// accumulators read each window that differs from the last from its start.
 #[derive(Debug, Default)]
 pub(super) struct Accumulate {
     window: Range<usize>,
     split: usize,
-    /// For each document from `window.start` to the split, the result from it to the split. The result of the most
-    /// documents is last.
+    /// For each document from `window.start` to the split, the result of the documents from it to the split. The result for
+    /// `window.start`, which covers the most documents, is last.
     before: Vec<Gathered>,
     after: Gathered,
     /// The result of the window, if it is the same for following documents.
@@ -73,7 +73,7 @@ impl Accumulate {
         Ok(value)
     }
 
-    /// Returns the memory that it uses, in bytes.
+    /// Returns the memory that the results use, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.before.len() * size_of::<Gathered>()
     }

@@ -132,7 +132,7 @@ impl Function {
         }
     }
 
-    /// Returns whether it depends on which documents are equal under the sort.
+    /// Returns whether the function depends on which documents are equal under the sort.
     pub(super) fn compares_peers(&self) -> bool {
         match self {
             Self::Rank(rank) => *rank != Rank::Number,
@@ -141,7 +141,7 @@ impl Function {
         }
     }
 
-    /// Returns whether it needs the values of the sort field, not only their order.
+    /// Returns whether the function needs the values of the sort field, not only their order.
     pub(super) fn reads_places(&self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Fill { how: Filling::Linear, .. })
     }
@@ -172,7 +172,7 @@ impl Running {
         }
     }
 
-    /// Adds a document of the partition to an accumulator over the whole partition. Adds the bytes that it takes more to `heap`.
+    /// Adds a document of the partition to an accumulator over the whole partition. Adds the growth of its heap memory, in bytes, to `heap`.
     pub(super) fn gather(&mut self, function: &Function, env: &Env<'_>, heap: &mut usize) -> Result<()> {
         match (self, function) {
             (Self::Whole(gathered, _), Function::Accumulate(spec)) => {
@@ -204,8 +204,8 @@ impl Running {
         })
     }
 
-    /// Returns the first document that the value of the document at `row` and those of later ones need, besides the
-    /// document before `row`. `window` is the window of the document before.
+    /// Returns the first document that the value of the document at `row` and those of later ones need, except the
+    /// document before `row`. `window` is the window of the document before `row`.
     pub(super) fn first_needed(&self, output: &Output, window: &Range<usize>, row: usize) -> usize {
         match (self, &output.function) {
             (Self::Whole(..), _) => row,
@@ -223,7 +223,7 @@ impl Running {
         }
     }
 
-    /// Returns the memory that it uses, in bytes, besides what [`gather`](Self::gather) measures.
+    /// Returns the memory that the state uses, in bytes, without what [`gather`](Self::gather) measures.
     pub(super) fn memory(&self) -> usize {
         match self {
             Self::Accumulate(running) => running.memory(),

@@ -10,8 +10,8 @@ use crate::{
     raw::{Doc, OwnedValue, SmallBytes, Value},
 };
 
-/// What the functions read of the documents of one partition, of those documents only that the results of the current document and
-/// of later ones need.
+/// What the functions read of the documents of one partition. Contains only the documents that the results of the current document
+/// and of later documents need.
 #[derive(Debug, Default)]
 pub struct Partition {
     documents: usize,
@@ -61,7 +61,7 @@ impl Partition {
         self.is_complete = true;
     }
 
-    /// Returns the memory that it uses, in bytes.
+    /// Returns the memory that the partition uses, in bytes.
     pub fn bytes(&self) -> usize {
         self.bytes
     }
@@ -113,8 +113,8 @@ fn operand_bytes(operand: &Operand) -> usize {
 
 /// Computes the outputs of a partition's documents, one after the other.
 ///
-/// First all documents are [gathered](Self::gather). Then for each document, others are added to the [`Partition`] until its results
-/// are [ready](Self::is_ready).
+/// First all documents are [gathered](Self::gather). Then, for each document, following documents are added to the [`Partition`]
+/// until the document's results are [ready](Self::is_ready).
 #[derive(Debug)]
 pub struct Results {
     running: Vec<(Frames, Running)>,
@@ -142,13 +142,13 @@ impl Results {
         })
     }
 
-    /// Returns the memory that it uses, in bytes.
+    /// Returns the memory that the results use, in bytes.
     pub fn bytes(&self) -> usize {
         self.heap + self.running.iter().map(|(_, running)| running.memory()).sum::<usize>()
     }
 
-    /// Returns whether the documents of the partition so far suffice for the outputs of the next document. Otherwise
-    /// others are added, or the partition is [complete](Partition::complete).
+    /// Returns whether the documents of the partition so far suffice for the outputs of the next document. Otherwise the
+    /// caller adds further documents or [completes](Partition::complete) the partition.
     ///
     /// # Errors
     /// The errors of the functions.

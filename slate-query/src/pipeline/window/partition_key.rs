@@ -16,7 +16,7 @@ pub struct CurrentPartition {
 }
 
 impl CurrentPartition {
-    /// Moves to the partition of a document. Returns whether it is another than that of the last document.
+    /// Moves to the partition of a document. Returns whether it differs from the partition of the last document.
     ///
     /// # Errors
     /// The errors of the expression; `TypeMismatch` (14) if its value is an array.

@@ -65,7 +65,7 @@ impl Scale {
         Ok(place.times(max.minus(min)).plus(min).into())
     }
 
-    /// Returns the memory that it uses, in bytes.
+    /// Returns the memory that the results use, in bytes.
     pub(super) fn memory(&self) -> usize {
         self.least.memory() + self.greatest.memory()
     }

@@ -6,14 +6,14 @@ use crate::raw::{Doc, Kind, Marks, Value, mark, same, terminator};
 /// The fields of a document as a map for a target that names its fields.
 ///
 /// Where the document has a field table, fields that are not named are passed without looking at their bytes. The first
-/// of them is presented nevertheless: a type that denies unknown fields fails. If the target ignores it, it ignores the
-/// others, too.
+/// of these fields is presented nevertheless, so that a type that denies unknown fields fails. A target that ignores this field
+/// ignores the others, too.
 #[derive(Debug)]
 pub(super) struct KnownFields<'de> {
     document: Doc<'de>,
-    /// The number of the next field, where the document has a field table.
+    /// The number of the next field, if the document has a field table.
     number: usize,
-    /// Where the next field begins, where it has none.
+    /// The offset of the next field, if the document has no field table.
     place: usize,
     names: Names,
     unknown: Unknown,

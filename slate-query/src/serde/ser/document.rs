@@ -47,7 +47,7 @@ impl<'a, 'b> Document<'a, 'b> {
         value.serialize(&mut *self.serializer).map_err(|error| error.within(position))
     }
 
-    /// Closes it and returns the serializer.
+    /// Closes the document or array and returns the serializer.
     #[inline]
     pub(super) fn close(self) -> Result<&'a mut Serializer<'b>> {
         self.serializer.close(self.start)?;

@@ -76,7 +76,7 @@ impl<'a, 'b> Extended<'a, 'b> {
             return Err(Error::new(format!("unexpected key {key:?} of a value of type {}", self.kind.alias())));
         }
         self.keys += 1;
-        // The value of these is always the same.
+        // All values of one of these types are the same.
         if matches!(self.kind, Kind::MinKey | Kind::MaxKey | Kind::Undefined) {
             return Ok(());
         }

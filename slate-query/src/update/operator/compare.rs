@@ -15,7 +15,7 @@ struct Bound {
     value: OwnedValue,
     collation: Option<Collation>,
     depth: usize,
-    /// The result of comparing the argument with the current value for which it replaces the value.
+    /// The argument replaces the current value if comparing the argument with the value has this result.
     replaces: Ordering,
 }
 

@@ -172,7 +172,7 @@ fn to_double(value: Value<'_>) -> Result<f64> {
         Kind::DateTime => Ok(Number::Int64(value.as_millis().unwrap_or_default()).to_f64()),
         Kind::String => {
             let text = number_text(value.as_str().unwrap_or_default())?;
-            // As in MongoDB, which reads "+0x1p0" and "0X1P0".
+            // As in MongoDB, the prefix "0x" is refused, but "+0x1p0" and "0X1P0" are read.
             if text.starts_with("0x") {
                 return Err(failure(format!("illegal hexadecimal number '{text}'")));
             }

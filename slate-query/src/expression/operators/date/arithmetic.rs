@@ -74,7 +74,7 @@ impl Unit {
         zone.millis(moved.ok_or_else(out_of_range)?)
     }
 
-    /// As [`added`](Self::added), in UTC.
+    /// Returns the date that is this many units after `start`, in UTC.
     pub(crate) fn added_in_utc(self, start: i64, amount: i64) -> Result<i64> {
         self.added(start, amount, &Zone::UTC)
     }

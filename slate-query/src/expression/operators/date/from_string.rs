@@ -112,8 +112,8 @@ fn at(local: DateTime, zone: &Zone, text: &str) -> Result<i64> {
     zone.millis(utc.timestamp().as_millisecond()).map_err(|_| failure(text))
 }
 
-/// ISO 8601, where a space may be in the place of `T`, around the date, and before the time zone; other forms as
-/// [`written`] reads them.
+/// Reads a date in ISO 8601, in which spaces may stand in place of `T`, around the date, and before the time zone. Reads other
+/// forms with [`written`].
 pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Result<i64> {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty()).collect();

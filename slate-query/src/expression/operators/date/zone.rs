@@ -55,8 +55,8 @@ impl Zone {
         millis.checked_add(self.offset(millis)).ok_or_else(out_of_range)
     }
 
-    /// Converts a local time to UTC. Of a local time that occurs twice, takes the earlier; of one that the clock skips,
-    /// the time after the gap.
+    /// Converts a local time to UTC. If a local time occurs twice, takes the earlier occurrence. If the clock skips the local time,
+    /// takes the time after the gap.
     pub(super) fn millis(&self, local: i64) -> Result<i64> {
         match self {
             Self::Fixed(offset) => local.checked_sub(*offset).ok_or_else(out_of_range),
@@ -83,7 +83,7 @@ fn civil(known: i64) -> DateTime {
 /// A local time as a date and a time of the day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local {
-    /// The same day in a cycle from 1970 on.
+    /// The local time, moved by whole cycles into the cycle that begins in 1970.
     within: DateTime,
     cycles: i64,
 }

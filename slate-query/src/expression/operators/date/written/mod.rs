@@ -9,7 +9,7 @@ use jiff::civil::{Date, ISOWeekDate, Time, Weekday};
 
 pub(super) use self::tokens::Cursor;
 
-/// A date with what else is written.
+/// A written date with its time and its time zone.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Written {
     pub(super) date: Date,
@@ -21,7 +21,7 @@ pub(super) struct Written {
 /// What may be between the parts of a date.
 const BETWEEN: &[char] = &[' ', '\t', '.', '-'];
 
-/// Reads a whole text. `None` if it is not a date, or has one without its year.
+/// Reads a whole text. `None` if the text is not a date, or the date has no year.
 pub(super) fn read(text: &str) -> Option<Written> {
     let mut cursor = Cursor::new(text);
     let (mut date, mut time, mut zone, mut weekday) = (None, None, None, None);
@@ -48,7 +48,7 @@ pub(super) fn read(text: &str) -> Option<Written> {
         return None;
     }
     let mut date: Date = date?;
-    // A date on another day of the week means the next day that is one.
+    // If the date is not on the given day of the week, the next such day is meant.
     while let Some(weekday) = weekday
         && date.weekday() != weekday
     {
@@ -219,7 +219,7 @@ fn fraction(cursor: &mut Cursor<'_>) -> Option<i32> {
     i32::try_from(number * 10_i64.pow(9 - u32::try_from(digits).ok()?)).ok()
 }
 
-/// `am` or `p.m.`, as the hours before the half of the day.
+/// Reads `am` or `p.m.`. Returns the hours before that half of the day: 0 or 12.
 fn half_of_day(cursor: &mut Cursor<'_>) -> Option<i64> {
     cursor.skip(&[' ', '\t']);
     let hours = |letter: &str| match letter {

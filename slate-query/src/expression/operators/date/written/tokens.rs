@@ -30,7 +30,7 @@ impl<'t> Cursor<'t> {
         self.rest.is_empty()
     }
 
-    /// Returns the next part and moves behind it; `None` at the end.
+    /// Returns the next part and moves past it; `None` at the end.
     fn next(&mut self) -> Option<Token<'t>> {
         let first = self.rest.chars().next()?;
         let run = |is_in: fn(&char) -> bool| self.rest.chars().take_while(is_in).map(char::len_utf8).sum::<usize>();

@@ -34,7 +34,7 @@ pub trait Builder: Start<Self::Output> + Sized {
 
 /// Starts a builder. Not exported, so that the runner stays private.
 pub trait Start<R> {
-    /// Runs it on the thread that `runner` chooses.
+    /// Runs the builder on the thread that `runner` chooses.
     fn start(self, runner: &Runner) -> Operation<R>;
 }
 
@@ -239,7 +239,7 @@ impl Call<Verify<'static>> {
     }
 }
 
-/// Implements [`Short`] by the method of the same name.
+/// Implements [`Short`] by the type's own method `without_waiting`.
 macro_rules! short {
     ($([$($generics:tt)*] $call:ty;)*) => {
         $(

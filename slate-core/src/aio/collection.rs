@@ -282,7 +282,8 @@ struct InsertOne {
 
 impl Short for InsertOne {
     fn without_waiting(&self) -> Option<Self> {
-        /// A longer document takes too long to validate and to store.
+        /// Maximum length in bytes of a document that the awaiting task inserts. A longer document takes too long to
+        /// validate and to store.
         const LONGEST: usize = 64 << 10;
         let collection = (self.document.as_bytes().len() <= LONGEST).then(|| self.collection.without_waiting())??;
         Some(Self { collection, document: Arc::clone(&self.document) })

@@ -188,7 +188,8 @@ impl Database {
         let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), self.database.limited(options));
         Operation::new(async move {
             let open_transactions = Arc::clone(database.open_transactions());
-            // Held only during the beginning: an open transaction must not keep others from ending.
+            // The place is held only while the transaction begins: an open transaction must not keep other ones from
+            // ending.
             let place = pool.enter().await?;
             let begin = move |options: &TransactionOptions| {
                 let begun = database.begin_with(options);

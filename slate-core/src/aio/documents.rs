@@ -33,7 +33,7 @@ use crate::{
 pub struct Cursor {
     batch: Rows,
     collection: Arc<str>,
-    /// Number of rows of the batch moved to; one more after the last.
+    /// Number of rows of the batch to which the cursor has moved; one more after the last row.
     moved: usize,
     /// The error that ended the batch.
     error: Option<Error>,
@@ -77,7 +77,7 @@ struct Rows {
 
 /// A builder whose documents are streamed.
 pub(super) trait Streamed {
-    /// The limit of a read that must not wait, if it must not.
+    /// Returns the limit of a read that must not wait; `None` for a read that may wait.
     fn short(&self) -> Option<ShortCall>;
     fn cursor(self) -> Result<crate::Cursor>;
 }
@@ -112,9 +112,9 @@ struct Rest {
 /// Which thread reads rows.
 #[derive(Clone, Copy)]
 enum Reading {
-    /// One that may wait.
+    /// A thread that may wait.
     OnPool,
-    /// The one that awaits them, if each takes little time.
+    /// The thread that awaits the rows, if each row takes little time.
     InPlace,
 }
 
@@ -204,7 +204,7 @@ impl Cursor {
         }
     }
 
-    /// Moves to the next document; returns `false` after the last. Dropping the future moves nowhere.
+    /// Moves to the next document; returns `false` after the last. If the future is dropped, the cursor has not moved.
     ///
     /// # Errors
     /// Fails if the storage fails; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
@@ -261,7 +261,8 @@ impl Cursor {
     /// Deserializes the current document into a type that may borrow from it.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not a `T`, or there is none.
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not a `T`, or there is no current
+    /// document.
     pub fn deserialize_current<'c, T: Deserialize<'c>>(&'c self) -> Result<T> {
         deserialize_current(&self.collection, self.document())
     }

@@ -9,14 +9,14 @@ use crate::{Cursor, Result};
 
 /// Rows in memory that the awaiting task reads itself.
 pub(super) struct InPlace {
-    // Only makes this `Sync`. The mutable borrow is exclusive, so it is never locked.
+    // The mutex only makes the struct `Sync`. It is never locked, because a mutable borrow is exclusive.
     cursor: Mutex<Cursor>,
     current: Option<Arc<[u8]>>,
-    /// Number of rows moved to since the task has let others run.
+    /// Number of rows read since the task last let other tasks run.
     moved: u32,
 }
 
-/// After this many rows the task lets others run.
+/// After this many rows the task lets other tasks run.
 const ROWS_PER_TURN: u32 = 256;
 
 impl InPlace {

@@ -38,9 +38,9 @@
 //!   database on disk holds) is executed by the task that awaits it. It is handed over as soon as a node of its plan has
 //!   handled 128 rows, so a thread of the runtime is busy for the time of a few hundred rows at most, and never waits for a
 //!   device, or for a commit.
-//! - **A short write to a database in memory** (an insertion of one document of at most 64 KiB, an update, a deletion) is, too, if
-//!   no other write is queued. It is handed over after 128 rows, if another commit is in progress or conflicts with it, and if it
-//!   changes the catalog.
+//! - **A short write to a database in memory** (an insertion of one document of at most 64 KiB, an update, a deletion) is
+//!   also executed by that task, if no other write is queued. It is handed over after 128 rows, if another commit is in
+//!   progress or conflicts with it, and if it changes the catalog.
 //! - **Other calls** are executed by tokio's pool for blocking work. Writes wait in a queue, in order, and take at most 32 of
 //!   the pool's threads. Waiting writers therefore do not keep reads from running if the pool has more threads than that
 //!   (512 by default: `max_blocking_threads`). Deadlines and tokens are checked when a write leaves the queue, and from then

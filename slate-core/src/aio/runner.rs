@@ -47,8 +47,8 @@ pub(super) trait Short: Send + Sized + 'static {
 }
 
 impl Runner {
-    /// Executes a read: where it is awaited, if it is short and need not wait. `token` is cancelled when the operation is
-    /// dropped.
+    /// Executes a read; a short one that need not wait is executed by the awaiting task. `token` is cancelled when the
+    /// operation is dropped.
     pub(super) fn read<B: Short, R: Send + 'static>(
         &self,
         token: CancelToken,
@@ -89,8 +89,8 @@ impl Runner {
         }
     }
 
-    /// Executes a write: where it is awaited, if it is short and need not wait. Outside of a transaction, `token` is cancelled
-    /// when the operation is dropped.
+    /// Executes a write; a short one that need not wait is executed by the awaiting task. Outside of a transaction, `token`
+    /// is cancelled when the operation is dropped.
     pub(super) fn write_short<B: Short, R: Send + 'static>(
         &self,
         token: CancelToken,
@@ -198,7 +198,7 @@ impl Pool {
         next
     }
 
-    /// No code panics under this lock.
+    /// Locks the queue. No code panics while it is locked.
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -61,7 +61,7 @@ impl TransactionThread {
         answer.await
     }
 
-    /// Ends the transaction with `end`, after the calls before it, and then the thread.
+    /// Ends the transaction with `end`, after the calls before it, and then ends the thread.
     pub(super) async fn end<R: Send + 'static>(
         self,
         end: impl FnOnce(Transaction) -> Result<R> + Send + 'static,

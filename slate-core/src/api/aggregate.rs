@@ -19,7 +19,7 @@ pub struct Aggregate<T> {
     documents: As<T>,
 }
 
-/// The name in place of a collection's, which no collection can have.
+/// The name that stands for a collection's if none is read. No collection can have this name.
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl<T> Aggregate<T> {

@@ -139,7 +139,7 @@ impl<T> ReadCollection<T> {
 
     /// Returns the number of documents in the collection. It is exact.
     ///
-    /// Cost: none that grows with the collection in memory; otherwise a scan of the collection's keys.
+    /// Cost: in memory, independent of the collection's size; on other stores, a scan of the collection's keys.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -218,8 +218,9 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
         FindOne::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
     }
 
-    /// Returns the document with this `_id`. Cost: one key lookup. For a part of it, or with a deadline, use
-    /// [`find_one`](ReadCollection::find_one) and the filter `{ _id: … }`, which costs the same lookup and little more.
+    /// Returns the document with this `_id`. Cost: one key lookup. To read a part of the document, or with a deadline,
+    /// use [`find_one`](ReadCollection::find_one) and the filter `{ _id: … }`, which costs the same lookup and little
+    /// more.
     ///
     /// # Errors
     /// Fails as [`Find::run`] does. A value that no `_id` can have, such as an array, finds nothing, as in a filter.
@@ -237,7 +238,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
             Ok(())
         };
         match self.scope.read::<()>(&self.name, ReadOp::Get { key: &key, visitor }) {
-            // A view has no keys.
+            // A view has no records that could be read by key.
             Err(error) if error.definitions().is_some() => self.find_one(doc! { "_id": { "$eq": id } }).run(),
             read => read.map(|()| found),
         }

@@ -117,10 +117,9 @@ impl<T> Collection<T> {
     /// keep the old one. Cost: a few keys, independent of the collection's size.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist;
-    /// [`ErrorKind::Exists`] with code 48 if `to` exists and `target` is
-    /// [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if it is the collection's own; code 166 for a
-    /// view.
+    /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist; [`ErrorKind::Exists`] with code 48 if `to`
+    /// exists and `target` is [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if `to` is the
+    /// collection's own name; code 166 for a view.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
         self.scope.write(&self.limits.begin(), |writer| {
             writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target })

@@ -43,8 +43,8 @@ impl CollectionOptions {
         Self::default()
     }
 
-    /// Compares strings by a collation, in MongoDB's form, wherever a call or an index has no collation of its own. Give
-    /// `{ locale: "simple" }` to these to compare by bytes. Documents of one collection have different `_id`s by their bytes.
+    /// Compares strings by a collation, in MongoDB's form, wherever a call or an index has no collation of its own. A call
+    /// or an index with `{ locale: "simple" }` compares by bytes. The `_id`s of a collection are unique by their bytes.
     #[must_use]
     pub fn collation(mut self, collation: impl IntoDocument) -> Self {
         self.spec.collation = self.request.take(collation);
@@ -58,8 +58,8 @@ impl CollectionOptions {
         self
     }
 
-    /// Creates a view in place of a collection. A view has no validator. All its reads compare by its collation; one of their
-    /// own fails with MongoDB's code 167.
+    /// Creates a view in place of a collection. A view has no validator. All reads of the view compare by its collation; a
+    /// read with another collation fails with MongoDB's code 167.
     #[must_use]
     pub fn view(mut self, view: &View) -> Self {
         self.view = Some(view.clone());
@@ -79,7 +79,7 @@ impl CollectionOptions {
     }
 }
 
-/// The options with which a collection like a described one is created, under another name or in another database.
+/// Converts a description to the options that create a collection like it, under another name or in another database.
 impl From<&CollectionDescription> for CollectionOptions {
     fn from(description: &CollectionDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.

@@ -103,7 +103,7 @@ impl Config {
 /// The builder can add to these settings and override them.
 impl From<&Config> for DatabaseBuilder {
     fn from(config: &Config) -> Self {
-        // Destructured, so that a new field that is not used does not compile.
+        // Names every field, so that a new field that is not used is a compile error.
         let Config {
             url,
             access,

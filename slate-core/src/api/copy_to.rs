@@ -126,16 +126,16 @@ impl<'p> CopyTo<'p> {
 
     /// Copies, and returns what was copied. The copy is synced to the device when this returns.
     ///
-    /// The source is read as of one commit, while its writers continue. The target's readers see the copied collections all at
-    /// once, when they are complete. After an error the target is as it was, except that a database which did not exist stays,
-    /// empty. After a crash it may have unfinished collections, named `slate.copy.…`, which the next copy removes. So two copies must
-    /// not be written to one target at the same time: the first then fails.
+    /// The source is read as of one commit, while its writers continue. The target's readers see the copied collections
+    /// all at once, when they are complete. After an error the target is as it was, except that a database which did not
+    /// exist stays, empty. After a crash it may have unfinished collections, named `slate.copy.…`, which the next copy
+    /// removes. So two copies must not be written to one target at the same time: the first copy then fails.
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] if the target has collections, as [`CopyTo::existing`] says; [`ErrorKind::Invalid`] if the target is
-    /// the URL of a database in memory, which nobody could read; [`ErrorKind::TooLarge`] if a document is too large for the
-    /// target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a transaction open in the target;
-    /// as [`Database::open`], and as reads and writes fail.
+    /// [`ErrorKind::Exists`] if the target has collections, as [`CopyTo::existing`] says; [`ErrorKind::Invalid`] if the
+    /// target is the URL of a database in memory, which nobody could read; [`ErrorKind::TooLarge`] if a document is too
+    /// large for the target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a
+    /// transaction open in the target; the errors of [`Database::open`], of reads and of writes.
     pub fn run(self) -> Result<CopyResult> {
         let Self { source, target, existing, interrupt, progress } = self;
         let snapshot = source.snapshot()?;
@@ -173,7 +173,7 @@ impl Run<'_> {
             Ok(copied)
         });
         if copied.is_err() {
-            // The error of the copy matters more. The next copy removes what is left.
+            // Returns the error of the copy, not that of the cleanup. The next copy removes what is left.
             let _ = self.remove_unfinished();
         }
         copied
@@ -192,7 +192,7 @@ impl Run<'_> {
         Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message))
     }
 
-    /// Drops what copies before this one have left.
+    /// Drops the unfinished collections that earlier copies have left.
     fn remove_unfinished(&self) -> Result<()> {
         let names = self.target.list_collection_names()?;
         let mut unfinished = names.iter().filter(|name| name.starts_with(UNFINISHED));
@@ -277,7 +277,7 @@ impl Run<'_> {
         let synced = TransactionOptions::new().durability(Durability::Sync);
         self.target.transact_with(&synced, |transaction| {
             if existing == ExistingCollections::Replace {
-                // A rename cannot replace a view, nor a collection by a view, so whatever is replaced is dropped first.
+                // A rename cannot replace a view, and a new view cannot replace a collection, so both are dropped first.
                 let replaced = |name: &str| transaction.collection::<RawDocumentBuf>(name).drop().map(drop);
                 collections.iter().try_for_each(|collection| replaced(&collection.name))?;
             }

@@ -49,7 +49,8 @@ impl Cursor {
     /// Deserializes the current document into a type that may borrow from it.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not such a value, or there is none.
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not an `R`, or there is no current
+    /// document.
     pub fn deserialize_current<'c, R: Deserialize<'c>>(&'c self) -> Result<R> {
         deserialize_current(&self.collection, self.rows.current())
     }

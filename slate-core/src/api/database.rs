@@ -57,7 +57,7 @@ impl Database {
     /// walks through a complete store.
     ///
     /// # Errors
-    /// Fails if the store's contents are not a Slate database or were written by a newer version, and as the store fails.
+    /// Fails if the store's contents are not a Slate database or were written by a newer version, or if the store fails.
     ///
     /// ```
     /// let db = slate_core::Database::with_store(slate_store::memory::MemoryStore::new())?;
@@ -80,11 +80,11 @@ impl Database {
         Collection::new(Scope::Database(self.handle.clone()), name, self.handle.limits().clone())
     }
 
-    /// Returns a handle of the same database with a deadline for each call, of its collections, too: a call fails with
-    /// [`ErrorKind::Interrupted`] if it does not end within this time from its beginning; see
-    /// [`ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). For a transaction it is the time of the whole
-    /// transaction. The deadline of a call's own options replaces it. [`command`](Self::command) has MongoDB's `maxTimeMS` instead, and
-    /// `flush`, `backup`, `size` and `close` are not interrupted once they have begun.
+    /// Returns a handle of the same database with a deadline for each call, also through its collections: a call fails
+    /// with [`ErrorKind::Interrupted`] if it does not end within this time from its beginning; see
+    /// [`ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). For a transaction, the deadline applies
+    /// to the whole transaction. The deadline of a call's own options replaces it. [`command`](Self::command) has
+    /// MongoDB's `maxTimeMS` instead, and `flush`, `backup`, `size` and `close` are not interrupted once they have begun.
     ///
     /// ```
     /// use std::time::Duration;
@@ -105,7 +105,7 @@ impl Database {
         Self { handle: self.handle.with_limits(limits) }
     }
 
-    /// Returns a handle of the same database with a cancel token for each call, of its collections, too; see
+    /// Returns a handle of the same database with a cancel token for each call, also through its collections; see
     /// [`with_deadline`](Self::with_deadline).
     #[must_use]
     pub fn with_cancel(&self, token: CancelToken) -> Self {
@@ -342,9 +342,9 @@ impl Database {
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
     ///
-    /// On redb it also compacts the file if the file is a fifth longer than its data explains and the data has at most 256 MiB. This
-    /// usually takes a fraction of a second, after many updates a few seconds, during which no transaction can begin. Compactions take
-    /// at most a twentieth of the time.
+    /// On redb it also compacts the file if the file is a fifth longer than its data requires and the data has at most
+    /// 256 MiB. This usually takes a fraction of a second, after many updates a few seconds, during which no transaction
+    /// can begin. Compactions take at most a twentieth of the time.
     ///
     /// # Errors
     /// Fails if the device fails.
@@ -416,9 +416,9 @@ impl Database {
     }
 
     /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
-    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open; it fills
-    /// sparse pages, moves pages to the front of the file and cuts it. Up to 256 MiB of data are compacted by `flush` and up to 1
-    /// GiB when the database is closed, if that saves a fifth.
+    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open; it
+    /// fills sparse pages, moves pages to the front of the file and truncates it. Up to 256 MiB of data are compacted by
+    /// `flush` and up to 1 GiB when the database is closed, if that saves a fifth.
     ///
     /// Cost: up to a read and a write of the whole database.
     ///
@@ -474,7 +474,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: reads the whole database. On redb it waits for its turn among the writers.
+    /// Cost: reads the whole database. On redb it waits in the writer queue.
     ///
     /// # Errors
     /// Fails if the storage fails; on redb, also fails as a write does.

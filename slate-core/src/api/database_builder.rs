@@ -105,8 +105,9 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Calls `report` after each call that took as long as the [threshold](Self::slow_query_threshold) or longer: reads, writes and
-    /// commits. A read has ended when its last row was read or its cursor is dropped. Of `find_by_id` one call in 32 is measured.
+    /// Calls `report` after each call that took as long as the [threshold](Self::slow_query_threshold) or longer: reads,
+    /// writes and commits. A read has ended when its last row was read or its cursor is dropped. Only one in 32 calls of
+    /// `find_by_id` is measured.
     ///
     /// `report` runs on the thread of the call, in `aio` on the thread that executed it, before the call returns. It holds no lock, but the
     /// transaction of a write is still open: a write to the same database fails with

@@ -17,9 +17,9 @@ use crate::{
 ///          └─ INDEX SCAN age_1 forward: age [21, ∞)
 /// ```
 ///
-/// With [`ExplainVerbosity::ExecutionStats`](crate::ExplainVerbosity::ExecutionStats) also what each node did: the rows it
-/// returned, the keys and documents it read and their bytes, the bytes and runs it wrote to temporary files, and the time
-/// until it was done, including its inputs.
+/// With [`ExplainVerbosity::ExecutionStats`](crate::ExplainVerbosity::ExecutionStats) it also shows what each node did:
+/// the rows it returned, the keys and documents it read and their bytes, the bytes and runs it wrote to temporary files,
+/// and the time until it was done, including its inputs.
 ///
 /// ```text
 ///   rows    keys  documents     read     time
@@ -63,8 +63,8 @@ pub struct ExecutionStats {
     /// Bytes written to temporary files.
     pub spilled_bytes: u64,
     /// The bytes that the store read from its files because its own cache did not have them; the operating system may
-    /// have had them in memory. Depends on what was read before. On redb, includes reads of other threads at the same
-    /// time. `None`: the store does not know. 0 in memory.
+    /// have had them in memory. The number depends on what was read before. On redb, it includes reads of other threads at
+    /// the same time. `None`: the store does not know. 0 in memory.
     pub storage_bytes: Option<u64>,
     /// Time from opening the plan to its last row.
     pub time: Duration,

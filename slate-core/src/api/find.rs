@@ -50,7 +50,7 @@ impl Target {
     }
 }
 
-/// For the async API: the same reads, failing instead of waiting.
+/// For the async API: the same reads, but ones that fail instead of waiting.
 #[cfg(feature = "async")]
 impl<T> Find<T> {
     pub(crate) fn without_waiting(&self) -> Option<Self> {
@@ -101,8 +101,8 @@ impl<T> Find<T> {
         Count { target: self.target }
     }
 
-    /// Returns the distinct values at `path` instead of the documents, in BSON's order. Of an array, each element is a value. Of
-    /// values that compare equal (1 and 1.0), only the value of the document with the lowest `_id` is returned.
+    /// Returns the distinct values at `path` instead of the documents, in BSON's order. Each element of an array is a
+    /// value. If values compare equal (1 and 1.0), only the value of the document with the lowest `_id` is returned.
     ///
     /// Sort, skip and limit then apply to the values: the sort is by `path` itself, 1 or -1. The projection is ignored.
     pub fn distinct(self, path: &str) -> Distinct {

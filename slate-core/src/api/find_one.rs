@@ -37,7 +37,7 @@ impl<T> FindOne<T> {
 }
 
 impl<T: DeserializeOwned + Any> FindOne<T> {
-    /// Runs the query and returns the document; `None` if none matches, or no more than [`FindOne::skip`] says.
+    /// Runs the query and returns the document; `None` if no more documents match than [`FindOne::skip`] skips.
     ///
     /// # Errors
     /// Fails as [`Find::cursor`] does, or if the document is not a `T`.

@@ -43,7 +43,7 @@ pub struct FindOneAndDelete<T> {
     documents: As<T>,
 }
 
-/// For the async API: the same writes, failing instead of waiting.
+/// For the async API: the same writes, but ones that fail instead of waiting.
 #[cfg(feature = "async")]
 impl<T> FindOneAndUpdate<T> {
     pub(crate) fn without_waiting(&self) -> Option<Self> {

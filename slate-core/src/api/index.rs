@@ -89,7 +89,8 @@ impl Index {
         self
     }
 
-    /// Is maintained, and unique if it is to be, but serves no query until [`Collection::show_index`](crate::Collection::show_index).
+    /// Hides the index: writes maintain it, and its uniqueness holds, but no query uses it until
+    /// [`Collection::show_index`](crate::Collection::show_index).
     pub fn hidden(mut self) -> Self {
         self.hidden = true;
         self
@@ -101,16 +102,17 @@ impl Index {
         self
     }
 
-    /// Compares strings by a collation, in MongoDB's form: in a unique index with `{ locale: "en", strength: 2 }`, "Ada" and "ADA"
-    /// are the same value. Without this, the index has the collation of its collection. The index serves conditions on strings, and sorts, of queries with the same collation, and other
-    /// conditions of every query. It contains no strings, so it covers no query.
+    /// Compares strings by a collation, in MongoDB's form: in a unique index with `{ locale: "en", strength: 2 }`, "Ada"
+    /// and "ADA" are the same value. Without this, the index has the collation of its collection. The index serves sorts
+    /// and conditions on strings only for queries with the same collation, and other conditions for every query. It
+    /// contains no strings, so it covers no query.
     pub fn collation(mut self, collation: impl IntoDocument) -> Self {
         self.collation = self.request.take(collation);
         self
     }
 
     /// Limits the index on `$**` to some fields and what is within them, or to all but some: `{ "tags": 1, "attributes": 1 }`,
-    /// `{ "text": 0 }`. Required if the index has other fields, which it must leave out.
+    /// `{ "text": 0 }`. Required if the index has other fields: the projection must leave these out.
     pub fn wildcard_projection(mut self, projection: impl IntoDocument) -> Self {
         self.wildcard_projection = self.request.take(projection);
         self
@@ -234,7 +236,7 @@ pub struct IndexDescription {
     pub state: IndexState,
 }
 
-/// The definition with which an index like a described one is created, on another collection or again.
+/// Converts a description to the definition that creates an index like it, again or on another collection.
 impl From<&IndexDescription> for Index {
     fn from(description: &IndexDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.

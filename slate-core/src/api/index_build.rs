@@ -41,7 +41,7 @@ pub(crate) fn create(
         }
         BuildStart::Declared { name, keyspace } => {
             finish(database, Target { collection, index: &name, keyspace }, interrupt, progress)?;
-            // The index is used without statistics, too.
+            // If this fails, queries use the index without statistics.
             let _ = database.engine()?.analyze(collection, Duration::ZERO);
             Ok((name, true))
         }

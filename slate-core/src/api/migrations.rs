@@ -77,8 +77,8 @@ impl Migrations {
         self
     }
 
-    /// Sets the options of each step's transaction. By default it is serializable, waits ten minutes for another one that migrates,
-    /// and has no deadline.
+    /// Sets the options of each step's transaction. By default it is serializable, waits up to ten minutes for another
+    /// transaction that migrates, and has no deadline.
     pub fn options(mut self, options: TransactionOptions) -> Self {
         self.options = options;
         self
@@ -163,7 +163,7 @@ impl Migrations {
 
 enum Outcome {
     Applied,
-    /// Another program has executed the step. The number of steps that are recorded.
+    /// Another program has executed the step. The value is the number of recorded steps.
     Recorded(usize),
 }
 
@@ -173,13 +173,13 @@ fn records(collection: &ReadCollection<Record>) -> Result<Vec<Record>> {
 }
 
 impl Database {
-    /// Executes the steps that the database does not have yet, in order. Each step and its record are one transaction: after an error
-    /// or a crash the database has all steps before it, and nothing of it.
+    /// Executes the steps that the database does not have yet, in order. Each step and its record are one transaction:
+    /// after an error or a crash the database has all steps before the failed one, and nothing of the failed step.
     ///
-    /// Completed steps are recorded in the collection `slate.migrations`, which is a collection like others: copies and backups
-    /// contain it. If several threads migrate at the same time, each step is executed by one of them, and all return when the last
-    /// step is committed. Of several processes one has the database open for writing at a time, on every store, and the others get
-    /// [`ErrorKind::Locked`] when they open it.
+    /// Completed steps are recorded in the collection `slate.migrations`, which is a collection like others: copies and
+    /// backups contain it. If several threads migrate at the same time, each step is executed by one of them, and all
+    /// return when the last step is committed. On every store, only one process at a time can have the database open for
+    /// writing; others get [`ErrorKind::Locked`] when they open it.
     ///
     /// ```
     /// use bson::{Document, doc};
@@ -204,9 +204,9 @@ impl Database {
     /// Cost: a read of `slate.migrations` if there is nothing to do.
     ///
     /// # Errors
-    /// [`ErrorKind::NewerSchema`] if the database has steps that `migrations` lacks; [`ErrorKind::Invalid`] if a recorded step has
-    /// another name. The error of a step that fails, of its own kind, whose message names the step. As
-    /// [`transact_with`](Database::transact_with).
+    /// [`ErrorKind::NewerSchema`] if the database has steps that `migrations` lacks; [`ErrorKind::Invalid`] if a recorded
+    /// step has another name. If a step fails, returns its error with the same kind, and a message that names the step.
+    /// Also fails as [`transact_with`](Database::transact_with) does.
     pub fn migrate(&self, migrations: &Migrations) -> Result<MigrationResult> {
         migrations.run(self)
     }

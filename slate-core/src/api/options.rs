@@ -26,19 +26,19 @@ pub enum ExplainVerbosity {
     /// The plan, without executing it.
     #[default]
     QueryPlanner,
-    /// Executes the plan and adds what each node did. Reading the clock for each row makes execution slower. Of an update
-    /// or a deletion, only the query for its targets is executed: nothing is written.
+    /// Executes the plan and adds what each node did. Reading the clock for each row makes execution slower. For an
+    /// update or a deletion, only the query for its targets is executed: nothing is written.
     ExecutionStats,
 }
 
 /// What concurrent transactions may not do to each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Isolation {
-    /// A transaction reads one commit. Of two transactions that write the same document the first commits, the other
-    /// conflicts.
+    /// A transaction reads one commit. If two transactions write the same document, the first to commit succeeds and the
+    /// second conflicts.
     #[default]
     Snapshot,
-    /// Also conflicts if another transaction has meanwhile changed what this one read: the result is as if transactions
-    /// ran one after the other.
+    /// Like `Snapshot`, but a transaction also conflicts if another one has meanwhile changed what it read: the result is
+    /// as if transactions ran one after the other.
     Serializable,
 }

@@ -1,7 +1,7 @@
 //! The setters that several builders share, each described once.
 
-/// Declares setters inside an `impl` block of a builder: `setters! { path.to.field: sort, skip; other: deadline }` calls the
-/// method of the same name of the field. `setters! { async: sort, skip }` calls that of the builder which a
+/// Declares setters inside an `impl` block of a builder: `setters! { path.to.field: sort, skip; other: deadline }` calls
+/// the field's method of the same name. `setters! { async: sort, skip }` calls the method of the builder that a
 /// [`Call`](crate::aio::Call) holds.
 macro_rules! setters {
     (async: $($name:ident),*) => {
@@ -42,7 +42,7 @@ macro_rules! setters {
     };
     (@ hint $to:tt) => {
         setters! { @method $to
-            /// Uses this index, or the order of `_id` instead of the access path that the planner would choose.
+            /// Uses this index, or a scan in the order of `_id`, instead of the access path that the planner would choose.
             hint(hint: crate::Hint)
         }
     };

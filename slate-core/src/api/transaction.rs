@@ -13,9 +13,9 @@ use crate::{
 /// An open transaction over any number of collections. It reads one commit and its own writes; whether it conflicts with
 /// changes to what it only read depends on its [isolation](crate::TransactionOptions::isolation).
 ///
-/// Dropping it rolls it back. A write that is rejected or interrupted leaves it unchanged, and it can be used further; of a bulk
-/// write the operations before remain. If the storage fails during a write, the transaction ends: later calls fail and nothing is
-/// committed.
+/// Dropping it rolls it back. A write that is rejected or interrupted leaves it unchanged, and it can be used further;
+/// the operations of a bulk write before the rejected one remain. If the storage fails during a write, the transaction
+/// ends: later calls fail and nothing is committed.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     database: DatabaseHandle,

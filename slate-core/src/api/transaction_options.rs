@@ -58,12 +58,12 @@ impl TransactionOptions {
 
     /// Sets the isolation. The default is [`Isolation::Snapshot`].
     ///
-    /// With both, a transaction reads one commit, and of two transactions that write the same document the first to commit
-    /// wins. With [`Isolation::Serializable`] it also conflicts if another commit changed what it read: a document that it
-    /// read by its `_id`, or any document of a collection that it read with a query, counted, or was rejected by. The
-    /// result is as if the serializable transactions had run one after the other. On stores with one writer at a time every
-    /// transaction is serializable, and none conflicts. Other transactions are not delayed and do not conflict more often. A
-    /// transaction that only reads never conflicts.
+    /// At both levels, a transaction reads one commit, and of two transactions that write the same document the first to
+    /// commit wins. With [`Isolation::Serializable`] it also conflicts if another commit changed what it read: a document
+    /// that it read by its `_id`, or any document of a collection that it queried or counted, or in which one of its
+    /// writes was rejected. The result is as if the serializable transactions had run one after the other. On stores with
+    /// one writer at a time every transaction is serializable, and none conflicts. Other transactions are not delayed and
+    /// do not conflict more often. A transaction that only reads never conflicts.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
         self

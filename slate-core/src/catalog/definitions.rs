@@ -10,7 +10,7 @@ use crate::Result;
 pub(crate) struct Definitions {
     /// How strings are compared in the collection or view that is read or written. `None`: by their bytes.
     pub(crate) collation: Option<Collation>,
-    /// What is read, if it is a view.
+    /// The view that the request reads, if it reads a view.
     pub(crate) view: Option<Arc<ResolvedView>>,
     /// The views that stages read.
     pub(crate) others: Vec<Arc<ResolvedView>>,

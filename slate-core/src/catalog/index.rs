@@ -14,8 +14,8 @@ use slate_store::Keyspace;
 use super::{ArrayPaths, Wildcard};
 use crate::{Error, ErrorKind, Result, metrics::Uses};
 
-/// For each field of an index but a wildcard, a bit set: bit i is set if some document has an array at the i-th name of the field's
-/// path.
+/// For each field of an index except a wildcard, a bit set: bit i is set if some document has an array at the i-th name
+/// of the field's path.
 pub(crate) type MultikeyPaths = Vec<u64>;
 
 /// An index: its definition, the keyspace of its entries, and properties of the indexed values.
@@ -40,7 +40,7 @@ pub(crate) struct IndexInfo {
     pub(crate) constant_fields: usize,
     /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
-    /// Counted in this process. Not stored.
+    /// The uses that this process has counted. Not stored.
     pub(crate) uses: Arc<Uses>,
 }
 
@@ -99,12 +99,12 @@ impl IndexInfo {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }
 
-    /// Returns whether each document in the index has one entry, which contains its values, and they can be decoded.
+    /// Returns whether each document in the index has a single entry, from which its values can be decoded completely.
     pub(crate) fn holds_values(&self) -> bool {
         !self.is_multikey() && !self.truncated && self.collation.is_none()
     }
 
-    /// Returns whether every document has an entry, also one without the fields. For an index that is not a wildcard index.
+    /// Returns whether every document has an entry, also one without the fields. Not valid for a wildcard index.
     pub(crate) fn has_all_documents(&self) -> bool {
         !self.sparse && self.partial.is_none()
     }
@@ -190,7 +190,7 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
 /// Reads the collation of a definition.
 ///
 /// # Errors
-/// If this build makes other sort keys than the database contains, or none.
+/// Fails if this build makes no sort keys, or makes other sort keys than the database contains.
 pub(super) fn read_collation(definition: Doc<'_>, of: &str) -> Result<Option<Collation>> {
     let Some(document) = definition.get("collation").and_then(Value::as_document) else { return Ok(None) };
     let version = document.get("version").and_then(Value::as_str).unwrap_or_default();

@@ -50,7 +50,7 @@ pub(crate) struct Catalog {
     version: CatalogVersion,
     next_keyspace: u32,
     collections: BTreeMap<Box<str>, Arc<CollectionInfo>>,
-    /// Their names are not those of collections.
+    /// No view has the name of a collection.
     views: BTreeMap<Box<str>, Arc<ViewInfo>>,
 }
 
@@ -104,7 +104,7 @@ impl Catalog {
         Ok(Self { version, next_keyspace, collections, views })
     }
 
-    /// Continues to count the uses of its collections and indexes in `table`.
+    /// Counts the uses of the collections and indexes in `table`, and so continues its counts.
     fn count_in(&mut self, table: &UseTable) {
         self.collections.values_mut().for_each(|collection| Arc::make_mut(collection).count_in(table));
     }

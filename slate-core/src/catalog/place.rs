@@ -77,7 +77,8 @@ impl fmt::Display for KeyFields<'_> {
     }
 }
 
-/// Returns the fields of an entry of a wildcard index. One without a path has only the fields other than the wildcard.
+/// Returns the fields of an entry of a wildcard index. An entry without a path has only the fields other than the
+/// wildcard.
 fn fields_of_entry<'p>(pattern: &'p WildcardPattern, key: &[u8]) -> Vec<(&'p str, Direction)> {
     let of_path = [(PATH_FIELD, Direction::Ascending)].into_iter();
     let has_path = !matches!(decode(&mut &*key, Direction::Ascending), Some(None | Some(Bson::Null)));
@@ -87,7 +88,7 @@ fn fields_of_entry<'p>(pattern: &'p WildcardPattern, key: &[u8]) -> Vec<(&'p str
     of_path.chain(others(before)).chain(value).chain(others(after)).collect()
 }
 
-/// Like [`decode`], of an index with a collation.
+/// Like [`decode`], for an index with a collation.
 fn decode_collated(key: &mut &[u8], direction: Direction) -> Option<Option<Bson>> {
     match key::decode(key, direction, &mut TypeReader::new(&[]))? {
         Decoded::Value(value) => match value.as_value().text() {

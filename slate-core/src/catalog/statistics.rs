@@ -32,8 +32,8 @@ pub(crate) struct KeyStatistics {
     sample: Vec<Box<[u8]>>,
 }
 
-/// The minimum sample size of a larger keyspace; the maximum is twice as large. A range is estimated with an error of
-/// up to two parts in this many.
+/// The minimum sample size of a keyspace with more keys than this; the maximum is twice as large. The error of the estimate
+/// for a range is at most 2 / `SAMPLE_SIZE` of the keys.
 const SAMPLE_SIZE: usize = 64;
 
 /// The length of a key prefix in a sample, in bytes: enough to distinguish most keys.

@@ -39,7 +39,7 @@ pub(crate) struct ResolvedView {
     /// This view, and the views through which it reads the collection.
     pub(crate) names: Vec<Arc<str>>,
     pub(crate) collection: Box<str>,
-    /// The stages of all of them, in the order of execution.
+    /// The stages of all these views, in the order of execution.
     pub(crate) pipeline: Vec<RawDocumentBuf>,
     pub(crate) collation: Option<Collation>,
     /// The other collections and views that the stages read.
@@ -77,7 +77,7 @@ impl ViewInfo {
         std::iter::once(&*self.on).chain(self.reads.iter().map(|name| &**name))
     }
 
-    /// Returns the bytes of its stages.
+    /// Returns the size of its stages in bytes.
     fn size(&self) -> usize {
         self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()
     }
@@ -87,7 +87,7 @@ impl ViewInfo {
         (&self.on, &self.pipeline, &self.collation) == (&other.on, &other.pipeline, &other.collation)
     }
 
-    /// Reads a definition. `None` for that of a collection.
+    /// Reads a definition. `None` for the definition of a collection.
     pub(super) fn read(name: &str, definition: Doc<'_>) -> Result<Option<Self>> {
         let Some(on) = definition.get("viewOn").and_then(Value::as_str) else { return Ok(None) };
         let what = format!("view {name}");

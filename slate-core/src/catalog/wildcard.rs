@@ -11,7 +11,7 @@ use super::{IndexInfo, index::append_document};
 use crate::Result;
 
 /// Maximum number of paths of a wildcard index that are known to contain arrays. If there are more, every path counts
-/// as one of them.
+/// as containing arrays.
 const MAX_ARRAY_PATHS: usize = 256;
 
 /// The properties of a wildcard index that other indexes do not have.
@@ -27,7 +27,7 @@ pub(crate) struct Wildcard {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrayPaths {
     These(BTreeSet<Box<str>>),
-    /// Any path can be one.
+    /// Any path can have an array.
     Any,
 }
 
@@ -38,7 +38,7 @@ impl Default for ArrayPaths {
 }
 
 impl ArrayPaths {
-    /// Returns whether all of these paths are among them.
+    /// Returns whether all of `paths` are known to have arrays.
     pub(crate) fn include(&self, paths: &BTreeSet<Box<str>>) -> bool {
         match self {
             Self::These(known) => paths.is_subset(known),
@@ -132,12 +132,13 @@ impl IndexInfo {
         Some(Self { sparse: true, ..self.part(wildcard.pattern.at_path(path).ok()?, multikey) })
     }
 
-    /// Returns the entries of all paths, as an index on these alone. A document has several of them, like one with an array.
+    /// Returns the entries of all paths, as an index on the paths alone. It is multikey, because a document has several
+    /// paths.
     pub(crate) fn on_paths(&self) -> Option<Self> {
         Some(Self { sparse: true, ..self.part(WildcardPattern::at_paths().ok()?, vec![1]) })
     }
 
-    /// Returns the entries of the other fields alone: an index on these. `None` if there are no such entries.
+    /// Returns the entries of the other fields alone, as an index on these fields. `None` if there are no such entries.
     pub(crate) fn on_others(&self, wildcard: &Wildcard) -> Option<Self> {
         if !wildcard.pattern.has_part_of_others() {
             return None;

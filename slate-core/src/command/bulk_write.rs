@@ -100,7 +100,7 @@ fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Resu
     let mut reply = Reply::default();
     let (mut effects, mut failures) = (effects.iter().peekable(), errors.iter().peekable());
     reply.cursor("admin.$cmd.bulkWrite", |batch, name| {
-        // Both are in the order of the operations.
+        // Effects and failures are both in the order of the operations.
         let failed = failures.next_if(|(place, _)| effects.peek().is_none_or(|(done, _)| place < done));
         if let Some((place, error)) = failed {
             batch.nest(name, |entry| {

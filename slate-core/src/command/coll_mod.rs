@@ -33,7 +33,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let index = fields.object("index")?.map(IndexChange::parse).transpose()?;
     let (on, pipeline) = (fields.string("viewOn")?, fields.owned_objects("pipeline")?);
     if fields.truth("dryRun")? == Some(true) {
-        // In MongoDB, only the conversion of an index to a unique one can be tried.
+        // MongoDB supports `dryRun` only for the conversion of an index to a unique one.
         let message = "dryRun is only for the conversion of an index to a unique one";
         return Err(Error::invalid(Code::INVALID_OPTIONS, message).at("dryRun"));
     }

@@ -35,7 +35,7 @@ const REFUSED: [&str; 10] = [
 ];
 
 /// `{create: collection, collation, validator, validationLevel, validationAction}` or `{create: view, viewOn, pipeline, collation}`.
-/// Succeeds if it exists with the same options.
+/// Succeeds if the collection or view exists with the same options.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;

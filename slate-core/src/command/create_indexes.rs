@@ -52,7 +52,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let fields = &mut call.fields;
     let indexes = fields.objects("indexes")?;
     let ignore_unknown = fields.boolean("ignoreUnknownIndexOptions")?.unwrap_or_default();
-    // The number of nodes that must have built the index. There is only this one.
+    // The number of nodes that must have built the index. A Slate database is a single node.
     fields.any("commitQuorum");
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
@@ -152,7 +152,7 @@ fn check_id_options(present: &[&str]) -> Result<()> {
     }
 }
 
-/// MongoDB's versions of the index format. Slate has one format for both; a wildcard index has version 2.
+/// Checks the version of the index format: 1 or 2, for a wildcard index 2. Slate has one format for both.
 fn check_version(fields: &mut Fields<'_>, keys: Option<Doc<'_>>) -> Result<()> {
     let Some(version) = fields.value("v") else { return Ok(()) };
     let number = Number::of(version).ok_or_else(|| fields.mistyped("v", version, "number"))?;

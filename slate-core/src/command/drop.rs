@@ -11,7 +11,7 @@ use crate::{
     },
 };
 
-/// `{drop: collection or view}`. One that does not exist is not an error.
+/// `{drop: collection or view}`. Dropping one that does not exist is not an error.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let common = Common::take(&mut call.fields, Concerns::Write)?;

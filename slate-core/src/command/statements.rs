@@ -28,7 +28,7 @@ impl Order {
     }
 }
 
-/// Takes the fields that every write command accepts: how documents are stored, and those that have no effect here.
+/// Takes the fields that every write command accepts: the options for storing documents, and fields without an effect.
 pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<WriteOptions> {
     let mut options = WriteOptions::default();
     options.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());

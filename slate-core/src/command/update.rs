@@ -96,7 +96,7 @@ fn append_upserted(upserted: &[(usize, OwnedValue)], reply: &mut Reply) {
 }
 
 impl<'c> Statement<'c> {
-    /// Takes the fields of a statement of `owner`, which has these names for its filter, update and variables.
+    /// Takes the fields of a statement of `owner`. `q`, `u` and `c` are the names of its filter, update and variables.
     pub(super) fn take(fields: &mut Fields<'c>, owner: &str, [q, u, c]: [&str; 3]) -> Result<Self> {
         let filter = fields.object(q)?;
         let update = fields.any(u).map(modification).transpose()?;

@@ -64,7 +64,7 @@ impl<S: Store> Backend<S> {
         Ok(SnapshotReader::new(view, catalog, self.shared.memory.clone()))
     }
 
-    /// Calls `visitor` with a record of the latest commit if the record exists and this need not wait.
+    /// Calls `visitor` with a record of the latest commit if the record exists and the read need not wait.
     fn try_get(
         &self,
         collection: &str,

@@ -109,7 +109,7 @@ fn with_slashes(url: &str, scheme: &str, path: &str) -> Error {
 const ON_DISK: [(&str, &str, bool); 2] =
     [("redb:PATH", "redb", cfg!(feature = "redb")), ("rocksdb:PATH", "rocksdb", cfg!(feature = "rocksdb"))];
 
-/// Returns the error for a URL of no store; it lists the stores of this build and how to add the others.
+/// Returns the error for a URL that names no store; it lists the stores of this build and how to add the others.
 fn unknown(what: &str) -> Error {
     let mut message = format!("{what}; this build has the stores memory:");
     for (url, ..) in ON_DISK.iter().filter(|(_, _, is_built)| *is_built) {

@@ -134,7 +134,7 @@ impl<T: Transaction> Session<T> {
         })
     }
 
-    /// Records a read through a view: of its definition, and of the collection below.
+    /// Records a read through a view: of the view's definition, and of the collection that it reads.
     fn reads_view(&mut self, view: &ResolvedView, what: Reads<'_>) -> Result<()> {
         view.names.iter().try_for_each(|name| self.reads(name, Reads::Nothing))?;
         self.reads(&view.collection, what)

@@ -157,7 +157,7 @@ pub(crate) fn verify<V: View>(view: &V, collection: &CollectionInfo, run: &mut V
     for (index, found) in collection.indexes.iter().zip(found) {
         run.report.entries += found;
         let count = view.count(index.keyspace, Bounds::ALL, |_| true)?;
-        // All found entries are among them, so equal counts mean that there is no surplus entry.
+        // The index contains all found entries, so equal counts mean that there is no surplus entry.
         if count != Some(found) {
             find_stray_entries(view, collection, index, &mut maker, run)?;
         }
@@ -200,7 +200,8 @@ fn check_record<'r>(
     None
 }
 
-/// Looks up each entry that a document requires. Returns the number of entries that exist, also with a wrong value.
+/// Looks up each entry that a document requires. Returns the number of entries that exist, including those with a wrong
+/// value.
 fn check_entries(
     collection: &CollectionInfo,
     at: usize,

@@ -231,7 +231,7 @@ impl Drop for Call {
 
 /// The rows of a query, which counts them.
 pub(crate) struct ObservedRows<R> {
-    // Dropped before the call, which ends with them.
+    // The rows are dropped before the call, because the call ends with the rows.
     rows: R,
     call: Call,
     /// Length of the current document, if it was read.

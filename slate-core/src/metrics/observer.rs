@@ -9,7 +9,8 @@ use thread_local::ThreadLocal;
 use super::{Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries};
 use crate::{Error, Result, spill::Spilled, trace};
 
-/// Point reads of a thread of which one is timed. Reading the clock twice would take a tenth of the time of a point read.
+/// One of this many point reads of a thread is timed. Reading the clock twice would take a tenth of the time of a point
+/// read.
 const POINT_READS_PER_TIMING: u64 = 32;
 
 /// The outcome of a read by key.

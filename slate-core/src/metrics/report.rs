@@ -26,9 +26,11 @@ pub struct Metrics {
     pub retries: u64,
     /// Documents and index entries that were read by key from the cache in front of a store on disk. Always 0 in memory.
     pub cache_hits: u64,
-    /// The same, read from the store because the cache did not have them. Readers of many keys bypass the cache and do not count.
+    /// Documents and index entries that were read by key from the store because the cache did not have them. Readers of
+    /// many keys bypass the cache and do not count.
     pub cache_misses: u64,
-    /// How often the list of collections and indexes was read from the store again: after a change of it, and not for each call.
+    /// How often the list of collections and indexes was read from the store again. This happens after a change of the
+    /// list, not with each call.
     pub catalog_reads: u64,
     /// Sorted runs that were written to temporary files because a memory limit was reached.
     pub spills: u64,

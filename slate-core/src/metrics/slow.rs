@@ -53,22 +53,22 @@ impl SlowQuery {
         self.duration
     }
 
-    /// Rows that it returned, or documents that it inserted, changed or deleted.
+    /// Returns how many rows the call returned, or how many documents it inserted, changed or deleted.
     pub fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Keys that its plan read.
+    /// Returns how many keys the call's plan read.
     pub fn keys_examined(&self) -> u64 {
         self.keys
     }
 
-    /// Documents that its plan read.
+    /// Returns how many documents the call's plan read.
     pub fn documents_examined(&self) -> u64 {
         self.documents
     }
 
-    /// Returns whether it failed, or refused some of its documents.
+    /// Returns whether the call failed, or refused some of its documents.
     pub fn has_failed(&self) -> bool {
         self.has_failed
     }

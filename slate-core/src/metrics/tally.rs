@@ -10,7 +10,7 @@ use super::{Observer, slow::Executed};
 pub(crate) struct Tally {
     keys: AtomicU64,
     documents: AtomicU64,
-    /// The plan, where slow queries are reported.
+    /// The plan, if slow queries are reported.
     executed: OnceLock<Box<Executed>>,
     observer: Arc<Observer>,
 }

@@ -46,7 +46,7 @@ impl Uses {
     }
 }
 
-/// The uses of a collection without an index of its own.
+/// The uses of a collection by `_id` and by scan, which belong to no declared index.
 #[derive(Debug, Default)]
 pub(crate) struct CollectionUses {
     /// Operations that found records by their `_id`.
@@ -55,7 +55,7 @@ pub(crate) struct CollectionUses {
     pub(crate) scans: Uses,
 }
 
-/// The uses of all collections and indexes by their keyspaces. They outlive a catalog that is read again.
+/// The uses of all collections and indexes by their keyspaces. They stay when the catalog is read again.
 #[derive(Debug, Default)]
 pub(crate) struct UseTable(Mutex<UseMaps>);
 

@@ -1,5 +1,5 @@
-//! The find language over views: a request becomes an aggregation of the collection below, whose pipeline is the view's followed by
-//! stages for the request.
+//! Finds, counts and distinct values over views. A request becomes an aggregation of the collection that the view reads;
+//! its pipeline is the view's pipeline, followed by stages for the request.
 
 use bson::{doc, rawdoc};
 use slate_query::{

@@ -222,9 +222,9 @@ impl Request {
         Self { definitions: definitions.clone(), ..self.clone() }
     }
 
-    /// Calls `work`, which parses and executes the request, and calls it again with the definitions of what it reads if they differ
-    /// from those that the request was parsed with. Most requests concern a collection without a collation, so the definitions are not
-    /// looked up before.
+    /// Calls `work`, which parses and executes the request, and calls it again with the definitions of what it reads if
+    /// they differ from those that the request was parsed with. Most requests concern a collection without a collation,
+    /// so the definitions are not looked up before the first call.
     pub(crate) fn resolved<R>(&self, mut work: impl FnMut(&Self) -> Result<R>) -> Result<R> {
         let mut result = work(self);
         while let Some((_, definitions)) = result.as_ref().err().and_then(Error::definitions) {
@@ -244,7 +244,7 @@ impl Request {
         Ok(Some(Projection::parse(Doc::from(projection), &self.bindings()?)?))
     }
 
-    /// Returns the variables of the operation, which begins now. Each is computed with those before it.
+    /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
     pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
         let interrupt = self.interrupt.clone();

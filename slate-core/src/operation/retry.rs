@@ -49,7 +49,7 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
             Err(failure) => failure,
         };
         if failure.is_retryable {
-            // The time that a writer waited for others counts.
+            // The limits include the time that the attempt spent waiting for other writers.
             retry.limits.check()?;
         }
         if !failure.is_retryable || left == 0 || start.elapsed() >= retry.within {

@@ -264,7 +264,7 @@ impl DatabaseHandle {
         let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
         let mut writer = self.engine()?.try_begin(&options)?.ok_or_else(would_wait)?;
         let written = work(&mut *writer).and_then(|result| {
-            // A short commit leaves no work.
+            // There is no work to do after a short commit.
             writer.commit(self.inner.durability).map(|_| result)
         });
         written.map_err(|error| if error.is_retryable() { would_wait() } else { error })

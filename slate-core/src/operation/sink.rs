@@ -69,7 +69,7 @@ impl Destination<'_> {
         Ok(())
     }
 
-    /// `$out`.
+    /// Executes `$out`: replaces all documents of the collection.
     fn replace_all(&mut self, rows: Box<dyn Rows + Send>) -> Result<()> {
         self.create()?;
         let request = DeleteRequest { query: Query::of(Filter::all()), target: Target::All, shows: Shows::Nothing };

@@ -99,13 +99,13 @@ pub(crate) enum DocumentValidation {
 }
 
 impl WriteOptions {
-    /// The setting of builders.
+    /// Applies the builders' setting of the same name.
     pub(crate) fn bypass_document_validation(&mut self, is_bypassed: bool) {
         self.document_validation =
             if is_bypassed { DocumentValidation::Bypassed } else { DocumentValidation::Enforced };
     }
 
-    /// The setting of builders.
+    /// Applies the builders' setting of the same name.
     pub(crate) fn bypass_empty_ts_replacement(&mut self, is_bypassed: bool) {
         self.empty_timestamps = if is_bypassed { EmptyTimestamps::Kept } else { EmptyTimestamps::Current };
     }

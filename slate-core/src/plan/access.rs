@@ -75,7 +75,7 @@ impl AccessPath {
 pub(crate) struct RowOrder {
     /// Number of leading sort fields by which the rows are ordered.
     pub(crate) fields: usize,
-    /// Whether rows that are equal in all of these are in the order of `_id`.
+    /// Whether rows that are equal in all of these fields are in the order of `_id`.
     pub(crate) ties_by_id: bool,
 }
 
@@ -172,7 +172,7 @@ fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direct
                 at += 1;
                 matched += 1;
             }
-            // Entries with equal values are in the order of `_id`. No two rows are equal in it.
+            // Entries with equal values are in the order of `_id`. No two rows have the same `_id`.
             None if path.as_str() == "_id"
                 && *wanted == direction
                 && !index.is_multikey()

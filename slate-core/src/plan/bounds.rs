@@ -22,8 +22,8 @@ pub(crate) struct IndexBounds {
 }
 
 impl IndexBounds {
-    /// Bounds on the leading fields, of which all but the last are points. If entries contain their values untruncated,
-    /// the ranges are exact for the bounds, and the filter can be dropped.
+    /// Creates bounds on the leading fields, of which all but the last are points. If entries contain their values
+    /// untruncated, the ranges are exact for the bounds, and the filter can be dropped.
     pub(crate) fn new(index: &IndexInfo, fields: Vec<IntervalSet>) -> Self {
         if fields.is_empty() {
             return Self::default();
@@ -36,7 +36,7 @@ impl IndexBounds {
         Self { fields, ranges }
     }
 
-    /// Returns the entries whose values are within a range.
+    /// Creates bounds that select the entries whose keys are within a range.
     pub(crate) fn of_keys(range: KeyRange) -> Self {
         Self { fields: Vec::new(), ranges: vec![range] }
     }
@@ -146,7 +146,7 @@ pub(crate) fn component_ranges(set: &IntervalSet, direction: Direction) -> Vec<K
     record_ranges(Some(&directed(set, direction)))
 }
 
-/// Converts the set to keys of a direction.
+/// Returns the set with the key bytes of a field of this direction.
 fn directed(set: &IntervalSet, direction: Direction) -> Cow<'_, IntervalSet> {
     match direction {
         Direction::Ascending => Cow::Borrowed(set),

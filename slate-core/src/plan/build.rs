@@ -68,7 +68,7 @@ fn covered_last(scan: IndexScan) -> Plan {
     Plan::Covered { scan, fields, window: Window::default(), document: drawn(last.as_slice()) }
 }
 
-/// Plans the query of a pipeline, with its nodes above.
+/// Plans the query of a pipeline and adds the pipeline's nodes above it.
 fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Planned> {
     let mut planned = Planned { plan: naive(context.query), rules: FiredRules::default() };
     for (number, rule) in rules::ALL.iter().enumerate() {

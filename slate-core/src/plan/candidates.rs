@@ -152,7 +152,7 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
     found
 }
 
-/// Adds the paths by each index. `terms` are those of the conjuncts without a collation.
+/// Adds the paths by each index. `terms` are the terms of the conjuncts, which indexes without a collation use.
 fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], terms: &Terms, found: &mut Vec<Access>) {
     for index in collection.usable().filter(|index| serves(index, &query.filter)) {
         let collated = index.collation.as_ref().map(|by| Terms::of(conjuncts, collection, Some(by)));
@@ -254,8 +254,8 @@ fn by_bounds(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     }
 }
 
-/// Returns whether the index has every entry that these bounds select. A sparse multikey index omits the entries of a
-/// record in which every field is missing, which a condition that null satisfies would select.
+/// Returns whether the index has every entry that these bounds select. A sparse multikey index omits the entries
+/// in which every field is missing, and a condition that null satisfies would select them.
 fn has_entries(index: &IndexInfo, bounds: &IndexBounds) -> bool {
     if !index.sparse || !index.is_multikey() {
         return true;
@@ -286,7 +286,7 @@ fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts
 }
 
 /// Returns whether the field's path leads through the same array as that of an earlier field. Different elements can
-/// satisfy the conditions on the two, but an entry combines fields of one element.
+/// satisfy the conditions on the two fields, but an entry combines fields of one element.
 fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     let fields = index.pattern.fields();
     let Some((path, _)) = fields.get(field) else { return false };
@@ -298,7 +298,7 @@ fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     })
 }
 
-/// Returns pairs of index paths, which fetch only the records in both.
+/// Returns pairs of index paths. A pair fetches only the records that both paths find.
 fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
     let narrow: Vec<&Access> = found.filter(forward).take(MAX_INTERSECTED).collect();

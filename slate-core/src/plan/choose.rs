@@ -24,7 +24,7 @@ const MAX_UNWEIGHED_FETCHES: u64 = 2;
 /// be outdated if the values of documents have changed.
 const CONFIRMING_KEYS: u64 = 128;
 
-/// A path with at most this cost is chosen without considering others.
+/// Returns the cost up to which a path is chosen without considering others.
 fn settled_cost(path: &AccessPath) -> u64 {
     match path {
         AccessPath::Index { .. } if path.first_bounds().is_some_and(IntervalSet::is_points) => {

@@ -1,7 +1,7 @@
 //! The expected cost of an access path. Its unit is one step of a cursor over an index.
 //!
-//! Keys are counted by a probe up to [`PROBE_CAP`] and beyond it estimated from statistics. Both are the same on every
-//! store.
+//! A probe counts keys up to [`PROBE_CAP`]; larger numbers are estimated from statistics. Counts and estimates are the
+//! same on every store.
 
 use std::{borrow::Cow, cell::RefCell};
 

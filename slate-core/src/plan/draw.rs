@@ -319,7 +319,7 @@ fn direction_name(direction: Direction) -> &'static str {
 /// Maximum number of intervals of a set that are drawn: a list of values can have thousands.
 const MAX_DRAWN: usize = 8;
 
-/// What the strings of index bounds are.
+/// What the strings in index bounds are.
 #[derive(Clone, Copy)]
 enum Strings {
     Plain,
@@ -327,7 +327,7 @@ enum Strings {
     SortKeys,
 }
 
-/// Bounds on the path of a wildcard index's entries: one path, or also those below it.
+/// Formats bounds on the path of a wildcard index's entries: one path, or a path and the paths below it.
 fn paths(set: &IntervalSet) -> String {
     let below = if set.len() > 1 { " and below" } else { "" };
     set.iter().next().map_or_else(String::new, |first| interval(first, Strings::Plain) + below)

@@ -28,11 +28,13 @@ pub(crate) struct KeyLimits {
 }
 
 impl KeyLimits {
-    /// Returns the path by the part of an index; by `_id` if `index` is `None`.
+    /// Returns the access path that reads the index between the keys, or the records between the `_id`s if `index` is
+    /// `None`.
     ///
     /// # Errors
-    /// MongoDB's codes: 51174 for limits that are not on the fields of the index, or with strings that it compares otherwise;
-    /// 51175 if the first is not below the second. `BadValue` (2) for values that an index entry does not store completely.
+    /// MongoDB's codes: 51174 for keys that are not on the fields of the index, or contain strings that the index
+    /// compares by another collation; 51175 if `min` is not below `max`. `BadValue` (2) for values that an index entry
+    /// does not store completely.
     pub(super) fn access(&self, index: Option<&Arc<IndexInfo>>, query: &Query) -> Result<Access> {
         let path = match index {
             None => {

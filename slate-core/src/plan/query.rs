@@ -77,7 +77,7 @@ pub(crate) enum Force {
     /// The cheapest.
     #[default]
     No,
-    /// The candidate at this position of the list; an error beyond its end.
+    /// The candidate at this position of the list. A position beyond the end of the list is an error.
     #[cfg_attr(not(feature = "unstable-testing"), expect(dead_code, reason = "only tests force a candidate"))]
     Candidate(usize),
 }
@@ -119,7 +119,7 @@ impl Query {
         }
     }
 
-    /// Returns the query without conditions, window and pipeline, in this order.
+    /// Returns the query without conditions, window and pipeline, in the order of `sort`.
     pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
         Self {
             kind: self.kind,

@@ -42,7 +42,7 @@ pub(super) fn by_wildcard(
     for path in paths {
         let Some(on_path) = index.on_path(wildcard, path) else { continue };
         let field = 1 + wildcard.pattern.before();
-        // Documents with other values have no entry at this path.
+        // A matching document may have no entry at this path.
         if !requires_entry(&on_path, field, terms) {
             continue;
         }
@@ -71,8 +71,8 @@ pub(super) fn by_wildcard(
     }
 }
 
-/// Adds the access paths by the part of the other fields, like the access paths by an index on these fields: one for its
-/// order, and those with bounds from the filter.
+/// Adds the access paths by the entries of the other fields, as for an index on these fields: a path for its order, and
+/// paths with bounds from the filter.
 fn by_others(on_others: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
     let all = IndexBounds::new(on_others, vec![WildcardPattern::at_no_path()]);
     found.push(bounded(on_others, all, Conjuncts::default(), terms));
@@ -93,7 +93,7 @@ fn requires_entry(on_path: &IndexInfo, field: usize, terms: &Terms) -> bool {
     }
 }
 
-/// The terms of a filter, and one on the path of entries, which differs between the parts of an index.
+/// The terms of a filter, and a term on the path of entries, which is different for each part of an index.
 struct PartTerms(Terms);
 
 impl PartTerms {

@@ -9,7 +9,7 @@ use slate_query::{
 use super::{DocumentNode, Optimization, group_order};
 use crate::plan::{Output, Query, Window};
 
-/// Returns the query of the leading stages, with the nodes of the others.
+/// Returns the query of the leading stages, with nodes for the other stages.
 pub(super) fn query(stages: Vec<Stage>, optimization: Optimization) -> Query {
     let mut query = Query::of(Filter::all());
     let mut stages = stages.into_iter();
@@ -43,7 +43,7 @@ fn paths(needs: &Needs) -> Option<Box<[Path]>> {
     needs.fields()?.iter().map(|name| Path::parse(name).ok()).collect()
 }
 
-/// Converts stages to nodes, and appends these.
+/// Converts stages to nodes and appends the nodes.
 pub(super) fn add_nodes(
     nodes: &mut Vec<DocumentNode>,
     stages: impl Iterator<Item = Stage>,
@@ -59,7 +59,7 @@ pub(super) fn add_nodes(
             continue;
         }
         match (nodes.last_mut(), node) {
-            // A sort below a limit holds only the rows within it.
+            // A sort below a limit holds only the rows within the limit.
             (Some(DocumentNode::Sort { limit, .. }), node @ DocumentNode::Slice(window))
                 if optimization == Optimization::On =>
             {

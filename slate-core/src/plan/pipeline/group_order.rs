@@ -14,9 +14,10 @@ use crate::{
     },
 };
 
-/// Returns the walk over an index from the end at which the group finds its only value: for `{$max: "$a"}` of all documents from the
-/// greatest value of an index on `a`. A filter may bind the fields of the index before `a` to one value each, and `a` to a range. Of
-/// equal values of different types a scan finds that of the least `_id` first, which has the first entry of the value.
+/// Returns a walk over an index whose first value that is not null is the only value of the group: for `{$max: "$a"}` the
+/// walk from the greatest value of an index on `a`. A filter may bind the fields of the index before `a` to one value
+/// each, and `a` to a range. If equal values have different types, a scan finds the value with the least `_id` first,
+/// which is also the first entry of these values.
 pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Option<IndexScan> {
     let (path, direction) = end(query)?;
     candidates(collection, query).into_iter().find_map(|access| {
@@ -30,8 +31,8 @@ pub(in crate::plan) fn by_end(query: &Query, collection: &CollectionInfo) -> Opt
     })
 }
 
-/// Like [`by_end`], for an index whose leading field has the value, if all documents are read. Returns the access path and
-/// the sort that read the documents of one value after those of another.
+/// Like [`by_end`], for an index with the group's field as its leading field, if the query has no filter. Returns the
+/// access path and the sort by this field.
 pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionInfo) -> Option<(Access, Sort)> {
     let (path, direction) = end(query).filter(|_| query.filter.is_empty())?;
     let serves = |index: &&Arc<IndexInfo>| {
@@ -46,7 +47,7 @@ pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionI
     Some((access, Sort::by(path, direction)))
 }
 
-/// Returns the field and the direction of the first node's only value, if every document of the filter is grouped.
+/// Returns `Group::end` if the first node is a group and receives every document that matches the filter.
 fn end(query: &Query) -> Option<(Path, Direction)> {
     let is_plain = query.sort.is_none() && query.window().is_all() && query.hint.is_none() && query.force == Force::No;
     match query.pipeline.nodes.first().filter(|_| is_plain)? {
@@ -72,7 +73,8 @@ pub(in crate::plan) fn by_key(nodes: &mut [DocumentNode], plan: &mut Plan) {
     }
 }
 
-/// Lets a group return its documents in any order if the next node does not depend on it: it counts them, or groups what was counted.
+/// Lets a group return its documents in any order if the next node does not depend on the order: it counts them, or
+/// accumulates and groups only numbers of documents.
 pub(super) fn unsorted(nodes: &mut [DocumentNode]) {
     let mut before: Option<&mut DocumentNode> = None;
     for node in nodes {

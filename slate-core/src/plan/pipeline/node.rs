@@ -64,7 +64,7 @@ pub(crate) enum DocumentNode {
     /// The nodes of several pipelines over the input.
     Facet {
         facets: Vec<(Box<str>, Vec<DocumentNode>)>,
-        /// The fields that they read.
+        /// The fields that these pipelines read.
         kept: Kept,
         argument: String,
     },

@@ -43,7 +43,8 @@ fn names(index: &IndexInfo) -> Result<Vec<&str>> {
     Ok(index.pattern.fields().iter().map(|(path, _)| path.as_str()).collect())
 }
 
-/// Returns whether a scan of all documents is one of the index on `_id`: by a hint, or for its order.
+/// Returns whether a scan of all documents counts as a scan of the index on `_id`: a hint names it, or the sort begins
+/// with `_id`.
 fn follows_id(query: &Query) -> bool {
     let is_hinted = match &query.hint {
         Some(Hint::Name(name)) => name == "_id_",

@@ -1,5 +1,5 @@
 //! Moves a limit directly above a fetch into the index scan below it, so that entries and records beyond the limit are
-//! not read. Not possible with a filter in between, because not every entry then becomes a row.
+//! not read. A filter in between prevents this, because not every entry then becomes a row.
 
 use super::Outcome;
 use crate::{

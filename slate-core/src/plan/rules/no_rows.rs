@@ -1,5 +1,5 @@
-//! Replaces the input of a query without rows, because its limit is 0 or its filter matches no document, by `Eof`,
-//! which reads nothing.
+//! Replaces the input of a query by `Eof`, which reads nothing, if the query returns no rows because its limit is 0 or
+//! its filter matches no document.
 
 use slate_query::filter::Node;
 

@@ -21,7 +21,7 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
     let is_changed = !chosen.is_full_scan();
     let mut chosen = Some(chosen);
     plan.rewrite(|node| match node {
-        // A scan below a filter is replaced with the filter.
+        // A scan below a filter is replaced together with the filter.
         RawPlan::Scan { .. } if context.query.filter.is_empty() => {
             if let Some(access) = chosen.take() {
                 *node = access.into_leaf();
@@ -118,7 +118,7 @@ fn hinted(hint: &Hint, usable: Vec<Access>, context: &Context<'_>) -> Result<Vec
         return Ok(of_index);
     }
     if index.wildcard.is_some() {
-        // It serves only conditions on some field.
+        // A wildcard index serves only conditions on some field.
         let message = format!("the hinted index {} does not serve the query", index.name);
         return Err(Error::invalid(Code(291), message).at("hint"));
     }

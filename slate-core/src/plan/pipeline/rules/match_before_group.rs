@@ -1,6 +1,6 @@
-//! Moves the conditions of a `$match` on the `_id` of a preceding `$group` before the group, if the groups are the values of
-//! one field, or the conditions on a field of the `_id` that is the value of a field. The same groups remain, and an index can serve the
-//! conditions.
+//! Moves the conditions of a `$match` on the `_id` of a preceding `$group` before the group. The `_id` must be the value
+//! of one field, or the conditions must be on a field of the `_id` that is the value of a document's field. The same
+//! groups remain, and an index can serve the conditions.
 
 use slate_query::pipeline::Stage;
 

@@ -21,7 +21,7 @@ struct Rule {
 
 /// Every rule.
 const ALL: &[Rule] = &[
-    // Before `match_earlier`, which moves the filter on.
+    // Before `match_earlier`, which can move the filter further forward.
     Rule { name: "match_before_group", apply: match_before_group::apply },
     // Early, because moving the filters away leaves more stages next to each other for the rules below.
     Rule { name: "match_earlier", apply: |stages| match_earlier::apply(stages) },

@@ -1,6 +1,6 @@
-//! Removes the stages on which the result does not depend: a `$match` without conditions, `$skip: 0`, a `$sort` before a `$count`, a
-//! `$project` or `$addFields` that cannot fail and does not change the fields that later stages read, and a `$lookup` by an equality whose
-//! array they do not read.
+//! Removes the stages on which the result does not depend: a `$match` without conditions, `$skip: 0`, a `$sort` before a
+//! `$count`, a `$project` or `$addFields` that cannot fail and does not change the fields that later stages read, and a
+//! `$lookup` by an equality if no later stage reads its array.
 
 use slate_query::pipeline::{Needs, Stage};
 

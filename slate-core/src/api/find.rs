@@ -165,7 +165,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
 impl Count {
     setters! { target.request: skip, limit, collation, hint, deadline, cancel, memory_limit, force }
 
-    /// Counts.
+    /// Runs the query and returns the number of documents.
     ///
     /// # Errors
     /// Fails as [`Find::cursor`] does.

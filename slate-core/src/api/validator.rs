@@ -30,7 +30,7 @@ pub struct Validator {
 }
 
 impl Validator {
-    /// Documents must match a filter, such as `{ $jsonSchema: … }`.
+    /// Creates a validator that requires documents to match a filter, such as `{ $jsonSchema: … }`.
     pub fn new(filter: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let filter = request.take(filter).unwrap_or_default();

@@ -8,8 +8,8 @@ use slate_store::{Version, View};
 use super::Catalog;
 use crate::{Result, commit::ChangeStamp, metrics::UseTable};
 
-/// The last parsed catalog. It is valid for a view if no commit between the two changed the catalog, as
-/// [`commit`](crate::commit) explains.
+/// The last parsed catalog. It is valid for a view if no commit changed the catalog between the catalog's commit and the
+/// view's, as [`commit`](crate::commit) explains.
 #[derive(Debug)]
 pub(crate) struct CatalogCache {
     last: RwLock<Option<Cached>>,

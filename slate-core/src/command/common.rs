@@ -59,7 +59,7 @@ impl Common {
     }
 }
 
-/// Converts a limit: zero means no limit.
+/// Takes the time limit of the command. Zero means no limit.
 fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
     let mut interrupt = Interrupt::default();
     for name in ["maxTimeMS", "maxTimeMSOpOnly"] {

@@ -55,7 +55,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     Ok(ReadCommand::new(collection, request, common))
 }
 
-/// A negative limit means the same as the positive one.
+/// Converts a limit: a negative limit means the same as the positive one.
 fn limit(limit: Value<'_>) -> Result<u64> {
     let refused = |message| Error::invalid(Code::BAD_VALUE, message).at("limit");
     let limit = Number::of(limit).ok_or_else(|| refused("limit value is not a valid number"))?;

@@ -97,7 +97,7 @@ impl<'c> Statement<'c> {
     }
 }
 
-/// 0: all matching documents; 1: the first. A value that is not a number counts as 0, as in MongoDB.
+/// Converts a limit: 0 means all matching documents, 1 the first. A value that is not a number counts as 0, as in MongoDB.
 fn target(limit: Value<'_>) -> Result<Target> {
     let Some(limit) = Number::of(limit) else { return Ok(Target::All) };
     match limit.to_i64() {

@@ -44,30 +44,31 @@ pub struct DatabaseStats {
 }
 
 impl CollectionStats {
-    /// Bytes of the field tables and keys of the documents.
+    /// Returns the bytes of the field tables and keys of the documents.
     pub fn record_overhead_bytes(&self) -> u64 {
         self.bytes.saturating_sub(self.document_bytes)
     }
 }
 
 impl DatabaseStats {
-    /// Bytes of all documents, as BSON.
+    /// Returns the bytes of all documents, as BSON.
     pub fn document_bytes(&self) -> u64 {
         sum(self.collections.values().map(|collection| collection.document_bytes))
     }
 
-    /// Bytes of all field tables and keys of documents.
+    /// Returns the bytes of all field tables and keys of documents.
     pub fn record_overhead_bytes(&self) -> u64 {
         sum(self.collections.values().map(CollectionStats::record_overhead_bytes))
     }
 
-    /// Bytes of all index entries.
+    /// Returns the bytes of all index entries.
     pub fn index_bytes(&self) -> u64 {
         sum(self.collections.values().flat_map(|collection| &collection.indexes).map(|index| index.bytes))
     }
 
-    /// Bytes of the files that are neither data nor free: unused parts of pages, and the store's own structures. `None` if the
-    /// store does not know how many bytes are free. 0 if the files are smaller than the data because the store compresses it.
+    /// Returns the bytes of the files that are neither data nor free: unused parts of pages, and the store's own structures.
+    /// `None` if the store does not know how many bytes are free. 0 if the files are smaller than the data
+    /// because the store compresses it.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
         let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes()]);
         Some(self.storage.on_disk?.saturating_sub(self.storage.free?).saturating_sub(data))

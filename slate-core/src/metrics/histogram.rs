@@ -69,7 +69,7 @@ impl Histogram {
     }
 }
 
-/// Where a bucket ends; `None` for the last.
+/// Returns the time below which a bucket ends; `None` for the last.
 fn end(bucket: usize) -> Option<Duration> {
     let bits = FIRST_BITS + u32::try_from(bucket).ok()?;
     (bucket + 1 < BUCKETS).then(|| Duration::from_nanos(1 << bits))

@@ -60,7 +60,7 @@ impl Metrics {
         self.operations.get(&kind).cloned().unwrap_or_default()
     }
 
-    /// Successful commits.
+    /// Returns the number of successful commits.
     pub fn commits(&self) -> u64 {
         let commits = self.operation(OperationKind::Commit);
         commits.calls.saturating_sub(commits.failures)

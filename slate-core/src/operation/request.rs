@@ -343,7 +343,7 @@ impl Request {
         Ok(query)
     }
 
-    /// Skip and limit.
+    /// Returns the skip and the limit.
     pub(super) fn window(&self) -> Window {
         Window { skip: self.skip, limit: self.limit }
     }

@@ -173,7 +173,7 @@ impl Query {
         }
     }
 
-    /// Skip and limit.
+    /// Returns the skip and the limit.
     pub(crate) fn window(&self) -> Window {
         Window { skip: self.skip, limit: self.limit }
     }

@@ -62,7 +62,7 @@ impl Failure {
         Self { message: message.into(), hint: None, exit: Exit::Failed, kind: Kind::Other }
     }
 
-    /// There is no database at this URL.
+    /// Returns the failure for a URL at which there is no database.
     pub(crate) fn no_database(url: &str) -> Self {
         let failure = Self { kind: Kind::NoDatabase, ..Self::new(format!("there is no database at {url}")) };
         failure.hint("check the path; `insert`, `import` and `create-index` create a database")
@@ -72,12 +72,12 @@ impl Failure {
         self.kind == Kind::NoDatabase
     }
 
-    /// Ctrl-C was pressed.
+    /// Returns the failure of a command that Ctrl-C ended.
     pub(crate) fn interrupted() -> Self {
         Self { exit: Exit::Interrupted, ..Self::new("interrupted") }
     }
 
-    /// Arguments that each are valid, and together are not.
+    /// Returns the failure for a command line that is not valid.
     pub(crate) fn usage(message: impl Into<String>) -> Self {
         Self { exit: Exit::Usage, ..Self::new(message) }
     }
@@ -115,7 +115,7 @@ impl fmt::Display for Failure {
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // The reader of a pipe has seen enough.
+        // The reader closed the pipe because it needs no more output.
         let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Success } else { Exit::Failed };
         let hint = (error.kind() == io::ErrorKind::StorageFull).then(|| "free some space".to_owned());
         Self { exit, hint, ..Self::new(error.to_string()) }
@@ -150,7 +150,8 @@ impl From<slate_core::Error> for Failure {
             let name = similar::operator(error.message()).filter(|_| error.kind() == ErrorKind::Invalid)?;
             Some(format!("a similar operator exists: {name}"))
         };
-        // What a device or the system says explains the failure; other messages say what matters.
+        // `Debug` adds the causes, which explain failures of a device or the system. For other errors the message is
+        // enough.
         let message = match error.kind() {
             ErrorKind::Io | ErrorKind::Full | ErrorKind::OutcomeUnknown | ErrorKind::ReadOnly => format!("{error:?}"),
             _ => error.to_string(),

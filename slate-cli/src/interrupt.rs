@@ -38,7 +38,7 @@ impl Interrupt {
         let running = self.clone();
         thread::spawn(move || {
             thread::sleep(PATIENCE);
-            // A command that has ended in the meantime took its token with it.
+            // If the command has ended in the meantime, the token is a new one.
             if running.token().is_cancelled() {
                 message!("slate: the command ends at the next safe point; Ctrl-C again ends it at once");
             }

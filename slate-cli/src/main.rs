@@ -14,7 +14,7 @@
 //! | `json` | documents as people and programs write them |
 //! | `load` | writes imported documents in batches and counts |
 //! | `output` | formats of results and exports, and their table |
-//! | `similar` | names for those that were mistyped |
+//! | `similar` | suggests correct names for mistyped ones |
 //! | `shell` | line editor, history, completion |
 //! | `failure` | what went wrong, hints and exit codes |
 //! | `interrupt` | what Ctrl-C does |

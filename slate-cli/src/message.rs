@@ -5,7 +5,7 @@ use std::{
     io::{self, Write},
 };
 
-/// Writes a line to standard error. Whoever read it may have gone: that ends nothing.
+/// Writes a line to standard error. Ignores a failure, because the reader may have closed standard error.
 macro_rules! message {
     ($($text:tt)*) => { $crate::message::write(format_args!($($text)*)) };
 }

@@ -110,12 +110,12 @@ impl Session {
         self.mode == Mode::Prompt
     }
 
-    /// Says that the following commands come from a person at a prompt.
+    /// Records that the following commands come from a person at a prompt.
     pub(crate) fn enter_prompt(&mut self) {
         self.mode = Mode::Prompt;
     }
 
-    /// Where results are written.
+    /// Returns the writer for results.
     pub(crate) fn out(&mut self) -> &mut BufWriter<io::Stdout> {
         &mut self.out
     }
@@ -125,7 +125,7 @@ impl Session {
         self.cancel.token()
     }
 
-    /// What Ctrl-C interrupts.
+    /// Returns the handle through which Ctrl-C interrupts commands.
     pub(crate) fn interrupt(&self) -> Interrupt {
         self.cancel.clone()
     }
@@ -164,7 +164,8 @@ impl Session {
         }
     }
 
-    /// Writes out what is buffered, after each command. Whoever read it may have gone: that changes no command's result.
+    /// Writes out what is buffered, after each command. A reader that has closed the output does not change the
+    /// command's result.
     ///
     /// # Errors
     /// Fails if standard output fails.
@@ -186,7 +187,7 @@ impl Session {
             _ => Ok(()),
         };
         if synced.is_err() || closed.is_err() {
-            // What was not stored is not reported as done.
+            // Discards the buffered output, which may report writes that were not stored.
             let _ = std::mem::replace(&mut self.out, BufWriter::new(io::stdout())).into_parts();
         }
         self.flush()?;
@@ -245,7 +246,7 @@ pub(crate) fn on_terminal() -> bool {
     io::stdout().is_terminal()
 }
 
-/// Returns the width of the terminal in characters; where the output is none, `COLUMNS`, or 80.
+/// Returns the width of the terminal in characters; if the output is not a terminal, `COLUMNS` or 80.
 pub(crate) fn width() -> usize {
     let chosen = || env::var("COLUMNS").ok()?.parse::<u16>().ok();
     let columns = if on_terminal() { Some(console::Term::stdout().size().1) } else { chosen() };

@@ -1,8 +1,8 @@
-//! Names for those that were mistyped.
+//! Suggests correct names for mistyped ones.
 
 use slate_core::OperatorKind;
 
-/// How similar names are that are offered for each other, from 0 to 1: one wrong character of three.
+/// The least similarity of a suggested name, from 0 to 1: about one wrong character of three.
 const SIMILAR: f64 = 0.6;
 
 /// Returns the operator that a message about an unknown one may mean.

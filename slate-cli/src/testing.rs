@@ -3,7 +3,7 @@
 use bson::{Binary, Bson, DateTime, Decimal128, JavaScriptCodeWithScope, Timestamp, doc, oid::ObjectId};
 use proptest::prelude::*;
 
-/// Any value, with many of those that are hard to write as text.
+/// Generates any value. Values that are hard to write as text are frequent.
 pub(crate) fn value() -> impl Strategy<Value = Bson> {
     let number = prop_oneof![
         any::<i32>().prop_map(Bson::Int32),

@@ -203,7 +203,7 @@ impl<'a> Entry<'a> {
     }
 }
 
-/// Reads a length from the end of a key: one byte below 0xff, otherwise two bytes and 0xff.
+/// Appends a length that is read from the end of a key: one byte below 0xff, otherwise two bytes and 0xff.
 fn push_trailer(length: usize, out: &mut Vec<u8>) {
     match u8::try_from(length) {
         Ok(length) if length < 0xff => out.push(length),
@@ -215,7 +215,7 @@ fn push_trailer(length: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads a length of at most 15 bits: one byte below 0x80, otherwise two bytes with the highest bit set.
+/// Appends a length of at most 15 bits: one byte below 0x80, otherwise two bytes with the highest bit set.
 fn push_length(length: usize, out: &mut Vec<u8>) {
     match u8::try_from(length) {
         Ok(length) if length < 0x80 => out.push(length),

@@ -250,8 +250,8 @@ impl Error {
         error
     }
 
-    /// `shown` is the end of the message: the key, after the collation of an index that has one. MongoDB's drivers and tests know the
-    /// text.
+    /// `shown` is the end of the message: the index's collation, if it has one, and the key. MongoDB's drivers and
+    /// tests expect this text.
     pub(crate) fn duplicate_key(
         collection: &str,
         index: &str,
@@ -463,7 +463,8 @@ impl From<slate_query::Error> for Error {
     }
 }
 
-/// An error of the `bson` crate, such as one of `Document::get_i32`: of the kind [`ErrorKind::Conversion`], with its path.
+/// Converts an error of the `bson` crate, such as one of `Document::get_i32`, to the kind [`ErrorKind::Conversion`]
+/// with its path.
 impl From<bson::error::Error> for Error {
     fn from(error: bson::error::Error) -> Self {
         let message = match &error.message {

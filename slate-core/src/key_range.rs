@@ -21,7 +21,7 @@ impl KeyRange {
         Bounds { start, end: self.end.as_deref() }
     }
 
-    /// Returns whether it contains every key.
+    /// Returns whether the range contains every key.
     pub(crate) fn is_all(&self) -> bool {
         self.start.is_empty() && self.end.is_none()
     }

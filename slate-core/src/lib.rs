@@ -18,10 +18,10 @@
 //! # Ok::<(), slate_core::Error>(())
 //! ```
 //!
-//! The same query returns the same result on every store, with every index and with none. The repository has pages in `docs`:
-//! `cookbook.md` has programs for many tasks, `operators.md` and `aggregation.md` list what queries can contain, `semantics.md` lists the
-//! differences from MongoDB, `guarantees.md` says what is durable and which files later versions read, `migrating.md` how to come from
-//! another database.
+//! The same query returns the same result on every store, with every index and with none. The repository has pages in
+//! `docs`: `cookbook.md` has programs for many tasks, `operators.md` and `aggregation.md` list what queries can
+//! contain, `semantics.md` lists the differences from MongoDB, `guarantees.md` says what is durable and which files
+//! later versions read, `migrating.md` says how to migrate from another database.
 //!
 //! Methods that have options return a builder, and `run` executes it: `users.insert_many(&documents).ordered(false).run()?`.
 //! Methods without options execute at once: `users.insert_one(&document)?`. In the module `aio` both are awaited, a builder

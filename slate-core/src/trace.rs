@@ -32,7 +32,8 @@ mod target {
 /// A span, which may be disabled.
 #[derive(Clone)]
 pub(crate) struct Span {
-    /// `None` where no subscriber wants spans of the level: it is moved and checked for less than a disabled span.
+    /// `None` if no subscriber wants spans of the level, because moving and checking `None` costs less than a disabled
+    /// span.
     #[cfg(feature = "tracing")]
     span: Option<Box<tracing::Span>>,
 }

@@ -77,10 +77,10 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As [`begin`](Self::begin).
+    /// Fails as [`begin`](Self::begin) does.
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version>;
 
-    /// Syncs every commit that has returned to the device. With one writer at a time, waits in the writer queue without limit.
+    /// Syncs to the device every commit that has returned. With one writer at a time, waits in the writer queue without limit.
     ///
     /// # Errors
     ///
@@ -106,7 +106,7 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// As [`begin`](Self::begin); [`Conflict`](crate::Error::Conflict) if open snapshots prevent it.
+    /// Fails as [`begin`](Self::begin) does; [`Conflict`](crate::Error::Conflict) if open snapshots prevent it.
     fn compact(&self, wait: Duration) -> Result<()> {
         let _ = wait;
         Ok(())

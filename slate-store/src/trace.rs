@@ -1,4 +1,4 @@
-//! The events of stores for the crate `tracing`. Without the feature of this name the functions do nothing.
+//! The events of stores for the crate `tracing`. Without the feature `tracing` the functions do nothing.
 
 #![cfg_attr(not(feature = "tracing"), expect(unused_variables, reason = "nothing is reported without the feature"))]
 

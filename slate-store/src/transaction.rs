@@ -56,7 +56,7 @@ pub trait TransactionExt: Transaction {
     ///
     /// # Errors
     ///
-    /// As [`write`](Transaction::write).
+    /// Fails as [`write`](Transaction::write) does.
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(keyspace, &[(key, Some(value))])
     }
@@ -65,7 +65,7 @@ pub trait TransactionExt: Transaction {
     ///
     /// # Errors
     ///
-    /// As [`write`](Transaction::write).
+    /// Fails as [`write`](Transaction::write) does.
     fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
         self.write(keyspace, &[(key, None)])
     }

@@ -6,6 +6,6 @@
 pub struct Version(pub u64);
 
 impl Version {
-    /// No commit has a higher one.
+    /// The greatest version. No commit has a greater one.
     pub const MAX: Self = Self(u64::MAX);
 }

@@ -83,7 +83,7 @@ impl Arguments {
     }
 }
 
-/// Returns the error of a word that is not a URL, but stands in its place: a command whose name is mistyped.
+/// Returns the error for a mistyped command in the place of the URL.
 fn mistyped(word: &str) -> Option<clap::Error> {
     let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic())
         && word.chars().all(|character| character.is_ascii_alphanumeric() || character == '-');

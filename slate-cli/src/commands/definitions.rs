@@ -91,7 +91,7 @@ pub(super) fn complete(
     if metadata.kind == "view" || command.len() == 1 { Ok(()) } else { run(database, &command, &mut ignored) }
 }
 
-/// Runs a command. What it refuses is ignored.
+/// Runs a command. Reports a refusal by the database to `ignored`.
 fn run(database: &Database, command: &Document, ignored: &mut impl FnMut(&str)) -> Result<()> {
     let raw = RawDocumentBuf::try_from(command).map_err(|error| crate::failure::Failure::new(error.to_string()))?;
     match database.command(&raw) {

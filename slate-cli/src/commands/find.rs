@@ -34,7 +34,7 @@ impl Run for Find {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let database = session.read()?;
         session::existing(&database, &self.selection.collection)?;
-        // Some formats read twice, and the same documents.
+        // Some formats run the query twice. The snapshot shows both runs the same documents.
         let collection = database.snapshot()?.collection(&self.selection.collection);
         let find = self.slice.apply(self.fields.apply(self.selection.find(&collection, session)));
         let most = (session.at_prompt() && self.slice.limit.is_none()).then_some(SHOWN_IN_SHELL);

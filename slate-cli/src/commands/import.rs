@@ -77,7 +77,7 @@ impl Run for Import {
             return Err(Failure::new("there is nothing to import")
                 .hint("a folder is read with its files that end with .json, .jsonl, .csv, .tsv or .bson"));
         }
-        // What can be wrong with the command line is found before anything is written.
+        // Errors of the command line are found before anything is written.
         for input in &inputs {
             self.collection(input)?;
         }
@@ -154,7 +154,7 @@ impl Import {
         Ok(Imported::Records(tally))
     }
 
-    /// Opens a file. `None`: it is empty, and nothing says its format.
+    /// Opens a file. Returns `None` if the file is empty and its format is unknown.
     fn open(&self, input: &Input) -> Result<Option<(Records, ProgressBar)>> {
         if input.path == Path::new("-") && std::io::stdin().is_terminal() {
             message!("reading standard input, up to Ctrl-D");
@@ -184,7 +184,7 @@ impl Import {
 enum Imported {
     Records(Tally),
     View {
-        /// Number of faults of its definition; with one, it does not exist.
+        /// Number of faults in the definition. If there is a fault, the view is not created.
         dropped: u64,
     },
 }

@@ -48,7 +48,7 @@ impl Run for Indexes {
     }
 }
 
-/// Describes an index; what it is not is left out.
+/// Describes an index. Leaves out properties that the index does not have.
 fn described_index(index: &IndexDescription) -> Document {
     let document = |raw: &bson::RawDocumentBuf| Document::try_from(raw.as_ref()).unwrap_or_default();
     let mut described = doc! { "name": &index.name, "keys": document(&index.keys) };

@@ -41,7 +41,7 @@ pub(crate) trait Run {
     /// Executes the command and writes its result to the session's output.
     ///
     /// # Errors
-    /// Says why the command failed.
+    /// The error says why the command failed.
     fn run(self, session: &mut Session) -> Result<Exit>;
 }
 

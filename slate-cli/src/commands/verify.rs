@@ -43,7 +43,7 @@ pub(super) fn check(database: &Database, collection: Option<&str>, session: &Ses
         let name = progress.collection;
         if bar.as_ref().is_none_or(|(shown, _)| shown != name) {
             finish(bar.take());
-            // The number may be what is damaged.
+            // The stored number itself may be damaged.
             let number = database.collection::<RawDocumentBuf>(name).estimated_document_count().ok();
             bar = Some((name.to_owned(), progress::documents(number, name)));
         }

@@ -11,13 +11,13 @@ use super::{METADATA_SUFFIX, by_extension, metadata::file_of, source::uncompress
 /// Deepest folder that is searched: `mongodump` writes `DUMP/DATABASE/COLLECTION.bson`.
 const MAX_DEPTH: usize = 2;
 
-/// A file with the collection that its name says.
+/// A file, and the collection that its name states.
 #[derive(Debug)]
 pub(crate) struct Input {
     pub(crate) path: PathBuf,
     /// `None` for standard input.
     pub(crate) collection: Option<String>,
-    /// The file of `mongodump` that describes the collection. It is the file itself for a view.
+    /// The file of `mongodump` that describes the collection. For a view, it is the file itself.
     pub(crate) metadata: Option<PathBuf>,
 }
 

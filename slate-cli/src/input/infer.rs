@@ -4,9 +4,9 @@ use bson::{Bson, DateTime, oid::ObjectId};
 
 use crate::json::{self, Dialect};
 
-/// Returns the value that a cell is: `true`, `false`, `null`, a number, an ISO 8601 date, an `ObjectId(…)`, extended JSON in
-/// braces, brackets or quotes; otherwise a string. A number is one only if writing it returns the same text or adds nothing
-/// to it: `007` and integers beyond 64 bits are strings.
+/// Returns the value that the text of a cell represents: `true`, `false`, `null`, a number, an ISO 8601 date, an
+/// `ObjectId(…)`, extended JSON in braces, brackets or quotes; otherwise a string. Numbers with leading zeros, such as
+/// `007`, and integers beyond 64 bits are strings.
 pub(crate) fn infer(text: &str) -> Bson {
     special(text).unwrap_or_else(|| Bson::String(text.to_owned()))
 }

@@ -10,7 +10,7 @@ use bson::{Bson, Document, doc};
 use super::source::read_to_string;
 use crate::json::{self, Dialect};
 
-/// How the names of these files end.
+/// The suffix of these files' names.
 pub(crate) const SUFFIX: &str = ".metadata.json";
 
 /// The definition of a collection or of a view.
@@ -76,7 +76,8 @@ fn is_id(index: &Document) -> bool {
     matches!(direction, Some(Bson::Int32(1) | Bson::Int64(1))) || direction == Some(&Bson::Double(1.0))
 }
 
-/// Removes the version of a collation, which is that of a library: every system creates a collation with its own.
+/// Removes the version of a collation. It is the version of a library, and every system creates a collation with its
+/// own.
 fn unversioned(mut definition: Document) -> Document {
     if let Ok(collation) = definition.get_document_mut("collation") {
         collation.remove("version");
@@ -84,7 +85,7 @@ fn unversioned(mut definition: Document) -> Document {
     definition
 }
 
-/// An index that is described without a collation has none, also where its collection has one.
+/// An index that is described without a collation has none, even if its collection has one.
 fn with_collation(index: &Document, options: &Document) -> Document {
     let mut index = unversioned(index.clone());
     if options.contains_key("collation") && !index.contains_key("collation") {

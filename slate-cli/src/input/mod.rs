@@ -1,4 +1,5 @@
-//! What `import` reads. A format turns bytes into records; a bad record costs only itself and is reported by place.
+//! The formats that `import` reads. A format turns bytes into records. A bad record is reported with its place, and the
+//! others are imported.
 //!
 //! A new format is one file and one line in [`FORMATS`].
 
@@ -95,7 +96,7 @@ impl fmt::Display for Place {
 pub(crate) struct Record {
     pub(crate) place: Place,
     pub(crate) document: Result<RawDocumentBuf, String>,
-    /// What a person should know about the source, though the record could be read.
+    /// A note for the user about the source, although the record could be read.
     pub(crate) note: Option<String>,
 }
 

@@ -14,7 +14,7 @@ const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const BYTE_ORDER_MARK: &[u8] = &[0xef, 0xbb, 0xbf];
 
-/// The first bytes of files that cannot be read, and what they are.
+/// The first bytes of the types of files that cannot be read, and the descriptions of these types.
 const REFUSED: &[(&[u8], &str)] = &[
     (&[0x6d, 0xe2, 0x99, 0x81], "an archive of mongodump: dump again without --archive, into a folder"),
     (b"BZh", "compressed with bzip2: decompress it, or use gzip or zstd"),
@@ -22,7 +22,7 @@ const REFUSED: &[(&[u8], &str)] = &[
     (b"PK\x03\x04", "a ZIP archive: unpack it"),
 ];
 
-/// Bytes that are looked at to recognize a format.
+/// Number of bytes that are read to recognize a format.
 const HEAD: usize = 512;
 
 const BUFFER: usize = 1 << 16;
@@ -81,7 +81,8 @@ pub(super) fn read_to_string(path: &Path) -> io::Result<String> {
     Ok(text)
 }
 
-/// Returns what is in `source`, decompressed as its first bytes say, and the beginning of that.
+/// Returns the first bytes of the decompressed `source`, and all of it. The first bytes of `source` determine its
+/// compression.
 fn decompressed(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
     let (head, source) = begin(source, ZSTD.len())?;
     if head.starts_with(GZIP) {
@@ -105,7 +106,7 @@ fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead
     Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))))
 }
 
-/// Returns what a file is that cannot be read.
+/// Returns the description of a file that cannot be read; `None` if it may be readable.
 fn refused(head: &[u8]) -> Option<&'static str> {
     match head {
         // The first bytes of a BSON document can be the same. But then a type and a name follow that length.
@@ -114,7 +115,7 @@ fn refused(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A source whose first bytes were looked at.
+/// A source with the first bytes that were read ahead, in front of the rest.
 type Whole<R> = Chain<Cursor<Vec<u8>>, R>;
 
 /// Returns a copy of the first `length` bytes, and all bytes. A failure within them is left to the reader of all bytes.

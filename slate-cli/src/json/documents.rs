@@ -18,7 +18,7 @@ pub(crate) type Entry = (Position, Result<Document, String>);
 pub(crate) struct Documents {
     window: Window,
     dialect: Dialect,
-    /// Where the array began whose elements are being read.
+    /// Where the array whose elements are being read begins.
     array: Option<Position>,
 }
 
@@ -34,7 +34,7 @@ impl Documents {
             let blank = parser.at();
             self.window.consume(blank);
             let next = self.window.byte(0);
-            // What was read before the failure counts.
+            // Returns the failure only after everything that was read before it.
             if next.is_none()
                 && let Some(failure) = self.window.take_failure()
             {
@@ -81,8 +81,8 @@ impl Documents {
         Ok((place, Err(why)))
     }
 
-    /// Skips unreadable text, of which nothing is certain: to the bracket that closes it; to the next brace if the text
-    /// breaks off there; or to a later line that begins with a brace and is not indented more.
+    /// Skips unreadable text. Its end is a guess: the bracket that closes it; the next brace if the text breaks off
+    /// there; or a later line that begins with a brace and is not indented more.
     fn skip_unreadable(&mut self) {
         let indentation = self.window.indentation();
         let (mut nesting, mut at, mut line) = (Nesting::default(), 0, None);

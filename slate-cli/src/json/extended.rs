@@ -13,7 +13,7 @@ type Result<T> = std::result::Result<T, String>;
 /// Returns the value that a document stands for; `None` for a plain document.
 ///
 /// # Errors
-/// Says what is wrong with a document that has the name of a type.
+/// The error says what is wrong with a document that has the name of a type.
 pub(super) fn typed(fields: &Document, regexes: Regexes) -> Result<Option<Bson>> {
     let mut entries = fields.iter();
     let (first, second, more) = (entries.next(), entries.next(), entries.next());

@@ -27,7 +27,7 @@ use bson::{Bson, Document};
 /// Reads a text that is exactly one value.
 ///
 /// # Errors
-/// Says what is wrong, and where unless the text is short.
+/// The error says what is wrong and, unless the text is short, where.
 pub(crate) fn value(text: &str, dialect: Dialect) -> Result<Bson, String> {
     let mut window = Window::of_text(text);
     let mut parser = Parser::new(&mut window, dialect);

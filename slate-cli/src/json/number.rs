@@ -21,7 +21,7 @@ pub(super) fn is_part(byte: u8) -> bool {
 /// Converts a number: int32 or int64 without fraction and exponent, otherwise double.
 ///
 /// # Errors
-/// Says why it is no number, or which numbers there are.
+/// The error says why the text is not a number, or how the number can be written.
 pub(super) fn parse(text: &str, big: BigIntegers) -> Result<Bson, String> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     match unsigned {

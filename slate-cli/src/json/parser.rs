@@ -25,7 +25,7 @@ pub(crate) enum Regexes {
     Values,
 }
 
-/// The choices that a text leaves open.
+/// The meaning of notations that a text alone does not determine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect {
     pub(crate) regexes: Regexes,

@@ -20,7 +20,7 @@ impl Parser<'_> {
                     return String::from_utf8(bytes)
                         .map_err(|_| Fault { at: begin, why: "a string is not UTF-8".into() });
                 }
-                // The run ended with what was in memory.
+                // The run ended because no more bytes were in memory.
                 Some(_) => {}
             }
         }

@@ -55,7 +55,7 @@ impl Gathered {
     /// Adds the fields of a document.
     ///
     /// # Errors
-    /// Fails if they are too many, or if one cannot be read back as it must be.
+    /// Fails if there are too many fields, or if a field of a typed table would not be read back as the same field.
     pub(super) fn add(&mut self, document: &RawDocument) -> Result<()> {
         for (field, value) in text::document(document)? {
             if self.cells == Cells::Typed && is_path(&field) {

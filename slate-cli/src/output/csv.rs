@@ -53,7 +53,7 @@ fn failure(error: csv::Error) -> io::Error {
     }
 }
 
-/// A value so that `infer` returns it.
+/// Returns the text from which `infer` returns this value.
 fn exact(value: &Bson) -> String {
     let plain = match value {
         Bson::Null => "null".into(),

@@ -6,7 +6,7 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-/// What the name of a file ends with while it is written.
+/// The suffix of a file's name while the file is written.
 const INCOMPLETE: &str = ".incomplete";
 
 /// A file that is written, compressed with gzip if its name ends with `.gz`. It gets its name when it is complete.
@@ -43,7 +43,7 @@ impl File {
     /// Writes everything to the device and gives the file its name.
     ///
     /// # Errors
-    /// Fails if that fails.
+    /// Fails if the file cannot be written or renamed.
     pub(crate) fn finish(self) -> io::Result<()> {
         let file = match self.writer {
             Writer::Plain(file) => file,

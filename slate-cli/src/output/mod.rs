@@ -37,10 +37,10 @@ pub(crate) struct Format {
     pub(crate) begin: for<'w> fn(&'w mut dyn Write, &'w Layout) -> Box<dyn Rows + 'w>,
 }
 
-/// What a person reads.
+/// The format for people.
 static TABLE: Format = Format { name: "table", extensions: &[], columns: Columns::NotNeeded, begin: table::begin };
 
-/// What a program reads.
+/// The format for programs.
 pub(crate) static JSON_LINES: Format = Format {
     name: "jsonl",
     extensions: &["jsonl", "ndjson"],
@@ -74,7 +74,7 @@ pub(crate) fn by_extension(extension: &str) -> Option<&'static Format> {
     FORMATS.iter().copied().find(|format| format.extensions.iter().any(|other| other.eq_ignore_ascii_case(extension)))
 }
 
-/// What a terminal cannot show.
+/// The name of the format that a terminal cannot show.
 const BYTES: &str = "bson";
 
 /// Returns the format of results on standard output: a table for people, JSON Lines for programs.
@@ -140,7 +140,7 @@ pub(crate) trait Rows {
 /// number of documents.
 ///
 /// # Errors
-/// Fails as the query does, and as the file.
+/// Fails if the query fails or the output cannot be written.
 pub(crate) fn write(
     format: &Format,
     cells: Cells,

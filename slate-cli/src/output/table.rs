@@ -80,7 +80,7 @@ pub(crate) struct Grid {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     text: String,
-    /// Whether it is aligned to the right.
+    /// Whether the cell is aligned to the right.
     number: bool,
 }
 

@@ -55,12 +55,12 @@ pub(crate) fn canonical(value: Bson) -> String {
     value.into_canonical_extjson().to_string()
 }
 
-/// Returns a number of things, for people.
+/// Returns a text with a number and the noun that it counts, in singular or plural.
 pub(crate) fn counted(number: u64, one: &str, more: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { more })
 }
 
-/// Returns a number of documents, for people.
+/// Returns a text with a number of documents, such as `1 document`.
 pub(crate) fn documents(number: u64) -> String {
     counted(number, "document", "documents")
 }

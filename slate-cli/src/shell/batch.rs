@@ -10,7 +10,7 @@ use crate::{
     session::Session,
 };
 
-/// Runs the commands of standard input. The first that fails ends it.
+/// Runs the commands of standard input. Stops after the first command that fails.
 ///
 /// # Errors
 /// Fails if standard input or output fails.

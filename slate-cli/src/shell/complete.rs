@@ -8,7 +8,7 @@ use clap::ValueHint;
 use super::{line, operators, paths, words};
 use crate::session::Session;
 
-/// Documents that are looked at for their fields.
+/// Number of documents that are read for their fields.
 const SAMPLE: u64 = 50;
 
 /// Deepest documents whose fields are offered as paths.
@@ -60,7 +60,7 @@ pub(crate) fn command_line(line: &str, definition: &clap::Command) -> Vec<String
     found
 }
 
-/// Returns a word as it is written in a line, with the space behind it unless it goes on.
+/// Returns a word as it is written in a line, followed by a space unless the word continues.
 fn written(word: &str) -> String {
     let goes_on = word.ends_with(['/', ':']);
     let is_plain = !word.contains(|character: char| character.is_whitespace() || "{}[]()\"'#".contains(character));

@@ -1,6 +1,6 @@
 use super::scanner::Scanner;
 
-/// Gathers lines until they are a command: a line whose brackets and quotes are closed ends one.
+/// Gathers lines until they form a command. A command ends with the line that closes all brackets and quotes.
 #[derive(Debug, Default)]
 pub(super) struct Gather {
     text: String,
@@ -21,7 +21,7 @@ impl Gather {
         Some(std::mem::take(self).text)
     }
 
-    /// Returns what was added and is not a command.
+    /// Returns the lines that were added and do not form a complete command.
     pub(super) fn rest(self) -> Option<String> {
         Some(self.text).filter(|text| !text.is_empty())
     }

@@ -70,7 +70,7 @@ pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
     Ok(Done::Command(exit))
 }
 
-/// Returns the definition of the lines.
+/// Returns the definition of the shell's command line.
 pub(super) fn definition() -> clap::Command {
     use clap::CommandFactory;
     Line::command()

@@ -20,7 +20,8 @@ use crate::{
     session::Session,
 };
 
-/// Runs commands until the input ends: of a person at a terminal, otherwise of standard input.
+/// Runs commands until the input ends. Reads them from a prompt if standard input is a terminal, otherwise from
+/// standard input itself.
 ///
 /// # Errors
 /// Fails if the terminal or the input fails.

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// The stores of URLs, as this build has them.
+/// The beginnings of the URLs of the stores in this build.
 const SCHEMES: &[&str] = &[
     "memory:",
     #[cfg(feature = "redb")]
@@ -14,7 +14,7 @@ const SCHEMES: &[&str] = &[
     "rocksdb:",
 ];
 
-/// What a separator of folders can be.
+/// The characters that can separate folders in a path.
 const SEPARATORS: [char; 2] = ['/', std::path::MAIN_SEPARATOR];
 
 /// Returns the files and folders whose paths begin with this text. Folders end with a separator.

@@ -88,7 +88,7 @@ fn editor(session: Session) -> rustyline::Result<Editor<Prompt, FileHistory>> {
     Ok(editor)
 }
 
-/// History is a convenience: not being able to store it is no reason to fail.
+/// Stores the history. Only reports a failure, because history is a convenience.
 fn save(editor: &mut Editor<Prompt, FileHistory>, file: &std::path::Path) {
     let folder = file.parent().is_none_or(|folder| std::fs::create_dir_all(folder).is_ok());
     if folder && let Err(error) = editor.append_history(file) {
@@ -123,7 +123,7 @@ fn name(url: &str) -> &str {
     path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(scheme)
 }
 
-/// What the editor asks while a line is entered. It owns the session, because completion reads the database.
+/// Answers the editor's calls while a line is entered. It owns the session, because completion reads the database.
 struct Prompt {
     session: RefCell<Session>,
 }
@@ -150,7 +150,7 @@ impl Completer for Prompt {
         let line = line.get(..pos).unwrap_or_default();
         let mut session = self.session.borrow_mut();
         let completed = complete::complete(line, &mut session);
-        // What cannot be read offers nothing.
+        // A failure to close the database does not affect the candidates.
         let _ = session.release();
         Ok(completed)
     }

@@ -14,7 +14,7 @@ pub(super) struct Word {
     pub(super) text: String,
 }
 
-/// Splits a line. A word in quotes is without them; `#` begins a comment.
+/// Splits a line. The quotes around a word are removed; `#` begins a comment.
 pub(super) fn split(line: &str) -> Result<Vec<Word>, Open> {
     let (words, open) = split_open(line);
     if open { Err(Open) } else { Ok(words) }

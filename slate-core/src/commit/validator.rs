@@ -37,8 +37,8 @@ impl OptimisticValidator {
     /// and wrote to those of `written`.
     ///
     /// # Errors
-    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`; that a short call would
-    /// have to wait.
+    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`; the error of
+    /// [`would_wait`] if a short call would have to wait.
     pub(crate) fn commit<'n>(
         &self,
         base: Version,

@@ -51,8 +51,8 @@ impl DistinctRows {
         Self::open(found.rows.into_sorter(), values, resources)
     }
 
-    /// Collects the distinct values of an index's last field against the direction of the index, by sorting them by a
-    /// descending number.
+    /// Collects the distinct values of an index's last field in the reverse of the index's direction: numbers the
+    /// values downwards and sorts them by these numbers.
     pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: Values, resources: &Resources) -> Result<Self> {
         let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
         let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);

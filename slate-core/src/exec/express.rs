@@ -24,8 +24,8 @@ use crate::{
     plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
 
-/// Maximum number of index entries that are read without a plan. The planner also selects an index with so few
-/// entries without comparing costs.
+/// Maximum number of index entries that are read without a plan. The planner also selects an index with at most this
+/// many entries without comparing costs.
 const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 
 /// The rows of records that were loaded together.

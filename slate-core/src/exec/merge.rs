@@ -18,7 +18,7 @@ pub(super) struct MergedIds {
     sorter: Sorter,
     /// The number of inputs that must yield an id.
     wanted: usize,
-    /// The current id, the number of inputs that have yielded it, and the last of them.
+    /// The current id, the number of inputs that have yielded it, and the last of these inputs.
     id: Vec<u8>,
     inputs: usize,
     last_input: Vec<u8>,

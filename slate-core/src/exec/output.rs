@@ -43,7 +43,7 @@ pub(crate) fn open<'v, V: View + 'v>(
     open_shared(plan, view, collection, &resources)
 }
 
-/// Like [`open`], where `resources` is the share of a single node.
+/// Like [`open`], but `resources` are the share of a single node.
 pub(super) fn open_shared<'v, V: View + 'v>(
     plan: Plan,
     view: &V,

@@ -23,12 +23,13 @@ pub(crate) struct Resources {
     pub(super) recorder: Option<Recorder>,
     /// Counts the keys and documents that nodes without a recorder examine.
     pub(crate) tally: Arc<Tally>,
-    /// Number of nodes of pipelines that read from these nodes, those of outer pipelines included.
+    /// Number of pipeline nodes that read from these nodes, including the nodes of outer pipelines.
     pub(super) above: usize,
 }
 
-/// Maximum number of nodes of pipelines that read from each other. Each node calls the node below it, so this bounds the
-/// stack: in a build without optimization, half as many again fit into the 2 MiB that Rust gives to a thread.
+/// Maximum number of nodes of pipelines that read from each other. Each node calls the node below it, so this bounds
+/// the stack: in a build without optimization, one and a half times as many nodes fit into the 2 MiB that Rust gives to
+/// a thread.
 const MAX_NESTED: usize = 200;
 
 impl Resources {
@@ -47,7 +48,7 @@ impl Resources {
         Self { views: Arc::clone(views), ..self }
     }
 
-    /// Returns the plan, which is remembered for the report of a slow query, and counts the indexes that it uses.
+    /// Records the plan for the report of a slow query, counts the indexes that it uses, and returns the plan.
     pub(crate) fn executes(
         &self,
         query: &Query,
@@ -77,7 +78,7 @@ impl Resources {
         Self { memory: self.memory.shared_by(raw_holders(plan)), ..self.clone() }
     }
 
-    /// Returns a copy for what is read by this many nodes of a pipeline.
+    /// Returns a copy for the rows that this many nodes of a pipeline read.
     ///
     /// # Errors
     /// MongoDB's code for a pipeline that is too long, 7749501, if with the outer pipelines more than [`MAX_NESTED`] nodes read from

@@ -244,7 +244,7 @@ impl<V: View> SliceRows<V> {
 /// Measures the time and the rows of a node of the raw tier. Nodes are wrapped in it only for execution statistics.
 pub(crate) struct MeasuredRows<V: View> {
     rows: RawRows<V>,
-    /// One number per drawn node; a slice can be drawn as two nodes.
+    /// One meter per drawn node; a slice can be drawn as two nodes.
     meters: Vec<Meter>,
 }
 

@@ -134,7 +134,7 @@ impl Memory {
     /// Creates an anonymous temporary file.
     ///
     /// # Errors
-    /// `QueryExceededMemoryLimitNoDiskUseAllowed` (292) if the caller has refused them.
+    /// `QueryExceededMemoryLimitNoDiskUseAllowed` (292) if the caller has refused temporary files.
     pub(super) fn create_file(&self) -> Result<File> {
         if self.disk == DiskUse::Refused {
             let limit = self.limit;

@@ -24,7 +24,7 @@ const MAX_WORDS: usize = 8;
 /// Up to this many entries with equal prefixes, comparing their keys is faster than reading the next word of each.
 const FEW_EQUAL: usize = 8;
 
-/// `place` is where the prefixes are in the keys.
+/// `place` is the offset in the keys at which the prefixes begin.
 fn sort_words<'k>(
     order: &mut [SortEntry],
     key: &impl Fn(&SortEntry) -> &'k [u8],

@@ -81,8 +81,8 @@ impl<T: Transaction> Session<T> {
         Ok(self.transaction.write(keyspace, &writes)?)
     }
 
-    /// Applies writes to a unique index that is being built. An entry that does not belong to the record it would be
-    /// deleted from is guarded instead, because the build may be about to put it.
+    /// Applies writes to a unique index that is being built. If the entry to delete does not exist or belongs to
+    /// another record, its key is guarded instead, because the build may be about to put the entry.
     fn apply_to_building(&mut self, collection: &CollectionInfo, at: usize, block: &Entries) -> Result<()> {
         let Some(index) = collection.maintained_at(at) else { return Ok(()) };
         let is_put = |writes: &KeyWrites<'_>| writes.puts().next().is_some();

@@ -2,8 +2,8 @@
 //!
 //! The first commit declares the index and conflicts with every writer that began earlier; writers that begin later
 //! maintain the index's entries. Then rounds read the documents in key order, put their entries, and store their
-//! progress. A round guards the documents that it reads, and a writer guards the entries that it does not find; of a
-//! round and a writer that meet at one document, the second to commit conflicts. The round that reads the last document
+//! progress. A round guards the documents that it reads, and a writer guards the entries that it does not find. If a
+//! round and a writer access the same document, the second to commit conflicts. The round that reads the last document
 //! makes the index ready in the same commit.
 
 use std::{ops::ControlFlow, sync::Arc};

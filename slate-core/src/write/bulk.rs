@@ -129,8 +129,8 @@ impl<T: Transaction> Session<T> {
             .collect();
         match self.insert(collection, &documents, mode, interrupt) {
             Ok(inserted) => outcome.add_inserted(first, inserted),
-            // An error that concerns all documents: an invalid collection name, or more bytes than the transaction may
-            // have. Each document is accepted or rejected by itself.
+            // The error concerns all documents: the collection name is invalid, or the documents exceed the bytes of a
+            // transaction. Inserts each document separately, so that each is accepted or rejected by itself.
             Err(error) if error.is_refusal() => {
                 let refused = outcome.refused.len();
                 for (at, document) in (first..).zip(documents.iter()) {

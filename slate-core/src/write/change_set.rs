@@ -72,7 +72,7 @@ impl ChangeSet {
             indexes: collection.maintained().map(|_| Entries::default()).collect(),
             spilled: None,
             is_finished: false,
-            // Half for the writes here, half for those that are being sorted.
+            // Half is for the writes in the buffers, the other half for the writes that are being sorted.
             memory: memory.shared_by(2),
             capabilities,
             validation,

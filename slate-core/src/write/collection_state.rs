@@ -15,7 +15,7 @@ pub(super) struct CollectionState {
     pub(super) written: bool,
     /// Whether the transaction read more than single documents, so that any write by another transaction conflicts.
     pub(super) read_whole: bool,
-    /// What of the collection must be written to the catalog.
+    /// The change of the collection that must be written to the catalog.
     pub(super) change: Option<Change>,
     /// Number of records by which the transaction makes the collection grow.
     pub(super) growth: i64,

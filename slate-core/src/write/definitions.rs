@@ -156,8 +156,8 @@ impl<T: Transaction> Session<T> {
     /// Replaces the definition of a view.
     ///
     /// # Errors
-    /// `NamespaceNotFound` (26) if it does not exist; `InvalidOptions` (72) for a collection; as
-    /// [`create_view`](Self::create_view).
+    /// `NamespaceNotFound` (26) if it does not exist; `InvalidOptions` (72) for a collection. Also fails as
+    /// [`create_view`](Self::create_view) does.
     pub(crate) fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()> {
         self.check_open()?;
         let Some(there) = self.catalog.view(name).cloned() else {
@@ -241,8 +241,8 @@ impl<T: Transaction> Session<T> {
     /// Renames a collection.
     ///
     /// # Errors
-    /// `NamespaceNotFound` (26); `CommandNotSupportedOnView` (166) for a view; `NamespaceExists` (48) if the new name is a view's, or a
-    /// collection's that must not be dropped.
+    /// `NamespaceNotFound` (26); `CommandNotSupportedOnView` (166) for a view; `NamespaceExists` (48) if the new name
+    /// is that of a view, or of a collection that must not be dropped.
     pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
         self.check_open()?;
         namespace::check(to)?;

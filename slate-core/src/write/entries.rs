@@ -15,7 +15,7 @@ struct Span {
     start: usize,
     /// Length of the key, which has a few thousand bytes at most.
     key: u32,
-    /// Length of the value, and [`DELETE`].
+    /// Length of the value; [`DELETE`] is added for a delete.
     value: u32,
 }
 

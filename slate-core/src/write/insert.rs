@@ -290,7 +290,7 @@ impl<'c, V: View> Insert<'c, V> {
     }
 }
 
-/// Where the keys of a batch are among those that were loaded.
+/// The positions of a batch's keys among the loaded keys.
 struct LoadedKeys {
     /// The next record key that was loaded.
     next_record: usize,

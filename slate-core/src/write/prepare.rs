@@ -10,8 +10,8 @@ use crate::{Error, ErrorKind, Result, clock, entry::append_record_key};
 /// Size limit of a document in bytes, which is MongoDB's.
 pub(crate) const MAX_DOCUMENT: usize = 16 << 20;
 
-/// Validates a document and appends its record: the record key, whose length is returned, and the stored form. That has
-/// a field table, and `_id` first. After an error `out` is unchanged.
+/// Validates a document and appends its record: the record key, whose length is returned, and the stored form. The
+/// stored form has a field table and begins with `_id`. After an error `out` is unchanged.
 pub(super) fn prepare(document: &RawDocument, empty: EmptyTimestamps, out: &mut Vec<u8>) -> Result<usize> {
     let start = out.len();
     let prepared = append_record(document.as_bytes(), empty, out);
@@ -28,8 +28,8 @@ fn append_record(bytes: &[u8], empty: EmptyTimestamps, out: &mut Vec<u8>) -> Res
     let first = document.elements().next().filter(|first| first.name == b"_id");
     let (identified, id) = match first {
         Some(first) => (None, first.value),
-        // Most documents that need a change have no `_id`. Whether one follows later is found out while the document is
-        // stored with a new one in front.
+        // Most documents that must be changed have no `_id`. The document is stored with a new `_id` in front, and the
+        // walk over its fields shows whether it has an `_id` that is not its first field.
         None => (Some(identified(document)), Value::NULL),
     };
     let (bytes, id) = match &identified {

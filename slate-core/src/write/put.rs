@@ -49,7 +49,7 @@ const FIRST_LOAD: usize = 256;
 /// Maximum number of records that are loaded together.
 const LARGEST_LOAD: usize = 1_024;
 
-/// Bytes that the records of a load should not exceed, judged by the load before.
+/// Approximate maximum size of the records of a load, in bytes. The size is estimated from the previous load.
 const LOAD_BYTES: usize = 16 << 20;
 
 impl<T: Transaction> Session<T> {

@@ -36,9 +36,9 @@ pub(crate) struct Session<T> {
     pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
-    /// Why the transaction has ended.
+    /// Why the transaction has ended; `None` while it is open.
     ended: Option<String>,
-    /// What the plans of the current operation examine.
+    /// Counts what the plans of the current operation examine.
     tally: OnceCell<Arc<Tally>>,
     shared: Arc<Shared>,
 }
@@ -204,8 +204,8 @@ impl<T: Transaction> Session<T> {
         ChangeSet::new(collection, memory, self.capabilities(), self.options.document_validation)
     }
 
-    /// Fails if the transaction must not wait and its commit may: others wait for changes of the catalog, and gathering statistics
-    /// may take long.
+    /// Fails if the transaction must not wait but its commit may have to: other operations wait for changes of the
+    /// catalog, and gathering statistics may take long.
     pub(crate) fn check_short(&self) -> Result<()> {
         let commit_may_wait = || {
             self.collections.changed().next().is_some()

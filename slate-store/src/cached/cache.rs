@@ -41,7 +41,7 @@ impl PointCache {
         let capacity = u64::try_from(bytes.saturating_sub(overhead)).unwrap_or(u64::MAX);
         let hasher = RandomState::new();
         let values = Cache::with(count, capacity, ValueWeight, hasher.clone(), DefaultLifecycle::default());
-        // A value that takes much of its shard would evict all others of it.
+        // A value that takes much of its shard would evict all other values of the shard.
         let max_value = usize::try_from(values.shard_capacity() / 8).map_or(MAX_VALUE, |most| most.min(MAX_VALUE));
         Self { values, stamps, reads: ReadCounters::default(), requested, hasher, max_value }
     }
@@ -64,7 +64,7 @@ impl PointCache {
         self.values.weight().saturating_add(u64::try_from(fixed).unwrap_or(u64::MAX))
     }
 
-    /// Returns how often keys were read, with and without success.
+    /// Returns how many reads the cache answered, and how many the store.
     pub(super) fn reads(&self) -> CacheReads {
         self.reads.sum()
     }
@@ -84,7 +84,8 @@ impl PointCache {
     /// Like [`get`](Self::get), but does not count the read.
     pub(super) fn find(&self, keyspace: Keyspace, key: &[u8], hash: u64, version: Version) -> Option<CachedValue> {
         let value = self.values.get(&hash)?;
-        // Read after the value: every commit that this value or this view shows has stamped its keys by then.
+        // The stamp is read after the value: every commit that this value or this view shows has stamped its keys by
+        // then.
         let is_current = self.stamps.is_unwritten_since(hash, value.version.min(version));
         (is_current && value.is_of(keyspace, key)).then_some(value)
     }

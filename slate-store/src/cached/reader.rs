@@ -3,7 +3,7 @@ use std::sync::Arc;
 use super::{cache::PointCache, value::CachedValue};
 use crate::{Keyspace, PointReader, Result, Version};
 
-/// Reads single keys from the cache, and the others from the store in one load.
+/// Reads single keys from the cache, and those that it does not have from the store in one load.
 pub struct CachedPointReader<R> {
     inner: R,
     cache: Arc<PointCache>,

@@ -68,7 +68,7 @@ fn check_counts(view: &impl View, model: &Model, random: &mut Random) {
     }
 }
 
-/// Uses enough keys for a store to cache counts, and few enough for one to count them each time.
+/// Uses enough keys for a store to cache counts, and few enough for a store to count them each time.
 pub fn each_snapshot_counts_its_own_keys<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     let mut random = Random::new(17);

@@ -1,6 +1,7 @@
 //! The contract as tests that any backend can run.
 //!
-//! In a file of `tests/`. The closure opens the store in a directory of the test, and opens it again after it was closed:
+//! Invoke the macro in a file of `tests/`. The closure opens the store in a directory of the test, and opens it again
+//! after it was closed:
 //!
 //! ```ignore
 //! slate_store::conformance!(memory, |_| slate_store::memory::MemoryStore::new());

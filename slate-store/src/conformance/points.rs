@@ -45,7 +45,7 @@ pub fn point_reads_agree_with_a_cursor<S: Store>(fixture: &Fixture<S>) {
     }
     assert_eq!(view.get(A, b"", <[u8]>::to_vec).unwrap(), None);
     assert_eq!(view.get(Keyspace(99), &entries[0].0, <[u8]>::to_vec).unwrap(), None);
-    // Dense and sparse, sorted and not.
+    // Loads keys at small and large distances, in ascending and descending order.
     for step in [1, 2, 7, 501, 1_999] {
         let mut keys: Vec<Vec<u8>> = (0..3_000).step_by(step).map(|key: u64| key.to_be_bytes().to_vec()).collect();
         for reversed in [false, true] {

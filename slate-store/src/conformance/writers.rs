@@ -129,7 +129,7 @@ fn conflicts<S: Store>(
         return None;
     }
     put(&store, A, &[("a", "1")]);
-    // Emptied again, which a store may treat differently from never written to.
+    // The keyspace is emptied again. A store may treat it differently from one that was never written to.
     put(&store, Keyspace(3), &[("gone", "")]);
     transact(&store, Durability::Sync, |transaction| transaction.delete(Keyspace(3), b"gone").unwrap());
     let mut transaction = begin(&store);

@@ -1,7 +1,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
-/// The longest key that is stored inline. With its length and the tag that makes 32 bytes, which is enough for an index key of
-/// one number (9 bytes) and an `ObjectId` (13 bytes).
+/// The longest key that is stored inline: with the length and the tag, an inline key takes 32 bytes. An index key of one
+/// number (9 bytes) and an `ObjectId` (13 bytes) are shorter.
 const INLINE: usize = 30;
 
 /// A key in 32 bytes. A short key is stored inline, so that a search touches no other memory; a longer one is shared.
@@ -91,7 +91,7 @@ impl<'k> Probe<'k> {
     }
 }
 
-/// Separate, so that comparing inline keys stays small enough to be inlined.
+/// A separate function, so that comparing inline keys stays small enough to be inlined.
 #[cold]
 fn compare_shared(bytes: &[u8], other: &[u8]) -> Ordering {
     bytes.cmp(other)

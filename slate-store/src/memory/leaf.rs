@@ -135,8 +135,8 @@ impl Leaf {
         Err(start)
     }
 
-    /// Returns the same, beginning at index `from` and doubling the distance: cheap for a key that is a little above
-    /// the one there.
+    /// Returns the same as [`find`](Self::find), but searches from index `from` in steps of doubling length. This is
+    /// cheap for a key that is a little above the key at `from`.
     #[inline]
     pub(super) fn find_from(&self, from: usize, key: &Probe<'_>) -> Result<usize, usize> {
         let (mut start, mut step) = (from, 1);

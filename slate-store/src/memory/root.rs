@@ -22,7 +22,7 @@ impl Root {
     }
 }
 
-/// A keyspace of a commit. Holds the whole commit, so that its reference count shows whether anybody reads it.
+/// A keyspace of a commit. Holds the whole commit, so that the commit's reference count shows whether anybody reads it.
 pub(super) struct Held {
     root: Arc<Root>,
     keyspace: Keyspace,

@@ -75,7 +75,7 @@ impl Comparable<Separator> for Around<'_> {
     }
 }
 
-/// The same search, repeated where copies of separators misled it.
+/// A search key like [`Around`], for repeating a search that copies of separators misled.
 pub(super) struct Retry<'k> {
     key: &'k Probe<'k>,
     /// Separators that begin here or below are known not to contain the key.

@@ -19,8 +19,8 @@ use crate::{
     Bounds, Capabilities, Context, Durability, Error, Guard, Keyspace, Result, Transaction, Version, View, Write,
 };
 
-/// The most writes of a commit that are applied while the root is locked, which is done if nobody reads it. Bounds the
-/// time that a reader waits for the lock to a few milliseconds.
+/// The most writes of a commit that may be made in place, while the root is locked. A larger commit is made in a copy.
+/// Bounds the time that a reader waits for the lock to a few milliseconds.
 const MAX_IN_PLACE: usize = 8192;
 
 /// An open write transaction of a [`MemoryStore`](super::MemoryStore): the commit that it reads, and its writes.

@@ -31,7 +31,7 @@ pub(super) struct Tree {
 
 pub(super) type Leaves<'t> = RangedIter<'t, Separator, Arc<Leaf>, DefaultSharedPtr>;
 
-/// Returns a leaf as the map has it, without its reference count.
+/// Borrows the leaf out of the `Arc` of an entry of the map.
 #[inline]
 pub(super) fn found<'t>((separator, leaf): (&'t Separator, &'t Arc<Leaf>)) -> (&'t Separator, &'t Leaf) {
     (separator, leaf)
@@ -101,7 +101,8 @@ impl Tree {
         self.leaves.values().flat_map(|leaf| leaf.entries())
     }
 
-    /// Returns the number of keys within bounds, or any number above `cap` if it is above `cap`. Costs a step per leaf.
+    /// Returns the number of keys within bounds; if the number is above `cap`, returns any number above `cap`. Costs a
+    /// step per leaf.
     pub(super) fn count(&self, bounds: Bounds<'_>, cap: u64) -> u64 {
         if bounds == Bounds::ALL {
             return self.extent.entries;

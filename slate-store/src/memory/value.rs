@@ -9,7 +9,8 @@ pub(super) enum Value {
     Shared(Arc<[u8]>),
 }
 
-/// The most bytes of an inline value. With their length they take the place of the length in a shared value's pointer.
+/// The most bytes of an inline value. With their length they take eight bytes, as the length in a shared value's
+/// pointer does.
 const INLINE: usize = 7;
 
 #[derive(Clone, Copy, PartialEq, Eq)]

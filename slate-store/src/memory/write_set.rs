@@ -125,8 +125,8 @@ impl WriteSet {
         writes.chain(self.guards.iter().map(|(key, access)| (key, *access)))
     }
 
-    /// Applies the [sorted](Self::sort) writes to `latest`. Takes over the merged tree, where there is one, if no commit changed the keyspace since
-    /// `base`.
+    /// Applies the [sorted](Self::sort) writes to `latest`. Takes over the merged tree, if there is one, when no commit
+    /// changed the keyspace since `base`.
     pub(super) fn apply(mut self, base: Option<&Tree>, latest: &mut Tree) {
         match self.merged.take() {
             Some(tree) if base.is_some_and(|base| base.is_same_version(latest)) => *latest = tree,

@@ -2,8 +2,8 @@ use branches::prefetch_read_data;
 
 use crate::{bounds::Heading, prefetch::LINE};
 
-/// Prefetches the next value. Values are end to end in a page, so the memory after a value (or before it) of the same
-/// size is prefetched. Short values are left to the processor's own prefetching.
+/// Prefetches the next value. Values are stored end to end in a page, so this prefetches as many bytes as `value` has,
+/// after it or, backwards, before it. Short values are left to the processor's own prefetching.
 #[inline]
 pub(super) fn prefetch_next(value: &[u8], heading: Heading) {
     /// A longer value is prefetched only up to this many cache lines, because many callers read only its first fields.

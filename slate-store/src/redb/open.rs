@@ -76,7 +76,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         // A writer may share the file.
         (Err(DatabaseError::DatabaseAlreadyOpen), Access::ReadOnly) => {
             let shared = handle(path, options, Sharing::WithReaders, &bytes_read).map_err(|error| match error {
-                // The platform cannot share files, so the writer does not.
+                // The platform cannot share files, so the writer does not share this one.
                 DatabaseError::Storage(StorageError::Unsupported) => DatabaseError::DatabaseAlreadyOpen,
                 other => other,
             });

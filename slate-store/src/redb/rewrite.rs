@@ -14,7 +14,7 @@ use crate::Result;
 /// Bytes of keys and values in a chunk.
 const CHUNK: usize = 4 << 20;
 
-/// Free bytes in the file with which rewriting does not lengthen it.
+/// With this many free bytes in the file, rewriting does not lengthen the file.
 pub(super) const ROOM: u64 = 4 * CHUNK as u64;
 
 /// The size of redb's pages.

@@ -42,7 +42,7 @@ impl RedbStore {
     ///
     /// # Errors
     ///
-    /// As [`open`](Self::open), without a path. [`Unsupported`](crate::Error::Unsupported) with
+    /// Fails as [`open`](Self::open) does, without a path. [`Unsupported`](crate::Error::Unsupported) with
     /// [`ReadOnly`](crate::Access::ReadOnly).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {
         Self::over(open::over(storage, options)?, options)

@@ -143,7 +143,8 @@ impl Writer {
         Ok(())
     }
 
-    /// Compacts the file if it is worthwhile. A failure is not the caller's: if the device is at fault, the next commit fails.
+    /// Compacts the file if it is worthwhile. Does not return a failure: if the device is at fault, the next commit
+    /// fails.
     fn save_space(&self, occasion: Occasion, permit: &WritePermit) {
         if self.space.should_compact(occasion) {
             let begin = Instant::now();

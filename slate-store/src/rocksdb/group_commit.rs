@@ -61,7 +61,7 @@ impl GroupCommit {
         self.ended.notify_all();
     }
 
-    /// Returns when this commit is on the device. `sync` writes everything that was committed to the device.
+    /// Returns when this commit is on the device. `sync` syncs every commit to the device.
     pub(super) fn wait(&self, commit: Version, sync: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut state = self.lock();
         loop {

@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 
 const NAME: &str = "SLATE";
 const WORDS: &str = "slate rocksdb layout ";
-/// Longer than any content of the file.
+/// The number of bytes that are read of the version file. Every valid content is shorter.
 const LONG: u64 = 64;
 
 pub(super) fn path(folder: &Path) -> PathBuf {

@@ -11,9 +11,9 @@ use crate::{
 
 /// A cursor over a keyspace of a snapshot with a transaction's own writes on top.
 ///
-/// Steps through the snapshot and the writes in parallel. Forwards, each is at its first key that has not been passed,
-/// and the cursor is at the smaller of the two; backwards, at the greater. If both have the same key, the transaction's
-/// write is used.
+/// Steps through the snapshot and the writes in parallel. Forwards, the snapshot and the writes are each at their first
+/// key that has not been passed, and the cursor is at the smaller of these two keys; backwards, at the greater. If both
+/// have the same key, the transaction's write is used.
 pub(super) struct Overlay<'t> {
     base: RocksCursor,
     own: Own<'t>,
@@ -56,7 +56,7 @@ impl<'t> Overlay<'t> {
         }
     }
 
-    /// Moves past the cursor's key whichever of the two are at it.
+    /// Moves the snapshot, the writes or both past the cursor's key, depending on which of them are at this key.
     fn pass(&mut self) -> Result<()> {
         let place = std::mem::replace(&mut self.place, Place::Nowhere);
         if matches!(place, Place::Own | Place::Both) {
@@ -71,7 +71,7 @@ impl<'t> Overlay<'t> {
         Ok(())
     }
 
-    /// Determines the cursor's position from the positions of the two, skipping deleted keys.
+    /// Determines the cursor's position from the positions of the snapshot and the writes, skipping deleted keys.
     fn settle(&mut self) -> Result<bool> {
         loop {
             let base = self.base.current().map(|(key, _)| key);

@@ -28,9 +28,9 @@ pub(super) struct Tuning {
     pub(super) cache: Cache,
 }
 
-/// Options that the crate has no function for. Commits write keys in ascending order and loads often read them so.
-/// Within a keyspace (a prefix of four bytes), the write buffers search for each key from the position of the previous
-/// one.
+/// Options that the crate has no function for. Commits write keys in ascending order, and loads often read them in this
+/// order. Within a keyspace (a prefix of four bytes), the write buffers search for each key from the position of the
+/// previous one.
 ///
 /// An iterator that reads a file in order reads ahead, twice as much each time. The limit is 1 MiB instead of RocksDB's 256 KiB,
 /// because each read waits for the device. Each file that an iterator reads in order takes a buffer of up to this size.

@@ -115,7 +115,7 @@ mod tests {
             [(b, Some(&b"1"[..])), (a, Some(b"1")), (b, None), (c, Some(b"")), (a, Some(b"2")), (a, Some(b"3"))];
         for part in (0..=writes.len()).map(|length| &writes[..length]) {
             let expected = owned(BTreeMap::from_iter(part.iter().copied()).into_iter());
-            // The writes are sorted by a read before some of them, or by no read.
+            // A read sorts the writes before the one at `read_at`; in the last round nothing is read.
             for read_at in 0..=part.len() {
                 let mut writes = KeyspaceWrites::default();
                 for (at, (key, value)) in part.iter().enumerate() {

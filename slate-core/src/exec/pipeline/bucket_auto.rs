@@ -12,7 +12,7 @@ use crate::{
     spill::Sorter,
 };
 
-/// One document for each of a number of buckets. Sorts the documents, beyond the memory limit in temporary files; holds what one
+/// Returns one document per bucket. Sorts the documents, in temporary files beyond the memory limit, and holds what one
 /// bucket accumulates.
 pub(crate) struct BucketAutoRows<V: View> {
     /// `None` once it was read.

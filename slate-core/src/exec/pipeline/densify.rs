@@ -25,7 +25,7 @@ enum Position {
     Next,
     /// A document that is added before the current document of the input, which then follows.
     Before,
-    /// The document after the current document of the input, which was returned.
+    /// The document after the current document of the input. The current document was returned.
     Passed,
     /// A document that is added after the last document of the input.
     After,

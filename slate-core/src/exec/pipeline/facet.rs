@@ -16,10 +16,11 @@ use crate::{
     spill::{Spool, SpoolRows, Spooled},
 };
 
-/// One document with an array for each of several pipelines over the same documents.
+/// Returns one document with an array per pipeline: the results of several pipelines over the same documents.
 ///
-/// A pipeline that begins with a `$group` receives each document while the input is read. For the other pipelines the input is held,
-/// with only the fields that they need; beyond the memory limit it is in a temporary file. They read it one after the other.
+/// A pipeline that begins with a `$group` receives each document while the input is read. For the other pipelines the
+/// documents are held with only the fields that these pipelines need, in a temporary file beyond the memory limit.
+/// These pipelines read the held documents one after the other.
 pub(crate) struct FacetRows<V: View> {
     /// `None` once it was read.
     input: Option<DocumentRows<V>>,
@@ -101,7 +102,7 @@ impl<V: View> FacetRows<V> {
         Ok(writer.finish())
     }
 
-    /// Takes a `$group` that a pipeline begins with.
+    /// Removes the `$group` that a pipeline begins with. Without one, the pipeline replays the held documents.
     fn first(&self, nodes: &mut Vec<DocumentNode>) -> First<V> {
         let fed = nodes.first().is_some_and(DocumentNode::is_fed).then(|| nodes.remove(0));
         let Some(DocumentNode::Group { group, result, .. }) = fed else { return First::Replay };

@@ -63,7 +63,7 @@ impl<V: View> Foreign<V> {
             && self.collection.as_ref().is_some_and(|collection| plan::narrows(collection, filter))
     }
 
-    /// Returns whether it is a view, whose documents come in any order.
+    /// Returns whether this is a view. The documents of a view come in any order.
     pub(super) fn is_view(&self) -> bool {
         self.view_stages.is_some()
     }

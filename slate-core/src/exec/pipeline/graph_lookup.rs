@@ -94,7 +94,7 @@ impl<V: View> GraphLookupRows<V> {
 }
 
 impl Reached {
-    /// Adds a value to those that are searched for next, unless it was searched for.
+    /// Adds a value to those that are searched for next, unless it was searched for before.
     fn lead_to(&mut self, value: Value<'_>, frontier: &mut Vec<OwnedValue>) {
         let mut key = Vec::new();
         key::encode(value, &mut key);

@@ -13,7 +13,7 @@ use crate::{
     spill::{Memory, Sorter},
 };
 
-/// One document per group, in the order of the groups' keys unless the next node does not depend on it.
+/// One document per group, in the order of the groups' keys if the next node depends on this order.
 ///
 /// Groups are accumulated in a hash table until it exceeds its share of the memory. The remaining documents are sorted
 /// by group, and each group is completed from its sorted documents when it is returned, so that only one group grows at
@@ -29,9 +29,10 @@ pub(crate) struct GroupRows<V: View> {
     returned: usize,
     memory: Memory,
     states: GroupStates,
-    /// The groups in memory in the order of their keys: their documents, or their numbers if more documents may follow.
+    /// The groups in memory in the order of their keys. A row contains the group's document, or the group's number if
+    /// more documents may follow.
     order: Sorted,
-    /// The current group, if all its documents exceeded the memory.
+    /// The current group, if it is not one of the groups in memory.
     overflow: GroupStates,
     /// The documents that exceeded the memory.
     rest: Option<Rest>,
@@ -72,7 +73,7 @@ impl<V: View> GroupRows<V> {
         rows
     }
 
-    /// Without an input: documents are [added](Self::add), then [ended](Self::end).
+    /// Creates a node without an input: the caller [adds](Self::add) documents and then [ends](Self::end) the input.
     pub(super) fn fed(
         group: Group,
         ends_early: bool,
@@ -80,7 +81,7 @@ impl<V: View> GroupRows<V> {
         resources: &Resources,
         meter: Meter,
     ) -> Self {
-        // One share for the groups, one for what is sorted.
+        // One share is for the groups, the other for the sorted rows.
         let memory = resources.memory.shared_by(2);
         Self {
             input: None,

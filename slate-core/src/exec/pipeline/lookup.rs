@@ -34,9 +34,9 @@ pub(crate) struct LookupRows<V: View> {
     strategy: Strategy<V>,
     /// The documents of the other collection that are in memory.
     documents: Documents,
-    /// The numbers of those that the current document is joined with.
+    /// The numbers of the documents in memory that the current document is joined with.
     matches: Vec<usize>,
-    /// How many documents of the input the current one stands for.
+    /// How many equal, consecutive documents the input's current document stands for.
     times: u64,
     /// How many of the matches were returned, if the stage returns a document per match.
     returned: usize,
@@ -54,7 +54,8 @@ enum Strategy<V: View> {
     Constant,
     Hash(HashMap<SmallBytes, Vec<usize>, RandomState>),
     Batches(Batches),
-    /// A query per document. The rows of the current one, if the stage returns a document per match.
+    /// A query per document. Contains the rows of the current document's query, if the stage returns a document per
+    /// match.
     PerDocument(Option<Output<V>>),
 }
 
@@ -205,8 +206,8 @@ impl<V: View> LookupRows<V> {
         self.find_matches()
     }
 
-    /// Moves to the first document of the input, chooses how to find matches, and finds its matches. Without a document nothing of
-    /// the other collection is read.
+    /// Moves to the first document of the input, chooses how to find matches, and finds its matches. If the input is
+    /// empty, does not read the other collection.
     fn first_document(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
         self.times = u64::from(self.input.advance()?);
         if self.times == 0 {
@@ -293,7 +294,7 @@ impl<V: View> LookupRows<V> {
         let Some(join) = self.lookup.join() else { return Ok(None) };
         let mut table: HashMap<SmallBytes, Vec<usize>, RandomState> = HashMap::default();
         let (mut key, mut used) = (Vec::new(), 0);
-        // The matches come in the order of `_id`, as batches return them.
+        // Matches are in the order of `_id`, as in batches. Only the documents of a view must be sorted for this.
         let order = match self.foreign.is_view() {
             true => vec![Stage::Sort(plan::sort_by_id(Direction::Ascending)?)],
             false => Vec::new(),

@@ -7,7 +7,7 @@ use crate::{Result, exec::meter::Meter};
 /// Measures the time and the rows of a node of the document tier. Nodes are wrapped in it only for execution statistics.
 pub(crate) struct MeasuredRows<V: View> {
     rows: DocumentRows<V>,
-    /// One number per drawn node; a slice can be drawn as two nodes.
+    /// One meter per drawn node; a slice can be drawn as two nodes.
     meters: Vec<Meter>,
 }
 

@@ -93,7 +93,7 @@ impl<V: View> DocumentRows<V> {
         if meters.is_empty() { self } else { Self::Measured(Box::new(MeasuredRows::new(self, meters))) }
     }
 
-    /// Returns the rows of nodes above these, without execution statistics.
+    /// Opens `nodes` with these rows as their input, without execution statistics.
     pub(super) fn above(self, nodes: Vec<DocumentNode>, view: &V, resources: &Resources) -> Self {
         nodes.into_iter().fold(self, |input, node| Self::of_node(node, input, view, resources, Meter::default()))
     }

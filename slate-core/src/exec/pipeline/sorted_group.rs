@@ -13,7 +13,7 @@ pub(crate) struct SortedGroupRows<V: View> {
     group: Group,
     /// The current group only.
     states: GroupStates,
-    /// How many documents of the input the current one stands for, if it belongs to the next group.
+    /// How many equal, consecutive documents the input's current document stands for, if it belongs to the next group.
     ahead: u64,
     row: Vec<u8>,
     has_row: bool,

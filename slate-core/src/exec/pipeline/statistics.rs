@@ -16,7 +16,7 @@ use crate::{
 /// Returns the document about a collection.
 ///
 /// # Errors
-/// `NamespaceNotFound` (26) for numbers of a collection that does not exist.
+/// `NamespaceNotFound` (26) if the stage requests counts or sizes and the collection does not exist.
 pub(super) fn of_collection<V: View>(
     stage: &CollStats,
     view: &V,

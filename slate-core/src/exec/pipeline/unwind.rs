@@ -13,7 +13,7 @@ pub(crate) struct UnwindRows<V: View> {
     unwind: Unwind,
     rows: UnwoundRows,
     has_row: bool,
-    /// How many documents of the input the current one stands for.
+    /// How many equal, consecutive documents the input's current document stands for.
     times: u64,
     interrupt: Interrupt,
 }
@@ -51,8 +51,8 @@ impl<V: View> UnwindRows<V> {
         Ok(self.times)
     }
 
-    /// Calls `visit` with each document of the input, the name of the unwound field and each of its elements, instead of
-    /// building a document for each element. Returns `false` if the stage does more than that, and reads nothing.
+    /// Calls `visit` with each document of the input, the name of the unwound field and each of its elements, instead
+    /// of building a document for each element. If the stage does more than that, reads nothing and returns `false`.
     pub(super) fn visit_elements(
         &mut self,
         mut visit: impl FnMut(Doc<'_>, &FieldName, Value<'_>, u64) -> Result<()>,

@@ -17,9 +17,9 @@ use crate::{
 
 /// Documents with fields computed from the documents around them, partition by partition.
 ///
-/// A partition is read first: its documents are held, beyond the memory limit in a temporary file, and accumulated where an output has one
-/// value for the whole partition. Then each document is returned with its results. A second reader of the documents goes ahead as
-/// far as the windows reach, so that the operands of these windows are in memory, and no others.
+/// First reads a whole partition: holds its documents, in a temporary file beyond the memory limit, and accumulates the
+/// outputs that have one value for the whole partition. Then returns each document with its results. A second reader of
+/// the documents goes ahead as far as the windows reach, so that only the operands of these windows are in memory.
 pub(crate) struct WindowRows<V: View> {
     input: WindowSource<V>,
     windows: Windows,
@@ -40,15 +40,15 @@ pub(crate) struct WindowRows<V: View> {
 
 /// Two readers of the documents of a partition.
 struct Documents {
-    /// Those that are still to be returned.
+    /// The documents that are still to be returned.
     returned: SpoolRows,
-    /// Those that are not yet in the [`Partition`].
+    /// The documents that are not yet in the [`Partition`].
     ahead: SpoolRows,
 }
 
 impl<V: View> WindowRows<V> {
     pub(super) fn new(input: DocumentRows<V>, windows: Windows, resources: &Resources, meter: Meter) -> Self {
-        // One share for the sort, one for the partition.
+        // One share is for the sort, the other for the partition.
         let memory = resources.memory.shared_by(2);
         let input = WindowSource::new(input, &windows, &memory);
         let results = Results::new(&windows);
@@ -149,5 +149,5 @@ fn check(partition: &Partition, results: &Results, memory: &Memory) -> Result<()
     Err(Error::new(ErrorKind::TooLarge, Code(5_414_201), message))
 }
 
-/// The values of windows may use this much memory at any limit.
+/// The values of windows may use this much memory, in bytes, even if the limit is lower.
 const LEAST: usize = 16 << 20;

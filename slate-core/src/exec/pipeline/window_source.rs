@@ -9,7 +9,7 @@ use crate::{
     spill::{Memory, Sorter},
 };
 
-/// Documents whose partitions follow each other.
+/// Documents that come partition by partition.
 pub(super) enum WindowSource<V: View> {
     Ordered(DocumentRows<V>),
     /// `None` once the documents were sorted.

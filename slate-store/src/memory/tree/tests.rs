@@ -126,7 +126,7 @@ fn a_tree_and_its_old_versions_equal_a_btree_map() {
         let (mut tree, mut model) = (Tree::default(), Model::new());
         let mut kept: Vec<(Tree, Model)> = Vec::new();
         for round in 0..120 {
-            // It grows for a while and shrinks for a while.
+            // The tree grows for a while and shrinks for a while.
             let shrinks = round % 40 >= 24;
             let (from, spread) = (random.below(RANGE), 1 + random.below(RANGE));
             let most = if random.below(3) == 0 { 300 } else { 5 };

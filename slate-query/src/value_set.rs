@@ -3,7 +3,7 @@ use crate::{
     raw::{OwnedValue, Value},
 };
 
-/// A set of values that are equal in BSON's order: int32 1 and double 1.0 are one value.
+/// A set of values in which values that are equal in BSON's order count as one: int32 1 and double 1.0 are one value.
 ///
 /// It is a sorted list, because all sets are complete before they are searched.
 #[derive(Clone, Debug)]

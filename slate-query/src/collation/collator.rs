@@ -25,7 +25,7 @@ impl Collator {
             backwards if backwards == is_french_canadian => {}
             // Without `backwards`, Canadian French is ordered as French.
             false => name = "fr",
-            // Apart from `backwards`, Canadian French is ordered as these languages are.
+            // Without `backwards`, Canadian French would be ordered as the languages in `UNTAILORED` are.
             true if variant.is_empty() && UNTAILORED.contains(&name.split('_').next().unwrap_or_default()) => {
                 name = "fr_CA";
             }

@@ -35,7 +35,7 @@ pub struct CollationOptions {
     pub case_first: Option<String>,
     /// Whether digits compare as numbers.
     pub numeric_ordering: Option<bool>,
-    /// `shifted`: spaces, and punctuation unless `max_variable` says otherwise, are ignored; or `non-ignorable`.
+    /// `non-ignorable`, or `shifted`, which ignores spaces and, unless `max_variable` is `space`, punctuation.
     pub alternate: Option<String>,
     /// `punct` or `space`.
     pub max_variable: Option<String>,
@@ -118,7 +118,7 @@ impl Collation {
         Doc::new(&document).elements().next().map_or(Value::NULL, |element| element.value).to_owned()
     }
 
-    /// Writes the fields of a document that `is_wanted`, with their strings replaced.
+    /// Writes the fields of a document for which `is_wanted` returns true, with their strings replaced.
     pub fn write_fields(&self, document: Doc<'_>, is_wanted: impl Fn(&[u8]) -> bool, out: &mut Writer) {
         for element in document.elements().filter(|element| is_wanted(element.name)) {
             self.write(element.name, element.value, out);

@@ -91,7 +91,8 @@ fn text(element: Element<'_>, values: &[&str]) -> Result<Option<String>> {
     Err(Error::new(Code::BAD_VALUE, message).at(name))
 }
 
-/// Checks the version of the sort keys: this one, or MongoDB's, whose collations have the same options.
+/// Checks the version of the sort keys. Accepts [`VERSION`](super::VERSION), and MongoDB's version because its
+/// collations have the same options.
 fn version(element: Element<'_>) -> Result<()> {
     match text(element, &[])?.as_deref() {
         None | Some(super::VERSION | "57.1") => Ok(()),

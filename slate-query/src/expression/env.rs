@@ -47,7 +47,8 @@ impl Variables {
         self.extended(Variable { name: name.into(), value: None })
     }
 
-    /// Returns the same variables, of which the last one has this value in everything that is parsed with them.
+    /// Returns the same variables with a value for the last one. Expressions that are parsed with them are valid for
+    /// this value only.
     pub(crate) fn with_last_as(mut self, value: &OwnedValue) -> Self {
         if let Some(last) = self.names.last_mut() {
             last.value = Some(Arc::new(value.clone()));
@@ -103,7 +104,7 @@ pub struct Env<'v> {
     replaced: Option<(&'v FieldName, Value<'v>)>,
 }
 
-/// The value of a variable, inside other variables.
+/// The value of a variable, and the frames of the variables around it.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'v> {
     value: Option<Value<'v>>,
@@ -117,7 +118,7 @@ impl<'v> Env<'v> {
         Self { root: document, now, collation: None, frame: None, interruption: None, replaced: None }
     }
 
-    /// Returns the frame of one more variable with this value; `None`: it is missing.
+    /// Returns the frame of one more variable with this value; `None`: the value is missing.
     pub fn frame(&self, value: Option<Value<'v>>) -> Frame<'v> {
         Frame { value, outer: self.frame }
     }

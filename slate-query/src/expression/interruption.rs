@@ -5,18 +5,18 @@ use std::{
 
 use crate::Result;
 
-/// Ends the evaluation of an expression early: operators that evaluate an expression for each element of an array call it, because
-/// arrays in arrays make an evaluation as long as a caller likes.
+/// Ends the evaluation of an expression early. Operators that evaluate an expression for each element of an array count
+/// the elements here, because arrays in arrays can make an evaluation arbitrarily long.
 pub struct Interruption {
     check: Box<dyn Fn() -> Result<()> + Send + Sync>,
     elements: AtomicU32,
 }
 
-/// Elements between two checks. Reading the clock costs about as much as evaluating a small expression.
+/// The number of elements between two checks. Reading the clock costs about as much as evaluating a small expression.
 const ELEMENTS_PER_CHECK: u32 = 128;
 
 impl Interruption {
-    /// `check` fails if the evaluation must end.
+    /// Creates an interruption. `check` fails if the evaluation must end.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
         Self { check: Box::new(check), elements: AtomicU32::new(0) }
     }

@@ -45,8 +45,8 @@ pub(super) enum Variable {
 pub(super) trait Operator: Debug + Send + Sync {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>>;
 
-    /// Returns the operands that are always evaluated in the environment of the operator; for constant folding and
-    /// paths.
+    /// Returns the operands that are always evaluated in the environment of the operator. They determine whether the
+    /// operator is constant and which fields it reads.
     fn operands(&self) -> Vec<&Expression>;
 
     /// Returns how the truth of the value follows from the truth of the operands, if it does.
@@ -153,8 +153,8 @@ impl Expression {
         })
     }
 
-    /// Calls `visit` with the value; `None`: it is missing. Costs less than [`evaluate`](Self::evaluate) for a field and for a
-    /// constant, which most operands are.
+    /// Calls `visit` with the value; `None`: the value is missing. Costs less than [`evaluate`](Self::evaluate) for a
+    /// field and for a constant, which most operands are.
     ///
     /// # Errors
     /// As [`evaluate`](Self::evaluate).

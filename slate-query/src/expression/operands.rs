@@ -5,8 +5,8 @@ use crate::{
 };
 
 impl Expression {
-    /// Returns the value of an expression that does not depend on a document. As in MongoDB, one that fails is refused even
-    /// if it is never evaluated; with [`Variables::lenient`] it stays as it is.
+    /// Replaces an expression that does not depend on a document by its value. As in MongoDB, an expression that fails
+    /// is refused even if it is never evaluated; with [`Variables::lenient`] it stays as it is.
     pub(super) fn folded(self, variables: &Variables) -> Result<Self> {
         match self.computed() {
             Err(_) if variables.is_lenient() => Ok(self),
@@ -32,7 +32,8 @@ pub(super) fn operands(operand: Value<'_>, variables: &Variables) -> Result<Vec<
     }
 }
 
-/// Returns the parts of an operator by name, not parsed. Two codes: of an operand that is not a document, and of an unknown name.
+/// Returns the parts of an operator by name, not parsed. The two codes are those of the errors for an operand that is
+/// not a document and for an unknown name.
 pub(super) fn parts<'a, const N: usize>(
     operator: &str,
     operand: Value<'a>,

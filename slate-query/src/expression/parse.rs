@@ -53,7 +53,7 @@ impl Expression {
     }
 }
 
-/// `"$a.b"` or `"$$name.a.b"`.
+/// Parses `"$a.b"` or `"$$name.a.b"`.
 fn reference(text: &str, variables: &Variables) -> Result<Expression> {
     if text.contains('\0') {
         return Err(Error::new(Code(16411), "a field path contains a NUL character"));
@@ -129,7 +129,7 @@ fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Exp
             if function.operands == Operands::ConstantsLast {
                 operands.sort_by_key(Expression::is_constant);
             }
-            // Constants are computed here without a collation.
+            // The value of a function of constants is computed here unless there is a collation.
             let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
             let call = Expression(Node::Call(function, operands.into()));
             if is_constant { call.folded(variables) } else { Ok(call) }

@@ -1,7 +1,8 @@
 //! The index key ranges of comparisons in `$expr`.
 //!
-//! An expression compares a field as a whole, in BSON's order of all types: an array is greater than a number, whatever its elements
-//! are. An index that has met arrays contains their elements, so that it serves only comparisons that no array fulfils.
+//! An expression compares a field as a whole, in BSON's order of all types: an array is greater than a number, whatever
+//! its elements are. A multikey index contains the elements of arrays, so it serves only comparisons that no array
+//! fulfils.
 
 use super::{
     bounds::{Bounds, Exactness, encode},
@@ -25,7 +26,8 @@ pub(super) struct Comparison {
 }
 
 impl Comparison {
-    /// `None` if no index serves it: the value depends on the document, is missing or undefined, or cannot be computed.
+    /// Creates the comparison. `None` if no index serves it: the value depends on the document, is missing or
+    /// undefined, or cannot be computed.
     pub(super) fn new(compared: Compared<'_>, bindings: &Bindings) -> Option<Self> {
         if !compared.other.is_invariant() {
             return None;

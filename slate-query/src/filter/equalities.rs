@@ -35,7 +35,7 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
 /// Returns the value that a conjunct requires at this path, without a collation.
 pub(super) fn value_at<'n>(node: &'n Node, path: &str) -> Option<Value<'n>> {
     node.conjuncts().iter().find_map(|conjunct| {
-        // With a collation, several values equal one string.
+        // With a collation, several strings can be equal to the operand.
         let Tree::Field(field) = &conjunct.tree else { return None };
         if field.sense != Sense::Holds || field.path.as_str() != path {
             return None;

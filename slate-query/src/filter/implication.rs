@@ -53,7 +53,8 @@ impl Field {
         if condition.requires_existence() {
             return match self.sense {
                 Sense::Holds => !self.holds_missing(),
-                // A negated operator that a missing field satisfies requires a value, if the path has one end.
+                // The negation of an operator that a missing field satisfies requires a value, if the path is a single
+                // name.
                 Sense::Fails => self.holds_missing() && self.path.parts().len() == 1,
             };
         }

@@ -47,8 +47,8 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
-    /// Key ranges that contain an entry of each document that does *not* satisfy the operator, in an index on `path`.
-    /// `None` where they are unknown or follow from exact bounds.
+    /// Returns key ranges of an index on `path` that contain an entry of each document that does *not* satisfy the
+    /// operator. `None` where they are unknown or follow from exact bounds.
     fn outside(&self, _path: &Path) -> Option<IntervalSet> {
         None
     }

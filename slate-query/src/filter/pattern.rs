@@ -108,7 +108,7 @@ fn invalid(why: &str) -> Error {
     Error::new(Code(51091), format!("Regular expression is invalid: {why}"))
 }
 
-/// A construct that PCRE supports and a linear-time engine cannot.
+/// Returns the error for a construct that PCRE supports and a linear-time engine cannot support.
 fn needs_pcre(construct: &str) -> Error {
     invalid(&format!("{construct} is not supported"))
 }

@@ -26,8 +26,8 @@ impl<'f> SingleEquality<'f> {
         self.path
     }
 
-    /// Returns the encoded value. The entries with this key in an index on the path that is not multikey are those of
-    /// exactly the matching documents. `None` for values whose key other values share: null, undefined and arrays.
+    /// Returns the encoded value. In an index on the path that is not multikey, exactly the matching documents have
+    /// entries with this key. `None` for values whose key other values share: null, undefined and arrays.
     pub fn key(&self) -> Option<SmallBytes> {
         only_key(self.value)
     }

@@ -22,11 +22,11 @@ pub struct Term {
     pub intervals: IntervalSet,
     /// Whether entries within the intervals imply the condition.
     pub exact: Exactness,
-    /// The indexes of which this is true.
+    /// The indexes for which the term is valid.
     pub validity: Validity,
 }
 
-/// The indexes of which a [`Term`] is true.
+/// The indexes for which a [`Term`] is valid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
     /// The indexes in which no document has an array on the index's path.
@@ -160,8 +160,8 @@ fn of_field(field: &Field, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
         Sense::Holds => {
             if let Some(conditions) = field.operator.element_conditions() {
                 conditions.each_term_within(strings, &mut |term| {
-                    // An element may be an array, whose positions are field names to the conditions. An index on them
-                    // contains only what is at these positions of the outer array.
+                    // An element may be an array, and the conditions use its positions as field names. An index on such
+                    // a path contains only what is at these positions of the outer array.
                     if !term.path.has_position() {
                         term.loose().under(&field.path).into_iter().for_each(&mut *take);
                     }

@@ -75,7 +75,7 @@ impl Filter {
         self.root().matches(doc)
     }
 
-    /// `None` if the document does not match; otherwise the array position that `$` represents, if any. If
+    /// Returns `None` if the document does not match; otherwise the array position that `$` represents, if any. If
     /// several arrays were traversed, the condition that is last in MongoDB's order determines it; `ties` chooses among
     /// equal ones, such as the values of `$all`.
     pub fn positional(&self, doc: Doc<'_>, ties: Ties) -> Option<Option<usize>> {
@@ -149,14 +149,14 @@ impl Filter {
     /// order. Leaves out the paths for which `is_wanted` returns false.
     ///
     /// # Errors
-    /// `NotSingleValueField` (54) if two of the values are on the same path, or on a path and a part of it; the errors of
-    /// `is_wanted`.
+    /// `NotSingleValueField` (54) if two of the values are on the same path, or the path of one begins with the path of
+    /// another; the errors of `is_wanted`.
     pub fn equalities(&self, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root(), is_wanted)
     }
 
     /// Returns the value that every matching document has at this path, or among the elements of an array there. `None`
-    /// if no condition requires a single value; with a collation, a string equals several.
+    /// if no condition requires a single value; with a collation, several strings can be equal to the operand.
     pub fn equality_at(&self, path: &str) -> Option<Value<'_>> {
         super::equalities::value_at(self.root(), path)
     }

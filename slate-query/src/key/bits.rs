@@ -172,7 +172,7 @@ impl<'a> TypeReader<'a> {
         }
     }
 
-    /// Must be called after an exception's payload was read.
+    /// Moves to the next exception. Must be called after an exception's payload was read.
     pub(super) fn done(&mut self) {
         self.next = head(&mut self.rest);
     }
@@ -203,7 +203,7 @@ fn head(rest: &mut &[u8]) -> Option<(usize, u8)> {
     Some((passed, first & 0x0f))
 }
 
-/// A varint: seven bits per byte, lowest first. The high bit says that more bytes follow.
+/// Appends a varint: seven bits per byte, lowest first. The high bit says that more bytes follow.
 fn varint(mut value: usize, out: &mut Vec<u8>) {
     while value >= 0x80 {
         out.push(u8::try_from(value & 0x7f).unwrap_or_default() | 0x80);

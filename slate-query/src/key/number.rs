@@ -120,8 +120,8 @@ fn whole(int: i64, out: &mut Vec<u8>) {
     });
 }
 
-/// The integer part of a magnitude between 1 and 2^63 (exclusive), shifted left by one; the lowest bit
-/// says whether a fraction follows.
+/// Writes the integer part of a magnitude between 1 and 2^63 (exclusive), shifted left by one. The lowest bit says
+/// whether a fraction follows.
 #[inline]
 fn whole_part(whole: u64, fraction: u64, out: &mut Vec<u8>) {
     let word = whole << 1 | fraction;
@@ -133,7 +133,7 @@ fn whole_part(whole: u64, fraction: u64, out: &mut Vec<u8>) {
     out.truncate(end);
 }
 
-/// The 55 bits of a fraction; the lowest bit says whether decimal digits follow.
+/// Writes the 55 bits of a fraction. The lowest bit says whether decimal digits follow.
 fn fraction_part(bits: u64, more: u64, out: &mut Vec<u8>) {
     let bytes = (bits << 1 | more).to_be_bytes();
     out.extend_from_slice(bytes.get(1..).unwrap_or_default());
@@ -333,7 +333,7 @@ fn read_digits(body: &mut Input<'_>) -> Option<(u128, u32)> {
     }
 }
 
-/// whole + bits / 2^55, if a double can represent it exactly.
+/// Returns whole + bits / 2^55, if a double can represent it exactly.
 #[expect(clippy::cast_precision_loss, reason = "at most 53 bits are left, which a double holds")]
 fn to_double(whole: u64, bits: u64) -> Option<f64> {
     let all = u128::from(whole) << FRACTION | u128::from(bits);
@@ -344,7 +344,7 @@ fn to_double(whole: u64, bits: u64) -> Option<f64> {
     })
 }
 
-/// mantissa / 2^power as a decimal, if a decimal128 can represent it.
+/// Returns mantissa / 2^power as a decimal, if a decimal128 can represent it.
 fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     let twos = mantissa.trailing_zeros().min(power);
     let (mantissa, power) = (mantissa >> twos, power - twos);

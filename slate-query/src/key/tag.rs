@@ -16,8 +16,8 @@ pub(super) const NAN: u8 = 0x20;
 pub(super) const ZERO: u8 = 0x2c;
 /// The distance from [`ZERO`] of the tags of numbers with a magnitude below 1.
 pub(super) const SMALL: u8 = 1;
-/// The distance from [`ZERO`], to which the number of bytes (1 to 8) is added, of the tags of numbers with a magnitude
-/// from 1 to 2^63, exclusive.
+/// The tag of a number with a magnitude from 1 to 2^63 (exclusive) is at this distance plus the number of bytes (1 to
+/// 8) from [`ZERO`].
 pub(super) const WHOLE: u8 = 1;
 /// The distance from [`ZERO`] of the tags of numbers with a magnitude of 2^63 or above.
 pub(super) const BIG: u8 = 10;

@@ -81,7 +81,7 @@ impl Decimal {
         bits.to_le_bytes()
     }
 
-    /// sign · coefficient · 10^exponent, rounded half to even into the range of a decimal128.
+    /// Returns sign · coefficient · 10^exponent, rounded half to even into the range of a decimal128.
     pub fn rounded(sign: Sign, coefficient: u128, exponent: i32) -> Self {
         let (mut coefficient, mut exponent) = (coefficient, exponent);
         let excess = digits(coefficient).saturating_sub(34);
@@ -237,7 +237,7 @@ pub(crate) fn digits(coefficient: u128) -> u32 {
     coefficient.checked_ilog10().map_or(0, |log| log + 1)
 }
 
-/// coefficient / 10^power, rounded half to even.
+/// Returns coefficient / 10^power, rounded half to even.
 pub(crate) fn divide_half_even(coefficient: u128, power: u32) -> u128 {
     let Some(divisor) = 10_u128.checked_pow(power) else { return 0 };
     let (quotient, rest) = (coefficient / divisor, coefficient % divisor);

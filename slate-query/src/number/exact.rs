@@ -10,7 +10,7 @@ pub(crate) struct Exact {
 }
 
 impl Exact {
-    /// coefficient · 10^exponent in canonical form. Zero keeps its exponent.
+    /// Returns coefficient · 10^exponent in canonical form. Zero keeps its exponent.
     pub(crate) fn new(mut coefficient: u128, mut exponent: i32) -> Self {
         if coefficient != 0 {
             // Every multiple of 10^n is a multiple of 2^n, which is tested without dividing.

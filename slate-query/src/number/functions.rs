@@ -97,7 +97,7 @@ impl Function {
     }
 }
 
-/// The zero with the least exponent: what underflows.
+/// The zero with the least exponent: the result of an underflow.
 const SMALLEST_ZERO: Decimal = Decimal::Finite { sign: Sign::Positive, coefficient: 0, exponent: MIN_EXPONENT };
 
 /// π / 4.
@@ -118,7 +118,7 @@ pub fn arc_tangent(y: Decimal, x: Decimal) -> Decimal {
     if quarters == Decimal::ZERO { quarters } else { quarters.multiply(QUARTER_OF_PI) }
 }
 
-/// Returns a double that is zero, infinite and negative as the number is.
+/// Returns a double that is zero, infinite or negative if the number is.
 fn direction(decimal: Decimal) -> f64 {
     match decimal {
         Decimal::Finite { sign: Sign::Negative, coefficient: 1.., .. } => -1.0,
@@ -148,7 +148,7 @@ pub fn power(base: Decimal, exponent: Decimal) -> Option<Decimal> {
 }
 
 impl Decimal {
-    /// About the logarithm of a positive number.
+    /// Returns approximately the decimal logarithm of a positive number.
     fn log10(self) -> f64 {
         match self {
             // A coefficient has at most 34 digits, which is in the range of doubles.

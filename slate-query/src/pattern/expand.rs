@@ -39,9 +39,9 @@ pub(crate) enum Slot<'a> {
 
 /// Receives the results.
 pub(crate) trait Emit<'a> {
-    /// A key: a value, or a missing one, for each field.
+    /// Receives a key: a value for each field, `None` if it is missing.
     fn key(&mut self, values: &[Option<Value<'a>>]);
-    /// The value at the first `names` names of a field's path is an array.
+    /// Reports that the value at the first `names` names of a field's path is an array.
     fn array(&mut self, field: usize, names: usize);
 }
 
@@ -192,7 +192,7 @@ impl<'p, E> Expansion<'p, '_, E> {
         })
     }
 
-    /// An empty array: undefined at the end of a path, missing in the middle.
+    /// Continues through an empty array. Its value is undefined at the end of a path and missing in the middle.
     fn nothing<'a, const N: usize>(&mut self, mut slots: [Slot<'a>; N]) -> Result<()>
     where
         E: Emit<'a>,

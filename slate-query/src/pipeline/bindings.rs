@@ -120,10 +120,10 @@ impl Bindings {
         Ok(Self { depth: self.depth + 1, ..self.clone() })
     }
 
-    /// Returns the value of an expression that reads no document. `None`: it is missing.
+    /// Returns the value of an expression that reads no document. `None`: the value is missing.
     ///
     /// # Errors
-    /// The errors of the expression; a field of the document is missing.
+    /// The errors of the expression. If the expression reads a field of a document, the field is missing.
     pub fn compute(&self, expression: Value<'_>) -> Result<Option<OwnedValue>> {
         self.evaluate(&Expression::parse(expression, &self.names)?)
     }

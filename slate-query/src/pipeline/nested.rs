@@ -20,7 +20,7 @@ pub(super) fn set(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, out: &
     out.clear();
     let mut writer = Writer::into_buffer(std::mem::take(out));
     match parts {
-        // The fields before and after it are copied unread.
+        // The fields before and after the changed field are copied unread.
         [part] => {
             let bytes = doc.bytes();
             let end = bytes.len().saturating_sub(1);
@@ -43,7 +43,7 @@ pub(super) fn put(parts: &[Part], value: Option<Value<'_>>, scratch: &mut Vec<u8
         && Doc::new(out).place_of(part.name_bytes()).is_none()
     {
         let Some(value) = value else { return };
-        // Takes the place of the terminator.
+        // The new field begins where the terminator was.
         out.pop();
         out.push(value.kind().byte());
         out.extend_from_slice(part.name_bytes());
@@ -81,7 +81,7 @@ fn fields(doc: Doc<'_>, parts: &[Part], value: Option<Value<'_>>, arrays: Arrays
     }
 }
 
-/// Writes the field `name`, whose value is `within`, with `value` at the path `rest` in it.
+/// Writes the field `name` with its value `within`, in which the path `rest` is set to `value`.
 fn field(
     name: &[u8],
     within: Option<Value<'_>>,
@@ -109,7 +109,7 @@ fn field(
     writer.close();
 }
 
-/// An int64 as a value, with the bytes that it borrows.
+/// Calls `visit` with an int64 as a value.
 pub(super) fn with_int64<R>(int: i64, visit: impl FnOnce(Value<'_>) -> R) -> R {
     visit(Value::new(Kind::Int64, &int.to_le_bytes()))
 }

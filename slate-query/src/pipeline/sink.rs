@@ -300,7 +300,8 @@ impl Merge {
     /// found.
     ///
     /// # Errors
-    /// 51132 for an array on the way to a field, and for a missing field or null if they are refused; 51185 for an array.
+    /// 51132 for an array on the way to a field of `on`, and for a missing field or null if they are refused; 51185 for
+    /// a field of `on` that is an array.
     pub fn filter(&self, document: Doc<'_>, nulls: MergedNulls) -> Result<Option<Filter>> {
         let mut filter = Writer::new();
         for path in &self.on {

@@ -57,7 +57,7 @@ pub enum Stage {
     Redact(Redact),
     /// Replaces each document by the value of an expression.
     ReplaceRoot(ReplaceRoot),
-    /// Adds fields computed from the documents around each, which come in the order of partitions.
+    /// Adds fields computed from the documents around each document. The documents come in the order of partitions.
     SetWindowFields(Windows),
     /// Passes on the documents of its input, and then those of another collection.
     UnionWith(UnionWith),

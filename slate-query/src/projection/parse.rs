@@ -145,7 +145,7 @@ impl<'p> Parser<'p> {
         self.settle(Sense::Inclusion, Code(31310), name)
     }
 
-    /// A nested document: an operator, or a projection of the fields within.
+    /// Parses a nested document: an operator, or a projection of the fields within.
     fn nested(&mut self, parents: &[&str], name: &str, nested: Doc<'_>) -> Result<()> {
         if nested.is_empty() {
             return Err(Error::new(Code(51270), "a nested projection may not be empty").at(path(parents, name)));
@@ -163,7 +163,7 @@ impl<'p> Parser<'p> {
         nested.elements().try_for_each(|element| self.element(&parents, element))
     }
 
-    /// `{field: {$operator: argument}}`. Returns false if the nested document is not an operator.
+    /// Parses `{field: {$operator: argument}}`. Returns false if the nested document is not an operator.
     fn operator(&mut self, parents: &[&str], name: &str, operator: Element<'_>) -> Result<bool> {
         let argument = operator.value;
         let in_find = self.dialect != Dialect::Stage;

@@ -44,7 +44,7 @@ struct Field {
 
 #[derive(Clone, Debug)]
 enum Part {
-    /// The whole field is treated the opposite way.
+    /// The whole field is shown if [`Others`] are dropped, and dropped if they are shown.
     Whole,
     /// The shape applies to its document, or to the documents in its array.
     Within(Shape),

@@ -257,7 +257,7 @@ fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     Ok(collect(root, "", &mut paths)?.then(|| paths.into()))
 }
 
-/// The changes to arrays, in the order of their paths.
+/// Appends the changes to arrays, in the order of their paths.
 fn collect_changes(branch: &Branch, prefix: &mut Vec<Box<str>>, changes: &mut Vec<Pass>) {
     for (name, action) in &branch.fields {
         prefix.push(name.clone());

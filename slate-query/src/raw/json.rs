@@ -27,7 +27,7 @@ fn damaged(f: &mut Formatter<'_>, value: Value<'_>) -> Result {
     write!(f, "<damaged {}>", value.kind().alias())
 }
 
-/// Returns `None`, with nothing written, if the bytes are not such a value.
+/// Returns `None`, with nothing written, if the bytes are not a value of their type.
 fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize) -> Option<Result> {
     Some(match value.kind() {
         Kind::Double => match value.as_f64()? {

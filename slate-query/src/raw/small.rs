@@ -18,8 +18,8 @@ enum Repr {
     Shared(Arc<[u8]>),
 }
 
-/// The number of inline bytes. With the length and the tag it makes the size of a `Vec`, and it fits the key of an
-/// ObjectId, of a number, or of a string of 20 bytes.
+/// The number of inline bytes. Together with the length and the tag they take the size of a `Vec`. The key of an
+/// ObjectId, of a number, or of a string of 20 bytes fits.
 const INLINE: usize = 22;
 
 impl SmallBytes {

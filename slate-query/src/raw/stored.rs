@@ -283,7 +283,7 @@ impl<'a> FieldTable<'a> {
         Some((entry[0], self.span(number, entry, end)))
     }
 
-    /// A field ends where the next one begins.
+    /// Returns the range of a field's bytes. A field ends where the next one begins.
     #[inline]
     fn span(self, number: usize, entry: &[u8; 3], end: usize) -> Range<usize> {
         place(entry)..self.0.get(number + 1).map_or(end, place)

@@ -63,7 +63,7 @@ impl Writer {
         place
     }
 
-    /// Bytes of the buffer.
+    /// Returns these bytes of the buffer.
     #[inline]
     pub(super) fn written_mut(&mut self, place: Range<usize>) -> Option<&mut [u8]> {
         self.buffer.get_mut(place)

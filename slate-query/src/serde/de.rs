@@ -45,7 +45,7 @@ struct Context {
     depth: usize,
 }
 
-/// The form in which types that have two are represented.
+/// The form in which types that have two forms are represented.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
     #[default]

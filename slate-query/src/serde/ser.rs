@@ -43,7 +43,7 @@ struct Serializer<'b> {
     form: Form,
 }
 
-/// The form in which types that have two are represented.
+/// The form in which types that have two forms are represented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Compact,

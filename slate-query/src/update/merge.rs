@@ -11,8 +11,8 @@ use crate::{
     raw::{Doc, Writer},
 };
 
-/// `doc` with the fields of `patch`, whose names are taken literally and whose values replace whole fields. Existing
-/// fields keep their order, new fields are appended in the patch's order. `None` if nothing changes.
+/// Returns `doc` with the fields of `patch`, whose names are taken literally and whose values replace whole fields.
+/// Existing fields keep their order, new fields are appended in the patch's order. `None` if nothing changes.
 ///
 /// # Errors
 /// `ImmutableField` (66) if the patch would change `_id`; 17419 for a result of more than 16 MiB.

@@ -28,7 +28,7 @@ impl Pipeline {
         pipeline::parse(stages.values(), &bindings.clone().lenient()).map(Self)
     }
 
-    /// Returns the new document. Its `_id` is the old one's, also where a stage leaves it out.
+    /// Returns the new document. It has the `_id` of the old document, even if a stage leaves it out.
     pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
         let (mut document, mut next) = (old.bytes().to_vec(), Vec::new());
         for stage in &self.0 {

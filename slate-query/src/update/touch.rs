@@ -1,4 +1,4 @@
-//! Determines which paths an update can change, so that other indexes need no maintenance.
+//! Determines which paths an update can change, so that indexes on other paths need no maintenance.
 
 use super::{
     operator::Creates,

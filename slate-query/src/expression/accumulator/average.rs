@@ -6,7 +6,7 @@ use crate::{
     raw::Value,
 };
 
-/// `$avg`: ignores values that are not numbers; null if there is no number.
+/// `$avg`: ignores values that are not numbers; the result is null if there is no number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Average {
     sum: Sum,

@@ -8,12 +8,13 @@ use crate::{
     raw::{OwnedValue, Value},
 };
 
-/// `$min` and `$max`, in BSON's order. Null and missing values are ignored; null if there are no others.
+/// `$min` and `$max`, in BSON's order. Null and missing values are ignored; the result is null if there are no others.
 #[derive(Clone, Debug)]
 pub(super) struct Extreme {
     best: Option<OwnedValue>,
     collation: Option<Collation>,
-    /// How a value compares with the current result if it replaces it: less for `$min`, greater for `$max`.
+    /// A value replaces the current result if comparing the value with the result gives this order: less for `$min`,
+    /// greater for `$max`.
     better: Ordering,
 }
 

@@ -136,8 +136,8 @@ pub(super) enum End {
     Bottom,
 }
 
-/// `$top`, `$bottom`, `$topN` and `$bottomN`: the outputs of the first or last documents in the order of their keys, equal
-/// ones in the order of the input.
+/// `$top`, `$bottom`, `$topN` and `$bottomN`: the outputs of the first or last documents in the order of their keys.
+/// Documents with equal keys stay in the order of the input.
 #[derive(Debug)]
 pub(super) struct Ordered {
     end: End,

@@ -25,8 +25,8 @@ use crate::{Code, Error, Result, collation::Collation, raw::Value};
 
 /// What an accumulator has gathered.
 pub(super) trait State: std::fmt::Debug + Send {
-    /// Adds the value of the operand for the next document; `None`: it is missing. `key` orders the document, if the
-    /// accumulator has a sort.
+    /// Adds the value of the operand for the next document; `None`: the value is missing. `key` orders the document, if
+    /// the accumulator has a sort.
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()>;
 
     /// Adds the value `times` times, for `times` documents with the same value.
@@ -170,7 +170,7 @@ impl State for Stored {
     }
 }
 
-/// Sorted by name. `None`: MongoDB has it, Slate does not.
+/// Sorted by name. `None`: MongoDB has the accumulator, Slate does not.
 static ACCUMULATORS: &[(&str, Option<(Form, Start)>)] = &[
     ("$accumulator", None),
     ("$addToSet", Some((Form::Operand, |_| Stored::other(collect::AddToSet::default())))),

@@ -56,7 +56,7 @@ struct Spec {
 
 impl Spec {
     fn start(&self, n: usize) -> Stored {
-        // Percentiles have more parameters than the table's `n`.
+        // The functions in the table take only `n`, but percentiles have more parameters.
         let mut state = match &self.ranks {
             Some(ranks) => Stored::other(Percentile::new(ranks.clone())),
             None => (self.start)(n),

@@ -13,8 +13,8 @@ use super::{
 };
 use crate::{Code, Error, Result, raw::Value};
 
-/// `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop` and `$stdDevSamp`. The elements of a single operand that is an array count
-/// one by one; an array among several operands counts as a whole.
+/// Computes `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop` or `$stdDevSamp`. The elements of a single operand that is an
+/// array count one by one; an array among several operands counts as a whole.
 pub(super) fn over<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let Some(mut state) = accumulator::start(arguments.name, 1, arguments.collation) else {
         return Ok(Evaluated::NULL);
@@ -30,7 +30,7 @@ pub(super) fn over<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     Ok(state.finish())
 }
 
-/// `$firstN`, `$lastN`, `$minN` and `$maxN` of an array.
+/// Parses `$firstN`, `$lastN`, `$minN` or `$maxN` of an array.
 pub(super) fn several(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let mut parts = Parts::parse(name, operand, &["input", "n"], variables, (5_787_801, 5_787_901))?;
     let input = parts.need(0, name, "input", 5_787_907)?;

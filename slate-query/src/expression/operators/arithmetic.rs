@@ -133,7 +133,8 @@ pub(super) fn abs<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     })
 }
 
-/// Rounds to whole numbers; integers stay as they are. A decimal that has no whole number of 34 digits becomes NaN.
+/// Rounds to whole numbers; integers stay as they are. A decimal becomes NaN if its whole number has more than 34
+/// digits.
 fn rounded<'v>(number: Number, double: fn(f64) -> f64, mode: Rounding) -> Evaluated<'v> {
     match number {
         Number::Double(value) => Evaluated::double(double(value)),

@@ -21,7 +21,7 @@ fn place(position: i32, length: usize) -> Option<usize> {
     }
 }
 
-/// Returns an element of an operand: borrowed from a borrowed operand.
+/// Returns an element of an operand. The element of a borrowed operand is borrowed.
 fn element<'v>(array: Evaluated<'v>, place: usize) -> Evaluated<'v> {
     match array {
         Evaluated::Borrowed(array) => {
@@ -94,7 +94,7 @@ pub(super) fn reverse_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluate
     Ok(Evaluated::array(values.into_iter().rev()))
 }
 
-/// `$in`: whether a value equals an element of an array.
+/// Computes `$in`: whether a value equals an element of an array.
 pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let array = arguments.read(1, Value::as_array, 40081, "an array")?;
     // As in comparisons, a missing value equals undefined.

@@ -147,7 +147,7 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     if !is_decimal(number) && !is_decimal(base) {
         return Ok(Evaluated::double(number.to_f64().ln() / base.to_f64().ln()));
     }
-    // Computes the sigmoid of a decimal. Rounds to 34 digits at each step, as MongoDB does.
+    // Rounds to 34 digits at each step, as MongoDB does.
     let ln = |number: Number| Number::Decimal(Function::Ln.of(number.to_decimal()).unwrap_or(Decimal::Nan));
     Ok(ln(number).over(ln(base)).into())
 }
@@ -171,7 +171,7 @@ pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
         },
         None if is_decimal(base) || is_decimal(exponent) => {
             let exact = number::power(base.to_decimal(), exponent.to_decimal());
-            // Without a real value, the result is that of zeros, infinities and NaN.
+            // Where `number::power` has no result, doubles give the result of zeros, infinities and NaN.
             let special = || Decimal::from_f64(base.to_f64().powf(exponent.to_f64())).shortened();
             Number::Decimal(exact.unwrap_or_else(special)).into()
         }

@@ -34,7 +34,8 @@ static NAMES: &[&str] = &[
     "vectorSearchScore",
 ];
 
-/// Always fails, because only a projection of `find` knows the record: with MongoDB's code for an invalid operand, with `NotImplemented` (238) for a valid one.
+/// Always fails, because only a projection of `find` knows the record. The code is MongoDB's for an invalid operand,
+/// and `NotImplemented` (238) for a valid one.
 pub(super) fn meta(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {
     Err(match operand.as_str() {
         None => Error::new(Code(17307), "$meta takes a string"),

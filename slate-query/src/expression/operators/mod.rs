@@ -43,7 +43,7 @@ type Parse = fn(&str, Value<'_>, &Variables) -> Result<Expression>;
 pub(super) enum Entry {
     Function(Function),
     Operator(Parse),
-    /// MongoDB has it, Slate does not.
+    /// MongoDB has the operator, Slate does not.
     Unsupported,
 }
 

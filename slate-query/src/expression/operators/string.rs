@@ -15,7 +15,8 @@ use crate::{
     raw::{Kind, Value},
 };
 
-/// Returns an operand that is a string, or a value that MongoDB turns into one (null is empty; numbers, dates).
+/// Returns an operand as a string. As in MongoDB, null becomes the empty string, and numbers, dates and timestamps
+/// become their text.
 fn coerced(arguments: &Arguments<'_, '_>, operand: &Evaluated<'_>) -> Result<String> {
     let Some(value) = operand.present() else { return Ok(String::new()) };
     match value.kind() {

@@ -28,9 +28,10 @@ pub(super) struct Leaf<'f> {
     /// Empty for operators on the document.
     pub(super) path: &'f str,
     pub(super) operand: Value<'f>,
-    /// The condition as written, where that is more than the filter of the clause.
+    /// For `$regex` in a document of operators: all operators on the path as written, which are shown in place of the
+    /// clause's filter.
     pub(super) written: Option<Vec<u8>>,
-    /// Whether it is the negation of the condition that its reason is about.
+    /// Whether the operator is a negation. The reasons are those of the condition that it negates.
     pub(super) is_negated: bool,
 }
 

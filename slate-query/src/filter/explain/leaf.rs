@@ -106,7 +106,8 @@ struct Considered<'d> {
 }
 
 impl<'d> Considered<'d> {
-    /// Returns the values at the path, up to the first document without it. `None` if the first document has nothing there.
+    /// Returns the values at the path, up to the first document that lacks the path. `None` if there are no such
+    /// values.
     fn at(path: &Path, document: Doc<'d>, considers: Considers) -> Option<Self> {
         let mut found: Option<Self> = None;
         let _ = path.walk(document, &mut |end| {

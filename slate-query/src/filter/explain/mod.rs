@@ -14,7 +14,7 @@ use crate::{
     raw::{Doc, Kind, Value, Writer},
 };
 
-/// Appends `operatorName` and further fields that say why a document does not match a filter, which is valid.
+/// Appends `operatorName` and further fields that say why a document does not match a valid filter.
 pub fn explain(filter: Doc<'_>, bindings: &Bindings, document: Doc<'_>, out: &mut Writer) {
     Explanation { bindings, document }.append(&Clause::of_document(filter), Blame::Mismatch, out);
 }
@@ -88,7 +88,7 @@ impl Explanation<'_> {
         out.close();
     }
 
-    /// Returns whether the clause has the outcome to blame, or fails.
+    /// Returns whether the clause is to blame: it has the outcome that `blame` names, or its evaluation fails.
     fn is_to_blame(&self, clause: &Clause<'_>, blame: Blame) -> bool {
         self.evaluate(clause).map_or(true, |matches| matches == (blame == Blame::Match))
     }

@@ -7,7 +7,8 @@ use crate::{
     raw::{Doc, Kind, Value},
 };
 
-/// `$all`: every operand (a value, a regular expression or an `$elemMatch`) matches the value or one of its elements.
+/// Parses `$all`: every operand (a value, a regular expression or an `$elemMatch`) matches the value or one of its
+/// elements.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let operands = clause.operand.as_array().ok_or_else(|| clause.refuse("$all needs an array"))?;
     let elem_matches = operands.values().next().is_some_and(|first| elem_match_of(first).is_some());

@@ -4,7 +4,7 @@ use super::super::{
 };
 use crate::{Code, Result};
 
-/// `$comment` adds no condition.
+/// Parses `$comment`, which adds no condition.
 pub(super) fn comment(_clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(None)
 }

@@ -85,13 +85,13 @@ pub(super) fn node(clause: Clause<'_>) -> Result<Node> {
     Ok(Node::field(clause.path, Equal::new(clause.operand)))
 }
 
-/// `$ref`, `$id` and `$db`: the fields of a reference, which are compared like other fields.
+/// Parses `$ref`, `$id` or `$db`: the fields of a reference, which are compared like other fields.
 pub(super) fn reference(clause: Clause<'_>) -> Result<Option<Node>> {
     let path = Path::parse(clause.name)?;
     node(Clause { path: &path, ..clause }).map(Some)
 }
 
-/// As in MongoDB, no operator compares with undefined.
+/// Refuses undefined as an operand, as MongoDB does.
 pub(super) fn refuse_undefined(clause: Clause<'_>) -> Result<()> {
     if clause.operand.kind() == Kind::Undefined {
         return Err(clause.refuse("cannot compare to undefined"));

@@ -9,7 +9,7 @@ pub(super) fn or(clause: Clause<'_>) -> Result<Option<Node>> {
     nodes(clause).map(|nodes| Some(Node::any(nodes)))
 }
 
-/// `$nor`: each of the filters fails.
+/// Parses `$nor`: none of the filters matches.
 pub(super) fn nor(clause: Clause<'_>) -> Result<Option<Node>> {
     nodes(clause).map(|nodes| Some(Node::all(nodes.into_iter().map(Node::negated).collect())))
 }

@@ -59,7 +59,7 @@ impl Operator for Membership {
         (self.has_null() && simple && all_known).then(|| self.bounds().intervals.complement())
     }
 
-    /// `$in` with one operand is an equality.
+    /// Returns the only operand: `$in` with one operand is an equality.
     fn equality(&self) -> Option<Value<'_>> {
         match (self.values.as_slice(), self.patterns.as_slice()) {
             ([only], []) => Some(only.as_value()),

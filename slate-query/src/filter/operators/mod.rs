@@ -48,7 +48,8 @@ enum Position {
     Field(Parse),
     /// In place of a path: `{$and: […]}`.
     Document(Parse),
-    /// MongoDB has it, Slate does not. Each parser fails, where MongoDB's does not with the operator's name.
+    /// MongoDB has the operator, Slate does not. Each parser fails: with MongoDB's error for an invalid use, otherwise
+    /// with the operator's name.
     Unsupported { field: Option<Parse>, document: Option<Parse> },
 }
 

@@ -4,7 +4,7 @@ use super::{
 };
 use crate::{Result, raw::Kind};
 
-/// `$not`: the operators do not all hold.
+/// Parses `$not`: at least one of the operators does not hold.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     if clause.operand.kind() == Kind::Regex {
         return regex::of_value(clause).map(|node| Some(node.negated()));

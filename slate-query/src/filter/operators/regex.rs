@@ -56,7 +56,7 @@ pub(super) fn of_value(clause: Clause<'_>) -> Result<Node> {
     Ok(Node::field(clause.path, Regex(pattern)))
 }
 
-/// `$regex` with its `$options`.
+/// Parses `$regex` with its `$options`.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let mut source: &[u8] = &[];
     let mut options: &[u8] = &[];
@@ -89,7 +89,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(Some(Node::field(clause.path, Regex(pattern))))
 }
 
-/// `$options` is allowed only in a document with `$regex`.
+/// Parses `$options`, which is allowed only in a document with `$regex`.
 pub(super) fn options(clause: Clause<'_>) -> Result<Option<Node>> {
     match clause.siblings.get("$regex") {
         Some(_) => Ok(None),

@@ -11,7 +11,7 @@ use crate::{
     raw::{Kind, Value, Writer},
 };
 
-/// Parses it as `{ $expr: { $lt: [{ $rand: {} }, rate] } }`.
+/// Parses the operator as `{ $expr: { $lt: [{ $rand: {} }, rate] } }`.
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     if clause.scope.subject == Subject::Element {
         return Err(clause.refuse("$sampleRate can only be applied to the top-level document"));

@@ -177,7 +177,7 @@ impl Translator<'_> {
         Ok(())
     }
 
-    /// What follows an opening parenthesis.
+    /// Translates what follows an opening parenthesis.
     fn group(&mut self) -> Result<()> {
         if self.input.eat("*") {
             return Err(needs_pcre("a verb such as (*COMMIT)"));
@@ -227,7 +227,7 @@ impl Translator<'_> {
         self.flags()
     }
 
-    /// Modes within a pattern: `(?i)` for the rest of the group, `(?i:…)` for its own group.
+    /// Translates modes within a pattern: `(?i)` for the rest of the group, `(?i:…)` for its own group.
     fn flags(&mut self) -> Result<()> {
         let outer = self.modes;
         let (mut on, mut off, mut value) = (String::new(), String::new(), true);
@@ -273,7 +273,7 @@ impl Translator<'_> {
     }
 }
 
-/// What the extended mode ignores.
+/// Returns whether the extended mode ignores the character.
 fn is_pattern_space(char: char) -> bool {
     matches!(char, ' ' | '\t'..='\r' | '\u{85}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}')
 }

@@ -107,7 +107,7 @@ impl WildcardPattern {
         Ok(KeyPattern::of_fields(fields.collect()))
     }
 
-    /// Returns the pattern of the entries about several paths, of which only these are bound.
+    /// Returns the pattern of the entries about several paths. Only the paths of these entries have bounds.
     ///
     /// # Errors
     /// As [`WildcardPattern::at_path`].

@@ -102,8 +102,8 @@ struct Walk<'w, 'a> {
 }
 
 impl Walk<'_, '_> {
-    /// Adds the entries of the fields of a document, of which the index contains `extent`. Returns whether the document has a field
-    /// that can be named in a path.
+    /// Adds the entries of the fields of a document. `extent` is how much of the document the index contains. Returns
+    /// whether the document has a field that can be named in a path.
     fn fields(&mut self, doc: Doc<'_>, extent: Extent) -> bool {
         let (mut has_fields, mut seen) = (false, HashSet::new());
         let has_many = doc.elements().nth(FEW_FIELDS).is_some();
@@ -185,8 +185,8 @@ impl Walk<'_, '_> {
         }
     }
 
-    /// Returns whether the document already has as many entries as it may have. Without several keys of the other fields the size
-    /// of the document limits them.
+    /// Returns whether the document already has as many entries as it may have. If the other fields have a single key,
+    /// the size of the document limits the entries.
     fn is_full(&mut self) -> bool {
         if self.combined > 1 && self.keys.len() + self.combined > MAX_COMBINED {
             self.room = Room::None;

@@ -76,7 +76,7 @@ impl Selection {
     }
 }
 
-/// Returns whether a path is another one or below it.
+/// Returns whether `path` is `other` or below it.
 pub(super) fn is_within(path: &str, other: &str) -> bool {
     path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }

@@ -1,5 +1,5 @@
-//! `$bucket`: groups documents by the range that an expression's value is in: a `$group` by a `$switch`. A group stage returns
-//! its groups in the order of their ids, which is the order of the ranges.
+//! `$bucket`: groups documents by the range that an expression's value is in. It is parsed as a `$group` by a
+//! `$switch`. A group stage returns its groups in the order of their ids, which is the order of the ranges.
 
 use std::cmp::Ordering;
 
@@ -25,7 +25,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
                 let constant = constant(element.value, bindings)?
                     .ok_or_else(|| refused(40_195, "the $bucket 'default' field must be a constant"))?;
                 default = Some(match constant.as_value() {
-                    // MongoDB makes a string of it.
+                    // As in MongoDB, code becomes a string.
                     code if code.kind() == Kind::Code => Value::new(Kind::String, code.bytes()).to_owned(),
                     _ => constant,
                 });

@@ -1,5 +1,5 @@
-//! `$fill`: gives values to fields that are null or missing: a `$setWindowFields` for values that follow from the documents around, and
-//! an `$addFields` for others.
+//! `$fill`: gives values to fields that are null or missing. It is parsed as a `$setWindowFields` for values that are
+//! computed from the documents around, and an `$addFields` for other values.
 
 use super::add_fields;
 use crate::{

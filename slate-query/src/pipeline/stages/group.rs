@@ -165,8 +165,8 @@ impl Group {
         Path::parse(self.id.as_field()?.as_str()).ok()
     }
 
-    /// Returns the paths in the documents of groups that have the values of fields, each with the field: `_id`, or
-    /// fields of `_id`.
+    /// Returns pairs of paths that have the same value: the first is `_id` or a field of `_id` in the document of a
+    /// group, the second is a field of the documents that are grouped.
     pub fn key_fields(&self) -> Vec<(Path, Path)> {
         if self.bindings.collation().is_some() {
             return Vec::new();
@@ -184,7 +184,7 @@ impl Group {
         }
     }
 
-    /// Drops the fields that are not needed and cannot fail. Returns whether there are any.
+    /// Drops the fields that are not needed and cannot fail. Returns whether it dropped any.
     pub fn keep(&mut self, needs: &Needs) -> bool {
         let Some(needed) = needs.fields() else { return false };
         let before = self.fields.len();

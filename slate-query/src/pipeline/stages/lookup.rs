@@ -24,7 +24,8 @@ pub struct Lookup {
     from: Box<str>,
     join: Option<Join>,
     variables: Box<[(Box<str>, Expression)]>,
-    /// The stages as written: they are parsed for each document, because the variables have other values then.
+    /// The stages as written: they are parsed for each document, because each document gives the variables other
+    /// values.
     pipeline: Option<Box<[OwnedValue]>>,
     target: Path,
     bindings: Bindings,
@@ -44,7 +45,7 @@ pub struct Join {
     foreign: Path,
 }
 
-/// The most bytes of the documents that one document is joined with: those of the largest document.
+/// The most bytes of the documents that one document is joined with: as many as the largest document may have.
 const MAX_JOINED: usize = 16 << 20;
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {

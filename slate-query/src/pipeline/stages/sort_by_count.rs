@@ -1,4 +1,5 @@
-//! `$sortByCount`: the number of documents for each value of an expression, most first: a `$group` and a `$sort`.
+//! `$sortByCount`: the number of documents for each value of an expression, most first. It is parsed as a `$group` and
+//! a `$sort`.
 
 use super::group;
 use crate::{

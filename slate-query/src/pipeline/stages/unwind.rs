@@ -187,8 +187,8 @@ impl Template {
 }
 
 impl UnwoundRows {
-    /// Starts with the next document. Returns its only row if there is one; the rows of an array are returned by
-    /// [`UnwoundRows::advance`].
+    /// Starts with the next document and moves to its first row. Returns `false` if it has no row.
+    /// [`UnwoundRows::advance`] moves to its further rows.
     pub fn begin(&mut self, unwind: &Unwind, document: Doc<'_>) -> bool {
         self.array.clear();
         (self.next, self.position) = (4, 0);

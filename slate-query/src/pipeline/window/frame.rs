@@ -189,7 +189,7 @@ fn limits_of<T: PartialOrd + Copy>(
 /// The windows of the documents of a partition, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// The window of the document before. Both ends only move forward.
+    /// The window of the previous document. Both ends only move forward.
     range: Range<usize>,
 }
 

@@ -47,7 +47,8 @@ pub(super) enum Function {
         unit: Option<DateUnit>,
         rate: Rate,
     },
-    /// The value between `bounds` that has the place of the current value between the least and the greatest of the window.
+    /// The current value, scaled linearly so that the least value of the window becomes the first of `bounds` and the
+    /// greatest value the second.
     Scale(Scaling),
     /// The covariance of pairs of numbers.
     Covariance {
@@ -204,8 +205,8 @@ impl Running {
         })
     }
 
-    /// Returns the first document that the value of the document at `row` and those of later ones need, except the
-    /// document before `row`. `window` is the window of the document before `row`.
+    /// Returns the first document that is needed for the values of the document at `row` and of later documents, not
+    /// counting the document before `row`. `window` is the window of the document before `row`.
     pub(super) fn first_needed(&self, output: &Output, window: &Range<usize>, row: usize) -> usize {
         match (self, &output.function) {
             (Self::Whole(..), _) => row,

@@ -45,7 +45,8 @@ pub(super) struct Output {
     pub(super) frame: Frame,
 }
 
-/// Parses the stage: a `$sort` by partition and order, if fields determine it, and the computation of the fields.
+/// Parses the stage: a `$sort` by partition and order, unless an expression computes the partition, and the computation
+/// of the fields.
 pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
     let options = argument.as_document();
@@ -83,7 +84,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
     });
     let outputs = outputs.collect::<Result<Vec<_>>>()?;
     refuse_conflicts(&outputs)?;
-    // A constant partition is one partition.
+    // A constant puts all documents into one partition.
     if let Some(constant) = partition.as_ref().and_then(Expression::as_constant) {
         encode_partition(None, constant.as_value().unwrap_or(Value::NULL), &mut Vec::new())?;
         partition = None;
@@ -103,7 +104,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
 }
 
 /// # Errors
-/// 6307900 if the path of an output is that of another, or begins with it.
+/// 6307900 if two outputs have the same path, or the path of one begins with the path of another.
 fn refuse_conflicts(outputs: &[Output]) -> Result<()> {
     let mut paths: Vec<_> = outputs.iter().map(|output| &output.path).collect();
     paths.sort_by(|a, b| a.parts().iter().map(Part::name).cmp(b.parts().iter().map(Part::name)));
@@ -156,8 +157,8 @@ impl Output {
 }
 
 impl Windows {
-    /// Returns the order of the input, if fields determine it: the documents of a partition follow each other. `None`
-    /// if it is not ordered, or [`key`](Self::key) orders it.
+    /// Returns the sort of the input by partition and order, after which the documents of a partition follow each
+    /// other. `None` if the input needs no order, or if [`key`](Self::key) orders it.
     ///
     /// # Errors
     /// The errors of an invalid sort.

@@ -90,7 +90,7 @@ impl Partition {
         self.keys.get(a).map(SmallBytes::as_slice) == self.keys.get(b).map(SmallBytes::as_slice)
     }
 
-    /// Releases what documents before `row` hold.
+    /// Releases what was read of the documents before `row`.
     fn release(&mut self, row: usize) {
         let Self { keys, values, columns, bytes, .. } = self;
         keys.release(row, |key| *bytes -= key_bytes(&key));
@@ -166,8 +166,8 @@ impl Results {
         Ok(true)
     }
 
-    /// Replaces the content of `out` by the next document, of which the [kept](Windows::kept) fields are returned, with its outputs.
-    /// Releases what later documents do not need of the partition. `scratch` is a buffer.
+    /// Replaces the content of `out` by the [kept](Windows::kept) fields of the next document and its outputs. Releases
+    /// the parts of the partition that later documents do not need. `scratch` is a buffer.
     ///
     /// # Errors
     /// The errors of the functions.

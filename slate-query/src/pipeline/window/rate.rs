@@ -71,7 +71,7 @@ impl Rate {
         column: &Column<Operand>,
         range: Range<usize>,
     ) -> Result<Evaluated<'static>> {
-        // Milliseconds per unit; plain numbers are in units of one.
+        // The milliseconds of the unit; without a unit, the sort values are plain numbers and the scale is 1.
         let scale = Number::Int64(unit.and_then(DateUnit::length).unwrap_or(1));
         let point = |row: usize| -> Result<Option<(Number, Number)>> {
             let kind = partition.sort_value(row).map(Value::kind);

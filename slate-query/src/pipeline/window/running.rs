@@ -32,7 +32,8 @@ enum State {
 }
 
 impl RunningResults {
-    /// `None` if an output depends on other documents than the current one and those before.
+    /// Starts with the first partition. `None` if an output cannot be computed from a document and a state after the
+    /// previous ones.
     pub fn of(windows: &Windows) -> Option<Self> {
         let state = |function: &Function| match function {
             Function::Accumulate(spec) if spec.merges() => Some(State::Accumulate(Gathered::default())),

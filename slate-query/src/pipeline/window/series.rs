@@ -15,9 +15,9 @@ use crate::{
 /// How nulls are replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Filling {
-    /// The last value before.
+    /// The last value before the null.
     Last,
-    /// A value on the line between the values before and after.
+    /// The value on the line between the last value before the null and the next one after it.
     Linear,
 }
 
@@ -39,7 +39,7 @@ pub(super) fn shifted(
 /// Replaces nulls.
 #[derive(Debug, Default)]
 pub(super) struct Fill {
-    /// The last row with a value, for values between.
+    /// The last row with a value, where the line for linear filling starts.
     before: Option<usize>,
     /// The last value.
     last: Option<OwnedValue>,
@@ -115,7 +115,7 @@ pub(super) fn place(partition: &Partition, row: usize) -> Result<Number> {
     })
 }
 
-/// Returns the weight of the current value in a moving average: given, or `2 / (N + 1)`.
+/// Returns the weight of the current value in a moving average: `alpha`, or `2 / (N + 1)`.
 pub(super) fn alpha(name: &str, n: Option<Value<'_>>, alpha: Option<Value<'_>>) -> Result<Number> {
     match (n, alpha) {
         (Some(n), None) => {
@@ -178,8 +178,8 @@ pub(super) fn covariance(divisor: Divisor, operands: &[Operand]) -> Evaluated<'s
     }
 }
 
-/// Returns the infinity that a pair has, NaN if it has none or two of different signs. A decimal if one of the numbers
-/// is one.
+/// Returns the infinity that a pair has, NaN if it has none or two of different signs. The result is a decimal if one
+/// of the numbers is a decimal.
 fn not_finite(x: Number, y: Number) -> Number {
     let is_decimal = [x, y].iter().any(|number| matches!(number, Number::Decimal(_)));
     let infinities = [x, y].into_iter().filter(|number| number.is_infinite()).map(Number::to_f64);
@@ -194,7 +194,7 @@ pub(super) fn are_finite(window: &[Operand]) -> bool {
     values.chain(elements).filter_map(Number::of).all(Number::is_finite)
 }
 
-/// Returns the standard deviation of a window that slides, where MongoDB computes another than for a window that only
+/// Returns the standard deviation of a window that slides, if MongoDB's result differs from that for a window that only
 /// grows.
 pub(super) fn sliding_deviation(name: &str, window: &[Operand]) -> Option<Evaluated<'static>> {
     if !are_finite(window) {

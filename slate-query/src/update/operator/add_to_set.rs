@@ -13,7 +13,7 @@ use crate::{
     value_set::{AsValue as _, ValueSet},
 };
 
-/// Up to this number of values a search of the array for each is faster than sorting the array.
+/// Up to this number of values, searching the array for each value is faster than sorting the array.
 const FEW: usize = 8;
 
 #[derive(Debug)]

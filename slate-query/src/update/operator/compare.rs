@@ -15,7 +15,7 @@ struct Bound {
     value: OwnedValue,
     collation: Option<Collation>,
     depth: usize,
-    /// The argument replaces the current value if comparing the argument with the value has this result.
+    /// The argument replaces the current value if comparing the argument with the value gives this order.
     replaces: Ordering,
 }
 

@@ -14,7 +14,7 @@ use crate::{
 
 #[derive(Debug)]
 struct PullAll {
-    /// Their strings are replaced by the collation.
+    /// The values to remove. The collation, if there is one, has replaced their strings.
     values: ValueSet<OwnedValue>,
     collation: Option<Collation>,
 }

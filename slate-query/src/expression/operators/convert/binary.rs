@@ -180,7 +180,7 @@ pub(super) fn to_text(subtype: u8, bytes: &[u8], format: Option<Format>) -> Resu
     text.ok_or_else(|| failure("the bytes cannot be written in this format"))
 }
 
-/// Returns the integer that 1, 2, 4 or 8 bytes are.
+/// Returns the integer that 1, 2, 4 or 8 bytes represent.
 pub(super) fn to_whole(bytes: &[u8], order: ByteOrder) -> Result<i64> {
     fn read<const N: usize>(bytes: &[u8], order: ByteOrder) -> Option<[u8; N]> {
         Some(order.arranged(<[u8; N]>::try_from(bytes).ok()?))
@@ -195,7 +195,7 @@ pub(super) fn to_whole(bytes: &[u8], order: ByteOrder) -> Result<i64> {
     whole.ok_or_else(|| failure(format!("{} bytes are no integer", bytes.len())))
 }
 
-/// Returns the floating-point number that 4 or 8 bytes are.
+/// Returns the floating-point number that 4 or 8 bytes represent.
 pub(super) fn to_double(bytes: &[u8], order: ByteOrder) -> Result<f64> {
     if let Ok(bytes) = <[u8; 4]>::try_from(bytes) {
         return Ok(f32::from_le_bytes(order.arranged(bytes)).into());

@@ -75,7 +75,7 @@ impl Target {
 
     fn of(value: Value<'_>) -> Result<Self> {
         if let Some(name) = value.as_str() {
-            // MongoDB knows a type of missing values too: `missing` and 0.
+            // MongoDB also has a type for missing values, with the name `missing` and the number 0.
             let is_type =
                 || name == "missing" || (0..=u8::MAX).filter_map(Kind::from_byte).any(|kind| kind.alias() == name);
             return Self::named(name)

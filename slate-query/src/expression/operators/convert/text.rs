@@ -26,7 +26,7 @@ pub(in crate::expression::operators) fn to_text(value: Value<'_>) -> Result<Stri
     })
 }
 
-/// ISO 8601 with milliseconds.
+/// Returns a date in ISO 8601 with milliseconds.
 fn date_to_text(date: bson::DateTime) -> Option<String> {
     let text = date.try_to_rfc3339_string().ok()?;
     let (seconds, fraction) = match text.strip_suffix('Z')?.split_once('.') {
@@ -63,7 +63,7 @@ fn scientific(text: &str) -> String {
     }
 }
 
-/// Six significant digits, as C prints `%g`.
+/// Returns a double with six significant digits, as C prints `%g`.
 pub(in crate::expression::operators) fn six_digits(double: f64) -> String {
     if !double.is_finite() {
         return if double.is_nan() {

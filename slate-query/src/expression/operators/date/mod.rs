@@ -63,7 +63,7 @@ fn zone_part(parts: &mut Parts, place: usize) -> Expression {
     parts.or(place, &Evaluated::string("UTC"))
 }
 
-/// `UTC`, `GMT`, `Z`, or an offset: `+03`, `-0330`, `+03:30`.
+/// Reads `UTC`, `GMT`, `Z`, or an offset: `+03`, `-0330`, `+03:30`.
 fn fixed(text: &str) -> Option<Zone> {
     if matches!(text, "UTC" | "GMT" | "Z") {
         return Some(Zone::UTC);

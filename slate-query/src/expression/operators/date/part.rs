@@ -16,7 +16,7 @@ pub(super) fn week(date: &Local) -> i64 {
     (day + 7 - i64::from(date.weekday().to_sunday_zero_offset())) / 7
 }
 
-/// Returns an operand: a date, `[date]`, or `{date: …, timezone: …}`.
+/// Parses an operator whose operand is a date, `[date]`, or `{date: …, timezone: …}`.
 fn parse(name: &str, operand: Value<'_>, variables: &Variables, compute: Compute) -> Result<Expression> {
     let is_named = operand.as_document().and_then(|document| document.elements().next());
     let (date, zone) = match (is_named.filter(|first| !first.name.starts_with(b"$")), operand.as_array()) {

@@ -1,7 +1,7 @@
 //! Time zones, and local dates of any year.
 //!
-//! `jiff` knows the years -9999 to 9999. The calendar repeats itself every 400 years, so that other years are computed in one
-//! that it knows.
+//! `jiff` knows the years -9999 to 9999. The calendar repeats itself every 400 years, so a date in another year is
+//! moved by a multiple of 400 years into a year that `jiff` knows.
 
 use jiff::{
     Timestamp,

@@ -36,7 +36,7 @@ static RENARD: &[(&str, &[i16])] = &[
     ),
 ];
 
-/// The standard's series of two digits, of which E12 is every second number and E6 every fourth.
+/// The E24 series of preferred numbers, of two digits. E12 is every second number of E24 and E6 every fourth.
 static E24: &[i16] = &[10, 11, 12, 13, 15, 16, 18, 20, 22, 24, 27, 30, 33, 36, 39, 43, 47, 51, 56, 62, 68, 75, 82, 91];
 
 impl Granularity {
@@ -55,7 +55,7 @@ impl Granularity {
         }))
     }
 
-    /// Returns the least number of the series that is greater. Zero stays zero.
+    /// Returns the least number of the series that is greater than `number`. Zero stays zero.
     pub(super) fn up(&self, number: Number) -> Number {
         if !has_neighbours(number) {
             return number;
@@ -79,7 +79,7 @@ impl Granularity {
         scaled.into_iter().find(|member| *member > number).unwrap_or(number)
     }
 
-    /// Returns the greatest number of the series that is less. Zero stays zero.
+    /// Returns the greatest number of the series that is less than `number`. Zero stays zero.
     pub(super) fn down(&self, number: Number) -> Number {
         if !has_neighbours(number) {
             return number;
@@ -124,7 +124,8 @@ pub(super) fn number(value: Value<'_>) -> Result<Number, (i32, String)> {
     Ok(number)
 }
 
-/// E192 by its definition: three digits of the powers of the 192nd root of ten, except one that the standard rounds up.
+/// Returns the E192 series by its definition: the powers of the 192nd root of ten, rounded to three digits, except for
+/// 920, which the definition would round to 919.
 fn e192() -> Vec<i16> {
     let exact = |place: i32| (100.0 * 10_f64.powf(f64::from(place) / 192.0)).round();
     #[expect(clippy::cast_possible_truncation, reason = "below 1,000")]

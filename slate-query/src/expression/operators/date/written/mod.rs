@@ -18,7 +18,7 @@ pub(super) struct Written {
     pub(super) zone: Option<i64>,
 }
 
-/// What may be between the parts of a date.
+/// The characters that may be between the parts of a date.
 const BETWEEN: &[char] = &[' ', '\t', '.', '-'];
 
 /// Reads a whole text. `None` if the text is not a date, or the date has no year.
@@ -74,7 +74,7 @@ fn date(cursor: &mut Cursor<'_>) -> Option<Date> {
     forms.into_iter().find_map(|form| cursor.try_read(form))
 }
 
-/// `2017-7-4`, `17-7-4`, `2017-07` and `20170704`.
+/// Reads `2017-7-4`, `17-7-4`, `2017-07` and `20170704`.
 fn year_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     if let Some(number) = cursor.digits(8) {
         return of(number / 10_000, number / 100 % 100, number % 100);
@@ -89,7 +89,7 @@ fn year_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     }
 }
 
-/// `4-7-2017` and `04.07.2017`.
+/// Reads `4-7-2017` and `04.07.2017`.
 fn day_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     let (day, _) = cursor.number(2)?;
     cursor.symbol(&['.', '-', '\t'])?;
@@ -98,7 +98,7 @@ fn day_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     of(cursor.digits(4)?, month, day)
 }
 
-/// `4.7.17`, which may also be a time.
+/// Reads `4.7.17`, which may also be a time.
 fn pointed(cursor: &mut Cursor<'_>) -> Option<Date> {
     let (day, _) = cursor.number(2)?;
     cursor.symbol(&['.', '\t'])?;
@@ -108,7 +108,7 @@ fn pointed(cursor: &mut Cursor<'_>) -> Option<Date> {
     of(full((year, 2)), month, day)
 }
 
-/// `2017/7/4` and `7/4/17`.
+/// Reads `2017/7/4` and `7/4/17`.
 fn with_slashes(cursor: &mut Cursor<'_>) -> Option<Date> {
     let first = cursor.number(4)?;
     cursor.symbol(&['/'])?;
@@ -118,7 +118,7 @@ fn with_slashes(cursor: &mut Cursor<'_>) -> Option<Date> {
     if first.1 == 4 { of(first.0, second, third.0) } else { of(full(third), first.0, second) }
 }
 
-/// `July 4th, 2017`, `Jul-04-2017` and `July 2017`.
+/// Reads `July 4th, 2017`, `Jul-04-2017` and `July 2017`.
 fn month_name_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     let month = cursor.word(month)?;
     cursor.skip(BETWEEN);
@@ -138,7 +138,7 @@ fn month_name_first(cursor: &mut Cursor<'_>) -> Option<Date> {
     of(full(cursor.number(4)?), month, day)
 }
 
-/// `4 July 2017`, `4th Jul 2017`, `04-Jul-2017` and `4JUL17`.
+/// Reads `4 July 2017`, `4th Jul 2017`, `04-Jul-2017` and `4JUL17`.
 fn day_then_name(cursor: &mut Cursor<'_>) -> Option<Date> {
     let (day, _) = cursor.number(2)?;
     cursor.word(ordinal);
@@ -148,7 +148,7 @@ fn day_then_name(cursor: &mut Cursor<'_>) -> Option<Date> {
     of(full(cursor.number(4)?), month, day)
 }
 
-/// `2017-Jul-04` and `2017 July`.
+/// Reads `2017-Jul-04` and `2017 July`.
 fn year_then_name(cursor: &mut Cursor<'_>) -> Option<Date> {
     let year = cursor.number(4)?;
     cursor.skip(BETWEEN);
@@ -161,7 +161,7 @@ fn year_then_name(cursor: &mut Cursor<'_>) -> Option<Date> {
     }
 }
 
-/// `2017-W27-2`, `2017W272` and `2017W27`.
+/// Reads `2017-W27-2`, `2017W272` and `2017W27`.
 fn week(cursor: &mut Cursor<'_>) -> Option<Date> {
     let year = cursor.digits(4)?;
     cursor.symbol(&['-']);
@@ -184,7 +184,7 @@ pub(super) fn of_week(year: i64, week: i64, day: i64) -> Option<Date> {
     first.checked_add(jiff::Span::new().try_days(days).ok()?).ok()
 }
 
-/// `12:39`, `12:39:30.5`, `T12.39`, `11am`, `11:30 p.m.`, `noon` and `midnight`.
+/// Reads `12:39`, `12:39:30.5`, `T12.39`, `11am`, `11:30 p.m.`, `noon` and `midnight`.
 fn time(cursor: &mut Cursor<'_>) -> Option<Time> {
     let named = cursor.word(|word| match word {
         "noon" => Some(12),

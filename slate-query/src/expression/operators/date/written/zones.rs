@@ -83,7 +83,7 @@ fn military(letter: u8) -> Option<i64> {
     Some(hours * 60)
 }
 
-/// `+2`, `+02`, `+0230`, `+2:30`.
+/// Reads `+2`, `+02`, `+0230`, `+2:30`.
 fn offset(cursor: &mut Cursor<'_>) -> Option<i64> {
     cursor.try_read(|cursor| {
         let sign = if cursor.symbol(&['+', '-'])? == '+' { 1 } else { -1 };

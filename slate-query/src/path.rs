@@ -113,7 +113,7 @@ impl Path {
         }
     }
 
-    /// Walks `doc` along the path and calls `visit` at every end of the walk, until that breaks.
+    /// Walks `doc` along the path and calls `visit` at every end of the walk, until `visit` breaks.
     ///
     /// The walk descends into an array in the middle of the path: into each element that is a document (not into nested
     /// arrays), and into the element at the position that the next name is. An array at the end is passed to `visit` as

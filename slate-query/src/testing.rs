@@ -229,7 +229,7 @@ fn distinct(mut fields: Vec<(String, OwnedValue)>) -> Vec<(String, OwnedValue)> 
     fields
 }
 
-/// Paths into such documents.
+/// Paths into the documents of [`document`].
 pub fn path() -> BoxedStrategy<String> {
     vec(select(vec!["a", "b", "c", "a", "b", "0", "1"]), 1..4).prop_map(|names| names.join(".")).boxed()
 }

@@ -43,7 +43,7 @@ impl Collation {
                 "numericOrdering" => options.numeric_ordering = boolean(element)?,
                 "alternate" => options.alternate = text(element, &["non-ignorable", "shifted"])?,
                 "maxVariable" => options.max_variable = text(element, &["punct", "space"])?,
-                // MongoDB reads null as an absent option, except here.
+                // MongoDB reads null as an absent option, except for `backwards`.
                 "backwards" if is_absent(element) => return Err(mistyped(element, "bool")),
                 "backwards" => options.backwards = boolean(element)?,
                 "normalization" => drop(boolean(element)?),

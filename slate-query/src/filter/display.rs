@@ -96,7 +96,7 @@ fn runs(nodes: &[Node]) -> Option<Vec<Vec<&Field>>> {
     Some(runs)
 }
 
-/// Appends the conditions on one path; a single equality as the bare value if that means the same.
+/// Appends the conditions on one path. A single equality is written as the bare value if that means the same.
 fn write_fields(fields: &[&Field], out: &mut Writer) {
     let Some(first) = fields.first() else { return };
     let path = first.path.as_str().as_bytes();

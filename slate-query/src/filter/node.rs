@@ -42,7 +42,8 @@ impl Node {
         Self { tree: Tree::Field(Field::new(path.clone(), operator)) }
     }
 
-    /// Returns the conjunction of `nodes`, with nested conjunctions flattened; of one node, the node itself.
+    /// Returns the conjunction of `nodes`, with nested conjunctions flattened. If there is a single node, returns that
+    /// node.
     pub(super) fn all(mut nodes: Vec<Node>) -> Self {
         if nodes.iter().any(|node| matches!(node.tree, Tree::And(_))) {
             let nested = std::mem::take(&mut nodes);
@@ -67,7 +68,7 @@ impl Node {
         }
     }
 
-    /// Returns the disjunction of `nodes`; of one node, the node itself, as in MongoDB.
+    /// Returns the disjunction of `nodes`. If there is a single node, returns that node, as in MongoDB.
     pub(super) fn any(mut nodes: Vec<Node>) -> Self {
         match nodes.pop() {
             Some(only) if nodes.is_empty() => only,
@@ -95,7 +96,7 @@ impl Node {
         }
     }
 
-    /// Returns the branches of an `$or`, also of one that is the expression of `$expr`.
+    /// Returns the branches of an `$or`, or of a `$expr` whose expression is an `$or`.
     pub fn branches(&self) -> Option<&[Node]> {
         match &self.tree {
             Tree::Or(nodes) => Some(nodes),

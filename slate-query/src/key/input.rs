@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
     /// Skips a text and its end.
     pub(super) fn skip_text(&mut self) -> Option<()> {
         let end = tag::END ^ self.mask;
-        // An escape never contains the byte of the end: it is followed by 2, 3 or 4.
+        // No escape contains the byte that ends a text: the byte that starts an escape is followed by 2, 3 or 4.
         let length = self.rest.iter().position(|&byte| byte == end)?;
         self.skip(length + 1)
     }

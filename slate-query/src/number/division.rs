@@ -161,7 +161,7 @@ impl Decimal {
         Self::Finite { sign, coefficient, exponent }
     }
 
-    /// Returns the same number without an exponent above 0, as far as its zeros fit.
+    /// Returns the same number with a positive exponent lowered to 0, or as far as 34 digits allow.
     #[must_use]
     pub fn to_units(self) -> Self {
         let Self::Finite { sign, mut coefficient, mut exponent } = self else { return self };

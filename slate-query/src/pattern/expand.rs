@@ -27,13 +27,13 @@ pub(crate) enum Positions {
 /// The state of one path.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot<'a> {
-    /// At its end, with this value.
+    /// The path has ended at this value.
     Value(Value<'a>),
-    /// At its end, which is missing.
+    /// The path has ended at a missing field.
     Missing,
-    /// At the document, before the name of this number.
+    /// The path continues in the current document with the name at this index.
     Open(usize),
-    /// At an array, before the name of this number.
+    /// This many names of the path lead to this array.
     Array(Value<'a>, usize),
 }
 
@@ -110,14 +110,15 @@ impl<'p, E> Expansion<'p, '_, E> {
         }
     }
 
-    /// Continues into each element of `array`, where some of the slots are.
+    /// Continues into each element of `array`, which some of the slots have reached.
     fn elements<'a, const N: usize>(&mut self, array: Value<'a>, slots: [Slot<'a>; N]) -> Result<()>
     where
         E: Emit<'a>,
     {
         let elements = Doc::new(array.bytes());
         let (mut positional, mut through) = (false, false);
-        // The continuation of each path by position from this array; `Open` if there is none.
+        // The slot to which the next name of each path leads as a position of this array; `Open` if it is not a
+        // position.
         let chosen = std::array::from_fn::<_, N, _>(|field| match slots.get(field) {
             Some(Slot::Array(_, names)) => {
                 let chosen = self.element_at(field, *names, elements);

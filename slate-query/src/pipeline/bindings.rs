@@ -11,7 +11,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
     names: Variables,
-    /// In the order of the names; `None`: missing.
+    /// The values in the order of the names; `None`: the value is missing.
     values: Vec<Option<OwnedValue>>,
     /// Whether a variable has another value for each document, so that a stage is only parsed for its errors.
     has_unknown: bool,

@@ -6,7 +6,7 @@ use super::{Needs, Stage};
 use crate::{path::Path, raw::Writer};
 
 impl Stage {
-    /// Returns a stage with the effect of this stage followed by `next`. `None` if no single stage has it.
+    /// Returns a stage with the effect of this stage followed by `next`. `None` if no single stage has that effect.
     pub fn merged(&self, next: &Self) -> Option<Self> {
         match (self, next) {
             (Self::Match(filter), Self::Match(next)) => Some(Self::Match(filter.and(next))),

@@ -177,7 +177,7 @@ impl<'p> Parser<'p> {
                 // A `$slice` that is invalid in `find` may be an expression.
                 Err(_) => self.expression(parents, name, "$slice", argument)?,
             },
-            // MongoDB's parser knows $elemMatch in pipelines too, where it is no expression.
+            // As in MongoDB, `$elemMatch` in a pipeline is parsed as an expression, which fails.
             expression if Expression::is_operator(expression) || expression == "$elemMatch" => {
                 self.expression(parents, name, expression, argument)?;
             }

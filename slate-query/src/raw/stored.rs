@@ -236,7 +236,7 @@ impl<'a> FieldTable<'a> {
         (Self(entries), document)
     }
 
-    /// Appends the table as it begins a stored document.
+    /// Appends the table in the form in which it begins a stored document.
     pub(super) fn append_to(self, out: &mut Vec<u8>) {
         // A table has at most 255 entries.
         let (fields, entries) = u8::try_from(self.0.len()).map_or((0, &[][..]), |fields| (fields, self.0));

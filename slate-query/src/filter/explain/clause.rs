@@ -36,7 +36,7 @@ pub(super) struct Leaf<'f> {
 }
 
 impl<'f> Clause<'f> {
-    /// Returns the conjunction of the conditions of a document; of one condition, the condition itself.
+    /// Returns the conjunction of the conditions of a document. If there is a single condition, returns that condition.
     pub(super) fn of_document(filter: Doc<'f>) -> Self {
         let clauses = filter.elements().flat_map(Self::of_element).collect();
         Self::all(filter.bytes().to_vec(), clauses)

@@ -137,7 +137,7 @@ pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Res
     }
 }
 
-/// Parses the stages of a pipeline within `stage`, where those that write are refused with this code.
+/// Parses the stages of a pipeline within `stage`. Refuses stages that write with this code.
 fn parse_within(stage: &str, code: i32, stages: Doc<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     super::parse(stages.values(), bindings).map_err(|error| match error.code() {
         NOT_LAST => Error::new(Code(code), format!("$out and $merge are not allowed within {stage}")),

@@ -28,7 +28,8 @@ pub(super) enum Frame {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Limit<T> {
     Unbounded,
-    /// The current document alone, also in a range: documents with an equal sort value are in the range from or to 0.
+    /// The current document alone, also in a range. The limit 0 of a range includes all documents with an equal sort
+    /// value.
     Current,
     At(T),
 }

@@ -177,7 +177,7 @@ impl Bucket {
             (Some(granularity), Some(number)) => {
                 let boundary = self.boundary.unwrap_or_else(|| granularity.up(number));
                 let next = next.as_ref().and_then(|next| Number::of(next.as_value()));
-                // Zero is rounded to itself, but a document with zero is in the bucket.
+                // Zero is rounded to itself, but the upper boundary must be above the zeros in the bucket.
                 let is_zero = boundary == Number::Int32(0);
                 self.greatest = value(next.filter(|_| is_zero).map_or(boundary, |next| granularity.down(next)));
             }

@@ -25,7 +25,7 @@ pub(super) enum Tree {
     And(Conjunction),
     /// One must match. An empty list never matches. The list never has exactly one node.
     Or(Vec<Node>),
-    /// Must not match. Never contains a `Field` of [`Sense::Holds`](super::field::Sense::Holds), because such a field
+    /// Must not match. Never contains a `Field` of [`Sense::Holds`], because such a field
     /// is negated in place.
     Not(Box<Node>),
     Field(Field),

@@ -18,7 +18,7 @@ const CHUNK: usize = 4 << 20;
 pub(super) const ROOM: u64 = 4 * CHUNK as u64;
 
 /// The size of redb's pages.
-const PAGE: u64 = 4 << 10;
+pub(super) const PAGE: u64 = 4 << 10;
 
 /// The least number of pages of a table that is rewritten.
 const FEWEST_PAGES: u64 = 16;

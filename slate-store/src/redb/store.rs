@@ -6,7 +6,7 @@ use super::{
     Options, RedbSnapshot, RedbTransaction, backup, error,
     open::{self, Opened},
     table,
-    writer::Writer,
+    writer::{Writer, Written},
 };
 use crate::{Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Version, files};
 
@@ -79,7 +79,7 @@ impl Store for RedbStore {
         if !existed {
             return Ok(self.writer.version());
         }
-        let dropped = self.writer.commit(permit, transaction, Durability::Deferred, 0);
+        let dropped = self.writer.commit(permit, transaction, Durability::Deferred, Written::default());
         self.writer.space.dropped_keyspace();
         dropped
     }

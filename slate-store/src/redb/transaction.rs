@@ -11,7 +11,7 @@ use self_cell::self_cell;
 use super::{
     RedbSnapshot, RedbTransactionView, error,
     table::{self, Bytes},
-    writer::Writer,
+    writer::{Writer, Written},
     writer_queue::WritePermit,
 };
 use crate::{Capabilities, Durability, Guard, Keyspace, Result, Transaction, Version, Write};
@@ -35,8 +35,7 @@ pub struct RedbTransaction {
     /// because redb creates a table to read it. Opened by the first read: no other commit can happen before.
     base: OnceLock<RedbSnapshot>,
     version: Version,
-    /// The bytes of keys and values that the transaction added; negative if it removed more.
-    added: i64,
+    written: Written,
     permit: WritePermit,
     writer: Arc<Writer>,
 }
@@ -46,7 +45,14 @@ impl RedbTransaction {
         let (permit, transaction) = writer.begin(wait)?;
         let cell = Cell::new(transaction, |_| Tables::new());
         let version = writer.version();
-        Ok(Self { cell, base: OnceLock::new(), version, added: 0, permit, writer: Arc::clone(writer) })
+        Ok(Self {
+            cell,
+            base: OnceLock::new(),
+            version,
+            written: Written::default(),
+            permit,
+            writer: Arc::clone(writer),
+        })
     }
 
     pub(super) fn written(&self, keyspace: Keyspace) -> Option<&Table<'_, Bytes, Bytes>> {
@@ -125,7 +131,7 @@ impl Transaction for RedbTransaction {
             return Ok(());
         }
         let mut added = 0;
-        let written = self.with_table(keyspace, |table| {
+        let done = self.with_table(keyspace, |table| {
             let appended = if writes.len() > 1 { append(table, writes)? } else { 0 };
             added += writes.iter().take(appended).map(|(key, value)| bytes(key, *value)).sum::<i64>();
             for (key, value) in writes.iter().skip(appended) {
@@ -138,8 +144,9 @@ impl Transaction for RedbTransaction {
             }
             Ok(())
         });
-        self.added += added;
-        written
+        self.written.added += added;
+        self.written.entries += u64::try_from(writes.len()).unwrap_or(u64::MAX);
+        done
     }
 
     /// One writer is admitted at a time, so no other commit can change a guarded key.
@@ -148,7 +155,7 @@ impl Transaction for RedbTransaction {
     }
 
     fn commit(self, durability: Durability) -> Result<Version> {
-        let Self { cell, base, version, added, permit, writer } = self;
+        let Self { cell, base, version, written, permit, writer } = self;
         if cell.borrow_dependent().is_empty() {
             // Nothing was written. The transaction must end before the permit is released.
             drop(cell);
@@ -156,7 +163,7 @@ impl Transaction for RedbTransaction {
         }
         // redb cannot reuse the pages that the snapshot pins.
         drop(base);
-        writer.commit(permit, cell.into_owner(), durability, added)
+        writer.commit(permit, cell.into_owner(), durability, written)
     }
 }
 

@@ -26,6 +26,7 @@ struct Inner {
     write_fails_at: AtomicUsize,
     sync_fails_at: AtomicUsize,
     refusal: Mutex<Option<io::ErrorKind>>,
+    writes: AtomicUsize,
     syncs: AtomicUsize,
     sync_takes: Mutex<Duration>,
 }
@@ -99,6 +100,10 @@ impl Device {
         *self.0.sync_takes.lock().unwrap() = sync_takes;
     }
 
+    pub(crate) fn writes(&self) -> usize {
+        self.0.writes.load(Relaxed)
+    }
+
     pub(crate) fn syncs(&self) -> usize {
         self.0.syncs.load(Relaxed)
     }
@@ -151,6 +156,7 @@ impl StorageBackend for Device {
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
         self.write_goes_well()?;
+        self.0.writes.fetch_add(1, Relaxed);
         let offset = usize::try_from(offset).unwrap();
         self.0.bytes.lock().unwrap().cached[offset..offset + data.len()].copy_from_slice(data);
         Ok(())

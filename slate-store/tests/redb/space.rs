@@ -9,7 +9,7 @@ use slate_store::{
 
 use crate::{
     device::Device,
-    tools::{A, LONG, begin, keys, open},
+    tools::{A, LONG, begin, keys, open, put},
 };
 
 /// Writes entries of about a kilobyte under these keys.
@@ -123,6 +123,27 @@ fn sparse_pages_are_filled_by_a_flush_and_by_a_compaction() {
     let compacted = length(&path);
     assert!(compacted < bytes * 6 / 10, "{compacted} bytes for {bytes}, of which half were deleted");
     assert_eq!(keys(&store), (1..200_000_u32).step_by(2).map(u32::to_be_bytes).collect::<Vec<_>>());
+}
+
+/// Pages that stay in redb's write buffer are written when a read needs their place in the cache, and each read from the file
+/// searches for them.
+#[test]
+fn reads_find_no_page_in_the_write_buffer_after_a_flush_and_after_synced_commits() {
+    let device = Device::default();
+    let store = RedbStore::open_over(device.handle(), &Options::default().cache_bytes(2 << 20)).unwrap();
+    let writes_of_a_scan = || {
+        let before = device.writes();
+        assert_eq!(keys(&store).len(), 10_000);
+        device.writes() - before
+    };
+    (0..3).for_each(|_| fill(&store, 0..10_000));
+    assert_ne!(writes_of_a_scan(), 0, "deferred commits leave pages");
+    store.flush().unwrap();
+    assert_eq!(writes_of_a_scan(), 0, "after a flush");
+    for key in 0..10_u32 {
+        put(&store, &key.wrapping_mul(0x9E37_79B9).to_be_bytes(), &[8; 1_000], Durability::Sync).unwrap();
+        assert_eq!(writes_of_a_scan(), 0, "after commit {key}");
+    }
 }
 
 #[test]

@@ -4,7 +4,10 @@
 //! A chunk of entries at a time is rewritten by a durable commit, which changes no key and no value. A crash between two
 //! of these commits loses nothing. The pages that one commit frees are reused by the commits after the next one.
 
-use std::ops::Bound;
+use std::{
+    ops::Bound,
+    time::{Duration, Instant},
+};
 
 use ::redb::{ReadTransaction, ReadableTable, ReadableTableMetadata, TableHandle, TableStats, WriteTransaction};
 
@@ -49,6 +52,26 @@ impl Pages {
     }
 }
 
+/// Reads all entries; returns whether that takes no longer than `patience`. Stops when it does.
+pub(super) fn is_quick_to_read(transaction: &ReadTransaction, patience: Duration) -> Result<bool> {
+    /// The number of entries between two looks at the clock.
+    const ENTRIES: usize = 64;
+    let begin = Instant::now();
+    for handle in transaction.list_tables().map_err(error::storage)? {
+        if format::is_mark(handle.name()) {
+            continue;
+        }
+        let table = transaction.open_table(table::definition(handle.name())).map_err(error::storage)?;
+        for (number, entry) in table.iter().map_err(error::storage)?.enumerate() {
+            entry.map_err(error::storage)?;
+            if number % ENTRIES == 0 && begin.elapsed() > patience {
+                return Ok(false);
+            }
+        }
+    }
+    Ok(true)
+}
+
 /// Returns whether more than a fifth of the pages' space is empty, apart from the space at the end of each page in which no further
 /// entry fits. Larger entries have pages of their own.
 fn is_sparse(stats: &TableStats, entries: u64) -> bool {
@@ -85,4 +108,25 @@ pub(super) fn rewrite_chunk(
     }
     gap.close().map_err(error::storage)?;
     Ok((bytes >= CHUNK).then(|| last.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use ::redb::{Database, ReadableDatabase, backends::InMemoryBackend};
+
+    use super::*;
+
+    #[test]
+    fn reading_stops_when_it_takes_too_long() {
+        let database = Database::builder().create_with_backend(InMemoryBackend::new()).unwrap();
+        let writing = database.begin_write().unwrap();
+        for name in ["k1", "k2"] {
+            let mut table = writing.open_table(table::definition(name)).unwrap();
+            (0..1_000_u32).for_each(|key| drop(table.insert(&key.to_be_bytes()[..], &[7; 100][..]).unwrap()));
+        }
+        writing.commit().unwrap();
+        let reading = database.begin_read().unwrap();
+        assert!(!is_quick_to_read(&reading, Duration::ZERO).unwrap());
+        assert!(is_quick_to_read(&reading, Duration::MAX).unwrap());
+    }
 }

@@ -6,12 +6,12 @@
 //! since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
-//! skipped while a snapshot is open.
+//! skipped while a snapshot is open, and if reading the file takes [too long](Occasion::patience).
 
 use std::{
     path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 /// The length of the file and what is known of its contents. Without a path the file is not compacted.
@@ -47,12 +47,22 @@ impl Occasion {
     }
 
     /// Returns the greatest expected length in bytes of a file that is compacted. It bounds the duration, which depends
-    /// on the data more than on the length of the file.
+    /// on the data more than on the length of the file, if the data are in memory.
     fn limit(self) -> u64 {
         match self {
             Self::Call => u64::MAX,
             Self::Flush => 256 << 20,
             Self::Close => 1 << 30,
+        }
+    }
+
+    /// Returns the longest time in which all entries must be readable. If most pages have to be read from the device one by
+    /// one, a compaction takes minutes. If they are in memory, it takes about twenty times as long as reading them.
+    pub(super) fn patience(self) -> Duration {
+        match self {
+            Self::Call => Duration::MAX,
+            Self::Flush => Duration::from_millis(500),
+            Self::Close => Duration::from_secs(2),
         }
     }
 }
@@ -105,7 +115,7 @@ impl Space {
         self.state().expected = length;
     }
 
-    /// Records a compaction, successful or not, that began at this time.
+    /// Records a compaction, completed or not, that began at this time.
     pub(super) fn set_tried(&self, begin: Instant) {
         self.state().pause_until = Instant::now().checked_add(begin.elapsed().saturating_mul(PAUSE));
     }

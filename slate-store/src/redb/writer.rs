@@ -13,7 +13,7 @@ use super::{
     latest::Latest,
     open::{Handle, Opened},
     options::{Recovery, Sharing},
-    rewrite::{PAGE, Pages, ROOM, rewrite_chunk},
+    rewrite::{PAGE, Pages, ROOM, is_quick_to_read, rewrite_chunk},
     space::{Occasion, Space},
     version,
     writer_queue::{GroupCommit, WritePermit, WriterQueue},
@@ -152,14 +152,19 @@ impl Writer {
         Ok(())
     }
 
-    /// Compacts the file if it is worthwhile. Does not return a failure: if the device is at fault, the next commit
-    /// fails.
+    /// Compacts the file if it is worthwhile and will not take long. Does not return a failure: if the device is at fault, the
+    /// next commit fails.
     fn save_space(&self, occasion: Occasion, permit: &WritePermit) {
-        if self.space.should_compact(occasion) {
-            let begin = Instant::now();
-            let _ = self.compact_on(occasion, permit);
-            self.space.set_tried(begin);
+        if !self.space.should_compact(occasion) {
+            return;
         }
+        let begin = Instant::now();
+        let transaction = self.opened.handle().begin_read();
+        let is_quick = transaction.and_then(|transaction| is_quick_to_read(&transaction, occasion.patience()));
+        if is_quick.unwrap_or_default() {
+            let _ = self.compact_on(occasion, permit);
+        }
+        self.space.set_tried(begin);
     }
 
     /// Returns the bytes of the pages in use. Reads every page.

@@ -56,8 +56,8 @@ impl Occasion {
         }
     }
 
-    /// Returns the longest time in which all entries must be readable. If most pages have to be read from the device one by
-    /// one, a compaction takes minutes. If they are in memory, it takes about twenty times as long as reading them.
+    /// Returns the longest time that reading all entries may take before a compaction. A compaction reads and writes pages one
+    /// by one: it takes seconds if they are in memory, and minutes if most of them have to be read from the device.
     pub(super) fn patience(self) -> Duration {
         match self {
             Self::Call => Duration::MAX,

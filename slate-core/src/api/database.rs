@@ -343,8 +343,8 @@ impl Database {
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
     ///
     /// On redb it also compacts the file if the file is a fifth longer than its data requires, and the data has at most
-    /// 256 MiB and can be read within half a second. This usually takes a fraction of a second, after many updates a few seconds, during which no transaction
-    /// can begin. Compactions take at most a twentieth of the time.
+    /// 256 MiB and can be read within half a second. This usually takes a fraction of a second, after many updates a few
+    /// seconds, during which no transaction can begin. Compactions take at most a twentieth of the time.
     ///
     /// # Errors
     /// Fails if the device fails.

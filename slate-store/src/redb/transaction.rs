@@ -10,6 +10,7 @@ use self_cell::self_cell;
 
 use super::{
     RedbSnapshot, RedbTransactionView, error,
+    rewrite::PAGE,
     table::{self, Bytes},
     writer::{Writer, Written},
     writer_queue::WritePermit,
@@ -130,22 +131,24 @@ impl Transaction for RedbTransaction {
         if writes.is_empty() {
             return Ok(());
         }
-        let mut added = 0;
+        let mut written = Written::default();
         let done = self.with_table(keyspace, |table| {
             let appended = if writes.len() > 1 { append(table, writes)? } else { 0 };
-            added += writes.iter().take(appended).map(|(key, value)| bytes(key, *value)).sum::<i64>();
+            written.added += writes.iter().take(appended).map(|(key, value)| bytes(key, *value)).sum::<i64>();
             for (key, value) in writes.iter().skip(appended) {
                 let before = match value {
                     Some(value) => table.insert(*key, *value),
                     None => table.remove(*key),
                 }
                 .map_err(error::storage)?;
-                added += bytes(key, *value) - bytes(key, before.as_ref().map(AccessGuard::value));
+                let before = bytes(key, before.as_ref().map(AccessGuard::value));
+                written.added += bytes(key, *value) - before;
+                written.replaced += PAGE + before.unsigned_abs();
             }
             Ok(())
         });
-        self.written.added += added;
-        self.written.entries += u64::try_from(writes.len()).unwrap_or(u64::MAX);
+        self.written.added += written.added;
+        self.written.replaced += written.replaced;
         done
     }
 

@@ -6,14 +6,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ::redb::{Database, ReadableDatabase, WriteTransaction};
+use ::redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use super::{
     error,
     latest::Latest,
     open::{Handle, Opened},
     options::{Recovery, Sharing},
-    rewrite::{PAGE, Pages, ROOM, is_quick_to_read, rewrite_chunk},
+    rewrite::{Pages, ROOM, is_quick_to_read, rewrite_chunk},
     space::{Occasion, Space},
     version,
     writer_queue::{GroupCommit, WritePermit, WriterQueue},
@@ -25,8 +25,8 @@ use crate::{Context, Durability, Error, Result, Version, trace};
 pub(super) struct Written {
     /// The bytes of keys and values that it added; negative if it removed more.
     pub(super) added: i64,
-    /// The number of entries that it inserted, changed or removed.
-    pub(super) entries: u64,
+    /// The most bytes of pages that it can have replaced, apart from branch pages.
+    pub(super) replaced: u64,
 }
 
 /// Commits transactions: admits one writer at a time and decides when a commit is synced to the device.
@@ -129,8 +129,7 @@ impl Writer {
 
     /// Rewrites tables with sparse pages, unless a snapshot or another process may read the pages that this would free.
     fn fill_pages(&self, database: &Database, occasion: Occasion, permit: &WritePermit) -> Result<()> {
-        let has_snapshots = Arc::strong_count(&self.opened) > 1;
-        if has_snapshots || self.opened.sharing == Sharing::WithReaders {
+        if self.has_snapshots() || self.opened.sharing == Sharing::WithReaders {
             return Ok(());
         }
         let pages = Pages::of(&database.begin_read().map_err(error::storage)?)?;
@@ -152,6 +151,11 @@ impl Writer {
         Ok(())
     }
 
+    fn has_snapshots(&self) -> bool {
+        self.latest.forget();
+        Arc::strong_count(&self.opened) > 1
+    }
+
     /// Compacts the file if it is worthwhile and will not take long. Does not return a failure: if the device is at fault, the
     /// next commit fails.
     fn save_space(&self, occasion: Occasion, permit: &WritePermit) {
@@ -160,8 +164,9 @@ impl Writer {
         }
         let begin = Instant::now();
         let transaction = self.opened.handle().begin_read();
-        let is_quick = transaction.and_then(|transaction| is_quick_to_read(&transaction, occasion.patience()));
-        if is_quick.unwrap_or_default() {
+        let is_quick = |transaction| is_quick_to_read(&transaction, || begin.elapsed() > occasion.patience());
+        // With a snapshot the compaction fails at once, which is reported.
+        if self.has_snapshots() || transaction.and_then(is_quick).unwrap_or_default() {
             let _ = self.compact_on(occasion, permit);
         }
         self.space.set_tried(begin);
@@ -188,8 +193,7 @@ impl Writer {
         // Other processes see every commit, and must not see one that is not on the device.
         let is_shared = self.opened.sharing == Sharing::WithReaders;
         if is_shared || durability == Durability::Sync && !permit.is_followed_by_a_writer() {
-            let _previous =
-                self.empties_write_buffer(written).then(|| self.opened.handle().begin_read()).transpose()?;
+            let _previous = self.previous_version(written)?;
             self.commit_to_device(&permit, transaction, version)?;
             self.space.committed(written.added);
             return Ok(version);
@@ -200,22 +204,23 @@ impl Writer {
             Durability::Deferred => Ok(version),
             Durability::Sync => match permit.wait_for_sync(version) {
                 GroupCommit::Synced => Ok(version),
-                GroupCommit::SyncNow(permit) => self.flush_in(&permit).map_err(unsynced).map(|()| version),
+                GroupCommit::SyncNow(permit) => self.sync(&permit).map_err(unsynced).map(|()| version),
             },
         }
     }
 
-    /// Returns whether a durable commit of this transaction is to leave no page in redb's write buffer.
+    /// Returns a reader of the last commit, to keep open while a transaction is committed durably, so that the commit leaves no page
+    /// in redb's write buffer.
     ///
     /// After a durable commit redb frees the pages that it has replaced, and what it writes about that stays in the buffer until
     /// the next durable commit. Meanwhile every page that is read from the file while the cache is full costs a search of the whole
-    /// buffer: two microseconds, half of the time of a scan (redb 4.6). While a reader has the previous version open, redb frees these
-    /// pages in the next commit instead. That costs their space, so it is done if they are a small part of the file.
+    /// buffer: two microseconds, half of the time of a scan (redb 4.6). With such a reader, redb frees these pages in the next commit
+    /// instead. That costs their space, so there is no reader if they can be more than an eighth of the file.
     ///
     /// In a file shared with readers redb always frees pages in the next commit.
-    fn empties_write_buffer(&self, written: Written) -> bool {
-        let replaced = PAGE.saturating_mul(written.entries);
-        self.opened.sharing == Sharing::Exclusive && self.space.length().is_none_or(|length| replaced <= length / 8)
+    fn previous_version(&self, written: Written) -> Result<Option<ReadTransaction>> {
+        let is_small = self.space.length().is_none_or(|length| written.replaced <= length / 8);
+        (is_small && self.opened.sharing == Sharing::Exclusive).then(|| self.opened.handle().begin_read()).transpose()
     }
 
     fn commit_to_memory(&self, mut transaction: WriteTransaction, version: Version) -> Result<()> {
@@ -251,24 +256,17 @@ impl Writer {
         }
         let permit = WriterQueue::acquire(&self.queue, Duration::MAX)?;
         if !permit.is_durable(self.version()) {
-            self.flush_in(&permit).map_err(unsynced)?;
-            // The first commit has freed pages that deferred commits replaced; the second one frees none and so empties the write
-            // buffer. If it fails, all commits are on the device nevertheless, and the next commit fails, too.
-            let _ = self.commit_nothing(&permit);
+            self.sync(&permit).map_err(unsynced)?;
+            // The first commit has freed pages that deferred commits replaced; the second one frees none and so empties redb's
+            // write buffer. If it fails, all commits are on the device nevertheless, and the next commit fails, too.
+            let _ = self.sync(&permit);
         }
         self.save_space(Occasion::Flush, &permit);
         Ok(())
     }
 
     /// Syncs all commits: an empty durable commit of redb includes all before it.
-    fn flush_in(&self, permit: &WritePermit) -> Result<()> {
-        if permit.is_durable(self.version()) {
-            return Ok(());
-        }
-        self.commit_nothing(permit)
-    }
-
-    fn commit_nothing(&self, permit: &WritePermit) -> Result<()> {
+    fn sync(&self, permit: &WritePermit) -> Result<()> {
         let transaction = self.begin_in(permit)?;
         self.commit_to_device(permit, transaction, self.version())
     }

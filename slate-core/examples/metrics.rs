@@ -51,12 +51,16 @@ fn prometheus(metrics: &Metrics, size: &StorageSize) -> String {
         family(&mut out, &name, "counter", help);
         line(&mut out, &name, "", number);
     }
+    // What a store does not know is left out.
+    if let Some(bytes) = metrics.storage_bytes {
+        family(&mut out, "slate_storage_read_bytes_total", "counter", "Bytes read from the files");
+        line(&mut out, "slate_storage_read_bytes_total", "", bytes);
+    }
     for (name, help, bytes) in [
         ("slate_disk_bytes", "Bytes of the files", size.on_disk),
         ("slate_free_bytes", "Free bytes within the files", size.free),
         ("slate_memory_bytes", "Bytes of main memory that hold or cache data", size.in_memory),
     ] {
-        // What a store does not know is left out.
         if let Some(bytes) = bytes {
             family(&mut out, name, "gauge", help);
             line(&mut out, name, "", bytes);

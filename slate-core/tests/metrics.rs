@@ -270,6 +270,28 @@ fn reads_of_the_caches_are_counted() {
     assert_eq!((memory.metrics().cache_hits, memory.metrics().cache_misses), (0, 0));
 }
 
+#[test]
+fn bytes_read_from_the_files_are_counted() {
+    const CACHE: u64 = 1 << 20;
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("redb:{}", folder.path().join("db.slate").display());
+    numbers(&Database::open(&url).unwrap(), 100_000);
+    let bytes_of_a_scan = |db: &Database| {
+        let before = db.metrics().storage_bytes.unwrap();
+        assert_eq!(db.collection::<RawDocumentBuf>("numbers").find(doc! {}).collect().unwrap().len(), 100_000);
+        db.metrics().storage_bytes.unwrap() - before
+    };
+    let small = Database::builder(&url).cache(CACHE.try_into().unwrap()).open().unwrap();
+    let documents = small.collection::<RawDocumentBuf>("numbers").stats().unwrap().document_bytes;
+    let read = bytes_of_a_scan(&small);
+    assert!(read > documents - CACHE, "{read} bytes of files for {documents} of documents");
+    drop(small);
+    let large = Database::open(&url).unwrap();
+    bytes_of_a_scan(&large);
+    assert_eq!(bytes_of_a_scan(&large), 0, "the cache has the documents");
+    assert_eq!(Database::open("memory:").unwrap().metrics().storage_bytes, None);
+}
+
 /// Returns the uses of each index according to `$indexStats`.
 fn uses(numbers: &Collection<RawDocumentBuf>) -> BTreeMap<String, i64> {
     let described = numbers.aggregate([doc! { "$indexStats": {} }]).with_type::<bson::Document>().collect().unwrap();

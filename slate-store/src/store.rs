@@ -119,7 +119,8 @@ pub trait Store: Send + Sync + 'static {
     /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
 
-    /// Returns how often a cache in front of the store was read. A store without one returns zeros.
+    /// Returns how often a cache in front of the store was read, zeros without one, and what the store read from its files
+    /// since it was opened.
     fn cache_reads(&self) -> CacheReads {
         CacheReads::default()
     }

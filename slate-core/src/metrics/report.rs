@@ -29,6 +29,10 @@ pub struct Metrics {
     /// Documents and index entries that were read by key from the store because the cache did not have them. Readers of
     /// many keys bypass the cache and do not count.
     pub cache_misses: u64,
+    /// The bytes that the store read from its files, because its cache did not have them. `None` in memory and on RocksDB, which
+    /// counts them for one query only
+    /// ([`ExecutionStats::storage_bytes`](crate::ExecutionStats::storage_bytes)).
+    pub storage_bytes: Option<u64>,
     /// How often the list of collections and indexes was read from the store again. This happens after a change of the
     /// list, not with each call.
     pub catalog_reads: u64,
@@ -99,6 +103,7 @@ impl Default for Metrics {
             retries: 0,
             cache_hits: 0,
             cache_misses: 0,
+            storage_bytes: None,
             catalog_reads: 0,
             spills: 0,
             spilled_bytes: 0,

@@ -41,6 +41,7 @@ impl ReadCounters {
         self.0.iter().fold(CacheReads::default(), |sum, stripe| CacheReads {
             hits: sum.hits.saturating_add(stripe.hits.load(Ordering::Relaxed)),
             misses: sum.misses.saturating_add(stripe.misses.load(Ordering::Relaxed)),
+            ..sum
         })
     }
 }

@@ -80,7 +80,7 @@ impl<S: Store> Store for Cached<S> {
     }
 
     fn cache_reads(&self) -> CacheReads {
-        self.cache.reads()
+        CacheReads { file_bytes: self.inner.cache_reads().file_bytes, ..self.cache.reads() }
     }
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {

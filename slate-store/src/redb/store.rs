@@ -1,4 +1,8 @@
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
 
 use ::redb::StorageBackend;
 
@@ -8,7 +12,7 @@ use super::{
     table,
     writer::{Writer, Written},
 };
-use crate::{Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Version, files};
+use crate::{CacheReads, Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Version, files};
 
 /// A database in a redb file. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
 #[derive(Clone)]
@@ -95,6 +99,11 @@ impl Store for RedbStore {
     /// redb does not move pages that an open snapshot may read.
     fn compact(&self, wait: Duration) -> Result<()> {
         self.writer.compact(wait)
+    }
+
+    fn cache_reads(&self) -> CacheReads {
+        let file_bytes = Some(self.writer.opened.bytes_read.load(Ordering::Relaxed));
+        CacheReads { file_bytes, ..CacheReads::default() }
     }
 
     /// Does not report `data`, because that would read every page. Storage supplied by the caller does not report its

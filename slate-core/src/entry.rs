@@ -157,6 +157,13 @@ fn push_unique_values(values: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Returns the key of a unique index's entry for these values.
+pub(crate) fn unique_key(values: &[u8]) -> Vec<u8> {
+    let mut key = Vec::new();
+    push_unique_values(values, &mut key);
+    key
+}
+
 /// The parts of a stored entry.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {

@@ -377,7 +377,8 @@ impl Error {
     /// `{ _id: … }` for a document.
     ///
     /// Values that an index does not distinguish, such as the numbers 1 and 1.0, are returned as the more usual type. Values that
-    /// an index holds only in part are absent.
+    /// an index holds only in part are absent. A duplicate key of an index with a collation has the strings of the rejected
+    /// document.
     pub fn key(&self) -> Option<&Document> {
         self.0.place.as_ref()?.key.as_ref()
     }

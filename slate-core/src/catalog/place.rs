@@ -7,12 +7,13 @@ use slate_query::{
     collation::show_sort_key,
     key::{self, Decoded, Direction, TypeReader},
     path::Path,
-    pattern::{PATH_FIELD, WildcardPattern},
+    pattern::{Keys, PATH_FIELD, WildcardPattern},
+    raw::{Doc, OwnedValue},
 };
 use slate_store::Keyspace;
 
 use super::{CATALOG, Catalog, CollectionInfo, IndexInfo, keys};
-use crate::error::Place;
+use crate::{entry::unique_key, error::Place};
 
 impl Catalog {
     /// Returns the document, the index entry, the collection or the list of collections to which a key belongs; `None` if the
@@ -42,15 +43,41 @@ pub(crate) struct KeyFields<'p>(Vec<(&'p str, Option<Bson>)>);
 
 impl<'p> KeyFields<'p> {
     /// Decodes as many fields as the key contains completely. The sort keys of a collation are shown in hexadecimal digits, as in
-    /// MongoDB.
-    pub(crate) fn decode(index: &'p IndexInfo, mut key: &[u8]) -> Self {
+    /// MongoDB; [`of_document`](Self::of_document) shows the strings.
+    pub(crate) fn decode(index: &'p IndexInfo, key: &[u8]) -> Self {
+        let decode = if index.collation.is_some() { decode_collated } else { decode };
+        Self::decode_with(index, key, decode)
+    }
+
+    /// Returns the fields of `document` from which an index with a collation makes the values of an entry's key, with the strings
+    /// of the document instead of their sort keys. `None` if the index has no collation, or the document no such key.
+    pub(crate) fn of_document(index: &'p IndexInfo, key: &[u8], document: Doc<'_>) -> Option<Self> {
+        let collation = index.collation.as_ref()?;
+        let mut keys = Keys::new();
+        index.pattern.keys(document, &mut keys).ok()?;
+        let is_original = |(values, bits): &(&[u8], &[u8])| {
+            let (mut values, mut bits, mut collated) = (*values, TypeReader::new(bits), Vec::new());
+            let whole = index.pattern.fields().iter().try_for_each(|(_, direction)| {
+                let value = match key::decode(&mut values, *direction, &mut bits)? {
+                    Decoded::Value(value) => Some(collation.apply(value.as_value())),
+                    Decoded::Missing => None,
+                };
+                key::encode_directed(value.as_ref().map(OwnedValue::as_value), *direction, &mut collated);
+                Some(())
+            });
+            whole.is_some() && unique_key(&collated) == key
+        };
+        let (values, _) = keys.iter().find(is_original)?;
+        Some(Self::decode_with(index, values, decode))
+    }
+
+    fn decode_with(index: &'p IndexInfo, mut key: &[u8], decode: DecodeComponent) -> Self {
         let pattern = match &index.wildcard {
             Some(wildcard) => fields_of_entry(&wildcard.pattern, key),
             None => index.pattern.fields().iter().map(|(path, direction)| (path.as_str(), *direction)).collect(),
         };
         let mut fields = Vec::new();
         let mut is_complete = true;
-        let decode = if index.collation.is_some() { decode_collated } else { decode };
         for (path, direction) in pattern {
             let value = if is_complete { decode(&mut key, direction) } else { None };
             is_complete = value.is_some();
@@ -76,6 +103,9 @@ impl fmt::Display for KeyFields<'_> {
         f.write_str(" }")
     }
 }
+
+/// Decodes a component of a key, see [`decode`].
+type DecodeComponent = fn(&mut &[u8], Direction) -> Option<Option<Bson>>;
 
 /// Returns the fields of an entry of a wildcard index. An entry without a path has only the fields other than the
 /// wildcard.

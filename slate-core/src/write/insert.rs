@@ -282,7 +282,7 @@ impl<'c, V: View> Insert<'c, V> {
             let loaded = first + range.start - batch.entries(at, 0).start;
             for ((key, _), loaded) in entries.iter_from(range.start).take(range.len()).zip(loaded..) {
                 if reader.loaded(loaded).is_some() || accepted.contains_unique(at, key) {
-                    return Err(duplicate(collection, index, key));
+                    return Err(duplicate(collection, index, key, Some(Doc::stored(stored))));
                 }
             }
         }

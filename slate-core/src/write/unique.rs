@@ -22,22 +22,52 @@ impl ChangeSet {
             Place::Index(at) => collection.maintained_at(at).filter(|index| index.unique),
             Place::Records => None,
         };
+        let mut found: Option<(&IndexInfo, Vec<u8>, Vec<u8>)> = None;
         self.for_each_block(
             |place| unique(place).is_some(),
-            |place, block| unique(place).map_or(Ok(()), |index| check(view, collection, index, block)),
-        )
+            |place, block| {
+                if let (None, Some(index)) = (&found, unique(place)) {
+                    let conflict = check(view, index, block)?;
+                    found = conflict.map(|(key, record)| (&**index, key.to_vec(), record.to_vec()));
+                }
+                Ok(())
+            },
+        )?;
+        let Some((index, key, record)) = found else { return Ok(()) };
+        let stored = match &index.collation {
+            Some(_) => self.record(view, collection, &record)?,
+            None => None,
+        };
+        Err(duplicate(collection, index, &key, stored.as_deref().map(Doc::stored)))
+    }
+
+    /// Returns the stored document of a record after these changes.
+    fn record(&mut self, view: &impl View, collection: &CollectionInfo, key: &[u8]) -> Result<Option<Vec<u8>>> {
+        let mut changed = None;
+        self.for_each_block(
+            |place| place == Place::Records,
+            |_, block| {
+                let mut puts = block.by_key().filter(|writes| writes.key() == key).flat_map(KeyWrites::puts);
+                changed = changed.take().or_else(|| puts.next().map(<[u8]>::to_vec));
+                Ok(())
+            },
+        )?;
+        // A build of an index changes no records.
+        if changed.is_some() { Ok(changed) } else { Ok(view.get(collection.records, key, <[u8]>::to_vec)?) }
     }
 }
 
-fn check(view: &impl View, collection: &CollectionInfo, index: &IndexInfo, block: &Entries) -> Result<()> {
+/// Returns the first key of the block that belongs to two records, and the key of the record that is changed.
+fn check<'b>(view: &impl View, index: &IndexInfo, block: &'b Entries) -> Result<Option<(&'b [u8], &'b [u8])>> {
     let mut put = Vec::new();
     for writes in block.by_key() {
         let mut values = writes.puts();
         let Some(value) = values.next() else { continue };
         let owner = record_key(index, writes.key(), value)?;
         for other in values {
-            if record_key(index, writes.key(), other)? != owner {
-                return Err(duplicate(collection, index, writes.key()));
+            let other = record_key(index, writes.key(), other)?;
+            if other != owner {
+                return Ok(Some((writes.key(), other)));
             }
         }
         // An entry that is certain to be deleted needs no check.
@@ -51,10 +81,10 @@ fn check(view: &impl View, collection: &CollectionInfo, index: &IndexInfo, block
         let Some(value) = existing.value(at) else { continue };
         let held_by = record_key(index, writes.key(), value)?;
         if held_by != *owner && writes.deletes().all(|deleted_from| deleted_from != held_by) {
-            return Err(duplicate(collection, index, writes.key()));
+            return Ok(Some((writes.key(), *owner)));
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The stored values of keys that are written.
@@ -85,9 +115,15 @@ pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) 
     Ok(Entry::parse(index, key, value)?.record_key)
 }
 
-/// Returns the error for a duplicate unique key. `key` is the key of the entry.
-pub(super) fn duplicate(collection: &CollectionInfo, index: &IndexInfo, key: &[u8]) -> Error {
-    let key = KeyFields::decode(index, key);
+/// Returns the error for a duplicate unique key. `key` is the key of the entry, and `document` the one that has it, too.
+pub(super) fn duplicate(
+    collection: &CollectionInfo,
+    index: &IndexInfo,
+    key: &[u8],
+    document: Option<Doc<'_>>,
+) -> Error {
+    let original = document.and_then(|document| KeyFields::of_document(index, key, document));
+    let key = original.unwrap_or_else(|| KeyFields::decode(index, key));
     let shown = match &index.collation {
         Some(collation) => {
             let options = collation.to_document();

@@ -30,6 +30,7 @@ fn every_key_is_read() {
         sharing = "with_readers"
         cache = "256MiB"
         lock_timeout = "250ms"
+        open_timeout = "5s"
         memory_limit = 1048576
         slow_query_threshold = "50ms"
         temp_directory = "/var/tmp"
@@ -42,6 +43,7 @@ fn every_key_is_read() {
     expected.sharing = Some(Sharing::WithReaders);
     expected.cache = Some(256 << 20);
     expected.lock_timeout = Some(Duration::from_millis(250));
+    expected.open_timeout = Some(Duration::from_secs(5));
     expected.memory_limit = Some(1 << 20);
     expected.slow_query_threshold = Some(Duration::from_millis(50));
     expected.temp_directory = Some(PathBuf::from("/var/tmp"));

@@ -17,6 +17,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sha
 /// | `sharing` | `"exclusive"`, `"with_readers"` | `"exclusive"` | [`DatabaseBuilder::sharing`] |
 /// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
 /// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
+/// | `open_timeout` | a time | none: it does not wait | [`DatabaseBuilder::open_timeout`] |
 /// | `memory_limit` | a size | `"64MiB"` | [`DatabaseBuilder::memory_limit`] |
 /// | `slow_query_threshold` | a time | no call is slow | [`DatabaseBuilder::slow_query_threshold`] |
 /// | `temp_directory` | a path | the operating system's | [`DatabaseBuilder::temp_directory`] |
@@ -71,6 +72,9 @@ pub struct Config {
     /// How long a writer waits in the writer queue, and how long a transaction is retried after conflicts.
     #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
     pub lock_timeout: Option<Duration>,
+    /// How long opening waits while another handle has the database open.
+    #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
+    pub open_timeout: Option<Duration>,
     /// The bytes of memory in which one query may hold rows.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub memory_limit: Option<usize>,
@@ -93,6 +97,7 @@ impl Config {
             sharing: None,
             cache: None,
             lock_timeout: None,
+            open_timeout: None,
             memory_limit: None,
             slow_query_threshold: None,
             temp_directory: None,
@@ -112,6 +117,7 @@ impl From<&Config> for DatabaseBuilder {
             sharing,
             cache,
             lock_timeout,
+            open_timeout,
             memory_limit,
             slow_query_threshold,
             temp_directory,
@@ -134,6 +140,9 @@ impl From<&Config> for DatabaseBuilder {
         }
         if let Some(lock_timeout) = lock_timeout {
             builder = builder.lock_timeout(*lock_timeout);
+        }
+        if let Some(open_timeout) = open_timeout {
+            builder = builder.open_timeout(*open_timeout);
         }
         if let Some(memory_limit) = memory_limit {
             builder = builder.memory_limit(*memory_limit);

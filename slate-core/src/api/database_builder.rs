@@ -16,6 +16,7 @@ pub struct DatabaseBuilder {
     url: String,
     durability: Durability,
     lock_timeout: Duration,
+    open_timeout: Duration,
     options: OpenOptions,
 }
 
@@ -25,6 +26,7 @@ impl DatabaseBuilder {
             url: url.into(),
             durability: Durability::Sync,
             lock_timeout: LOCK_TIMEOUT,
+            open_timeout: Duration::ZERO,
             options: OpenOptions::default(),
         }
     }
@@ -74,6 +76,16 @@ impl DatabaseBuilder {
     /// retried after conflicts. The default is 5 seconds.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = lock_timeout;
+        self
+    }
+
+    /// Sets how long [`open`](Self::open) waits while another handle, usually of another process, has the database open. By default
+    /// it does not wait and fails at once with [`ErrorKind::Locked`](crate::ErrorKind::Locked).
+    ///
+    /// A service that restarts should wait a few seconds: the system releases the locks of a process that was killed only after it
+    /// has freed the process's memory. A handle in this process counts as another one: drop it first.
+    pub fn open_timeout(mut self, open_timeout: Duration) -> Self {
+        self.open_timeout = open_timeout;
         self
     }
 
@@ -138,7 +150,7 @@ impl DatabaseBuilder {
     /// temporary files does not exist.
     pub fn open(self) -> Result<Database> {
         self.options.memory.check()?;
-        let engine = engine::open(&self.url, &self.options)?;
+        let engine = engine::open_within(self.open_timeout, &self.url, &self.options)?;
         Ok(Database::new(DatabaseHandle::new(engine, self.durability, self.lock_timeout)))
     }
 }

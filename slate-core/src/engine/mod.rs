@@ -12,7 +12,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use slate_store::{Capabilities, Durability, Size, SizeDetail};
 
 pub use open::{Access, Recovery, Sharing};
-pub(crate) use open::{OpenOptions, open, with_store};
+pub(crate) use open::{OpenOptions, open_within, with_store};
 
 use crate::{
     Error, Result,

@@ -1,6 +1,11 @@
 //! Opens stores by URL; the only module that names the backends.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::Path,
+    sync::Arc,
+    thread,
+    time::{Duration, Instant},
+};
 
 use serde::{Deserialize, Serialize};
 use slate_query::Code;
@@ -30,7 +35,8 @@ pub enum Access {
     /// Read and write an existing database.
     Open,
     /// Read an existing database. On redb this works while another process writes, if that process
-    /// [shares](crate::DatabaseBuilder::sharing) the file.
+    /// [shares](crate::DatabaseBuilder::sharing) the file. A redb database that was not closed properly is repaired first, which
+    /// takes milliseconds and is the only write.
     ReadOnly,
 }
 
@@ -72,8 +78,28 @@ pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc
     Ok(Arc::new(Backend::open(store, options)?))
 }
 
+/// The first and the longest pause between two attempts to open a database that another handle has open. An attempt takes
+/// some microseconds.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+
+/// Opens a URL as [`open`] does. While another handle has the database open, tries again until `timeout` has passed.
+pub(crate) fn open_within(timeout: Duration, url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
+    let start = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let opened = open(url, options);
+        let left = timeout.saturating_sub(start.elapsed());
+        if left.is_zero() || !opened.as_ref().is_err_and(|error| error.kind() == ErrorKind::Locked) {
+            return opened;
+        }
+        thread::sleep(pause.min(left));
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
 /// Opens a URL: `memory:`, `memory:PATH` of a backup, `redb:PATH` or `rocksdb:PATH`.
-pub(crate) fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
+fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
         Some((scheme @ ("memory" | "rocksdb"), _)) if options.sharing == Sharing::WithReaders => {
             let message = format!(

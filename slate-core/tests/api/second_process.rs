@@ -5,7 +5,7 @@ use std::{
     io::{BufRead, BufReader, Write},
     process::{Child, ChildStdin, Command, Stdio},
     sync::mpsc::{Receiver, channel},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
@@ -32,6 +32,7 @@ fn second_process() {
         "read" => read(&url),
         "write" => write(&url),
         "migrate" => migrate(&url),
+        "hold" => hold(&url),
         other => panic!("{other}"),
     }
 }
@@ -45,6 +46,16 @@ fn write(url: &str) {
         c.insert_one(&doc! { "n": i32::try_from(n).unwrap() }).unwrap();
         answer("written");
     }
+}
+
+/// Commits a document that is not prepared for a fast recovery, and keeps the database open until it is killed.
+fn hold(url: &str) {
+    let db = Database::builder(url).durability(Durability::Deferred).open().unwrap();
+    db.collection::<Document>("c").insert_one(&doc! { "_id": 1, "n": 1 }).unwrap();
+    db.flush().unwrap();
+    db.collection::<Document>("c").insert_one(&doc! { "_id": 2, "n": 2 }).unwrap();
+    answer("open");
+    std::io::stdin().lines().for_each(drop);
 }
 
 /// Opens the database as soon as no other process has it open, and migrates it.
@@ -149,6 +160,11 @@ impl SecondProcess {
     fn ask(&mut self, line: &str) -> String {
         writeln!(self.input, "{line}").unwrap();
         self.answer()
+    }
+
+    fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
     }
 
     fn end(self) {
@@ -310,6 +326,79 @@ fn a_reader_that_shares_lets_the_writer_come_later() {
     writer.collection("c").insert_one(&rawdoc! { "_id": 1 }).unwrap();
     assert_eq!(reader.collection::<RawDocumentBuf>("c").count_documents(doc! {}).run().unwrap(), 1);
     assert!(reader.collection::<RawDocumentBuf>("c").find_by_id(1).unwrap().is_some());
+}
+
+#[test]
+fn a_reader_repairs_what_a_killed_process_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    for sharing in [Sharing::Exclusive, Sharing::WithReaders] {
+        let killed = SecondProcess::start("hold", &url);
+        assert_eq!(killed.answer(), "open");
+        // Another process that holds the file is no reason to wait for a repair, and says what to do.
+        let refused = Database::builder(&url).access(Access::ReadOnly).open().unwrap_err();
+        assert!(refused.kind() == ErrorKind::Locked && refused.to_string().contains("read a backup"), "{refused}");
+        killed.kill();
+        // Several readers at once: one of them repairs, the others wait for it.
+        std::thread::scope(|scope| {
+            for _ in 0..6 {
+                scope.spawn(|| {
+                    let builder = Database::builder(&url).access(Access::ReadOnly).sharing(sharing);
+                    let reader = builder.open_timeout(Duration::from_secs(60)).open().unwrap();
+                    assert!(reader.collection::<Document>("c").find_by_id(1).unwrap().is_some());
+                    assert!(reader.verify().run().unwrap().is_sound());
+                });
+            }
+        });
+        Database::open(&url).unwrap().drop_database().unwrap();
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_reader_that_may_not_repair_says_so() {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    let folder = tempfile::tempdir().unwrap();
+    let (url, path) = (redb_in(&folder), folder.path().join("db.slate"));
+    let killed = SecondProcess::start("hold", &url);
+    assert_eq!(killed.answer(), "open");
+    killed.kill();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).unwrap();
+    if fs::File::options().write(true).open(&path).is_ok() {
+        println!("skipped: this user may write to every file");
+        return;
+    }
+    let refused = Database::builder(&url).access(Access::ReadOnly).open().unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ReadOnly);
+    assert!(refused.to_string().contains("not closed properly"), "{refused}");
+}
+
+#[test]
+fn opening_waits_until_another_process_has_closed_the_database() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = redb_in(&folder);
+    let service = SecondProcess::start("hold", &url);
+    assert_eq!(service.answer(), "open");
+    // Without a timeout, and after one that is too short, the database is locked.
+    assert_eq!(Database::open(&url).unwrap_err().kind(), ErrorKind::Locked);
+    let start = Instant::now();
+    let short = Database::builder(&url).open_timeout(Duration::from_millis(100)).open().unwrap_err();
+    assert!(short.kind() == ErrorKind::Locked && start.elapsed() >= Duration::from_millis(100), "{short}");
+    // Other errors are not waited for.
+    let start = Instant::now();
+    let missing = Database::builder(&format!("{url}.missing")).access(Access::Open);
+    let missing = missing.open_timeout(Duration::from_secs(600)).open().unwrap_err();
+    assert!(missing.kind() == ErrorKind::NotFound && start.elapsed() < Duration::from_secs(60), "{missing}");
+
+    let mut config = Config::new(&url);
+    config.open_timeout = Some(Duration::from_secs(60));
+    let restarted = std::thread::spawn(move || Database::open_config(&config).unwrap());
+    std::thread::sleep(Duration::from_millis(50));
+    assert!(!restarted.is_finished());
+    service.kill();
+    let db = restarted.join().unwrap();
+    assert!(db.collection::<Document>("c").find_by_id(1).unwrap().is_some());
 }
 
 #[test]

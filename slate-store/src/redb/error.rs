@@ -26,9 +26,6 @@ pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access)
         DatabaseError::UpgradeRequired(_) => {
             Error::WrongFormat(context("an older version of redb wrote the file, in a format no longer read", error))
         }
-        DatabaseError::RepairAborted => {
-            Error::ReadOnly(context("it was not closed properly, and only opening it for writing repairs it", error))
-        }
         DatabaseError::Storage(::redb::StorageError::Unsupported) => Error::Unsupported(context(
             "this platform has no locks on parts of files, which sharing a file needs",
             error,
@@ -37,6 +34,17 @@ pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access)
             files::by_kind(error.kind(), at("while opening it").because(error))
         }
         other => by_meaning(other.into(), at("while opening it")),
+    }
+}
+
+/// Maps an error of repairing a database that was not closed properly, before it is opened for reading.
+pub(super) fn repairing(error: DatabaseError, path: &Path) -> Error {
+    match error {
+        DatabaseError::Storage(::redb::StorageError::Io(error)) => {
+            let detail = "it was not closed properly, and the repair, which takes milliseconds, has to write to it";
+            files::by_kind(error.kind(), Context::new(detail).at(path).because(error))
+        }
+        other => opening(other, Some(path), Access::ReadOnly),
     }
 }
 

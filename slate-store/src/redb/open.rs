@@ -6,6 +6,8 @@ use std::{
         Arc, PoisonError, RwLock, RwLockReadGuard,
         atomic::{AtomicU64, Ordering},
     },
+    thread,
+    time::{Duration, Instant},
 };
 
 use ::redb::{
@@ -72,21 +74,56 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         (looked, _) => looked?,
     }
     let bytes_read = Arc::default();
-    let (opened, sharing) = match (handle(path, options, options.sharing, &bytes_read), options.access) {
-        // A writer may share the file.
-        (Err(DatabaseError::DatabaseAlreadyOpen), Access::ReadOnly) => {
-            let shared = handle(path, options, Sharing::WithReaders, &bytes_read).map_err(|error| match error {
+    let opening = |error| error::opening(error, Some(path), options.access);
+    let (handle, sharing) = match options.access {
+        Access::ReadOnly => to_read(path, options, &bytes_read)?,
+        Access::OpenExisting | Access::CreateOrOpen => {
+            (handle(path, options, options.sharing, &bytes_read).map_err(opening)?, options.sharing)
+        }
+    };
+    format::check_mark(&handle.begin_read()?, Some(path))?;
+    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), bytes_read, sharing })
+}
+
+/// How long a reader waits while another process has the file open that a crash has left to be repaired. Other readers repair it, too,
+/// which takes milliseconds; a writer that starts repairs it and keeps it.
+const LONGEST_REPAIR_BY_OTHERS: Duration = Duration::from_secs(1);
+
+/// Opens the file for reading, as it is shared. A file that was not closed properly is first opened for writing, which repairs it.
+fn to_read(path: &Path, options: &Options, bytes_read: &Arc<AtomicU64>) -> Result<(Handle, Sharing)> {
+    let opening = |error| error::opening(error, Some(path), Access::ReadOnly);
+    let start = Instant::now();
+    let mut needs_repair = false;
+    loop {
+        let mut sharing = options.sharing;
+        let mut opened = handle(path, options, sharing, bytes_read);
+        if matches!(opened, Err(DatabaseError::DatabaseAlreadyOpen)) {
+            // A writer may share the file.
+            sharing = Sharing::WithReaders;
+            opened = handle(path, options, sharing, bytes_read).map_err(|error| match error {
                 // The platform cannot share files, so the writer does not share this one.
                 DatabaseError::Storage(StorageError::Unsupported) => DatabaseError::DatabaseAlreadyOpen,
                 other => other,
             });
-            (shared, Sharing::WithReaders)
         }
-        (opened, _) => (opened, options.sharing),
-    };
-    let handle = opened.map_err(|error| error::opening(error, Some(path), options.access))?;
-    format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), bytes_read, sharing })
+        let repaired = match opened {
+            Ok(handle) => return Ok((handle, sharing)),
+            Err(DatabaseError::RepairAborted) => {
+                needs_repair = true;
+                // Closing the database marks it as closed properly.
+                handle(path, &options.clone().access(Access::OpenExisting), sharing, bytes_read).map(drop)
+            }
+            Err(error) => Err(error),
+        };
+        match repaired {
+            Ok(()) => {}
+            Err(DatabaseError::DatabaseAlreadyOpen) if needs_repair && start.elapsed() < LONGEST_REPAIR_BY_OTHERS => {
+                thread::sleep(Duration::from_millis(5));
+            }
+            Err(error) if needs_repair => return Err(error::repairing(error, path)),
+            Err(error) => return Err(opening(error)),
+        }
+    }
 }
 
 fn handle(

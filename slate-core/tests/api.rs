@@ -11,6 +11,8 @@ mod dates_and_uuids;
 mod find_one;
 #[path = "api/migrations.rs"]
 mod migrations;
+#[path = "api/read_only.rs"]
+mod read_only;
 #[path = "api/rows.rs"]
 mod rows;
 #[path = "api/second_process.rs"]

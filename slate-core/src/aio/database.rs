@@ -75,6 +75,12 @@ impl Database {
         Self { database: self.database.with_deadline(within), pool: Arc::clone(&self.pool) }
     }
 
+    /// See [`slate_core::Database::read_only`](crate::Database::read_only).
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        Self { database: self.database.read_only(), pool: Arc::clone(&self.pool) }
+    }
+
     /// See [`slate_core::Database::with_cancel`](crate::Database::with_cancel).
     #[must_use]
     pub fn with_cancel(&self, token: CancelToken) -> Self {

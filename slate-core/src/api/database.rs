@@ -114,6 +114,32 @@ impl Database {
         Self { handle: self.handle.with_limits(limits) }
     }
 
+    /// Returns a handle of the same database that cannot write: calls that would change the database, also through its collections,
+    /// fail with [`ErrorKind::ReadOnly`]. This includes transactions, commands, pipelines that end with `$out` or `$merge`,
+    /// index builds, `analyze` and [`compact`](Self::compact). For several reads of one commit take a [`snapshot`](Self::snapshot).
+    /// Other handles of the database still write, and this one reads what they commit.
+    ///
+    /// It is for callers that are not trusted to write, such as an endpoint that passes on commands. It does not limit what they
+    /// read, the files that [`backup`](Self::backup) and [`copy_to`](Self::copy_to) create, or [`close`](Self::close), which
+    /// closes the database for all handles.
+    ///
+    /// ```
+    /// use slate_core::{Database, ErrorKind, bson::doc};
+    ///
+    /// let db = Database::open("memory:")?;
+    /// db.command(doc! { "insert": "users", "documents": [{ "_id": 1 }] })?;
+    /// let reader = db.read_only();
+    /// reader.command(doc! { "find": "users" })?;
+    /// let pipeline = [doc! { "$merge": "copies" }];
+    /// let refused = reader.command(doc! { "aggregate": "users", "pipeline": pipeline.to_vec(), "cursor": {} });
+    /// assert_eq!(refused.unwrap_err().kind(), ErrorKind::ReadOnly);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn read_only(&self) -> Self {
+        Self { handle: self.handle.read_only() }
+    }
+
     /// Returns the same database for a call that begins now and is executed later, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
@@ -169,7 +195,7 @@ impl Database {
     }
 
     fn begin_started(&self, started: &Started) -> Result<Transaction> {
-        let writer = self.handle.engine()?.begin(&started.begin_options())?;
+        let writer = self.handle.engine_to_write()?.begin(&started.begin_options())?;
         Ok(Transaction::new(self.handle.clone(), writer, started.durability.unwrap_or(self.handle.durability())))
     }
 
@@ -427,7 +453,7 @@ impl Database {
     /// does.
     pub fn compact(&self) -> Result<()> {
         self.handle.limits().check()?;
-        self.handle.engine()?.compact(self.wait())
+        self.handle.engine_to_write()?.compact(self.wait())
     }
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).

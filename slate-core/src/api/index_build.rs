@@ -42,7 +42,7 @@ pub(crate) fn create(
         BuildStart::Declared { name, keyspace } => {
             finish(database, Target { collection, index: &name, keyspace }, interrupt, progress)?;
             // If this fails, queries use the index without statistics.
-            let _ = database.engine()?.analyze(collection, Duration::ZERO);
+            let _ = database.engine_to_write()?.analyze(collection, Duration::ZERO);
             Ok((name, true))
         }
     }

@@ -131,6 +131,14 @@ pub(crate) struct DatabaseHandle {
     /// If set, a call that would have to wait fails with [`would_wait`].
     short: Option<ShortCall>,
     limits: CallLimits,
+    rights: Rights,
+}
+
+/// What the calls through a handle may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rights {
+    ReadAndWrite,
+    Read,
 }
 
 struct Inner {
@@ -150,7 +158,7 @@ impl DatabaseHandle {
         let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
         let inner = Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions, observer };
-        Self { inner: Arc::new(inner), short: None, limits: CallLimits::default() }
+        Self { inner: Arc::new(inner), short: None, limits: CallLimits::default(), rights: Rights::ReadAndWrite }
     }
 
     /// Returns the limits of each call through this handle.
@@ -161,6 +169,11 @@ impl DatabaseHandle {
     /// Returns a handle of the same database with other limits.
     pub(crate) fn with_limits(&self, limits: CallLimits) -> Self {
         Self { limits, ..self.clone() }
+    }
+
+    /// Returns a handle of the same database whose calls cannot write.
+    pub(crate) fn read_only(&self) -> Self {
+        Self { rights: Rights::Read, ..self.clone() }
     }
 
     pub(crate) fn store(&self) -> &'static str {
@@ -202,6 +215,20 @@ impl DatabaseHandle {
         engine.clone().ok_or_else(|| {
             Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
         })
+    }
+
+    /// Returns the engine for a call that writes. Every write of every kind gets the engine here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`] if the handle may only read; [`ErrorKind::Closed`].
+    pub(crate) fn engine_to_write(&self) -> Result<Arc<dyn Engine>> {
+        match self.rights {
+            Rights::ReadAndWrite => self.engine(),
+            Rights::Read => {
+                let message = "this handle of the database is read-only";
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, message))
+            }
+        }
     }
 
     /// Returns a handle of the same database for calls that must not wait.
@@ -247,7 +274,7 @@ impl DatabaseHandle {
         let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
             // `work` checks the limits. A commit that has begun is completed.
             let options = BeginOptions { limits: Interrupt::default(), ..started.begin_options() };
-            let mut writer = self.engine()?.begin(&options)?;
+            let mut writer = self.engine_to_write()?.begin(&options)?;
             let result = work(&mut *writer)?;
             self.finish(writer, self.inner.durability)?;
             Ok(result)
@@ -262,7 +289,7 @@ impl DatabaseHandle {
     fn write_short<R>(&self, short: &ShortCall, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
         let limits = Interrupt::default().short(short);
         let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
-        let mut writer = self.engine()?.try_begin(&options)?.ok_or_else(would_wait)?;
+        let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(would_wait)?;
         let written = work(&mut *writer).and_then(|result| {
             // There is no work to do after a short commit.
             writer.commit(self.inner.durability).map(|_| result)
@@ -290,14 +317,14 @@ impl DatabaseHandle {
         interrupt.check()?;
         let started = self.started(interrupt);
         retry::on_conflict(&started.retry, &self.inner.observer, || {
-            Ok(self.engine()?.analyze(collection, started.begin_options().wait)?)
+            Ok(self.engine_to_write()?.analyze(collection, started.begin_options().wait)?)
         })
     }
 
     /// Begins a transaction without retries. Waiting for other writers ends at the deadline of the call.
     pub(crate) fn begin_write(&self, limits: &Interrupt) -> Result<Box<dyn Writer>> {
         self.inner.open_transactions.check_outside()?;
-        self.engine()?.begin(&self.started(limits).begin_options())
+        self.engine_to_write()?.begin(&self.started(limits).begin_options())
     }
 
     /// Starts the clock of a write within the limits of a call.

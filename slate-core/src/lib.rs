@@ -138,4 +138,4 @@ pub use interrupt::CancelToken;
 pub use maintenance::{
     CollectionStats, DatabaseStats, IndexStats, VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport,
 };
-pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics, SlowQuery};
+pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics, Prometheus, SlowQuery};

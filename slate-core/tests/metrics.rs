@@ -1,6 +1,10 @@
 //! `Database::metrics` counts what was done, on every kind of path.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![allow(clippy::cast_precision_loss, reason = "the counts of the tests are small")]
+
+#[path = "metrics/prometheus.rs"]
+mod prometheus;
 
 use std::{collections::BTreeMap, time::Duration};
 

@@ -173,7 +173,7 @@ async fn health_metrics_and_backups() {
         let inserts = async |client: &mut Client| {
             let metrics = client.get("/metrics").await;
             let metrics = std::str::from_utf8(&metrics.body).unwrap().to_owned();
-            ["slate_failures_total", "slate_seconds_count"].map(|name| {
+            ["slate_operation_failures_total", "slate_operations_total"].map(|name| {
                 let name = format!("{name}{{operation=\"insert\"}} ");
                 metrics.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse::<u64>().unwrap()
             })

@@ -7,6 +7,8 @@ mod common;
 mod deadlines;
 #[path = "aio/every_action.rs"]
 mod every_action;
+#[path = "aio/transact_async.rs"]
+mod transact_async;
 #[path = "aio/transactions.rs"]
 mod transactions;
 

@@ -161,7 +161,7 @@ impl Database {
     }
 
     /// Begins a transaction with snapshot isolation, on its own thread. Dropping it rolls it back. Prefer
-    /// [`Database::transact`], which retries after a conflict.
+    /// [`Database::transact`] or [`Database::transact_async`], which retry after a conflict.
     ///
     /// # Errors
     /// Fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout on a store with one writer at a

@@ -47,8 +47,8 @@
 //!   on by the write itself.
 //! - **[Streams](Documents)** occupy no thread between batches. A scan in memory without a filter is read by the task that awaits
 //!   it, one record at a time; after 256 records it lets other tasks run.
-//! - **[`Database::transact`]** executes its closure on one thread of the pool. **[`Database::begin`]** starts a thread that
-//!   owns the transaction until its end.
+//! - **[`Database::transact`]** executes its closure on one thread of the pool. **[`Database::begin`]**, and each attempt of
+//!   **[`Database::transact_async`]**, starts a thread that owns the transaction until its end.
 //!
 //! Dropping the last handle closes the database on the thread that drops it, which may block. [`Database::close`]
 //! does it on the pool and returns the outcome.
@@ -68,6 +68,7 @@ mod job;
 mod operation;
 mod runner;
 mod thread;
+mod transact_async;
 mod transaction;
 
 pub use call::{Builder, Call};
@@ -75,4 +76,5 @@ pub use collection::{Collection, ReadCollection};
 pub use database::{Database, Snapshot};
 pub use documents::{Cursor, Documents};
 pub use operation::Operation;
+pub use transact_async::AsyncTransaction;
 pub use transaction::Transaction;

@@ -69,6 +69,11 @@ impl Transaction {
         )
     }
 
+    /// Returns whether a call has failed with an error after which the whole transaction can be retried.
+    pub(super) fn has_conflict(&self) -> bool {
+        self.open.transaction.has_conflict()
+    }
+
     /// Commits everything, or fails and commits nothing. Once polled, the commit is executed even if the operation is
     /// dropped.
     ///

@@ -184,8 +184,17 @@ impl Database {
         if !self.handle.has_concurrent_writers() {
             self.handle.open_transactions().check_outside()?;
         }
-        let started = self.limited(options).start(self.handle.lock_timeout());
-        self.begin_started(&started)
+        self.begin_started(&self.start(options))
+    }
+
+    /// Starts the clock of a transaction with these options and the limits of this handle.
+    pub(crate) fn start(&self, options: &TransactionOptions) -> Started {
+        self.limited(options).start(self.handle.lock_timeout())
+    }
+
+    #[cfg(feature = "async")]
+    pub(crate) fn observer(&self) -> &crate::metrics::Observer {
+        self.handle.observer()
     }
 
     /// Returns the transactions that callers have open.
@@ -265,7 +274,7 @@ impl Database {
         mut work: impl FnMut(&Transaction) -> Result<R, E>,
     ) -> Result<R, E> {
         self.handle.open_transactions().check_outside()?;
-        let started = self.limited(options).start(self.handle.lock_timeout());
+        let started = self.start(options);
         retry::on_conflict(&started.retry, self.handle.observer(), || {
             let transaction = self.begin_started(&started)?;
             match work(&transaction) {
@@ -516,7 +525,7 @@ impl Database {
 
     /// Returns what the database has done since it was opened: operations by kind with their times, rows, keys and documents
     /// examined, conflicts, retries, commits, spills. All handles of the database count together.
-    /// `examples/metrics.rs` in the repository exports it to Prometheus.
+    /// [`Metrics::prometheus`] writes them for Prometheus.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;

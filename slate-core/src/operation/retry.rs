@@ -32,38 +32,58 @@ impl<E: From<Error>> From<Error> for Failure<E> {
 }
 
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
-///
-/// The pause doubles with each attempt, and is randomized by the clock so that two writers do not conflict again.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
     observer: &Observer,
     mut attempt: impl FnMut() -> Result<R, Failure<E>>,
 ) -> Result<R, E> {
-    let start = Instant::now();
-    let mut pause = retry.first_pause;
-    let mut left = retry.retries;
-    let mut attempts = 1;
+    let mut attempts = Attempts::new(retry, observer);
     loop {
-        let failure = match attempt() {
+        match attempt() {
             Ok(result) => return Ok(result),
-            Err(failure) => failure,
-        };
+            Err(failure) => std::thread::sleep(attempts.pause_after(failure)?),
+        }
+    }
+}
+
+/// Counts the attempts of one transaction and limits them.
+pub(crate) struct Attempts<'r> {
+    retry: &'r Retry,
+    observer: &'r Observer,
+    start: Instant,
+    pause: Duration,
+    left: u32,
+    begun: u32,
+}
+
+impl<'r> Attempts<'r> {
+    /// Begins the first attempt.
+    pub(crate) fn new(retry: &'r Retry, observer: &'r Observer) -> Self {
+        Self { retry, observer, start: Instant::now(), pause: retry.first_pause, left: retry.retries, begun: 1 }
+    }
+
+    /// Returns how long to wait before the next attempt. The pause doubles with each attempt, and is randomized by the clock so
+    /// that two writers do not conflict again.
+    ///
+    /// # Errors
+    /// The failure's, if another attempt cannot succeed or the limits are reached.
+    pub(crate) fn pause_after<E: From<Error>>(&mut self, failure: Failure<E>) -> Result<Duration, E> {
         if failure.is_retryable {
             // The limits include the time that the attempt spent waiting for other writers.
-            retry.limits.check()?;
+            self.retry.limits.check()?;
         }
-        if !failure.is_retryable || left == 0 || start.elapsed() >= retry.within {
+        if !failure.is_retryable || self.left == 0 || self.start.elapsed() >= self.retry.within {
             return Err(failure.error);
         }
-        let spread = jittered(pause, start.elapsed().subsec_nanos());
-        if retry.limits.end().is_some_and(|end| Instant::now() + spread >= end) {
+        let pause = jittered(self.pause, self.start.elapsed().subsec_nanos());
+        if self.retry.limits.end().is_some_and(|end| Instant::now() + pause >= end) {
             return Err(failure.error);
         }
-        attempts += 1;
-        observer.retried(attempts, spread);
-        std::thread::sleep(spread);
-        pause = pause.saturating_mul(2).min(retry.longest_pause);
-        left -= 1;
+        self.begun += 1;
+        self.observer.retried(self.begun, pause);
+        self.pause = self.pause.saturating_mul(2).min(self.retry.longest_pause);
+        self.left -= 1;
+        Ok(pause)
     }
 }
 

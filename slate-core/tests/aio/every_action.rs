@@ -227,6 +227,9 @@ async fn transactions(awaited: &Awaited, db: &Database) {
     let count = |tx: &slate_core::Transaction| tx.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run();
     assert_eq!(act!(awaited, Database::transact(db, count)), 3);
     assert_eq!(act!(awaited, Database::transact_with(db, &options, count)), 3);
+    let count = async |tx: Arc<Transaction>| tx.collection::<RawDocumentBuf>("users").count_documents(doc! {}).await;
+    assert_eq!(act!(awaited, Database::transact_async(db, count)), 3);
+    assert_eq!(act!(awaited, Database::transact_async_with(db, &options, count)), 3);
 }
 
 async fn databases(awaited: &Awaited, db: &Database) {
@@ -286,11 +289,12 @@ fn every_blocking_method_has_an_async_one() {
 }
 
 /// The files of `aio` with public methods.
-const SOURCES: [&str; 5] = [
+const SOURCES: [&str; 6] = [
     include_str!("../../src/aio/call.rs"),
     include_str!("../../src/aio/collection.rs"),
     include_str!("../../src/aio/database.rs"),
     include_str!("../../src/aio/documents.rs"),
+    include_str!("../../src/aio/transact_async.rs"),
     include_str!("../../src/aio/transaction.rs"),
 ];
 
@@ -366,7 +370,9 @@ fn methods(item: &str) -> Vec<Method> {
             signature.push_str(lines.next().unwrap());
         }
         let is_setter = header.contains("Call<") && signature.contains("-> Self");
-        let returns = ["async fn", "-> Operation<", "-> Call<"].iter().any(|part| signature.contains(part));
+        let returns = ["async fn", "-> AsyncTransaction<", "-> Operation<", "-> Call<"]
+            .iter()
+            .any(|part| signature.contains(part));
         methods.push(Method { name: format!("{of}::{name}"), is_awaited: listed.is_some() || is_setter || returns });
     }
     methods

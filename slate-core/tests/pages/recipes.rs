@@ -38,3 +38,14 @@ fn the_crates_that_recipes_use_are_named() {
         assert!(named || !recipes().iter().any(is_used), "the introduction does not name {name}");
     }
 }
+
+#[test]
+fn the_keys_of_a_configuration_are_those_that_it_has() {
+    let section = COOKBOOK.split("\n## Settings\n").nth(1).unwrap().split("\n## ").next().unwrap();
+    let rows = section.lines().filter_map(|line| line.strip_prefix("| `"));
+    let keys: Vec<_> = rows.map(|row| row.split('`').next().unwrap()).collect();
+    // The error for an unknown key lists the known ones.
+    let error = toml::from_str::<slate_core::Config>("url = 'memory:'\nunknown = 1").unwrap_err().to_string();
+    let known: Vec<_> = error.split("expected one of ").nth(1).unwrap().split('`').skip(1).step_by(2).collect();
+    assert_eq!(keys, known);
+}

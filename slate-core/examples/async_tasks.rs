@@ -61,12 +61,14 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Err(_) => println!("timed out: either no reading or every reading is corrected"),
     }
 
-    // A transaction with separate calls, for decisions that need to await something else.
-    let tx = db.begin().await?;
-    let within = tx.collection::<Reading>("readings");
-    let old = within.delete_many(doc! { "second": { "$lt": 100 } }).run().await?;
-    tokio::time::sleep(Duration::from_millis(1)).await;
-    tx.commit().await?;
+    // A transaction with an async closure, for decisions that need to await something else.
+    let old = db
+        .transact_async(async |tx| {
+            let old = tx.collection::<Reading>("readings").delete_many(doc! { "second": { "$lt": 100 } }).await?;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok::<_, slate_core::Error>(old)
+        })
+        .await?;
     println!("{old} old readings deleted, {} left", readings.count_documents(doc! {}).run().await?);
 
     // Code without an async form, or loops of many small calls: blocking code in one hop to another thread.

@@ -17,8 +17,9 @@ impl Database {
     /// error of `work` rolls the transaction back.
     ///
     /// Inside, use `tx.collection(…)`. Pass `&tx` to your own async functions, which take a `&Transaction`. The closure borrows
-    /// what it uses, because it may run again after a conflict; it cannot change what it captures. Inside of `tokio::spawn`,
-    /// write `async move { db.transact_async(async |tx| { … }).await }`, so that the task owns what the closure borrows.
+    /// what it uses, because it may run again after a conflict; it cannot change what it captures. If it uses `?` and ends with
+    /// `Ok(…)`, write down its result type, or the error's: `Ok::<_, slate_core::Error>(…)`. Inside of `tokio::spawn`, write
+    /// `async move { db.transact_async(async |tx| { … }).await }`, so that the task owns what the closure borrows.
     ///
     /// On a store with one writer at a time, all other writers wait while `work` awaits something else. Prefer
     /// [`Database::transact`] where the transaction consists of calls of the database only: it changes threads once, and not

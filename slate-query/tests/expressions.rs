@@ -8,6 +8,8 @@ mod accumulators;
 mod conversions;
 #[path = "expressions/dates.rs"]
 mod dates;
+#[path = "expressions/order.rs"]
+mod order;
 
 use bson::{Bson, DateTime, Document, bson, doc};
 use proptest::prelude::*;

@@ -10,6 +10,7 @@ pub(super) struct Function {
     pub(super) arity: (usize, usize),
     pub(super) call: Call,
     pub(super) operands: Operands,
+    pub(super) null_ends: NullEnds,
 }
 
 /// How a function gets its operands.
@@ -18,9 +19,24 @@ pub(super) enum Operands {
     AsWritten,
     /// The function compares its operands and returns none of them: with a collation it is called with replaced strings.
     Compared,
-    /// The order of the operands is not significant. Constants come last, as in MongoDB: the order decides whether the result is null or
-    /// an error.
+    /// Constants before the first operand that is not constant are combined: the order of the operands is significant for the
+    /// type of the result and for rounding.
+    LeftToRight,
+    /// Neighbouring constants are combined.
+    Grouped,
+    /// The order of the operands is not significant: all constants are combined and come last.
     ConstantsLast,
+    /// As `ConstantsLast`; an operand that is the only one is the array of what is accumulated.
+    Accumulated,
+}
+
+/// Which operand that is missing, null or undefined makes the result null. The operands after it are not evaluated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NullEnds {
+    /// The function decides, with all operands evaluated.
+    Never,
+    AtFirst,
+    Anywhere,
 }
 
 /// Computes the value of a function from the values of its operands.
@@ -53,6 +69,16 @@ impl Function {
         })
     }
 
+    /// Returns whether a call with this number of operands, as an operand of another call of the same function, is replaced
+    /// by its operands.
+    pub(super) fn is_flattened(&self, operands: usize) -> bool {
+        match self.operands {
+            Operands::Grouped | Operands::ConstantsLast => true,
+            Operands::Accumulated => operands > 1,
+            Operands::AsWritten | Operands::Compared | Operands::LeftToRight => false,
+        }
+    }
+
     pub(super) fn call<'v>(&self, operands: &'v [Expression], env: &Env<'v>) -> Result<Evaluated<'v>> {
         // Most functions have up to three operands, which need no allocation.
         let mut few = [const { Evaluated::Missing }; 3];
@@ -64,8 +90,17 @@ impl Function {
                 &mut many[..]
             }
         };
-        for (value, operand) in values.iter_mut().zip(operands) {
+        for (place, (value, operand)) in values.iter_mut().zip(operands).enumerate() {
             *value = operand.evaluate(env)?;
+            let ends = match self.null_ends {
+                NullEnds::Never => false,
+                NullEnds::AtFirst => place == 0,
+                NullEnds::Anywhere => true,
+            };
+            if ends && value.is_nullish() {
+                // The operands before it may have a wrong type; those after it stay missing.
+                break;
+            }
             if let (Operands::Compared, Some(collation)) = (self.operands, env.collation())
                 && let Some(compared) = value.as_value()
             {

@@ -11,6 +11,7 @@ mod arguments;
 mod comparison;
 mod env;
 mod evaluated;
+mod fold;
 mod interruption;
 mod node;
 mod operands;

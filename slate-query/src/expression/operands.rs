@@ -1,28 +1,5 @@
-use super::{Env, Evaluated, Expression, Variables, node::Node};
-use crate::{
-    Code, Error, Result,
-    raw::{Doc, Value},
-};
-
-impl Expression {
-    /// Replaces an expression that does not depend on a document by its value. As in MongoDB, an expression that fails
-    /// is refused even if it is never evaluated; with [`Variables::lenient`] it stays as it is.
-    pub(super) fn folded(self, variables: &Variables) -> Result<Self> {
-        match self.computed() {
-            Err(_) if variables.is_lenient() => Ok(self),
-            computed => computed,
-        }
-    }
-
-    fn computed(&self) -> Result<Self> {
-        let value = match self.evaluate(&Env::new(Doc::new(&[]), 0))?.into_owned() {
-            Evaluated::Owned(value) => Some(value),
-            Evaluated::Borrowed(value) => Some(value.to_owned()),
-            Evaluated::Missing => None,
-        };
-        Ok(Self(Node::Constant(value)))
-    }
-}
+use super::{Expression, Variables};
+use crate::{Code, Error, Result, raw::Value};
 
 /// Returns the operands: the elements of an array, or the only one.
 pub(super) fn operands(operand: Value<'_>, variables: &Variables) -> Result<Vec<Expression>> {

@@ -1,8 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Expression, Variables,
-    arguments::Operands,
+    Expression, Variables, fold,
     node::{Node, Variable},
     operands::operands,
     operators::{self, Entry},
@@ -124,15 +123,9 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
 fn operator(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     match operators::find(name) {
         Some(Entry::Function(function)) => {
-            let mut operands = operands(operand, variables)?;
+            let operands = operands(operand, variables)?;
             function.check(operands.len())?;
-            if function.operands == Operands::ConstantsLast {
-                operands.sort_by_key(Expression::is_constant);
-            }
-            // The value of a function of constants is computed here unless there is a collation.
-            let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
-            let call = Expression(Node::Call(function, operands.into()));
-            if is_constant { call.folded(variables) } else { Ok(call) }
+            fold::call(function, operands, variables)
         }
         Some(Entry::Operator(parse)) => parse(name, operand, variables),
         Some(Entry::Unsupported) => Err(Error::unsupported(name)),

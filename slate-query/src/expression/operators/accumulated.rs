@@ -35,7 +35,7 @@ pub(super) fn several(name: &str, operand: Value<'_>, variables: &Variables) -> 
     let mut parts = Parts::parse(name, operand, &["input", "n"], variables, (5_787_801, 5_787_901))?;
     let input = parts.need(0, name, "input", 5_787_907)?;
     let n = parts.need(1, name, "n", 5_787_906)?;
-    let is_constant = variables.collation().is_none() && input.is_constant() && n.is_constant();
+    let is_constant = input.is_constant() && n.is_constant();
     let several = Expression(Node::Operator(Arc::new(Several { name: name.into(), input, n })));
     if is_constant { several.folded(variables) } else { Ok(several) }
 }

@@ -20,12 +20,10 @@ fn overflow(name: &str) -> Error {
 
 /// Returns the sum of numbers and at most one date.
 pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let (mut sum, mut day, mut is_null) = (Sum::default(), None, false);
+    let (mut sum, mut day) = (Sum::default(), None);
     for operand in &*arguments.values {
-        let Some(value) = operand.present() else {
-            is_null = true;
-            continue;
-        };
+        // As in MongoDB, the first operand that is null or no number decides whether the result is null or an error.
+        let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
         match (Number::of(value), date(value)) {
             (Some(number), _) => sum.add(number),
             (None, Some(_)) if day.is_some() => {
@@ -36,7 +34,6 @@ pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
         }
     }
     Ok(match day {
-        _ if is_null => Evaluated::NULL,
         None => sum.total().into(),
         Some(day) => Evaluated::date(moved(day, sum.total(), i64::checked_add).ok_or_else(|| overflow("$add"))?),
     })
@@ -74,7 +71,6 @@ pub(super) fn subtract<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut product = Number::Int32(1);
     for operand in &*arguments.values {
-        // As in MongoDB, the first operand that is null or no number decides whether the result is null or an error.
         if operand.is_nullish() {
             return Ok(Evaluated::NULL);
         }

@@ -74,17 +74,12 @@ pub(super) fn last<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 
 pub(super) fn concat_arrays<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut all = ArrayWriter::default();
-    let mut is_null = false;
     for operand in &*arguments.values {
-        match operand.present() {
-            None => is_null = true,
-            Some(value) => {
-                let array = value.as_array().ok_or_else(|| arguments.wrong_type(28664, "arrays", operand))?;
-                array.values().for_each(|value| all.push(value));
-            }
-        }
+        let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
+        let array = value.as_array().ok_or_else(|| arguments.wrong_type(28664, "arrays", operand))?;
+        array.values().for_each(|value| all.push(value));
     }
-    Ok(if is_null { Evaluated::NULL } else { all.finish() })
+    Ok(all.finish())
 }
 
 pub(super) fn reverse_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -105,19 +100,15 @@ pub(super) fn is_in<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 pub(super) fn index_of_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let array = arguments.read_present(0, Value::as_array, 40090, "an array")?;
     let Some(array) = array else { return Ok(Evaluated::NULL) };
-    let Some((start, end)) = range(&arguments, 9_711_600, 9_711_601)? else { return Ok(Evaluated::NULL) };
+    let (start, end) = range(&arguments, 9_711_600, 9_711_601)?;
     let wanted = arguments.get(1).as_value().unwrap_or(Value::UNDEFINED);
     let mut searched = array.values().enumerate().skip(start).take(end.saturating_sub(start));
     let found = searched.find(|(_, element)| order::equal(*element, wanted));
     Ok(found.map_or(Evaluated::int32(-1), |(place, _)| Evaluated::count(place)))
 }
 
-/// Returns the start and the end of a search: the third and the fourth operand. `None` if one is null.
-pub(super) fn range(
-    arguments: &Arguments<'_, '_>,
-    type_code: i32,
-    negative_code: i32,
-) -> Result<Option<(usize, usize)>> {
+/// Returns the start and the end of a search: the third and the fourth operand.
+pub(super) fn range(arguments: &Arguments<'_, '_>, type_code: i32, negative_code: i32) -> Result<(usize, usize)> {
     let mut bounds = [0, usize::MAX];
     for (bound, place) in bounds.iter_mut().zip(2..arguments.values.len()) {
         let position = |value| Number::of(value).and_then(whole);
@@ -127,7 +118,7 @@ pub(super) fn range(
         })?;
     }
     let [start, end] = bounds;
-    Ok(Some((start, end)))
+    Ok((start, end))
 }
 
 pub(super) fn slice<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

@@ -54,8 +54,20 @@ pub(super) fn or(_: &str, operand: Value<'_>, variables: &Variables) -> Result<E
 }
 
 fn decide(operand: Value<'_>, variables: &Variables, decisive: bool) -> Result<Expression> {
-    let operands = operands(operand, variables)?.into();
-    Ok(Expression(Node::Operator(Arc::new(Decide { operands, decisive }))))
+    let mut operands = operands(operand, variables)?;
+    // As in MongoDB, a constant that decides does so before the other operands are evaluated.
+    if operands.iter().any(|operand| operand.truth() == Some(decisive)) {
+        return Ok(constant(decisive));
+    }
+    operands.retain(|operand| operand.truth().is_none());
+    if operands.is_empty() {
+        return Ok(constant(!decisive));
+    }
+    Ok(Expression(Node::Operator(Arc::new(Decide { operands: operands.into(), decisive }))))
+}
+
+fn constant(truth: bool) -> Expression {
+    Expression::constant(Evaluated::from(truth).or_null())
 }
 
 /// `$cond` and `$switch`: the value of the first branch whose condition holds.
@@ -116,7 +128,11 @@ pub(super) fn cond(name: &str, operand: Value<'_>, variables: &Variables) -> Res
         })?,
     };
     let [condition, yes, no] = parts;
-    Ok(branches(vec![(condition, yes)], Some(no)))
+    Ok(match condition.truth() {
+        Some(true) => yes,
+        Some(false) => no,
+        None => branches(vec![(condition, yes)], Some(no)),
+    })
 }
 
 pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -136,7 +152,7 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
                     };
                     // As in MongoDB, an expression after a condition that is constant and true does not fail when it
                     // is parsed, because it is never evaluated.
-                    let is_decided = cases.iter().any(|(condition, _)| truth(condition) == Some(true));
+                    let is_decided = cases.iter().any(|(condition, _)| condition.truth() == Some(true));
                     cases.push(case(branch, if is_decided { &lenient } else { variables }, &lenient)?);
                 }
             }
@@ -149,16 +165,16 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
         return refused(40068, "$switch needs at least one branch");
     }
     // Branches whose condition is constant and false are left out.
-    cases.retain(|(condition, _)| truth(condition) != Some(false));
-    if cases.is_empty() && otherwise.is_none() {
-        return refused(40069, "no branch of $switch can apply, and it has no default");
+    cases.retain(|(condition, _)| condition.truth() != Some(false));
+    // The first branch whose condition is constant and true takes the place of the default and of all branches after it.
+    if let Some(place) = cases.iter().position(|(condition, _)| condition.truth() == Some(true)) {
+        otherwise = cases.drain(place..).next().map(|(_, value)| value);
     }
-    Ok(branches(cases, otherwise))
-}
-
-/// Returns the truth of a constant.
-fn truth(expression: &Expression) -> Option<bool> {
-    expression.as_constant().map(|constant| constant.is_true())
+    match otherwise {
+        Some(only) if cases.is_empty() => Ok(only),
+        None if cases.is_empty() => refused(40069, "no branch of $switch can apply, and it has no default"),
+        otherwise => Ok(branches(cases, otherwise)),
+    }
 }
 
 /// Parses a branch of `$switch`. Its value is parsed with `lenient` if the condition is constant and false.
@@ -179,7 +195,7 @@ fn case(branch: Doc<'_>, variables: &Variables, lenient: &Variables) -> Result<(
     let condition = condition.ok_or_else(|| missing(40064, "case"))?;
     let value = value.ok_or_else(|| missing(40065, "then"))?;
     let condition = Expression::parse(condition, variables)?;
-    let within = if truth(&condition) == Some(false) { lenient } else { variables };
+    let within = if condition.truth() == Some(false) { lenient } else { variables };
     Ok((condition, Expression::parse(value, within)?))
 }
 
@@ -209,5 +225,19 @@ pub(super) fn if_null(_: &str, operand: Value<'_>, variables: &Variables) -> Res
     if operands.len() < 2 {
         return Err(Error::new(Code(1_257_300), "$ifNull needs at least two arguments"));
     }
-    Ok(Expression(Node::Operator(Arc::new(IfNull(operands.into())))))
+    // Constants that are null are left out, but for the last operand, and so is what follows a constant that is not.
+    let (last, mut kept) = (operands.len() - 1, Vec::with_capacity(operands.len()));
+    for (place, operand) in operands.into_iter().enumerate() {
+        let is_null = operand.as_constant().map(|constant| constant.is_nullish());
+        if is_null != Some(true) || place == last {
+            kept.push(operand);
+        }
+        if is_null == Some(false) {
+            break;
+        }
+    }
+    match <[Expression; 1]>::try_from(kept) {
+        Ok([only]) => Ok(only),
+        Err(kept) => Ok(Expression(Node::Operator(Arc::new(IfNull(kept.into()))))),
+    }
 }

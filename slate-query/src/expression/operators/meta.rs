@@ -3,7 +3,7 @@
 
 use super::super::{
     Evaluated, Expression, Variables,
-    arguments::{Arguments, Function, Operands},
+    arguments::{Arguments, Function, NullEnds, Operands},
     node::{Node, Variable},
 };
 use super::{ONE, convert};
@@ -46,7 +46,8 @@ pub(super) fn meta(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expr
 }
 
 /// `{$meta: "recordId"}`: the key under which the document is stored, which is its encoded `_id`, as a binary.
-static RECORD_KEY: Function = Function { name: "$meta", arity: ONE, call: record_key, operands: Operands::AsWritten };
+static RECORD_KEY: Function =
+    Function { name: "$meta", arity: ONE, call: record_key, operands: Operands::AsWritten, null_ends: NullEnds::Never };
 
 fn record_key<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut bytes = Vec::new();

@@ -41,17 +41,16 @@ pub(super) fn binary_size<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<
 }
 
 fn bits<'v>(arguments: &Arguments<'_, 'v>, start: i64, combine: fn(i64, i64) -> i64) -> Result<Evaluated<'v>> {
-    let (mut result, mut is_long, mut is_null) = (start, false, false);
+    let (mut result, mut is_long) = (start, false);
     for operand in &*arguments.values {
         match operand.present().map(|value| (value.kind(), Number::of(value).and_then(Number::to_i64))) {
-            None => is_null = true,
+            None => return Ok(Evaluated::NULL),
             Some((Kind::Int32, Some(int))) => result = combine(result, int),
             Some((Kind::Int64, Some(int))) => (result, is_long) = (combine(result, int), true),
             Some(_) => return Err(arguments.wrong_type(14, "integers", operand)),
         }
     }
     Ok(match i32::try_from(result) {
-        _ if is_null => Evaluated::NULL,
         Ok(int) if !is_long => Evaluated::int32(int),
         _ => Evaluated::int64(result),
     })

@@ -31,7 +31,7 @@ mod variables;
 
 use super::{
     Expression, Variables,
-    arguments::{ANY, Call, Function, Operands},
+    arguments::{ANY, Call, Function, NullEnds, Operands},
 };
 use crate::{Result, raw::Value};
 
@@ -49,18 +49,38 @@ pub(super) enum Entry {
 
 type Line = (&'static str, Entry);
 
+const fn with_operands(
+    name: &'static str,
+    arity: (usize, usize),
+    call: Call,
+    operands: Operands,
+    null_ends: NullEnds,
+) -> Line {
+    (name, Entry::Function(Function { name, arity, call, operands, null_ends }))
+}
+
 const fn function(name: &'static str, arity: (usize, usize), call: Call) -> Line {
-    (name, Entry::Function(Function { name, arity, call, operands: Operands::AsWritten }))
+    with_operands(name, arity, call, Operands::AsWritten, NullEnds::Never)
+}
+
+/// Returns a function whose value is null if its first operand is; the others are not evaluated then.
+const fn of_first(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+    with_operands(name, arity, call, Operands::AsWritten, NullEnds::AtFirst)
 }
 
 /// Returns a function that compares its operands and returns none of them.
 const fn comparing(name: &'static str, arity: (usize, usize), call: Call) -> Line {
-    (name, Entry::Function(Function { name, arity, call, operands: Operands::Compared }))
+    with_operands(name, arity, call, Operands::Compared, NullEnds::Never)
 }
 
-/// Returns a function for which the order of its operands is not significant.
-const fn commuting(name: &'static str, arity: (usize, usize), call: Call) -> Line {
-    (name, Entry::Function(Function { name, arity, call, operands: Operands::ConstantsLast }))
+/// Returns a function of any number of operands that reads them one by one; the first that is null makes it null.
+const fn one_by_one(name: &'static str, operands: Operands, call: Call) -> Line {
+    with_operands(name, ANY, call, operands, NullEnds::Anywhere)
+}
+
+/// Returns an accumulator whose value does not depend on the order of its operands.
+const fn accumulating(name: &'static str, call: Call) -> Line {
+    with_operands(name, ANY, call, Operands::Accumulated, NullEnds::Never)
 }
 
 const fn operator(name: &'static str, parse: Parse) -> Line {
@@ -79,7 +99,7 @@ static OPERATORS: &[Line] = &[
     function("$abs", ONE, arithmetic::abs),
     function("$acos", ONE, functions::acos),
     function("$acosh", ONE, functions::acosh),
-    function("$add", ANY, arithmetic::add),
+    one_by_one("$add", Operands::LeftToRight, arithmetic::add),
     function("$allElementsTrue", ONE, set::all_true),
     operator("$and", logical::and),
     function("$anyElementTrue", ONE, set::any_true),
@@ -92,15 +112,15 @@ static OPERATORS: &[Line] = &[
     function("$atanh", ONE, functions::atanh),
     function("$avg", ANY, accumulated::over),
     function("$binarySize", ONE, misc::binary_size),
-    function("$bitAnd", ANY, misc::bit_and),
+    one_by_one("$bitAnd", Operands::ConstantsLast, misc::bit_and),
     function("$bitNot", ONE, misc::bit_not),
-    function("$bitOr", ANY, misc::bit_or),
-    function("$bitXor", ANY, misc::bit_xor),
+    one_by_one("$bitOr", Operands::ConstantsLast, misc::bit_or),
+    one_by_one("$bitXor", Operands::ConstantsLast, misc::bit_xor),
     function("$bsonSize", ONE, misc::bson_size),
     function("$ceil", ONE, arithmetic::ceil),
     comparing("$cmp", TWO, compare::cmp),
-    function("$concat", ANY, string::concat),
-    function("$concatArrays", ANY, array::concat_arrays),
+    one_by_one("$concat", Operands::Grouped, string::concat),
+    one_by_one("$concatArrays", Operands::Grouped, array::concat_arrays),
     operator("$cond", logical::cond),
     operator("$const", misc::literal),
     operator("$convert", convert::convert_to),
@@ -134,9 +154,9 @@ static OPERATORS: &[Line] = &[
     operator("$hour", date::part::hour),
     operator("$ifNull", logical::if_null),
     comparing("$in", TWO, array::is_in),
-    comparing("$indexOfArray", (2, 4), array::index_of_array),
-    function("$indexOfBytes", (2, 4), string::index_of_bytes),
-    function("$indexOfCP", (2, 4), string::index_of_code_points),
+    with_operands("$indexOfArray", (2, 4), array::index_of_array, Operands::Compared, NullEnds::AtFirst),
+    of_first("$indexOfBytes", (2, 4), string::index_of_bytes),
+    of_first("$indexOfCP", (2, 4), string::index_of_code_points),
     function("$isArray", ONE, array::is_array),
     function("$isNumber", ONE, convert::is_number),
     operator("$isoDayOfWeek", date::part::iso_day_of_week),
@@ -153,18 +173,18 @@ static OPERATORS: &[Line] = &[
     comparing("$lte", TWO, compare::lte),
     operator("$ltrim", text::trim),
     operator("$map", variables::map),
-    function("$max", ANY, accumulated::over),
+    accumulating("$max", accumulated::over),
     operator("$maxN", accumulated::several),
     operator("$median", percentile::parse),
     function("$mergeObjects", ANY, object::merge_objects),
     operator("$meta", meta::meta),
     operator("$millisecond", date::part::millisecond),
-    function("$min", ANY, accumulated::over),
+    accumulating("$min", accumulated::over),
     operator("$minN", accumulated::several),
     operator("$minute", date::part::minute),
     function("$mod", TWO, arithmetic::modulo),
     operator("$month", date::part::month),
-    function("$multiply", ANY, arithmetic::multiply),
+    one_by_one("$multiply", Operands::LeftToRight, arithmetic::multiply),
     comparing("$ne", TWO, compare::ne),
     function("$not", ONE, logical::not),
     function("$objectToArray", ONE, array::object_to_array),
@@ -181,15 +201,15 @@ static OPERATORS: &[Line] = &[
     operator("$replaceAll", text::replace),
     operator("$replaceOne", text::replace),
     function("$reverseArray", ONE, array::reverse_array),
-    function("$round", (1, 2), arithmetic::round),
+    of_first("$round", (1, 2), arithmetic::round),
     operator("$rtrim", text::trim),
     operator("$second", date::part::second),
     function("$setDifference", TWO, set::difference),
     comparing("$setEquals", ANY, set::equals),
     operator("$setField", object::set_field),
-    function("$setIntersection", ANY, set::intersection),
+    one_by_one("$setIntersection", Operands::ConstantsLast, set::intersection),
     comparing("$setIsSubset", TWO, set::is_subset),
-    commuting("$setUnion", ANY, set::union),
+    one_by_one("$setUnion", Operands::ConstantsLast, set::union),
     function("$sigmoid", ONE, functions::sigmoid),
     function("$sin", ONE, functions::sin),
     function("$sinh", ONE, functions::sinh),
@@ -207,7 +227,7 @@ static OPERATORS: &[Line] = &[
     function("$substrBytes", THREE, string::substr_bytes),
     function("$substrCP", THREE, string::substr_code_points),
     function("$subtract", TWO, arithmetic::subtract),
-    function("$sum", ANY, accumulated::over),
+    accumulating("$sum", accumulated::over),
     operator("$switch", logical::switch),
     function("$tan", ONE, functions::tan),
     function("$tanh", ONE, functions::tanh),
@@ -224,7 +244,7 @@ static OPERATORS: &[Line] = &[
     operator("$toUUID", convert::to_type),
     function("$toUpper", ONE, string::to_upper),
     operator("$trim", text::trim),
-    function("$trunc", (1, 2), arithmetic::trunc),
+    of_first("$trunc", (1, 2), arithmetic::trunc),
     function("$tsIncrement", ONE, misc::ts_increment),
     function("$tsSecond", ONE, misc::ts_second),
     function("$type", ONE, convert::type_name),

@@ -137,6 +137,24 @@ fn with_field(document: Doc<'_>, name: &str, mut value: Option<Value<'_>>) -> Wr
     writer
 }
 
+fn not_constant(name: &str) -> Error {
+    Error::new(Code(4_161_106), format!("{name} takes a constant as 'field'"))
+}
+
+/// Fails unless a name is written as a constant: an expression that can be computed before there is a document is none.
+fn check_written(name: &str, field: Value<'_>) -> Result<()> {
+    if field.as_str().is_some_and(|text| text.starts_with('$')) {
+        return Err(Error::new(Code(4_161_108), format!("{name} takes no field path as 'field'; write it as $literal")));
+    }
+    let is_literal = |document: Doc<'_>| {
+        document.elements().next().is_some_and(|first| matches!(first.name, b"$literal" | b"$const"))
+    };
+    if field.as_array().is_some() || field.as_document().is_some_and(|document| !is_literal(document)) {
+        return Err(not_constant(name));
+    }
+    Ok(())
+}
+
 pub(super) fn set_field(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let is_unset = name == "$unsetField";
     let names: &[&str] = if is_unset { &["field", "input"] } else { &["field", "input", "value"] };
@@ -147,10 +165,10 @@ pub(super) fn set_field(name: &str, operand: Value<'_>, variables: &Variables) -
         true => Expression(Node::Constant(None)),
         false => parts.need(2, name, "value", 4_161_103)?,
     };
+    let written = operand.as_document().and_then(|document| document.get("field"));
+    check_written(name, written.unwrap_or(Value::NULL))?;
     let constant = field.as_constant();
-    let Some(constant) = constant else {
-        return Err(Error::new(Code(4_161_106), format!("{name} takes a constant as 'field'")));
-    };
+    let Some(constant) = constant else { return Err(not_constant(name)) };
     let text = constant.as_value().and_then(Value::as_str);
     let field = text.ok_or_else(|| wrong_type(name, 4_161_107, "a string as 'field'", &constant))?;
     if field.contains('\0') {

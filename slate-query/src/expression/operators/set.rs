@@ -67,12 +67,17 @@ pub(super) fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> 
     if arguments.values.len() < 2 {
         return Err(Error::new(Code(17045), "$setEquals needs at least two arguments"));
     }
-    let sets: Vec<Set<'_>> =
-        arguments.values.iter().map(|operand| set(&arguments, operand, 17044)).collect::<Result<_>>()?;
     let same = |a: &Set<'_>, b: &Set<'_>| {
         a.as_slice().len() == b.as_slice().len() && a.as_slice().iter().all(|value| b.contains(value.as_value()))
     };
-    Ok(sets.windows(2).all(|pair| matches!(pair, [a, b] if same(a, b))).into())
+    let first = set(&arguments, arguments.get(0), 17044)?;
+    // As in MongoDB, operands after one that differs are not looked at.
+    for operand in arguments.values.iter().skip(1) {
+        if !same(&first, &set(&arguments, operand, 17044)?) {
+            return Ok(false.into());
+        }
+    }
+    Ok(true.into())
 }
 
 pub(super) fn is_subset<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

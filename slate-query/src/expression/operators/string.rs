@@ -126,7 +126,7 @@ pub(super) fn index_of_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluat
     let input = arguments.read_present(0, Value::as_str, 40091, "a string")?;
     let Some(input) = input else { return Ok(Evaluated::NULL) };
     let wanted = arguments.read(1, Value::as_str, 40092, "a string to find")?;
-    let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
+    let (start, end) = range(&arguments, 40096, 40097)?;
     let part = input.as_bytes().get(start..end.min(input.len()));
     let found = part.and_then(|part| find(part, wanted.as_bytes()));
     Ok(found.map_or(Evaluated::int32(-1), |place| Evaluated::count(start + place)))
@@ -143,13 +143,16 @@ pub(super) fn index_of_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<E
     let input = arguments.read_present(0, Value::as_str, 40093, "a string")?;
     let Some(input) = input else { return Ok(Evaluated::NULL) };
     let wanted = arguments.read(1, Value::as_str, 40094, "a string to find")?;
-    let Some((start, end)) = range(&arguments, 40096, 40097)? else { return Ok(Evaluated::NULL) };
-    let boundaries: Vec<usize> = input.char_indices().map(|(at, _)| at).chain([input.len()]).collect();
-    if start >= end {
-        return Ok(Evaluated::int32(-1));
+    let (start, end) = range(&arguments, 40096, 40097)?;
+    // As in MongoDB, the empty text is found in the empty text although that has no position before its end.
+    if input.is_empty() && wanted.is_empty() && start == 0 {
+        return Ok(Evaluated::int32(0));
     }
-    let end = end.min(boundaries.len() - 1);
-    let part = boundaries.get(start).zip(boundaries.get(end)).and_then(|(from, to)| input.get(*from..*to));
-    let found = part.and_then(|part| part.find(wanted).map(|at| part.get(..at).unwrap_or_default().chars().count()));
-    Ok(found.map_or(Evaluated::int32(-1), |place| Evaluated::count(start + place)))
+    // The text that is found begins before the end, and may reach beyond it.
+    let Some((from, _)) = input.char_indices().nth(start).filter(|_| start < end) else {
+        return Ok(Evaluated::int32(-1));
+    };
+    let rest = input.get(from..).unwrap_or_default();
+    let found = rest.find(wanted).map(|at| start + rest.get(..at).unwrap_or_default().chars().count());
+    Ok(found.filter(|place| *place < end).map_or(Evaluated::int32(-1), Evaluated::count))
 }

@@ -69,7 +69,8 @@ pub(super) fn let_in(name: &str, operand: Value<'_>, variables: &Variables) -> R
         values.push(Expression::parse(element.value, variables)?);
         inner = inner.with(&element.display_name())?;
     }
-    Ok(node(Let { values: values.into(), body: Expression::parse(body, &inner)? }))
+    let body = Expression::parse(body, &inner)?;
+    Ok(if values.is_empty() { body } else { node(Let { values: values.into(), body }) })
 }
 
 /// Returns the elements of the input; `None` for null.
@@ -120,11 +121,15 @@ struct Filter {
 impl Operator for Filter {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let input = self.input.evaluate(env)?;
+        let Some(elements) = elements("$filter", &input, 28651)? else { return Ok(Evaluated::NULL) };
+        // As in MongoDB, the limit of nothing is not looked at.
+        if elements.is_empty() {
+            return Ok(input);
+        }
         let limit = match &self.limit {
             Some(limit) => limit_of(&limit.evaluate(env)?)?,
             None => usize::MAX,
         };
-        let Some(elements) = elements("$filter", &input, 28651)? else { return Ok(Evaluated::NULL) };
         let (mut values, mut count) = (ArrayWriter::default(), 0);
         for element in elements.values() {
             if count == limit {

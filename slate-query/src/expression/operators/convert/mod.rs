@@ -236,7 +236,7 @@ fn to_date(value: Value<'_>) -> Result<i64> {
             Number::of(value).and_then(Number::to_i64_truncating).ok_or_else(out_of_range)
         }
         Kind::ObjectId | Kind::Timestamp => date::millis(value).ok_or_else(out_of_range),
-        Kind::String => date::from_string::without_format(value.as_str().unwrap_or_default(), None),
+        Kind::String => date::from_string::without_format(value.as_str().unwrap_or_default(), &date::Zone::UTC),
         _ => Err(unsupported(value, Target::Date)),
     }
 }

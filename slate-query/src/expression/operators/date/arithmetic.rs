@@ -3,9 +3,9 @@
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
-        named::{Compute, Parts, operator},
+        named::{Compute, Parts},
     },
-    Local, Zone, out_of_range, time,
+    Local, Zone, check_unit, check_zone, operator, out_of_range, time,
     unit::Unit,
     zone,
     zone::{DAY, day_number},
@@ -23,25 +23,21 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         _ => |values| moved("$dateSubtract", values, -1),
     };
     let operands = operands.into_iter().chain([zone_part(&mut parts, 3)]).collect();
-    operator(name, operands, compute, variables)
+    operator(name, operands, &[(1, check_unit), (3, check_zone)], compute, variables)
 }
 
 fn moved<'v>(name: &str, values: &mut [Evaluated<'v>], sign: i64) -> Result<Evaluated<'v>> {
     let [start, unit, amount, place] = values else { return Ok(Evaluated::NULL) };
-    if [&*start, &*unit, &*amount, &*place].into_iter().any(Evaluated::is_nullish) {
+    // MongoDB's order, which decides whether the result is null or an error: the types of the date and of the amount come last.
+    if start.is_nullish() {
         return Ok(Evaluated::NULL);
     }
+    let Some(unit) = Unit::of(name, unit)? else { return Ok(Evaluated::NULL) };
+    let Some(number) = amount.present() else { return Ok(Evaluated::NULL) };
     let Some(zone) = zone(name, place)? else { return Ok(Evaluated::NULL) };
-    let start_time = time(name, start, 5_166_403)?;
-    let unit = Unit::of(name, unit)?;
-    let amount = match amount.present() {
-        None => None,
-        Some(value) => {
-            let whole = Number::of(value).and_then(Number::to_i64);
-            Some(whole.ok_or_else(|| wrong_type(name, 5_166_405, "a whole number as 'amount'", amount))?)
-        }
-    };
-    let (Some(start), Some(unit), Some(amount)) = (start_time, unit, amount) else { return Ok(Evaluated::NULL) };
+    let Some(start) = time(name, start, 5_166_403)? else { return Ok(Evaluated::NULL) };
+    let whole = Number::of(number).and_then(Number::to_i64);
+    let amount = whole.ok_or_else(|| wrong_type(name, 5_166_405, "a whole number as 'amount'", amount))?;
     let amount = amount
         .checked_mul(sign)
         .ok_or_else(|| Error::new(Code(5_976_500), format!("the amount of {name} is out of range")))?;

@@ -3,10 +3,10 @@
 use super::{
     super::{
         super::{Evaluated, Expression, Variables},
-        named::{Parts, operator},
+        named::Parts,
     },
-    Local, out_of_range, time,
-    unit::{Unit, is_week_without_start, start_of_week},
+    Early, Local, check_unit, check_zone, operator, out_of_range, time,
+    unit::{self, Unit, check_start_of_week},
     zone,
     zone::DAY,
     zone_part,
@@ -14,6 +14,8 @@ use super::{
 use crate::{Result, raw::Value};
 
 const NAME: &str = "$dateDiff";
+
+const EARLY: [Early; 3] = [(2, check_unit), (4, check_start_of_week), (3, check_zone)];
 
 pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let names = ["startDate", "endDate", "unit", "timezone", "startOfWeek"];
@@ -25,26 +27,20 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         operands.push(parts.need(place, name, part, code)?);
     }
     operands.extend([zone_part(&mut parts, 3), parts.or(4, &Evaluated::string("sunday"))]);
-    operator(name, operands, compute, variables)
+    operator(name, operands, &EARLY, compute, variables)
 }
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let [start, end, unit, place, first_day] = values else { return Ok(Evaluated::NULL) };
-    if [&*start, &*end, &*unit, &*place].into_iter().any(Evaluated::is_nullish)
-        || is_week_without_start(unit, first_day)
-    {
+    // MongoDB's order, which decides whether the result is null or an error: the types of the dates come last.
+    if start.is_nullish() || end.is_nullish() {
         return Ok(Evaluated::NULL);
     }
+    let Some(unit) = Unit::of(NAME, unit)? else { return Ok(Evaluated::NULL) };
+    let Some(first_day) = unit::first_day(NAME, unit, first_day)? else { return Ok(Evaluated::NULL) };
+    let Some(zone) = zone(NAME, place)? else { return Ok(Evaluated::NULL) };
     let (start, end) = (time(NAME, start, 5_166_307)?, time(NAME, end, 5_166_307)?);
-    let unit = Unit::of(NAME, unit)?;
-    let zone = zone(NAME, place)?;
-    let first_day = match unit {
-        Some(Unit::Week) => start_of_week(NAME, first_day)?,
-        _ => Some(jiff::civil::Weekday::Sunday),
-    };
-    let (Some(start), Some(end), Some(unit), Some(zone), Some(first_day)) = (start, end, unit, zone, first_day) else {
-        return Ok(Evaluated::NULL);
-    };
+    let (Some(start), Some(end)) = (start, end) else { return Ok(Evaluated::NULL) };
     let (from, to) = (zone.local(start)?, zone.local(end)?);
     let days = |local: i64| local.div_euclid(DAY);
     Ok(Evaluated::int64(match unit {

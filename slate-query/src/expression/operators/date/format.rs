@@ -29,33 +29,36 @@ impl Operator for DateToString {
         let optional = |part: &'v Option<Expression>| part.as_ref().map(|part| part.evaluate(env)).transpose();
         let date = self.date.evaluate(env)?;
         let (format, place) = (optional(&self.format)?, optional(&self.zone)?);
-        let on_null = || self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
-        let zone = match &place {
-            None => Zone::UTC,
-            Some(operand) if operand.is_nullish() => return on_null(),
-            Some(operand) => match zone(NAME, operand)? {
-                Some(zone) => zone,
-                None => return on_null(),
-            },
-        };
-        let format = match &format {
-            None if zone == Zone::UTC => "%Y-%m-%dT%H:%M:%S.%LZ",
-            None => "%Y-%m-%dT%H:%M:%S.%L",
+        // MongoDB's order, which decides whether the result is that of a null date, null, or an error.
+        let given = match &format {
+            None => None,
             Some(operand) => match operand.present() {
-                None => return on_null(),
+                None => Some(None),
                 Some(value) => {
-                    value.as_str().ok_or_else(|| wrong_type(NAME, 18533, "a string as 'format'", operand))?
+                    let text = value.as_str();
+                    let text = text.ok_or_else(|| wrong_type(NAME, 18533, "a string as 'format'", operand))?;
+                    check(text)?;
+                    Some(Some(text))
                 }
             },
         };
-        check(format)?;
-        match time(NAME, &date, 16006)? {
-            None => on_null(),
-            Some(millis) => {
-                let local = Local::new(zone.local(millis)?);
-                Ok(Evaluated::string(&formatted(&local, zone.offset(millis), format)?))
-            }
+        let zone = match &place {
+            None => Some(Zone::UTC),
+            Some(operand) => zone(NAME, operand)?,
+        };
+        if date.is_nullish() {
+            return self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
         }
+        let Some(zone) = zone else { return Ok(Evaluated::NULL) };
+        let format = match given {
+            None if zone == Zone::UTC => "%Y-%m-%dT%H:%M:%S.%LZ",
+            None => "%Y-%m-%dT%H:%M:%S.%L",
+            Some(None) => return Ok(Evaluated::NULL),
+            Some(Some(format)) => format,
+        };
+        let Some(millis) = time(NAME, &date, 16006)? else { return Ok(Evaluated::NULL) };
+        let local = Local::new(zone.local(millis)?);
+        Ok(Evaluated::string(&formatted(&local, zone.offset(millis), format)?))
     }
 
     fn operands(&self) -> Vec<&Expression> {
@@ -72,6 +75,10 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         operator.format.as_ref().and_then(|format| format.as_constant()?.as_value()?.as_str().map(str::to_owned))
     {
         check(&format)?;
+    }
+    if let Some(constant) = operator.zone.as_ref().and_then(Expression::as_constant).filter(|_| !variables.is_lenient())
+    {
+        zone(name, &constant)?;
     }
     let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
     if is_constant { expression.folded(variables) } else { Ok(expression) }

@@ -3,9 +3,9 @@
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
-        named::{Compute, Parts, operator},
+        named::{Compute, Parts},
     },
-    out_of_range, zone,
+    check_zone, operator, out_of_range, zone,
     zone::DAY,
 };
 use crate::{Code, Error, Result, number::Number, raw::Value};
@@ -23,6 +23,9 @@ const NAMES: [&str; 11] = [
     "millisecond",
     "timezone",
 ];
+
+/// The position of the time zone.
+const ZONE: usize = 10;
 
 pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let mut parts = Parts::parse(name, operand, &NAMES, variables, (40519, 40518))?;
@@ -50,7 +53,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     });
     let parts: Vec<_> = parts.collect();
     let compute: Compute = if is_iso { |values| compute(values, true) } else { |values| compute(values, false) };
-    operator(name, parts, compute, variables)
+    operator(name, parts, &[(ZONE, check_zone)], compute, variables)
 }
 
 fn default(place: usize) -> Option<i32> {
@@ -61,23 +64,35 @@ fn default(place: usize) -> Option<i32> {
     }
 }
 
-fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'v>> {
-    let [parts @ .., place] = values else { return Ok(Evaluated::NULL) };
-    let mut numbers = [0_i64; 10];
-    for ((number, part), name) in numbers.iter_mut().zip(&*parts).zip(NAMES) {
-        let Some(value) = part.present() else { return Ok(Evaluated::NULL) };
+/// Returns parts as numbers; `None` if one is null before another is refused.
+fn numbers<const N: usize>(parts: [&mut Evaluated<'_>; N], names: &[&str]) -> Result<Option<[i64; N]>> {
+    let mut numbers = [0_i64; N];
+    for ((number, part), name) in numbers.iter_mut().zip(parts).zip(names) {
+        let Some(value) = part.present() else { return Ok(None) };
         let whole = Number::of(value).and_then(Number::to_i64);
         let wrong = || wrong_type("$dateFromParts", 40515, &format!("a whole number as '{name}'"), part);
         *number = whole.ok_or_else(wrong)?;
-        if !matches!(name, "year" | "isoWeekYear" | "second" | "millisecond") && !(-32_768..=32_767).contains(number) {
+        if !matches!(*name, "year" | "isoWeekYear" | "second" | "millisecond") && !(-32_768..=32_767).contains(number) {
             return Err(Error::new(Code(31034), format!("'{name}' is out of range")));
         }
     }
-    if place.is_nullish() {
+    Ok(Some(numbers))
+}
+
+fn compute<'v>(values: &mut [Evaluated<'v>], is_iso: bool) -> Result<Evaluated<'v>> {
+    let [date @ .., hour, minute, second, millisecond, place] = values else { return Ok(Evaluated::NULL) };
+    let (date_names, time_names) = NAMES.split_at(6);
+    // MongoDB's order, which decides whether the result is null or an error: the time, the time zone, the date.
+    let Some([hour, minute, second, millisecond]) = numbers([hour, minute, second, millisecond], time_names)? else {
         return Ok(Evaluated::NULL);
-    }
+    };
     let Some(place) = zone("$dateFromParts", place)? else { return Ok(Evaluated::NULL) };
-    let [year, month, day, iso_year, iso_week, iso_day, hour, minute, second, millisecond] = numbers;
+    let [year, month, day, iso_year, iso_week, iso_day] = date else { return Ok(Evaluated::NULL) };
+    let Some([year, month, day, iso_year, iso_week, iso_day]) =
+        numbers([year, month, day, iso_year, iso_week, iso_day], date_names)?
+    else {
+        return Ok(Evaluated::NULL);
+    };
     let first = if is_iso { iso_year } else { year };
     let name = if is_iso { "isoWeekYear" } else { "year" };
     if !(1..=9_999).contains(&first) {

@@ -45,6 +45,10 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         on_error: parts.take(3),
         on_null: parts.take(4),
     };
+    if let Some(constant) = operator.zone.as_ref().and_then(Expression::as_constant).filter(|_| !variables.is_lenient())
+    {
+        zone(name, &constant)?;
+    }
     let is_constant = operator.operands().into_iter().all(Expression::is_constant);
     let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
     if is_constant { expression.folded(variables) } else { Ok(expression) }
@@ -53,10 +57,6 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
 impl Operator for DateFromString {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let text = self.text.evaluate(env)?;
-        let place = match &self.zone {
-            None => Some(None),
-            Some(place) => zone(NAME, &place.evaluate(env)?)?.map(Some),
-        };
         let format = self.format.as_ref().map(|format| format.evaluate(env)).transpose()?;
         let format = match &format {
             None => Some(None),
@@ -70,16 +70,18 @@ impl Operator for DateFromString {
         if let Some(Some(format)) = format {
             check(format)?;
         }
+        let place = match &self.zone {
+            None => Some(Zone::UTC),
+            Some(place) => zone(NAME, &place.evaluate(env)?)?,
+        };
         let Some(value) = text.present() else {
             return self.on_null.as_ref().map_or(Ok(Evaluated::NULL), |on_null| on_null.evaluate(env));
         };
-        let (Some(place), Some(format)) = (place, format) else { return Ok(Evaluated::NULL) };
-        let read = match value.as_str() {
-            None => Err(Error::new(FAILURE, format!("{NAME} takes a string, not {}", value.kind().alias()))),
-            Some(text) => match format {
-                Some(format) => with_format(text, format, place.as_ref()),
-                None => without_format(text, place.as_ref()),
-            },
+        let read = match (value.as_str(), place, format) {
+            (None, ..) => Err(Error::new(FAILURE, format!("{NAME} takes a string, not {}", value.kind().alias()))),
+            (Some(_), None, _) | (Some(_), _, None) => return Ok(Evaluated::NULL),
+            (Some(text), Some(place), Some(Some(format))) => with_format(text, format, &place),
+            (Some(text), Some(place), Some(None)) => without_format(text, &place),
         };
         match (read, &self.on_error) {
             (Ok(millis), _) => Ok(Evaluated::date(millis)),
@@ -103,8 +105,13 @@ fn failure(text: &str) -> Error {
     Error::new(FAILURE, format!("error parsing date string '{text}'"))
 }
 
-fn two_zones() -> Error {
-    Error::new(FAILURE, "the date string has a time zone, so 'timezone' must be absent")
+/// # Errors
+/// `ConversionFailure` if the text has a time zone and another is given. UTC counts as none, as in MongoDB.
+fn check_only_zone(given: &Zone) -> Result<()> {
+    if *given == Zone::UTC {
+        return Ok(());
+    }
+    Err(Error::new(FAILURE, "the date string has a time zone, so 'timezone' must be absent or UTC"))
 }
 
 fn at(local: DateTime, zone: &Zone, text: &str) -> Result<i64> {
@@ -114,7 +121,7 @@ fn at(local: DateTime, zone: &Zone, text: &str) -> Result<i64> {
 
 /// Reads a date in ISO 8601, in which spaces may stand in place of `T`, around the date, and before the time zone. Reads other
 /// forms with [`written`].
-pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Result<i64> {
+pub(in super::super) fn without_format(text: &str, zone: &Zone) -> Result<i64> {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty()).collect();
     let joined = match words.as_slice() {
@@ -127,22 +134,22 @@ pub(in super::super) fn without_format(text: &str, zone: Option<&Zone>) -> Resul
     let early = joined.strip_prefix('-').filter(|rest| rest.get(4..5) == Some("-")).map(|rest| format!("-00{rest}"));
     let text = early.as_deref().unwrap_or(&joined);
     if let Ok(time) = text.parse::<Timestamp>() {
-        return if zone.is_some() { Err(two_zones()) } else { Ok(time.as_millisecond()) };
+        return check_only_zone(zone).map(|()| time.as_millisecond());
     }
     // The last days of the year 9999 are beyond the range of `Timestamp`.
-    if let (Ok(date), None) = (bson::DateTime::parse_rfc3339_str(text), zone) {
-        return Ok(date.timestamp_millis());
+    if let Ok(date) = bson::DateTime::parse_rfc3339_str(text) {
+        return check_only_zone(zone).map(|()| date.timestamp_millis());
     }
     let is_date = text.get(4..5) == Some("-") && text.get(7..8) == Some("-");
     if let Some(local) = text.parse::<DateTime>().ok().filter(|_| is_date) {
-        return at(local, zone.unwrap_or(&Zone::UTC), text);
+        return at(local, zone, text);
     }
     let found = written::read(words.join(" ").as_str()).ok_or_else(|| failure(text))?;
-    if found.zone.is_some() && zone.is_some() {
-        return Err(two_zones());
-    }
     let own_zone = found.zone.map(Zone::of_minutes);
-    at(found.date.to_datetime(found.time), own_zone.as_ref().or(zone).unwrap_or(&Zone::UTC), text)
+    if own_zone.is_some() {
+        check_only_zone(zone)?;
+    }
+    at(found.date.to_datetime(found.time), own_zone.as_ref().unwrap_or(zone), text)
 }
 
 /// # Errors
@@ -197,7 +204,7 @@ fn month(rest: &mut &str, is_short: bool) -> Option<i64> {
     i64::try_from(place).ok().map(|place| place + 1)
 }
 
-fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
+fn with_format(text: &str, format: &str, zone: &Zone) -> Result<i64> {
     let wrong = || failure(text);
     let mut rest = text;
     let (mut numbers, mut own_zone) = (std::collections::BTreeMap::new(), None);
@@ -248,8 +255,8 @@ fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
     if !rest.is_empty() {
         return Err(wrong());
     }
-    if own_zone.is_some() && zone.is_some() {
-        return Err(two_zones());
+    if own_zone.is_some() {
+        check_only_zone(zone)?;
     }
     let number = |key: char, default: i64| numbers.get(&key).copied().unwrap_or(default);
     let small = |key: char, default: i64| i8::try_from(number(key, default)).map_err(|_| wrong());
@@ -274,5 +281,5 @@ fn with_format(text: &str, format: &str, zone: Option<&Zone>) -> Result<i64> {
     let nanoseconds = i32::try_from(number('L', 0) * 1_000_000).map_err(|_| wrong())?;
     let time = jiff::civil::Time::new(small('H', 0)?, small('M', 0)?, small('S', 0)?, nanoseconds);
     let (date, time) = (date.map_err(|_| wrong())?, time.map_err(|_| wrong())?);
-    at(date.to_datetime(time), own_zone.as_ref().or(zone).unwrap_or(&Zone::UTC), text)
+    at(date.to_datetime(time), own_zone.as_ref().unwrap_or(zone), text)
 }

@@ -17,11 +17,12 @@ pub(crate) use unit::Unit;
 
 use jiff::tz::TimeZone;
 
-use self::zone::{Local, Zone};
+use self::zone::Local;
+pub(super) use self::zone::Zone;
 
 use super::{
-    super::{Evaluated, Expression, arguments::wrong_type},
-    named::Parts,
+    super::{Evaluated, Expression, Variables, arguments::wrong_type},
+    named::{self, Compute, Parts},
 };
 use crate::{
     Code, Error, Result,
@@ -58,14 +59,51 @@ fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     fixed(text).or_else(named).map(Some).ok_or_else(unknown)
 }
 
+/// Reads a part that is constant, to refuse what cannot be read before there is a document.
+type Check = fn(&str, &Evaluated<'_>) -> Result<()>;
+
+/// A part that is read before there is a document if it is constant: its position, and how it is read.
+type Early = (usize, Check);
+
+fn check_zone(name: &str, constant: &Evaluated<'_>) -> Result<()> {
+    zone(name, constant).map(drop)
+}
+
+fn check_unit(name: &str, constant: &Evaluated<'_>) -> Result<()> {
+    Unit::of(name, constant).map(drop)
+}
+
+/// Creates an operator on dates. As in MongoDB, a part in `early` that is constant is read before there is a document,
+/// unless all parts are constant: a part that cannot be read is refused, and one that is null makes the result null.
+fn operator(
+    name: &str,
+    parts: Vec<Expression>,
+    early: &[Early],
+    compute: Compute,
+    variables: &Variables,
+) -> Result<Expression> {
+    if !parts.iter().all(Expression::is_constant) {
+        for (place, check) in early {
+            let Some(constant) = parts.get(*place).and_then(Expression::as_constant) else { continue };
+            if constant.is_nullish() {
+                return Ok(Expression::constant(Value::NULL));
+            }
+            if !variables.is_lenient() {
+                check(name, &constant)?;
+            }
+        }
+    }
+    named::operator(name, parts, compute, variables)
+}
+
 /// Returns the part of an operator that names the time zone; UTC if it is absent.
 fn zone_part(parts: &mut Parts, place: usize) -> Expression {
     parts.or(place, &Evaluated::string("UTC"))
 }
 
-/// Reads `UTC`, `GMT`, `Z`, or an offset: `+03`, `-0330`, `+03:30`.
+/// Reads `UTC`, or an offset: `+03`, `-0330`, `+03:30`.
 fn fixed(text: &str) -> Option<Zone> {
-    if matches!(text, "UTC" | "GMT" | "Z") {
+    if text == "UTC" {
         return Some(Zone::UTC);
     }
     let (sign, digits) = match text.as_bytes() {

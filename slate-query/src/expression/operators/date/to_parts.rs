@@ -3,9 +3,9 @@
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
-        named::{Parts, operator},
+        named::Parts,
     },
-    local, time, zone, zone_part,
+    check_zone, local, operator, time, zone, zone_part,
 };
 use crate::{
     Result,
@@ -16,7 +16,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     let mut parts = Parts::parse(name, operand, &["date", "timezone", "iso8601"], variables, (40524, 40520))?;
     let date = parts.need(0, name, "date", 40522)?;
     let (place, iso) = (zone_part(&mut parts, 1), parts.or(2, &false.into()));
-    operator(name, vec![date, place, iso], compute, variables)
+    operator(name, vec![date, place, iso], &[(1, check_zone)], compute, variables)
 }
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {

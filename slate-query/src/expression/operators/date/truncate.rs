@@ -3,10 +3,10 @@
 use super::{
     super::{
         super::{Evaluated, Expression, Variables, arguments::wrong_type},
-        named::{Parts, operator},
+        named::Parts,
     },
-    Local, out_of_range, time,
-    unit::{Unit, is_week_without_start, start_of_week},
+    Early, Local, check_unit, check_zone, operator, out_of_range, time,
+    unit::{self, Unit, check_start_of_week},
     zone,
     zone::{DAY, day_number},
     zone_part,
@@ -15,43 +15,40 @@ use crate::{Code, Error, Result, number::Number, raw::Value};
 
 const NAME: &str = "$dateTrunc";
 
+const EARLY: [Early; 4] =
+    [(1, check_unit), (4, check_start_of_week), (2, |_, constant| bin_size(constant).map(drop)), (3, check_zone)];
+
 pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let names = ["date", "unit", "binSize", "timezone", "startOfWeek"];
     let mut parts = Parts::parse(name, operand, &names, variables, (5_439_007, 5_439_008))?;
     let mut operands = vec![parts.need(0, name, "date", 5_439_009)?, parts.need(1, name, "unit", 5_439_010)?];
     let bin = parts.or(2, &Evaluated::int32(1));
     operands.extend([bin, zone_part(&mut parts, 3), parts.or(4, &Evaluated::string("sunday"))]);
-    operator(name, operands, compute, variables)
+    operator(name, operands, &EARLY, compute, variables)
+}
+
+/// Returns the number of units of a bin; `None` for null.
+fn bin_size(operand: &Evaluated<'_>) -> Result<Option<i64>> {
+    let Some(value) = operand.present() else { return Ok(None) };
+    let whole = Number::of(value).and_then(Number::to_i64);
+    let whole = whole.ok_or_else(|| wrong_type(NAME, 5_439_017, "a whole number as 'binSize'", operand))?;
+    if whole <= 0 {
+        return Err(Error::new(Code(5_439_018), "the parameter 'binSize' of $dateTrunc is positive"));
+    }
+    Ok(Some(whole))
 }
 
 fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let [start, unit, bin, place, first_day] = values else { return Ok(Evaluated::NULL) };
-    if [&*start, &*unit, &*bin, &*place].into_iter().any(Evaluated::is_nullish)
-        || is_week_without_start(unit, first_day)
-    {
+    // MongoDB's order, which decides whether the result is null or an error: the type of the date comes last.
+    if start.is_nullish() {
         return Ok(Evaluated::NULL);
     }
-    let start = time(NAME, start, 5_166_307)?;
-    let bin = match bin.present() {
-        None => None,
-        Some(value) => {
-            let whole = Number::of(value).and_then(Number::to_i64);
-            let whole = whole.ok_or_else(|| wrong_type(NAME, 5_439_017, "a whole number as 'binSize'", bin))?;
-            if whole <= 0 {
-                return Err(Error::new(Code(5_439_018), "the parameter 'binSize' of $dateTrunc is positive"));
-            }
-            Some(whole)
-        }
-    };
-    let unit = Unit::of(NAME, unit)?;
-    let zone = zone(NAME, place)?;
-    let first_day = match unit {
-        Some(Unit::Week) => start_of_week(NAME, first_day)?,
-        _ => Some(jiff::civil::Weekday::Sunday),
-    };
-    let (Some(start), Some(unit), Some(bin), Some(zone), Some(first_day)) = (start, unit, bin, zone, first_day) else {
-        return Ok(Evaluated::NULL);
-    };
+    let Some(bin) = bin_size(bin)? else { return Ok(Evaluated::NULL) };
+    let Some(unit) = Unit::of(NAME, unit)? else { return Ok(Evaluated::NULL) };
+    let Some(first_day) = unit::first_day(NAME, unit, first_day)? else { return Ok(Evaluated::NULL) };
+    let Some(zone) = zone(NAME, place)? else { return Ok(Evaluated::NULL) };
+    let Some(start) = time(NAME, start, 5_166_307)? else { return Ok(Evaluated::NULL) };
     let reference = day_number(2_000 * 12, 1)?;
     if let Some(length) = unit.millis() {
         let reference = zone.millis(reference * DAY)?;

@@ -1,7 +1,7 @@
 use jiff::civil::Weekday;
 
 use super::super::super::{Evaluated, arguments::wrong_type};
-use crate::{Code, Error, Result, raw::Value};
+use crate::{Code, Error, Result};
 
 /// A unit of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,13 +72,17 @@ impl Unit {
     }
 }
 
-/// Returns whether the unit is the week and its first day is null.
-pub(super) fn is_week_without_start(unit: &Evaluated<'_>, first_day: &Evaluated<'_>) -> bool {
-    unit.present().and_then(Value::as_str) == Some("week") && first_day.is_nullish()
+/// Returns the first day of the week, which matters only for weeks; `None` for null.
+pub(super) fn first_day(name: &str, unit: Unit, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
+    if unit == Unit::Week { start_of_week(name, operand) } else { Ok(Some(Weekday::Sunday)) }
+}
+
+pub(super) fn check_start_of_week(name: &str, constant: &Evaluated<'_>) -> Result<()> {
+    start_of_week(name, constant).map(drop)
 }
 
 /// Returns the first day of the week; `None` for null.
-pub(super) fn start_of_week(name: &str, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
+fn start_of_week(name: &str, operand: &Evaluated<'_>) -> Result<Option<Weekday>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 5_439_015, "a string as 'startOfWeek'", operand))?;
     Ok(Some(match text.to_ascii_lowercase().as_str() {

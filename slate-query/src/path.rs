@@ -25,7 +25,7 @@ struct Dotted {
 }
 
 /// The most names that a path may have, as in MongoDB.
-const MAX_NAMES: usize = 200;
+pub(crate) const MAX_NAMES: usize = 200;
 
 /// One name of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,4 +1,7 @@
-use crate::{Code, Error, Result, path::Path, raw::MAX_DEPTH};
+use crate::{
+    Code, Error, Result,
+    path::{MAX_NAMES, Path},
+};
 
 /// Names that may begin with `$`: the fields of a DBRef, and those of MongoDB's metadata.
 const DOLLAR_NAMES: &[&str] = &["$db", "$id", "$recordId", "$ref", "$searchScore", "$searchSortValues", "$sortKey"];
@@ -18,7 +21,7 @@ pub(crate) fn parse(path: &str) -> Result<Path> {
 /// Splits a field path of a projection or of a pipeline. Unlike in a filter, no name may be empty or begin with `$`.
 ///
 /// # Errors
-/// 40352, 40353, 15998 for empty names; 16410 for `$`; `Overflow` (15) for a path deeper than the nesting limit.
+/// 40352, 40353, 15998 for empty names; 16410 for `$`; `Overflow` (15) for a path of more than 200 names.
 pub(crate) fn names(path: &str) -> Result<Vec<&str>> {
     if path.is_empty() {
         return Err(Error::new(Code(40352), "a field path may not be empty"));
@@ -27,7 +30,7 @@ pub(crate) fn names(path: &str) -> Result<Vec<&str>> {
         return Err(Error::new(Code(40353), "a field path may not end with a dot").at(path));
     }
     let names: Vec<&str> = path.split('.').collect();
-    if names.len() > MAX_DEPTH {
+    if names.len() > MAX_NAMES {
         return Err(Error::new(Code::OVERFLOW, "a field path is too long"));
     }
     names.iter().try_for_each(|name| check(name)).map_err(|error| error.at(path))?;

@@ -144,7 +144,10 @@ fn not_constant(name: &str) -> Error {
 /// Fails unless a name is written as a constant: an expression that can be computed before there is a document is none.
 fn check_written(name: &str, field: Value<'_>) -> Result<()> {
     if field.as_str().is_some_and(|text| text.starts_with('$')) {
-        return Err(Error::new(Code(4_161_108), format!("{name} takes no field path as 'field'; write it as $literal")));
+        return Err(Error::new(
+            Code(4_161_108),
+            format!("{name} takes no field path as 'field'; write it as $literal"),
+        ));
     }
     let is_literal = |document: Doc<'_>| {
         document.elements().next().is_some_and(|first| matches!(first.name, b"$literal" | b"$const"))

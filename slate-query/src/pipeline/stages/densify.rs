@@ -6,6 +6,7 @@ use ahash::RandomState;
 
 use crate::{
     Code, Error, Result,
+    collation::{Collation, Compared},
     expression::{DateUnit, Evaluated},
     key,
     number::Number,
@@ -15,6 +16,7 @@ use crate::{
     projection::field_path,
     raw::{Doc, Kind, OwnedValue, SmallBytes, Value, Writer},
     sort::Sort,
+    value_set::AsValue as _,
 };
 
 /// A parsed `$densify`. Its input is sorted by the fields of the partition, unless the bounds are full, and then by the field.
@@ -25,6 +27,8 @@ pub struct Densify {
     step: Number,
     unit: Option<DateUnit>,
     bounds: Bounds,
+    /// How the strings of partitions are compared, if not by their bytes.
+    collation: Option<Collation>,
     argument: OwnedValue,
 }
 
@@ -88,7 +92,8 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
         by.append(path.as_str().as_bytes(), Value::new(Kind::Int32, &1_i32.to_le_bytes()));
     }
     let sort = Sort::parse(Doc::new(&by.finish()))?.with_collation(bindings.collation().cloned());
-    let densify = Densify { field, partition, step, unit, bounds, argument: argument.to_owned() };
+    let collation = bindings.collation().cloned();
+    let densify = Densify { field, partition, step, unit, bounds, collation, argument: argument.to_owned() };
     Ok(vec![Stage::Sort(sort), Stage::Densify(densify)])
 }
 
@@ -319,7 +324,8 @@ impl DenseRows {
     fn partition(&mut self, densify: &Densify, document: Doc<'_>, first: OwnedValue) -> Result<usize> {
         let fields = densify.partition_of(document)?;
         let mut encoded = Vec::new();
-        key::encode(Value::new(Kind::Document, &fields), &mut encoded);
+        let compared = Compared::new(densify.collation.as_ref(), Value::new(Kind::Document, &fields));
+        key::encode(compared.as_value(), &mut encoded);
         let new = self.states.len();
         let place = *self.partitions.entry(encoded.as_slice().into()).or_insert(new);
         if place == new {

@@ -122,7 +122,7 @@ fn rank(call: &Call<'_>, rank: Rank) -> Result<Function> {
 
 fn shift(call: &Call<'_>) -> Result<Function> {
     call.without_window(Code::FAILED_TO_PARSE)?;
-    call.sorted(call.sort_fields() > 0, Code::FAILED_TO_PARSE)?;
+    call.sorted(call.sort.is_some(), Code::FAILED_TO_PARSE)?;
     let [output, by, default] = call.parts(["output", "by", "default"])?;
     let (Some(output), Some(by)) = (output, by) else {
         return Err(call.refused("needs the parameters 'output' and 'by'"));
@@ -147,7 +147,7 @@ fn fill(call: &Call<'_>, how: Filling) -> Result<Function> {
 
 fn moving_average(call: &Call<'_>) -> Result<Function> {
     call.without_window(Code::FAILED_TO_PARSE)?;
-    call.sorted(call.sort_fields() > 0, Code::FAILED_TO_PARSE)?;
+    call.sorted(call.sort.is_some(), Code::FAILED_TO_PARSE)?;
     let [input, n, alpha] = call.parts(["input", "N", "alpha"])?;
     let input = input.ok_or_else(|| call.refused("needs the parameter 'input'"))?;
     Ok(Function::MovingAverage { input: call.expression(input)?, alpha: series::alpha(call.name, n, alpha)? })

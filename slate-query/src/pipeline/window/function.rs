@@ -257,7 +257,6 @@ impl Running {
             (Self::Scale(running), Function::Scale(scaling)) => {
                 running.value(scaling, &output.frame, column, row, range)?
             }
-            (_, Function::Covariance { .. }) if slides && !series::are_finite(window) => Evaluated::NULL,
             (Self::MovingAverage(running), Function::MovingAverage { alpha, .. }) => {
                 running.next(*alpha, column.get(row).and_then(Operand::value))
             }

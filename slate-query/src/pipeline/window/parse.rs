@@ -68,7 +68,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
             b"sortBy" => {
                 let parsed = Sort::parse(document()?).map_err(|error| error.at("sortBy"))?;
                 let parsed = parsed.with_collation(bindings.collation().cloned());
-                sort = Some(parsed).filter(|sort| !sort.fields().is_empty());
+                sort = Some(parsed);
             }
             b"output" => fields = Some(document()?),
             _ => {
@@ -91,7 +91,8 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
     }
     let windows = Windows {
         partition,
-        sort,
+        // An order of no fields is enough for functions and windows that need an order, but orders nothing.
+        sort: sort.filter(|sort| !sort.fields().is_empty()),
         compares_peers: outputs.iter().any(|output| output.function.compares_peers()),
         reads_places: outputs.iter().any(Output::reads_places),
         outputs,

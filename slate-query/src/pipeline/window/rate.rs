@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     expression::{DateUnit, Evaluated},
-    number::Number,
+    number::{Number, Sum},
     raw::{Kind, Value},
 };
 
@@ -105,15 +105,22 @@ impl Rate {
                 if range.is_empty() {
                     return Ok(Evaluated::NULL);
                 }
-                let (mut area, mut before) = (Number::Int32(0), None);
+                let (mut area, mut before, mut has_nan) = (Sum::default(), None, false);
                 for row in range {
                     let Some((x, y)) = point(row)? else { return Ok(Evaluated::NULL) };
+                    has_nan |= x.is_nan() || y.is_nan();
                     if let Some((x0, y0)) = before.replace((x, y)) {
-                        let trapezoid = x.minus(x0).times(y.plus(y0)).over(Number::Int32(2));
-                        area = area.plus(if unit.is_some() { trapezoid.over(scale) } else { trapezoid });
+                        area.add(x.minus(x0).times(y.plus(y0)).over(Number::Int32(2)));
                     }
                 }
-                Ok(area.into())
+                let area = area.total();
+                Ok(match unit {
+                    // As in MongoDB, a double also among decimals.
+                    _ if has_nan => Number::Double(f64::NAN),
+                    Some(_) => area.over(scale),
+                    None => area,
+                }
+                .into())
             }
         }
     }

@@ -187,11 +187,9 @@ fn not_finite(x: Number, y: Number) -> Number {
     if is_decimal { Number::Decimal(Number::Double(sum).to_decimal()) } else { Number::Double(sum) }
 }
 
-/// Returns whether no number, alone or in a pair, is infinite or NaN.
-pub(super) fn are_finite(window: &[Operand]) -> bool {
-    let values = window.iter().filter_map(Operand::value);
-    let elements = values.clone().filter_map(Value::as_array).flat_map(Doc::values);
-    values.chain(elements).filter_map(Number::of).all(Number::is_finite)
+/// Returns whether no number is infinite or NaN.
+fn are_finite(window: &[Operand]) -> bool {
+    window.iter().filter_map(Operand::value).filter_map(Number::of).all(Number::is_finite)
 }
 
 /// Returns the standard deviation of a window that slides, if MongoDB's result differs from that for a window that only

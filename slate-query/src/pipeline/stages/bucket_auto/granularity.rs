@@ -176,9 +176,9 @@ fn power_of_two(number: Number, choose: fn(i32, bool) -> i32) -> Number {
     };
     let exponent = choose(exponent, is_power);
     match (number, u32::try_from(exponent).ok().and_then(|exponent| 1_i64.checked_shl(exponent))) {
-        (Number::Decimal(_), _) => Number::Decimal(Decimal::exactly(2_f64.powi(exponent))),
+        (Number::Decimal(_), _) => Number::Decimal(Decimal::exactly(f64::from(exponent).exp2())),
         (_, Some(whole @ 1..)) => i32::try_from(whole).map_or(Number::Int64(whole), Number::Int32),
-        _ => Number::Double(2_f64.powi(exponent)),
+        _ => Number::Double(f64::from(exponent).exp2()),
     }
 }
 
@@ -214,6 +214,12 @@ mod tests {
         }
         assert_eq!(series("POWERSOF2").up(Number::Int64(1 << 40)), Number::Int64(1 << 41));
         assert_eq!(series("POWERSOF2").down(Number::Int32(9)), Number::Int32(8));
+        // Below the least normal double.
+        for (number, down, up) in [(1e-310, -1030, -1029), (f64::from(-1030_i16).exp2(), -1031, -1029)] {
+            assert_eq!(series("POWERSOF2").down(Number::Double(number)), Number::Double(f64::from(down).exp2()));
+            assert_eq!(series("POWERSOF2").up(Number::Double(number)), Number::Double(f64::from(up).exp2()));
+        }
+        assert_eq!(series("POWERSOF2").up(Number::Double(5e-324)), Number::Double(1e-323));
         let tenth = Number::Decimal("0.12".parse().unwrap());
         assert_eq!(series("R10").up(tenth), Number::Decimal("0.125".parse().unwrap()));
     }

@@ -141,7 +141,11 @@ impl Bucket {
         if self.key != key || self.count == 1 {
             self.key.clear();
             self.key.extend_from_slice(key);
-            self.greatest = member.id().to_owned();
+        }
+        // Of values that are equal but of different types, the last is the greatest.
+        let id = member.id();
+        if self.greatest.as_value().kind() != id.kind() || self.greatest.as_value().bytes() != id.bytes() {
+            self.greatest = id.to_owned();
         }
         Ok(true)
     }

@@ -44,7 +44,8 @@ pub(in crate::pipeline::stages) fn parse(argument: Value<'_>, bindings: &Binding
     };
     let mut spec = Writer::new();
     spec.append(b"_id", group_by);
-    bucket::write_output(&mut spec, output);
+    // An output without fields is that of an absent one.
+    bucket::write_output(&mut spec, output.filter(|output| !output.is_empty()));
     let group = group::parse_group(Doc::new(&spec.finish()), bindings)?;
     if !group.has_constant_numbers() {
         return Err(refused(4_544_714, "the parameter 'n' of an accumulator of $bucketAuto must be constant"));

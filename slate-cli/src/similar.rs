@@ -8,10 +8,16 @@ const SIMILAR: f64 = 0.6;
 /// Returns the operator that a message about an unknown one may mean.
 pub(crate) fn operator(message: &str) -> Option<&'static str> {
     let (_, name) = message.split_once('$')?;
-    let name = name.split(|character: char| !character.is_ascii_alphanumeric()).next()?.to_lowercase();
+    let end = name.split(|character: char| !character.is_ascii_alphanumeric()).next()?;
+    self::name(kind(message)?.names().into_iter(), end)
+}
+
+/// Returns the name that another may mean. A `$` and the case do not matter.
+pub(crate) fn name<'a>(names: impl Iterator<Item = &'a str>, other: &str) -> Option<&'a str> {
+    let other = other.to_lowercase();
     let similarity =
-        |known: &str| strsim::normalized_damerau_levenshtein(&known.trim_start_matches('$').to_lowercase(), &name);
-    let names = kind(message)?.names().into_iter().map(|known| (known, similarity(known)));
+        |known: &str| strsim::normalized_damerau_levenshtein(&known.trim_start_matches('$').to_lowercase(), &other);
+    let names = names.map(|known| (known, similarity(known)));
     let (best, similarity) = names.max_by(|(_, one), (_, other)| one.total_cmp(other))?;
     (similarity >= SIMILAR).then_some(best)
 }

@@ -21,7 +21,7 @@ pub(crate) struct Input {
     pub(crate) metadata: Option<PathBuf>,
 }
 
-/// Returns the files that a path stands for, and those in the folder that have no known format.
+/// Returns the files that a path stands for, and those in the folder that have no known format. Passes over hidden ones.
 ///
 /// # Errors
 /// Fails if the path cannot be read.
@@ -39,6 +39,10 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Ve
     let mut paths = fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
     paths.sort();
     for path in paths {
+        // Hidden files and folders belong to other programs, such as a version control system or a desktop.
+        if path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b".")) {
+            continue;
+        }
         if path.is_dir() {
             if depth < MAX_DEPTH {
                 search(&path, depth + 1, inputs, ignored)?;

@@ -2,11 +2,14 @@
 
 use bson::{Bson, DateTime, oid::ObjectId};
 
-use crate::json::{self, Dialect};
+use crate::{
+    json::{self, Dialect},
+    output::cell,
+};
 
 /// Returns the value that the text of a cell represents: `true`, `false`, `null`, a number, an ISO 8601 date, an
-/// `ObjectId(…)`, extended JSON in braces, brackets or quotes; otherwise a string. Numbers with leading zeros, such as
-/// `007`, and integers beyond 64 bits are strings.
+/// `ObjectId(…)`, extended JSON in braces, brackets or quotes; otherwise a string. Numbers that Slate would write
+/// differently, such as `007`, `1.50` and integers beyond 64 bits, are strings.
 pub(crate) fn infer(text: &str) -> Bson {
     special(text).unwrap_or_else(|| Bson::String(text.to_owned()))
 }
@@ -17,24 +20,21 @@ fn special(text: &str) -> Option<Bson> {
         b"false" => Some(Bson::Boolean(false)),
         b"null" => Some(Bson::Null),
         [b'{', .., b'}'] | [b'[', .., b']'] | [b'"', .., b'"'] => json::value(text, Dialect::DATA).ok(),
-        [b'-' | b'0'..=b'9', ..] => number(text).or_else(|| date(text)),
+        [b'-' | b'0'..=b'9' | b'I' | b'N', ..] => number(text).or_else(|| date(text)),
         _ => oid(text),
     }
 }
 
+/// Returns a number if Slate writes it in the same way.
 fn number(text: &str) -> Option<Bson> {
     let unsigned = text.strip_prefix('-').unwrap_or(text);
-    let (integer, rest) = unsigned.split_at(unsigned.bytes().take_while(u8::is_ascii_digit).count());
-    if integer.is_empty() || (integer.len() > 1 && integer.starts_with('0')) {
-        return None;
-    }
-    if rest.is_empty() && text != "-0" {
-        let integer = text.parse::<i64>().ok()?;
+    if unsigned.bytes().all(|byte| byte.is_ascii_digit()) {
+        let starts_with_zero = unsigned.starts_with('0') && text != "0";
+        let integer = text.parse::<i64>().ok().filter(|_| !starts_with_zero)?;
         return Some(i32::try_from(integer).map_or(Bson::Int64(integer), Bson::Int32));
     }
-    let plain = rest.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'e' | b'E' | b'+' | b'-'));
-    let number = text.parse::<f64>().ok().filter(|number| plain && number.is_finite())?;
-    Some(Bson::Double(number))
+    let number = Bson::Double(text.parse().ok()?);
+    (cell::plain(&number) == text).then_some(number)
 }
 
 fn date(text: &str) -> Option<Bson> {
@@ -62,8 +62,15 @@ mod tests {
         for (text, value) in [
             ("1", bson!(1)),
             ("5000000000", bson!(5_000_000_000_i64)),
-            ("-1.50", bson!(-1.5)),
-            ("1e3", bson!(1000.0)),
+            ("-1.5", bson!(-1.5)),
+            ("0", bson!(0)),
+            ("-0.0", bson!(-0.0)),
+            ("300.0", bson!(300.0)),
+            ("1e22", bson!(1e22)),
+            ("5e-324", bson!(5e-324)),
+            ("Infinity", bson!(f64::INFINITY)),
+            ("-Infinity", bson!(f64::NEG_INFINITY)),
+            ("-9223372036854775808", bson!(i64::MIN)),
             ("true", bson!(true)),
             ("null", Bson::Null),
             ("2024-02-29", Bson::DateTime(DateTime::from_millis(1_709_164_800_000))),
@@ -77,6 +84,23 @@ mod tests {
         }
         for text in [
             "007",
+            "-007",
+            "-0",
+            "+1",
+            "1.50",
+            "-1.50",
+            "1.",
+            ".5",
+            "1e3",
+            "1E22",
+            "1e+22",
+            "0.10000000000000001",
+            "inf",
+            "nan",
+            "infinity",
+            "Inf",
+            "Nancy",
+            "9223372036854775808",
             "123456789012345678901234567890",
             "+49 30 123",
             "1,5",

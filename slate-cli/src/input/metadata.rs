@@ -8,7 +8,10 @@ use std::{
 use bson::{Bson, Document, doc};
 
 use super::source::read_to_string;
-use crate::json::{self, Dialect};
+use crate::{
+    json::{self, Dialect},
+    output::canonical,
+};
 
 /// The suffix of these files' names.
 pub(crate) const SUFFIX: &str = ".metadata.json";
@@ -66,7 +69,7 @@ impl Metadata {
         metadata.insert("indexes", indexes);
         metadata.insert("collectionName", collection);
         metadata.insert("type", &self.kind);
-        Bson::Document(metadata).into_canonical_extjson().to_string()
+        canonical(Bson::Document(metadata))
     }
 }
 

@@ -10,6 +10,7 @@ mod infer;
 mod json;
 mod metadata;
 mod source;
+mod unicode;
 mod zstd;
 
 use std::{
@@ -72,8 +73,11 @@ pub(crate) struct Options {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Text(Position),
-    /// Line in a table, counted from 1.
-    Line(u64),
+    /// Lines of a row in a table, counted from 1.
+    Lines {
+        first: u64,
+        last: u64,
+    },
     /// Byte in a binary file, counted from 0, and the number of the document, counted from 1.
     Byte {
         offset: u64,
@@ -85,7 +89,8 @@ impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Text(position) => write!(f, "{position}"),
-            Self::Line(line) => write!(f, "line {line}"),
+            Self::Lines { first, last } if first == last => write!(f, "line {first}"),
+            Self::Lines { first, last } => write!(f, "lines {first} to {last}"),
             Self::Byte { offset, number } => write!(f, "document {number}, byte {offset}"),
         }
     }

@@ -7,7 +7,11 @@ use std::{
 use flate2::bufread::MultiGzDecoder;
 use indicatif::ProgressBar;
 
-use super::{Format, by_extension, by_name, zstd::Frames};
+use super::{
+    Format, by_extension, by_name,
+    unicode::{Encoding, Utf8},
+    zstd::Frames,
+};
 use crate::progress;
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
@@ -94,25 +98,22 @@ fn decompressed(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn Buf
     }
 }
 
+/// Returns the first bytes of a text and all of it, as UTF-8 without a byte-order mark.
 fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
     let (mut head, mut source) = begin(source, HEAD)?;
+    if let Some((encoding, mark)) = Encoding::recognize(&head) {
+        source.by_ref().take(mark as u64).read_to_end(&mut Vec::new())?;
+        let (head, source) = begin(Utf8::new(source, encoding), HEAD)?;
+        return Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))));
+    }
     if head.starts_with(BYTE_ORDER_MARK) {
         source.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut Vec::new())?;
         head.drain(..BYTE_ORDER_MARK.len());
     }
-    if let Some(what) = refused(&head) {
+    if let Some((_, what)) = REFUSED.iter().find(|(first, _)| head.starts_with(first)) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("this is {what}")));
     }
     Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))))
-}
-
-/// Returns the description of a file that cannot be read; `None` if it may be readable.
-fn refused(head: &[u8]) -> Option<&'static str> {
-    match head {
-        // The first bytes of a BSON document can be the same. But then a type and a name follow that length.
-        [0xff, 0xfe, _, 0, _, 0, ..] | [0xfe, 0xff, 0, _, 0, _, ..] => Some("text in UTF-16: convert it to UTF-8"),
-        _ => REFUSED.iter().find(|(first, _)| head.starts_with(first)).map(|(_, what)| *what),
-    }
 }
 
 /// A source with the first bytes that were read ahead, in front of the rest.

@@ -16,7 +16,7 @@ mod parser;
 mod string;
 mod window;
 
-pub(crate) use date::millis;
+pub(crate) use date::{millis, millis_at};
 pub(crate) use documents::Documents;
 pub(crate) use number::BigIntegers;
 pub(crate) use parser::{Dialect, Parser, Regexes};

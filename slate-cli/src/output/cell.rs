@@ -9,13 +9,15 @@ use crate::input::oid_text;
 
 /// Returns a value as other programs and people read it: strings as they are, dates in ISO 8601, documents and arrays
 /// as JSON. A null is empty.
-pub(super) fn plain(value: &Bson) -> String {
+pub(crate) fn plain(value: &Bson) -> String {
     match value {
         Bson::Null | Bson::Undefined => String::new(),
         Bson::String(text) | Bson::Symbol(text) => text.clone(),
         Bson::Boolean(boolean) => boolean.to_string(),
         Bson::Int32(number) => number.to_string(),
         Bson::Int64(number) => number.to_string(),
+        // As in JSON of the shell.
+        Bson::Double(number) if number.is_infinite() => format!("{number:?}").replace("inf", "Infinity"),
         Bson::Double(number) => format!("{number:?}"),
         Bson::Decimal128(number) => number.to_string(),
         Bson::ObjectId(oid) => oid_text(*oid),

@@ -1,6 +1,6 @@
 //! The columns of documents: their fields, in the order of their first appearance.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use bson::{Bson, Document, RawDocument};
 use slate_core::Cursor;
@@ -92,11 +92,9 @@ fn kind(value: &Bson) -> Option<&'static str> {
     })
 }
 
-/// Adds the fields of a document to those of others.
-pub(super) fn add(fields: &mut Vec<String>, document: &Document) {
-    for field in document.keys() {
-        if !fields.contains(field) {
-            fields.push(field.clone());
-        }
-    }
+/// Returns the fields of documents, in the order of their first appearance.
+pub(super) fn fields(documents: &[Document]) -> Vec<String> {
+    let mut seen = HashSet::new();
+    let fields = documents.iter().flat_map(Document::keys);
+    fields.filter(|field| seen.insert(field.as_str())).cloned().collect()
 }

@@ -3,7 +3,7 @@
 //! A new format is one file and one line in [`FORMATS`].
 
 mod bson_dump;
-mod cell;
+pub(crate) mod cell;
 mod columns;
 mod csv;
 mod file;

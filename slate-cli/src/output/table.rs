@@ -37,14 +37,15 @@ impl Documents<'_> {
     fn write_block(&mut self) -> io::Result<()> {
         let block = std::mem::take(&mut self.block);
         self.bytes = 0;
-        let mut fields = Vec::new();
-        block.iter().for_each(|document| columns::add(&mut fields, document));
+        let fields = columns::fields(&block);
         if fields.is_empty() {
             return Ok(());
         }
+        // The space after a column needs room even where the column is empty. The cells of other columns do not fit.
+        let shown = self.layout.width / GAP.len() + 1;
         let mut grid = Grid::new(fields);
         for document in &block {
-            let fields = grid.header.iter();
+            let fields = grid.header.iter().take(shown);
             let values: Vec<_> = fields.map(|field| document.get(field)).collect();
             let cells = values.into_iter().map(|value| {
                 value.map_or_else(Cell::default, |value| Cell {
@@ -104,15 +105,11 @@ impl Grid {
     /// Fails if the output cannot be written.
     pub(crate) fn write(&self, out: &mut dyn Write, width: usize) -> io::Result<()> {
         let header: Vec<_> = self.header.iter().map(|name| cell::one_line(name)).collect();
-        let widths: Vec<usize> = header
-            .iter()
-            .enumerate()
-            .map(|(at, name)| {
-                let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| measure_text_width(&cell.text));
-                cells.chain([measure_text_width(name)]).max().unwrap_or_default()
-            })
-            .collect();
-        let fitting = fitting(&widths, width);
+        let widths = header.iter().enumerate().map(|(at, name)| {
+            let cells = self.rows.iter().filter_map(|row| row.get(at)).map(|cell| measure_text_width(&cell.text));
+            cells.chain([measure_text_width(name)]).max().unwrap_or_default()
+        });
+        let fitting = fitting(widths, width);
         let mut line = |cells: &mut dyn Iterator<Item = (&str, Alignment)>| {
             let cells = cells.zip(&fitting).map(|((text, side), width)| pad_str(text, *width, side, Some("…")));
             let line = cells.collect::<Vec<_>>().join(GAP);
@@ -136,13 +133,14 @@ impl Grid {
     }
 }
 
-/// Returns the widths of the columns that fit, at least of the first. The last may be shortened.
-fn fitting(widths: &[usize], width: usize) -> Vec<usize> {
+/// Returns the widths of the columns that fit, at least of the first. The last may be shortened. Does not compute the
+/// widths of the columns after them.
+fn fitting(widths: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<usize> {
     let only = widths.len() == 1;
     let (mut fitting, mut used) = (Vec::new(), 0);
     for wanted in widths {
         let room = width.saturating_sub(used);
-        let column = if only { *wanted } else { (*wanted).min(WIDEST) };
+        let column = if only { wanted } else { wanted.min(WIDEST) };
         if fitting.is_empty() {
             fitting.push(column.min(room));
         } else if column <= room {
@@ -183,6 +181,27 @@ mod tests {
             "name  n      note\n────  ─────  ──────────\nAda       5  x\n日本  1,000  a longer …\n"
         );
         assert_eq!(written(&grid, 3), "na…\n───\nAda\n日…\nnot shown: n, note\n");
+    }
+
+    #[test]
+    fn many_columns_take_no_longer_than_their_bytes() {
+        // Each document has fields of its own: ten million cells if every column were filled.
+        let layout = Layout { width: 80, ..Layout::default() };
+        let mut out = Vec::new();
+        let mut rows = begin(&mut out, &layout);
+        for row in 0..1_000 {
+            let fields: Document = (0..10).map(|field| (format!("f{}", row * 10 + field), field.into())).collect();
+            rows.row(&bson::RawDocumentBuf::try_from(&fields).unwrap()).unwrap();
+        }
+        let begun = std::time::Instant::now();
+        rows.finish().unwrap();
+        drop(rows);
+        assert!(begun.elapsed() < std::time::Duration::from_secs(5));
+        let table = String::from_utf8(out).unwrap();
+        let header: Vec<_> = table.lines().next().unwrap().split_whitespace().collect();
+        assert_eq!(header.first(), Some(&"f0"));
+        let more = 10_000 - header.len() - HIDDEN_NAMED;
+        assert!(table.ends_with(&format!(" and {more} more\n")), "{}", table.lines().last().unwrap());
     }
 
     #[test]

@@ -26,22 +26,34 @@ pub(crate) fn relaxed(value: Bson) -> String {
 
 /// Returns a value as relaxed extended JSON.
 pub(super) fn relaxed_json(mut value: Bson) -> serde_json::Value {
-    mark_far_dates(&mut value);
+    mark(&mut value, far_date);
     value.into_relaxed_extjson()
 }
 
-/// Replaces dates after the year 9999, which the `bson` crate would write wrongly, by documents
-/// `{$date: {$numberLong: …}}`.
-fn mark_far_dates(value: &mut Bson) {
+/// Replaces the values for which `marked` returns another.
+fn mark(value: &mut Bson, marked: fn(&Bson) -> Option<Bson>) {
+    if let Some(other) = marked(value) {
+        *value = other;
+        return;
+    }
     match value {
-        Bson::DateTime(date) if date.timestamp_millis() > *ISO_DATES.end() => {
-            *value = bson!({ "$date": { "$numberLong": date.timestamp_millis().to_string() } });
-        }
-        Bson::Document(fields) => fields.iter_mut().for_each(|(_, field)| mark_far_dates(field)),
-        Bson::Array(elements) => elements.iter_mut().for_each(mark_far_dates),
-        Bson::JavaScriptCodeWithScope(code) => code.scope.iter_mut().for_each(|(_, field)| mark_far_dates(field)),
+        Bson::Document(fields) => fields.iter_mut().for_each(|(_, field)| mark(field, marked)),
+        Bson::Array(elements) => elements.iter_mut().for_each(|element| mark(element, marked)),
+        Bson::JavaScriptCodeWithScope(code) => code.scope.iter_mut().for_each(|(_, field)| mark(field, marked)),
         _ => {}
     }
+}
+
+/// Returns `{$date: {$numberLong: …}}` for a date after the year 9999, which the `bson` crate would write wrongly.
+fn far_date(value: &Bson) -> Option<Bson> {
+    let millis = value.as_datetime()?.timestamp_millis();
+    (millis > *ISO_DATES.end()).then(|| bson!({ "$date": { "$numberLong": millis.to_string() } }))
+}
+
+/// Returns `{$numberDouble: …}` for a double below the normal range, which the `bson` crate would write bare.
+fn subnormal(value: &Bson) -> Option<Bson> {
+    let number = value.as_f64().filter(|number| number.is_subnormal())?;
+    Some(bson!({ "$numberDouble": format!("{number:?}") }))
 }
 
 /// Returns a value as relaxed extended JSON, over several lines.
@@ -51,7 +63,8 @@ pub(crate) fn indented(value: Bson) -> String {
 }
 
 /// Returns a value as canonical extended JSON, on one line. It preserves every type.
-pub(crate) fn canonical(value: Bson) -> String {
+pub(crate) fn canonical(mut value: Bson) -> String {
+    mark(&mut value, subnormal);
     value.into_canonical_extjson().to_string()
 }
 
@@ -67,7 +80,38 @@ pub(crate) fn documents(number: u64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use bson::{JavaScriptCodeWithScope, doc};
+
     use super::*;
+
+    #[test]
+    fn canonical_json_wraps_every_double() {
+        let code = JavaScriptCodeWithScope { code: String::new(), scope: doc! { "a": 5e-324 } };
+        for (value, text) in [
+            (bson!(1e-310), r#"{"$numberDouble":"1e-310"}"#),
+            (bson!(-5e-324), r#"{"$numberDouble":"-5e-324"}"#),
+            (bson!({ "a": [2.2e-308] }), r#"{"a":[{"$numberDouble":"2.2e-308"}]}"#),
+            (Bson::JavaScriptCodeWithScope(code), r#"{"$code":"","$scope":{"a":{"$numberDouble":"5e-324"}}}"#),
+            (bson!(0.0), r#"{"$numberDouble":"0.0"}"#),
+            (bson!(-0.0), r#"{"$numberDouble":"-0.0"}"#),
+            (bson!(f64::NAN), r#"{"$numberDouble":"NaN"}"#),
+            (bson!(f64::NEG_INFINITY), r#"{"$numberDouble":"-Infinity"}"#),
+        ] {
+            assert_eq!(canonical(value), text);
+        }
+        assert_eq!(relaxed(bson!(1e-310)), "1e-310");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn every_double_is_wrapped_and_read_back(bits in proptest::prelude::any::<u64>(), small in proptest::prelude::any::<bool>()) {
+            let number = f64::from_bits(if small { bits & !(0x7ff << 52) } else { bits });
+            let text = canonical(Bson::Double(number));
+            proptest::prop_assert!(text.starts_with("{\"$numberDouble\":\""), "{}", text);
+            let read = crate::json::value(&text, crate::json::Dialect::DATA).unwrap();
+            proptest::prop_assert!(read.as_f64().is_some_and(|read| read.to_bits() == number.to_bits() || number.is_nan()));
+        }
+    }
 
     #[test]
     fn far_dates_are_written_as_they_are() {

@@ -308,6 +308,7 @@ fn the_name_of_set_field_is_written_as_a_constant() {
             (of(bson!(["a"])), 4_161_106),
             (of(bson!("$text")), 4_161_108),
             (of(bson!(5)), 4_161_107),
+            (of(bson!({})), 4_161_107),
         ],
     );
 }

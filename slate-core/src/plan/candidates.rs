@@ -14,20 +14,20 @@ use slate_query::{
 };
 
 use super::{
-    Combine, Conjuncts, IndexBounds, Query,
+    Conjuncts, IndexBounds, Query,
     access::{Access, AccessPath},
     growing::GrowingBounds,
     keys_only,
 };
 use crate::catalog::{CollectionInfo, IndexInfo, Wildcard};
 
+mod merges;
 mod wildcards;
+
+pub(super) use merges::merges;
 
 /// Maximum number of combinations of conjuncts on an index's multikey fields. Further ones are not considered.
 const MAX_MULTIKEY_BOUNDS: usize = 16;
-
-/// Maximum number of index paths that are combined in pairs.
-const MAX_INTERSECTED: usize = 4;
 
 /// The terms of a filter's conjuncts on `_id` and on indexed paths.
 #[derive(Clone)]
@@ -184,17 +184,6 @@ fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
     directed
 }
 
-/// Returns the access paths that merge several others.
-pub(super) fn merges<'a>(
-    collection: &CollectionInfo,
-    query: &Query,
-    found: impl Iterator<Item = &'a Access>,
-) -> Vec<Access> {
-    let mut merged = intersections(found);
-    merged.extend(unions(collection, query));
-    merged
-}
-
 /// Returns whether the index has an entry for every matching document.
 fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
@@ -298,47 +287,6 @@ fn shares_an_array(index: &IndexInfo, field: usize) -> bool {
     })
 }
 
-/// Returns pairs of index paths. A pair fetches only the records that both paths find.
-fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
-    let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
-    let narrow: Vec<&Access> = found.filter(forward).take(MAX_INTERSECTED).collect();
-    let mut merged = Vec::new();
-    for (at, left) in narrow.iter().enumerate() {
-        for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
-            let inputs = vec![left.path.clone(), right.path.clone()];
-            let exact_for = left.exact_for.union(right.exact_for);
-            merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, exact_for));
-        }
-    }
-    merged
-}
-
-/// Returns a union for each `$or` whose branches all have an index. The filter is checked again.
-fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let branch = |branch: &Node| -> Option<AccessPath> {
-        let terms = Terms::of(branch.conjuncts(), collection, None);
-        let mut indexed = Vec::new();
-        by_indexes(collection, query, branch.conjuncts(), &terms, &mut indexed);
-        indexed.retain(|access| access.path.is_narrow_index());
-        let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
-        Some(by_id.into_iter().chain(indexed).min_by_key(points_first)?.path)
-    };
-    let union = |branches: &[Node]| -> Option<Access> {
-        let inputs = branches.iter().map(branch).collect::<Option<_>>()?;
-        Some(Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Conjuncts::default()))
-    };
-    query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
-}
-
-/// Orders the paths of one branch: the path with the most fields bound to points comes first.
-fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
-    std::cmp::Reverse(match &access.path {
-        AccessPath::Points { .. } => usize::MAX,
-        AccessPath::Index { bounds, .. } => bounds.fields().iter().filter(|set| set.is_points()).count(),
-        AccessPath::Records { .. } | AccessPath::Merge { .. } => 0,
-    })
-}
-
 /// How much an access path narrows, judged by its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Selectivity {
@@ -374,12 +322,5 @@ impl AccessPath {
 
     pub(super) fn is_narrow_index(&self) -> bool {
         matches!(self, Self::Index { .. }) && self.selectivity() == Selectivity::Narrow
-    }
-
-    fn same_index(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
-            _ => false,
-        }
     }
 }

@@ -3,10 +3,12 @@
 //! Counts the keys of a path only if the count can change the choice, and only until the path costs more than another
 //! one.
 
-use slate_query::{filter::Node, interval::IntervalSet, pattern::Direction};
+use std::sync::Arc;
+
+use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction};
 
 use super::{
-    Combine, Context, Query,
+    Combine, Context, IndexBounds, Query,
     access::{Access, AccessPath},
     candidates::{Selectivity, merges},
     cost::{FETCH_COST, Keys, PROBE_CAP, Rates, Reads, reads},
@@ -201,12 +203,44 @@ fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<R
     let records = match how {
         Combine::Union => named.into_iter().fold(0u64, u64::saturating_add),
         Combine::Intersection => {
-            // Assumes that the conditions are independent.
-            let all = records(context)?.max(1);
+            // Assumes that the conditions are independent, among the records that satisfy those that both inputs have.
+            let most = named.iter().copied().max().unwrap_or_default();
+            let all = records_of_shared(inputs, context)?.unwrap_or(most).max(most).max(1);
             named.into_iter().fold(all, |left, records| left.saturating_mul(records) / all)
         }
     };
     Ok(rank(access, rates.cost(Reads { keys, records })))
+}
+
+/// Returns the approximate number of records that satisfy the conditions that all inputs of an intersection have: all
+/// records if there are none. `None` if no input has an index that begins with their fields.
+fn records_of_shared(inputs: &[AccessPath], context: &Context<'_>) -> Result<Option<u64>> {
+    let Some((first, others)) = inputs.split_first() else { return Ok(None) };
+    let shared: Vec<&Path> = first
+        .limits()
+        .filter(|limit| others.iter().all(|other| other.limits().any(|held| held == *limit)))
+        .map(|(path, _)| path)
+        .collect();
+    if shared.is_empty() {
+        return records(context).map(Some);
+    }
+    let Some(leading) = inputs.iter().find_map(|input| leading(input, &shared)) else { return Ok(None) };
+    Ok(match Keys::of(&leading, context) {
+        Keys::Known(keys) => Some(keys),
+        Keys::Within(ranges) => Some(ranges.count_or_estimate(context, PROBE_CAP)?),
+        Keys::OfInputs => None,
+    })
+}
+
+/// Returns the path by the bounds of the leading fields alone, if these are the fields `paths` and a record has one entry.
+fn leading(path: &AccessPath, paths: &[&Path]) -> Option<AccessPath> {
+    let AccessPath::Index { index, bounds, .. } = path else { return None };
+    let fields = index.pattern.fields().get(..paths.len())?;
+    if index.is_multikey() || !fields.iter().all(|(field, _)| paths.contains(&field)) {
+        return None;
+    }
+    let bounds = IndexBounds::new(index, bounds.fields().get(..paths.len())?.to_vec());
+    Some(AccessPath::Index { index: Arc::clone(index), bounds, checks: Vec::new() })
 }
 
 /// Returns the approximate number of records of the collection.

@@ -1,0 +1,132 @@
+//! The access paths that merge several others: intersections of two indexes, and the union of an index for each branch of
+//! an `$or`.
+
+use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction};
+
+use super::{Terms, by_id, by_indexes};
+use crate::{
+    catalog::CollectionInfo,
+    plan::{
+        Combine, Conjuncts, Query,
+        access::{Access, AccessPath},
+    },
+};
+
+/// Maximum number of index paths that are combined in pairs.
+const MAX_INTERSECTED: usize = 4;
+
+/// Returns the access paths that merge several others.
+pub(in crate::plan) fn merges<'a>(
+    collection: &CollectionInfo,
+    query: &Query,
+    found: impl Iterator<Item = &'a Access>,
+) -> Vec<Access> {
+    let mut merged = intersections(found);
+    merged.extend(unions(collection, query));
+    merged
+}
+
+/// Returns pairs of index paths. A pair fetches only the records that both paths find.
+fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
+    let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
+    let narrow: Vec<&Access> = found.filter(forward).collect();
+    // A path that finds every record of another one adds nothing to it. Of equal ones, the first remains.
+    let adds = |(at, access): &(usize, &&Access)| {
+        !narrow.iter().enumerate().any(|(other_at, other)| {
+            other_at != *at
+                && other.path.is_within(&access.path)
+                && (other_at < *at || !access.path.is_within(&other.path))
+        })
+    };
+    let narrow: Vec<&Access> =
+        narrow.iter().enumerate().filter(adds).map(|(_, access)| *access).take(MAX_INTERSECTED).collect();
+    let mut merged = Vec::new();
+    for (at, left) in narrow.iter().enumerate() {
+        for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
+            let inputs = vec![left.path.clone(), right.path.clone()];
+            let exact_for = left.exact_for.union(right.exact_for);
+            merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, exact_for));
+        }
+    }
+    merged
+}
+
+/// Returns a union for each `$or` whose branches all have an index. The filter is checked again.
+fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
+    let branch = |branch: &Node| -> Option<AccessPath> {
+        let terms = Terms::of(branch.conjuncts(), collection, None);
+        let mut indexed = Vec::new();
+        by_indexes(collection, query, branch.conjuncts(), &terms, &mut indexed);
+        indexed.retain(|access| access.path.is_narrow_index());
+        let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
+        Some(by_id.into_iter().chain(indexed).min_by_key(points_first)?.path)
+    };
+    let union = |branches: &[Node]| -> Option<Access> {
+        let found: Vec<AccessPath> = branches.iter().map(branch).collect::<Option<_>>()?;
+        let mut inputs: Vec<AccessPath> = Vec::with_capacity(found.len());
+        for input in found {
+            // A path whose records another one finds as well adds nothing to the union.
+            if inputs.iter().any(|other| input.is_within(other)) {
+                continue;
+            }
+            inputs.retain(|other| !other.is_within(&input));
+            inputs.push(input);
+        }
+        // One path that finds the records of every branch is a candidate without a merge: its fields are limited by every
+        // branch.
+        (inputs.len() > 1)
+            .then(|| Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Conjuncts::default()))
+    };
+    query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
+}
+
+/// Orders the paths of one branch: the path with the most fields bound to points comes first.
+fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
+    std::cmp::Reverse(match &access.path {
+        AccessPath::Points { .. } => usize::MAX,
+        AccessPath::Index { bounds, .. } => bounds.fields().iter().filter(|set| set.is_points()).count(),
+        AccessPath::Records { .. } | AccessPath::Merge { .. } => 0,
+    })
+}
+
+impl AccessPath {
+    /// Returns the fields that an index path limits, each with its allowed values. The path field of a wildcard index is
+    /// among them only if no other field is: a value at a path implies the path.
+    pub(in crate::plan) fn limits(&self) -> impl Iterator<Item = (&Path, &IntervalSet)> {
+        let index = match self {
+            Self::Index { index, bounds, checks } => Some((index, bounds, checks)),
+            Self::Records { .. } | Self::Points { .. } | Self::Merge { .. } => None,
+        };
+        index.into_iter().flat_map(|(index, bounds, checks)| {
+            let is_implied = index.is_part() && (bounds.used() > 1 || !checks.is_empty());
+            let bound = bounds.fields().iter().enumerate().skip(usize::from(is_implied));
+            let checked = checks.iter().map(|(field, set)| (*field, set));
+            let path = |field: usize| index.pattern.fields().get(field).map(|(path, _)| path);
+            bound.chain(checked).filter_map(move |(field, set)| Some((path(field)?, set)))
+        })
+    }
+
+    /// Returns whether the path finds only records that `other` finds too, as far as their limits show it.
+    fn is_within(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Index { index, .. }, Self::Index { index: other_index, .. }) => {
+                let has_entries = other_index.partial.as_ref().is_none_or(|condition| {
+                    index.partial.as_ref().is_some_and(|held| held.filter.implies(&condition.filter))
+                });
+                has_entries
+                    && other.limits().all(|(path, allowed)| {
+                        self.limits().any(|(limited, held)| limited == path && held.intersect(allowed) == *held)
+                    })
+            }
+            (Self::Points { ids }, Self::Points { ids: others }) => ids.intersect(others) == *ids,
+            _ => false,
+        }
+    }
+
+    fn same_index(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
+            _ => false,
+        }
+    }
+}

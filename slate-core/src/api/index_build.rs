@@ -82,7 +82,8 @@ fn finish(
     trace::index_built(collection, index, start.elapsed(), filled.as_ref().err());
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // If that fails, too, the index remains as being built and can be dropped or finished later.
-        let _ = database.write(&Interrupt::default(), |writer| writer.run::<()>(WriteOp::AbandonBuild(keyspace)));
+        let abandon = || WriteOp::AbandonBuild { collection, keyspace };
+        let _ = database.write(&Interrupt::default(), |writer| writer.run::<()>(abandon()));
     }
     filled
 }
@@ -126,7 +127,7 @@ fn fill(
 fn round(database: &DatabaseHandle, target: Target<'_>, limit: usize, interrupt: &Interrupt) -> Result<BuildRound> {
     let Target { collection, index, keyspace } = target;
     let mut writer = database.begin_write(interrupt)?;
-    let round = writer.run(WriteOp::BuildRound { keyspace, limit, interrupt })?;
+    let round = writer.run(WriteOp::BuildRound { collection, keyspace, limit, interrupt })?;
     let durability = match round {
         // After a crash, lost rounds are repeated.
         BuildRound::More(_) => Durability::Deferred,

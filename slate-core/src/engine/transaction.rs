@@ -76,7 +76,7 @@ fn kind(op: &WriteOp<'_>) -> OperationKind {
         | WriteOp::SetView { .. }
         | WriteOp::SetValidator { .. }
         | WriteOp::SetVisibility { .. }
-        | WriteOp::AbandonBuild(_) => OperationKind::Definition,
+        | WriteOp::AbandonBuild { .. } => OperationKind::Definition,
     }
 }
 
@@ -174,8 +174,10 @@ impl<T: Transaction> Session<T> {
             }
             WriteOp::DropIndex { collection, index } => self.drop_index(collection, index)?.into(),
             WriteOp::BeginBuild { collection, spec } => self.begin_build(collection, spec)?.into(),
-            WriteOp::BuildRound { keyspace, limit, interrupt } => self.build_round(keyspace, limit, interrupt)?.into(),
-            WriteOp::AbandonBuild(keyspace) => self.abandon_build(keyspace)?.into(),
+            WriteOp::BuildRound { keyspace, limit, interrupt, .. } => {
+                self.build_round(keyspace, limit, interrupt)?.into()
+            }
+            WriteOp::AbandonBuild { keyspace, .. } => self.abandon_build(keyspace)?.into(),
         })
     }
 }

@@ -50,9 +50,9 @@ pub(crate) enum WriteOp<'o> {
     /// Declares an index that later transactions fill: [`BuildStart`].
     BeginBuild { collection: &'o str, spec: &'o IndexSpec },
     /// Fills a declared index from at most `limit` documents: [`BuildRound`].
-    BuildRound { keyspace: Keyspace, limit: usize, interrupt: &'o Interrupt },
+    BuildRound { collection: &'o str, keyspace: Keyspace, limit: usize, interrupt: &'o Interrupt },
     /// Drops a declared index; no result.
-    AbandonBuild(Keyspace),
+    AbandonBuild { collection: &'o str, keyspace: Keyspace },
 }
 
 impl<'o> WriteOp<'o> {
@@ -76,9 +76,16 @@ impl<'o> WriteOp<'o> {
             | Self::DropCollection(collection)
             | Self::CreateIndex { collection, .. }
             | Self::DropIndex { collection, .. }
-            | Self::BeginBuild { collection, .. } => Subject::collection(collection),
+            | Self::BeginBuild { collection, .. }
+            | Self::BuildRound { collection, .. }
+            | Self::AbandonBuild { collection, .. } => Subject::collection(collection),
             Self::With(_, op) => op.subject(),
-            Self::Bulk { .. } | Self::BuildRound { .. } | Self::AbandonBuild(_) => Subject::default(),
+            Self::Bulk { operations: [(first, _), others @ ..], .. }
+                if others.iter().all(|(collection, _)| collection == first) =>
+            {
+                Subject::collection(first)
+            }
+            Self::Bulk { .. } => Subject::default(),
         }
     }
 }

@@ -1,26 +1,41 @@
-//! Values as text: MongoDB's relaxed extended JSON, version 2. Written from the bytes, without decoding a document first.
+//! Values as text: MongoDB's relaxed extended JSON, version 2, or the notation of its shell. Written from the bytes, without decoding a document first.
 
-use std::fmt::{Display, Formatter, Result, Write};
+use std::fmt::{Debug, Display, Formatter, Result, Write};
 
 use base64::{display::Base64Display, engine::general_purpose::STANDARD};
 
-use super::{Doc, Kind, MAX_DEPTH, Value};
+use super::{Doc, Kind, MAX_DEPTH, Value, shell};
 
 /// Formats the value as relaxed extended JSON on one line, as `{ "a": 1 }`. Damaged bytes are shown as `<damaged …>`.
 impl Display for Value<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Result {
-        write_value(f, *self, 0)
+        write_value(f, *self, 0, Notation::ExtendedJson)
     }
+}
+
+/// Formats the value in the notation of MongoDB's shell, for plans and messages: `{ "at": ISODate("2026-10-01T00:00:00Z") }`.
+/// Slate's command-line tool reads it as the same value.
+impl Debug for Value<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        write_value(f, *self, 0, Notation::Shell)
+    }
+}
+
+/// How values are written that JSON does not have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Notation {
+    ExtendedJson,
+    Shell,
 }
 
 /// Dates from this one on, the beginning of the year 10000, are written as numbers.
 const YEAR_10000: i64 = 253_402_300_800_000;
 
-fn write_value(f: &mut Formatter<'_>, value: Value<'_>, depth: usize) -> Result {
+fn write_value(f: &mut Formatter<'_>, value: Value<'_>, depth: usize, notation: Notation) -> Result {
     if depth > MAX_DEPTH {
         return damaged(f, value);
     }
-    write_parts(f, value, depth).unwrap_or_else(|| damaged(f, value))
+    write_parts(f, value, depth, notation).unwrap_or_else(|| damaged(f, value))
 }
 
 fn damaged(f: &mut Formatter<'_>, value: Value<'_>) -> Result {
@@ -28,7 +43,12 @@ fn damaged(f: &mut Formatter<'_>, value: Value<'_>) -> Result {
 }
 
 /// Returns `None`, with nothing written, if the bytes are not a value of their type.
-fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize) -> Option<Result> {
+fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize, notation: Notation) -> Option<Result> {
+    if notation == Notation::Shell
+        && let Some(written) = shell::write_constant(f, value)
+    {
+        return Some(written);
+    }
     Some(match value.kind() {
         Kind::Double => match value.as_f64()? {
             number if number.is_nan() => f.write_str(r#"{ "$numberDouble": "NaN" }"#),
@@ -37,10 +57,10 @@ fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize) -> Option<
             number => write!(f, "{number:?}"),
         },
         Kind::String => string(f, value.text()?),
-        Kind::Document => document(f, value.as_document()?, depth),
+        Kind::Document => document(f, value.as_document()?, depth, notation),
         Kind::Array => {
             let elements = value.as_array()?.elements();
-            list(f, ["[", "", "]"], elements, |f, element| write_value(f, element.value, depth + 1))
+            list(f, ["[", "", "]"], elements, |f, element| write_value(f, element.value, depth + 1, notation))
         }
         Kind::Binary => {
             let (subtype, payload) = value.as_binary()?;
@@ -92,7 +112,7 @@ fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize) -> Option<
             wrapped(f, "$code", |f| {
                 string(f, code)?;
                 f.write_str(r#", "$scope": "#)?;
-                document(f, scope, depth + 1)
+                document(f, scope, depth + 1, notation)
             })
         }
         Kind::Int32 => write!(f, "{}", value.as_i32()?),
@@ -111,11 +131,11 @@ fn write_parts(f: &mut Formatter<'_>, value: Value<'_>, depth: usize) -> Option<
     })
 }
 
-fn document(f: &mut Formatter<'_>, document: Doc<'_>, depth: usize) -> Result {
+fn document(f: &mut Formatter<'_>, document: Doc<'_>, depth: usize, notation: Notation) -> Result {
     list(f, ["{", " ", "}"], document.elements(), |f, element| {
         string(f, element.name)?;
         f.write_str(": ")?;
-        write_value(f, element.value, depth + 1)
+        write_value(f, element.value, depth + 1, notation)
     })
 }
 
@@ -146,7 +166,7 @@ fn wrapped(f: &mut Formatter<'_>, name: &str, content: impl FnOnce(&mut Formatte
     f.write_str(" }")
 }
 
-fn string(f: &mut Formatter<'_>, text: &[u8]) -> Result {
+pub(super) fn string(f: &mut Formatter<'_>, text: &[u8]) -> Result {
     f.write_char('"')?;
     for character in String::from_utf8_lossy(text).chars() {
         match character {

@@ -15,6 +15,7 @@ mod doc;
 mod json;
 mod kind;
 mod name;
+mod shell;
 mod small;
 mod stored;
 mod validate;

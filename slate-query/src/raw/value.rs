@@ -183,16 +183,6 @@ impl<'a> Value<'a> {
     }
 }
 
-/// Formats the value as the `bson` crate displays it, for plans and messages: shorter than `Display`, and not JSON.
-impl fmt::Debug for Value<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.to_bson() {
-            Some(value) => write!(f, "{value}"),
-            None => write!(f, "<damaged {}>", self.kind.alias()),
-        }
-    }
-}
-
 /// A value that owns its bytes.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OwnedValue {

@@ -225,3 +225,59 @@ fn each_kind_of_plan_reads_only_what_its_result_needs() {
         }
     }
 }
+
+/// Checks the keys and documents that a query of the tickets examines.
+fn check_reads(find: &Find<RawDocumentBuf>, operation: Operation, right: (u64, u64)) {
+    let explained = match operation {
+        Operation::Find => find.clone().explain(ExplainVerbosity::ExecutionStats),
+        Operation::Count => find.clone().count().explain(ExplainVerbosity::ExecutionStats),
+        Operation::Distinct(path) => find.clone().distinct(path).explain(ExplainVerbosity::ExecutionStats),
+    };
+    let explained = explained.unwrap();
+    let stats = explained.execution_stats().unwrap();
+    assert_eq!((stats.keys_examined, stats.documents_examined), right, "{explained}");
+}
+
+#[test]
+fn indexes_that_begin_with_a_tenant_are_read_for_what_a_query_needs() {
+    for store in STORES {
+        let database = store.open();
+        let tickets: Documents = database.collection("tickets");
+        let ticket = |n: i32| {
+            let words = [format!("w{}", n % 100), format!("w{}", n % 97), "all".into()].to_vec();
+            doc! { "_id": n, "tenant": n % 5, "at": n / 7, "status": n % 3, "words": words, "title": n % 2 }
+        };
+        tickets.insert_many(&(0..6_000).map(|n| common::raw(&ticket(n))).collect::<Vec<_>>()).run().unwrap();
+        let indexes = [
+            doc! { "tenant": 1, "at": -1 },
+            doc! { "tenant": 1, "words": 1, "at": -1 },
+            doc! { "tenant": 1, "status": 1, "at": -1 },
+            doc! { "words": 1 },
+        ];
+        for keys in indexes {
+            tickets.create_index(slate_core::Index::on(keys)).run().unwrap();
+        }
+        let find = |filter: Document| tickets.find(filter);
+        // Of n with n % 5 = 1: 1,200. Those with w7 have n % 97 = 7, because n % 100 = 7 is not of the tenant.
+        check_reads(&find(doc! { "tenant": 1 }), Operation::Count, (1_200, 0));
+        check_reads(&find(doc! { "tenant": 1, "words": "w7" }), Operation::Find, (12, 12));
+        check_reads(&find(doc! { "tenant": 1, "words": "w7" }), Operation::Count, (12, 0));
+        check_reads(&find(doc! { "tenant": 1, "words": { "$in": ["w7", "w6"] } }), Operation::Count, (84, 0));
+        check_reads(&find(doc! { "words": "all" }), Operation::Count, (6_000, 0));
+        // The order of the date, for one word.
+        let by_date = doc! { "at": -1, "_id": -1 };
+        let recent = find(doc! { "tenant": 1, "words": "all" }).sort(doc! { "at": -1 }).limit(25);
+        check_reads(&recent, Operation::Find, (25, 25));
+        // A page after a key. The entries of its date that precede it are read, and no other document.
+        let after = doc! { "$or": [{ "at": { "$lt": 500 } }, { "at": 500, "_id": { "$gt": 3_501 } }] };
+        let page =
+            |equalities: Document| find(doc! { "$and": [equalities, after.clone()] }).sort(by_date.clone()).limit(25);
+        check_reads(&page(doc! { "tenant": 1, "status": 0 }).sort(doc! { "at": -1 }), Operation::Find, (26, 25));
+        check_reads(&page(doc! { "tenant": 1 }).sort(doc! { "at": -1 }), Operation::Find, (26, 25));
+        // A condition on the document: as many documents as it needs, not batches of doubling size.
+        let odd = doc! { "tenant": 1, "status": 0, "title": { "$gte": 0 } };
+        check_reads(&page(odd).sort(doc! { "at": -1 }), Operation::Find, (26, 25));
+        let odd = doc! { "tenant": 1, "status": 0, "title": 1 };
+        check_reads(&page(odd).sort(doc! { "at": -1 }), Operation::Find, (51, 50));
+    }
+}

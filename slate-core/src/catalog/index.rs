@@ -104,6 +104,11 @@ impl IndexInfo {
         !self.is_multikey() && !self.truncated && self.collation.is_none()
     }
 
+    /// Returns whether the value of a field can be decoded completely from each entry of a document.
+    pub(crate) fn holds_values_at(&self, field: usize) -> bool {
+        !self.is_multikey_at(field) && !self.truncated && self.collation.is_none()
+    }
+
     /// Returns whether every document has an entry, also one without the fields. Not valid for a wildcard index.
     pub(crate) fn has_all_documents(&self) -> bool {
         !self.sparse && self.partial.is_none()

@@ -17,11 +17,22 @@ pub(crate) struct FetchRows<V: View> {
     records: Keyspace,
     batch: IdBatch,
     next_batch: usize,
+    /// The number of further rows that the caller takes, if it is known, and the same at the first move.
+    wanted: Option<Wanted>,
+    /// The number of records loaded.
+    loaded: u64,
     /// Whether this batch is the last.
     is_last: bool,
     at: usize,
     collection: Arc<str>,
     meter: Meter,
+}
+
+/// The rows that the caller takes after a filter.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    first: u64,
+    left: u64,
 }
 
 /// Size of the first batch, small so that few records are loaded needlessly if the caller stops early. Each batch is
@@ -43,6 +54,8 @@ impl<V: View> FetchRows<V> {
             records: collection.records,
             batch: IdBatch::with_capacity(FIRST_BATCH),
             next_batch: FIRST_BATCH,
+            wanted: None,
+            loaded: 0,
             is_last: false,
             at: 0,
             collection: Arc::clone(&collection.name),
@@ -63,6 +76,34 @@ impl<V: View> FetchRows<V> {
         Ok(rows)
     }
 
+    /// Sets the number of further rows that the caller takes, so that few records beyond them are loaded.
+    #[inline]
+    pub(super) fn want(&mut self, rows: u64) {
+        match &mut self.wanted {
+            Some(wanted) => wanted.left = rows,
+            None => self.wanted = Some(Wanted { first: rows, left: rows }),
+        }
+    }
+
+    /// Returns the size of the next batch.
+    fn batch_size(&mut self) -> usize {
+        let size = match self.wanted {
+            None => self.next_batch,
+            // As many as are needed if the filter accepts the same part of the records as so far.
+            Some(Wanted { first, left }) => {
+                let accepted = first.saturating_sub(left);
+                let expected = left.saturating_mul(self.loaded).checked_div(accepted).map_or_else(
+                    // None was accepted: as many as wanted, then twice as many as before.
+                    || left.max(self.loaded),
+                    |expected| expected.max(left),
+                );
+                usize::try_from(expected).unwrap_or(LARGEST_BATCH).clamp(1, self.next_batch)
+            }
+        };
+        self.next_batch = (self.next_batch * 2).min(LARGEST_BATCH);
+        size
+    }
+
     pub(super) fn advance(&mut self) -> Result<bool> {
         loop {
             self.at += 1;
@@ -70,9 +111,10 @@ impl<V: View> FetchRows<V> {
                 if self.is_last {
                     return Ok(false);
                 }
-                self.ids.next_batch(self.next_batch, &mut self.batch)?;
-                self.is_last = self.batch.len() < self.next_batch;
-                self.next_batch = (self.next_batch * 2).min(LARGEST_BATCH);
+                let size = self.batch_size();
+                self.ids.next_batch(size, &mut self.batch)?;
+                self.is_last = self.batch.len() < size;
+                self.loaded += u64::try_from(self.batch.len()).unwrap_or(u64::MAX);
                 self.at = 0;
                 if self.batch.len() == 0 {
                     return Ok(false);

@@ -158,9 +158,7 @@ impl<V: View> IndexIds<V> {
         let once = match repeats {
             // A limit counts distinct records, so with one the duplicates are removed here.
             Repeats::AsMet if scan.limit.is_none() => Once::NotNeeded,
-            Repeats::AsMet | Repeats::Never if scan.index.is_multikey() => {
-                Once::Seen(KeySet::new(resources.memory.clone()))
-            }
+            Repeats::AsMet | Repeats::Never if !scan.finds_once() => Once::Seen(KeySet::new(resources.memory.clone())),
             Repeats::AsMet | Repeats::Never => Once::NotNeeded,
         };
         Self {

@@ -1,11 +1,15 @@
 use slate_store::{Keyspace, View};
 
-use super::{Resources, walk::EntryWalk};
+use super::{
+    Resources,
+    ids::{IdBatch, IdRows, Repeats},
+    walk::EntryWalk,
+};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
     key_range::KeyRange,
-    plan::{CountedKeys, record_ranges},
+    plan::{CountedKeys, IdPlan, record_ranges},
 };
 
 /// Counts keys instead of reading records.
@@ -15,6 +19,10 @@ pub(super) fn count_keys<V: View>(
     keys: CountedKeys,
     resources: &Resources,
 ) -> Result<u64> {
+    let keys = match keys {
+        CountedKeys::Ids(ids) => return count_ids(view, ids, resources),
+        keys => keys,
+    };
     let mut meter = resources.meter(keys.stage());
     let start = meter.start();
     let counted = match keys {
@@ -24,6 +32,7 @@ pub(super) fn count_keys<V: View>(
         CountedKeys::Entries(scan) if scan.checks.is_empty() => {
             count_ranges(view, scan.index.keyspace, scan.bounds.into_ranges(), resources)?
         }
+        CountedKeys::Ids(_) => 0,
         CountedKeys::Entries(scan) => {
             let mut walk = EntryWalk::open(view, scan, &resources.interrupt, meter.same());
             let mut counted = 0;
@@ -38,6 +47,21 @@ pub(super) fn count_keys<V: View>(
     (meter.counted.keys, meter.counted.rows) = (counted, counted);
     meter.stop(start);
     Ok(counted)
+}
+
+/// Counts the records that ids refer to, each once.
+fn count_ids<V: View>(view: &V, ids: IdPlan, resources: &Resources) -> Result<u64> {
+    /// Ids read at a time, so that the work per batch is negligible.
+    const BATCH: usize = 1_024;
+    let mut rows = IdRows::open(view, ids, resources, Repeats::Never)?;
+    let (mut batch, mut counted) = (IdBatch::default(), 0);
+    loop {
+        rows.next_batch(BATCH, &mut batch)?;
+        if batch.len() == 0 {
+            return Ok(counted);
+        }
+        counted += u64::try_from(batch.len()).unwrap_or(u64::MAX);
+    }
 }
 
 /// Counts the keys within ranges.

@@ -6,6 +6,7 @@ mod analyze;
 mod covered;
 mod distinct;
 mod distinct_keys;
+mod entry_test;
 pub(crate) mod express;
 mod fetch;
 mod gather;

@@ -8,7 +8,7 @@ use crate::{
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     metrics::{Executed, Tally},
-    plan::{DocumentNode, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
+    plan::{CountedKeys, DocumentNode, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -120,6 +120,7 @@ fn holders(plan: &Plan) -> usize {
         Plan::Distinct { input, .. } => 1 + raw_holders(input),
         Plan::DistinctKeys { scan, values } => usize::from(!values.are_sorted_by(scan)),
         Plan::Pipeline { input, nodes } => holders(input) + nodes.iter().map(DocumentNode::holders).sum::<usize>(),
+        Plan::CountKeys { keys: CountedKeys::Ids(ids), .. } => id_holders(ids),
         Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
     }
 }
@@ -136,7 +137,7 @@ fn raw_holders(plan: &RawPlan) -> usize {
 
 fn id_holders(plan: &IdPlan) -> usize {
     match plan {
-        IdPlan::Index(scan) => usize::from(scan.index.is_multikey()),
+        IdPlan::Index(scan) => usize::from(!scan.finds_once()),
         IdPlan::Points(_) => 0,
         // The inputs are read one after the other.
         IdPlan::Merge { inputs, .. } => 1 + inputs.iter().map(id_holders).max().unwrap_or_default(),

@@ -97,6 +97,18 @@ impl<V: View> RawRows<V> {
         }
     }
 
+    /// Tells a fetch below how many further rows the caller takes.
+    #[inline]
+    fn want(&mut self, rows: u64) {
+        match self {
+            Self::Fetch(input) => input.want(rows),
+            Self::Filter(filter) => filter.input.want(rows),
+            Self::Measured(input) => input.rows.want(rows),
+            // A sort reads all rows, or those of a group.
+            Self::Eof | Self::Scan(_) | Self::Sort(_) | Self::Slice(_) => {}
+        }
+    }
+
     /// Returns the current record. `None` before the first move and after the last record.
     #[inline]
     pub(crate) fn current(&self) -> Option<Record<'_>> {
@@ -230,12 +242,14 @@ impl<V: View> SliceRows<V> {
             self.skip = self.input.skip(self.skip)?;
         }
         while self.skip > 0 {
+            self.input.want(self.left.saturating_add(self.skip));
             self.skip -= 1;
             if !self.input.advance()? {
                 self.left = 0;
                 return Ok(false);
             }
         }
+        self.input.want(self.left);
         self.left -= 1;
         self.input.advance()
     }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::{interval::IntervalSet, key, pattern::Direction, raw::same};
 use slate_store::{Cursor, Edge, Keyspace, View};
 
-use super::meter::Meter;
+use super::{entry_test::EntryTest, meter::Meter};
 use crate::{
     Result,
     catalog::IndexInfo,
@@ -109,6 +109,7 @@ pub(super) struct EntryWalk<V: View> {
     index: Arc<IndexInfo>,
     /// The allowed encoded values of fields, by ascending field.
     checks: Vec<(usize, Vec<KeyRange>)>,
+    filter: Option<EntryTest>,
     interrupt: Interrupt,
     meter: Meter,
     /// See [`IndexScan::firsts`].
@@ -122,15 +123,26 @@ pub(super) struct EntryWalk<V: View> {
 impl<V: View> EntryWalk<V> {
     pub(super) fn open(view: &V, scan: IndexScan, interrupt: &Interrupt, meter: Meter) -> Self {
         let IndexScan { index, bounds, checks, direction, limit: _, firsts } = scan;
+        let filter = checks.filter.as_ref().map(|filter| EntryTest::new(Arc::clone(filter), &index));
         let fields = index.pattern.fields();
         let check = |(field, set): &(usize, IntervalSet)| {
             let direction = fields.get(*field).map_or(Direction::Ascending, |(_, direction)| *direction);
             (*field, component_ranges(set, direction))
         };
-        let mut checks: Vec<_> = checks.iter().map(check).collect();
+        let mut checks: Vec<_> = checks.values.iter().map(check).collect();
         checks.sort_by_key(|(field, _)| *field);
         let walk = RangeWalk::new(view.clone(), index.keyspace, bounds.into_ranges(), direction);
-        Self { walk, index, checks, interrupt: interrupt.clone(), meter, firsts, group: Vec::new(), is_ahead: false }
+        Self {
+            walk,
+            index,
+            checks,
+            filter,
+            interrupt: interrupt.clone(),
+            meter,
+            firsts,
+            group: Vec::new(),
+            is_ahead: false,
+        }
     }
 
     /// Moves to the next entry. Returns `false` after the last.
@@ -147,7 +159,7 @@ impl<V: View> EntryWalk<V> {
             // Reads the entry's bytes only for execution statistics, because it costs time on some stores.
             let entry = if self.meter.is_read() { self.walk.current() } else { None };
             self.meter.key_read(entry);
-            if self.checks.is_empty() || self.passes()? {
+            if (self.checks.is_empty() && self.filter.is_none()) || self.passes()? {
                 return Ok(true);
             }
         }
@@ -156,8 +168,10 @@ impl<V: View> EntryWalk<V> {
     /// Moves past the following entries with the same values and extras as the current entry, which the caller passes. Moves past at
     /// most `most` entries, and returns their number.
     pub(super) fn skip_run(&mut self, values: &[u8], extras: &[u8], most: u64) -> Result<u64> {
-        // In a unique index, and among the first entries of groups, no two entries have the same values.
-        if self.index.unique || self.firsts > 0 || self.is_ahead {
+        // In a unique index, and among the first entries of groups, no two entries have the same values. A condition on
+        // `_id` can reject entries with the same values.
+        let tests_id = self.filter.as_ref().is_some_and(EntryTest::needs_id);
+        if self.index.unique || self.firsts > 0 || self.is_ahead || tests_id {
             return Ok(0);
         }
         if self.walk.is_ascending() && !self.meter.is_read() {
@@ -213,7 +227,7 @@ impl<V: View> EntryWalk<V> {
             if self.group == entry.values.get(..group).unwrap_or_default() {
                 // The group may continue in the next range.
                 more = self.walk.leave(&self.group)?;
-            } else if self.checks.is_empty() || self.passes()? {
+            } else if (self.checks.is_empty() && self.filter.is_none()) || self.passes()? {
                 let Some(entry) = self.current()? else { return Ok(false) };
                 let values: Vec<u8> = entry.values.get(..group).unwrap_or_default().into();
                 self.group = values;
@@ -251,8 +265,9 @@ impl<V: View> EntryWalk<V> {
 
     /// Returns whether the current entry passes the checks.
     #[inline(never)]
-    fn passes(&self) -> Result<bool> {
-        let Some(entry) = self.current()? else { return Ok(false) };
+    fn passes(&mut self) -> Result<bool> {
+        let Some((key, value)) = self.walk.current() else { return Ok(false) };
+        let entry = Entry::parse(&self.index, key, value)?;
         let mut rest = entry.values;
         let mut checks = self.checks.iter();
         let mut next = checks.next();
@@ -269,6 +284,9 @@ impl<V: View> EntryWalk<V> {
             }
             rest = after;
         }
-        Ok(true)
+        match &mut self.filter {
+            Some(filter) => filter.holds(&entry).ok_or_else(|| Entry::damaged(&self.index.name)),
+            None => Ok(true),
+        }
     }
 }

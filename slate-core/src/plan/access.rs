@@ -1,13 +1,8 @@
 use std::sync::Arc;
 
-use slate_query::{
-    interval::IntervalSet,
-    path::Path,
-    pattern::{Direction, KeyPattern},
-    sort::Sort,
-};
+use slate_query::{interval::IntervalSet, path::Path, pattern::Direction, sort::Sort};
 
-use super::{Combine, Conjuncts, IdPlan, IndexBounds, IndexScan, RawPlan};
+use super::{Checks, Combine, Conjuncts, IdPlan, IndexBounds, IndexScan, RawPlan};
 use crate::catalog::IndexInfo;
 
 /// An access path and its direction: the leaf of a plan.
@@ -26,7 +21,7 @@ pub(crate) enum AccessPath {
     /// The records of these `_id`s.
     Points { ids: IntervalSet },
     /// The records of an index's entries. See [`IndexScan::checks`] for `checks`.
-    Index { index: Arc<IndexInfo>, bounds: IndexBounds, checks: Vec<(usize, IntervalSet)> },
+    Index { index: Arc<IndexInfo>, bounds: IndexBounds, checks: Checks },
     /// The records that any or all of several paths return.
     Merge { how: Combine, inputs: Vec<AccessPath> },
 }
@@ -147,20 +142,24 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
 
 /// Returns how the entries of an index are ordered with respect to `sort`.
 ///
-/// An index with truncated values, or with another collation than the sort, has no usable order. A multikey index is ordered only if every entry is read: the
-/// first entry of a record then has its least key, by which the sort orders it. The least key differs from the sort's
-/// key if a path contains an array position (the index has keys that the sort does not use) or if the index is sparse
-/// (it omits elements without any of its fields, which sort as null).
+/// An index with truncated values, or with another collation than the sort, has no usable order. A multikey index is ordered
+/// by a field without arrays if a record has one entry within the bounds. Otherwise it is ordered only if every entry is
+/// read: the first entry of a record then has its least key, by which the sort orders it. The least key differs from the
+/// sort's key if a path contains an array position (the index has keys that the sort does not use) or if the index is
+/// sparse (it omits elements without any of its fields, which sort as null).
 fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
     let fields = index.pattern.fields();
     let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
     let is_unordered = index.truncated || index.collation.as_ref() != sort.collation();
-    if is_unordered || (index.is_multikey() && (bounds.are_limited() || has_other_keys())) {
+    let is_once = bounds.find_once(index);
+    if is_unordered || (!is_once && (bounds.are_limited() || has_other_keys())) {
         return RowOrder { fields: 0, ties_by_id: false };
     }
+    // The sort orders a record by the least of its values, which need not be that of the entry.
+    let is_sorted_at = |field: usize| !is_once || !index.is_multikey_at(field);
     let (mut at, mut matched) = (0, 0);
     for (path, wanted) in sort.fields() {
-        if is_constant(&index.pattern, bounds, path) {
+        if is_constant(index, bounds, path) {
             matched += 1;
             continue;
         }
@@ -168,16 +167,14 @@ fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direct
             at += 1;
         }
         match fields.get(at) {
-            Some((held, held_direction)) if held == path && *wanted == along(*held_direction, direction) => {
+            Some((held, held_direction))
+                if held == path && is_sorted_at(at) && *wanted == along(*held_direction, direction) =>
+            {
                 at += 1;
                 matched += 1;
             }
             // Entries with equal values are in the order of `_id`. No two rows have the same `_id`.
-            None if path.as_str() == "_id"
-                && *wanted == direction
-                && !index.is_multikey()
-                && sort.collation().is_none() =>
-            {
+            None if path.as_str() == "_id" && *wanted == direction && is_once && sort.collation().is_none() => {
                 matched += 1;
                 break;
             }
@@ -185,12 +182,13 @@ fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direct
         }
     }
     let rest_is_constant = (at..fields.len()).all(|field| bounds.is_point(field));
-    let ties_by_id = direction == Direction::Ascending && !index.is_multikey() && rest_is_constant;
+    let ties_by_id = direction == Direction::Ascending && is_once && rest_is_constant;
     RowOrder { fields: matched, ties_by_id }
 }
 
-fn is_constant(pattern: &KeyPattern, bounds: &IndexBounds, path: &Path) -> bool {
-    pattern.fields().iter().enumerate().any(|(field, (held, _))| held == path && bounds.is_point(field))
+fn is_constant(index: &IndexInfo, bounds: &IndexBounds, path: &Path) -> bool {
+    let is_held = |field: usize| bounds.is_point(field) && !index.is_multikey_at(field);
+    index.pattern.fields().iter().enumerate().any(|(field, (held, _))| held == path && is_held(field))
 }
 
 /// Returns the direction of a field's values in a walk.

@@ -76,6 +76,14 @@ impl IndexBounds {
         self.fields.get(field).is_some_and(|set| set.as_point().is_some())
     }
 
+    /// Returns whether a record has at most one entry within the bounds. The entries of a record differ only in fields with
+    /// arrays, so at most one of them has a given value in each of these fields. Truncated values may be equal to it, too.
+    pub(crate) fn find_once(&self, index: &IndexInfo) -> bool {
+        let is_fixed = |field: usize| !index.is_multikey_at(field) || self.is_point(field);
+        let fields = index.pattern.fields().len();
+        !index.is_multikey() || (index.wildcard.is_none() && !index.truncated && (0..fields).all(is_fixed))
+    }
+
     /// Returns whether exactly this many fields are bound, each to single values.
     pub(crate) fn are_points(&self, fields: usize) -> bool {
         self.fields.len() == fields && self.fields.iter().all(IntervalSet::is_points)

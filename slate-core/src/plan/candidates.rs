@@ -14,7 +14,7 @@ use slate_query::{
 };
 
 use super::{
-    Conjuncts, IndexBounds, Query,
+    Checks, Conjuncts, EntryFilter, IndexBounds, Query,
     access::{Access, AccessPath},
     growing::GrowingBounds,
     keys_only,
@@ -31,7 +31,10 @@ const MAX_MULTIKEY_BOUNDS: usize = 16;
 
 /// The terms of a filter's conjuncts on `_id` and on indexed paths.
 #[derive(Clone)]
-struct Terms(Vec<ConjunctTerm>);
+struct Terms<'c> {
+    terms: Vec<ConjunctTerm>,
+    conjuncts: &'c [Node],
+}
 
 #[derive(Clone)]
 struct ConjunctTerm {
@@ -48,9 +51,9 @@ impl ConjunctTerm {
     }
 }
 
-impl Terms {
+impl<'c> Terms<'c> {
     /// Returns the terms for indexes whose strings are the sort keys of `collation`.
-    fn of(conjuncts: &[Node], collection: &CollectionInfo, collation: Option<&Collation>) -> Self {
+    fn of(conjuncts: &'c [Node], collection: &CollectionInfo, collation: Option<&Collation>) -> Self {
         let is_indexed = |path: &Path| {
             let mut fields = collection.indexes.iter().flat_map(|index| index.pattern.fields());
             let mut wildcards = collection.indexes.iter().filter_map(|index| index.wildcard.as_ref());
@@ -71,11 +74,19 @@ impl Terms {
                 }
             }
         }
-        Self(terms)
+        Self { terms, conjuncts }
+    }
+
+    /// Returns the conjuncts whose only term is on one of the first `fields` of the index.
+    fn limited_by(&self, index: &IndexInfo, fields: usize) -> Conjuncts {
+        let fields = index.pattern.fields().iter().take(fields);
+        fields
+            .flat_map(|(path, _)| self.on(path))
+            .fold(Conjuncts::default(), |limited, term| limited.union(term.conjunct))
     }
 
     fn on<'t>(&'t self, path: &'t Path) -> impl Iterator<Item = &'t ConjunctTerm> {
-        self.0.iter().filter(move |term| term.term.path == *path)
+        self.terms.iter().filter(move |term| term.term.path == *path)
     }
 }
 
@@ -143,7 +154,7 @@ fn is_dearer_than_scan(access: &Access, query: &Query) -> bool {
         && !keys_only::serves(access, query)
 }
 
-fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Access> {
+fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms<'_>) -> Vec<Access> {
     // Most indexes give two paths: with bounds and without.
     let mut found = Vec::with_capacity(2 + 2 * collection.indexes.len());
     found.push(Access::full_scan());
@@ -153,7 +164,13 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms) -> Vec<Acc
 }
 
 /// Adds the paths by each index. `terms` are the terms of the conjuncts, which indexes without a collation use.
-fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], terms: &Terms, found: &mut Vec<Access>) {
+fn by_indexes(
+    collection: &CollectionInfo,
+    query: &Query,
+    conjuncts: &[Node],
+    terms: &Terms<'_>,
+    found: &mut Vec<Access>,
+) {
     for index in collection.usable().filter(|index| serves(index, &query.filter)) {
         let collated = index.collation.as_ref().map(|by| Terms::of(conjuncts, collection, Some(by)));
         let terms = collated.as_ref().unwrap_or(terms);
@@ -166,7 +183,8 @@ fn by_indexes(collection: &CollectionInfo, query: &Query, conjuncts: &[Node], te
 
 /// Returns the paths by all entries of an index, whether or not it has one for every matching document.
 pub(super) fn of_all_entries(index: &Arc<IndexInfo>, query: &Query) -> Vec<Access> {
-    let path = AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Vec::new() };
+    let path =
+        AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Checks::default() };
     directed(vec![Access::of_path(path, Conjuncts::default())], query)
 }
 
@@ -192,8 +210,8 @@ fn serves(index: &IndexInfo, filter: &Filter) -> bool {
 }
 
 /// Returns the path by `_id`, which is unique and never an array. Its records come in the order of `_id`.
-fn by_id(terms: &Terms) -> Option<Access> {
-    let (set, exact_for) = combined(terms.0.iter().filter(|term| is_id(&term.term.path)))?;
+fn by_id(terms: &Terms<'_>) -> Option<Access> {
+    let (set, exact_for) = combined(terms.terms.iter().filter(|term| is_id(&term.term.path)))?;
     let path =
         if set.is_points() { AccessPath::Points { ids: set } } else { AccessPath::Records { bounds: Some(set) } };
     Some(Access::of_path(path, exact_for))
@@ -201,12 +219,12 @@ fn by_id(terms: &Terms) -> Option<Access> {
 
 /// Adds the paths by an index: without bounds, for its order, and with the bounds of the filter. On a multikey field
 /// different elements can satisfy two conjuncts, so each conjunct gives a separate path.
-fn by_index(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
+fn by_index(index: &Arc<IndexInfo>, terms: &Terms<'_>, found: &mut Vec<Access>) {
     found.push(bounded(index, IndexBounds::default(), Conjuncts::default(), terms));
     by_bounds(index, terms, found);
 }
 
-fn by_bounds(index: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
+fn by_bounds(index: &Arc<IndexInfo>, terms: &Terms<'_>, found: &mut Vec<Access>) {
     let mut growing = vec![GrowingBounds::default()];
     for (field, (path, _)) in index.pattern.fields().iter().enumerate() {
         if shares_an_array(index, field) || !growing.iter().any(GrowingBounds::is_open) {
@@ -255,17 +273,37 @@ fn has_entries(index: &IndexInfo, bounds: &IndexBounds) -> bool {
 }
 
 /// Returns the path by an index with these bounds. Conditions on fields after the bounds are checked on the entry
-/// before its record is fetched, if entries contain the exact values of the record.
-fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts, terms: &Terms) -> Access {
-    let mut checks = Vec::new();
-    if !index.is_multikey() && !index.truncated {
+/// before its record is fetched, if entries contain the exact values of the record in these fields. So are other conditions
+/// on the fields of the index and on `_id`.
+fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts, terms: &Terms<'_>) -> Access {
+    let mut checks = Checks::default();
+    if !index.truncated {
         // A condition on the first field is used as bounds, which is never worse than checking it.
         let first = bounds.used().max(index.constant_fields + 1);
         for (field, (path, _)) in index.pattern.fields().iter().enumerate().skip(first) {
+            if index.is_multikey_at(field) {
+                continue;
+            }
             if let Some((set, checked)) = combined(terms.on(path)) {
-                checks.push((field, set));
+                checks.values.push((field, set));
                 exact_for = exact_for.union(checked);
             }
+        }
+        let limited = terms.limited_by(index, bounds.used());
+        // Without bounds these are the conditions on the first field, and the path with bounds is never worse.
+        let decided = if bounds.used() > index.constant_fields {
+            exact_for
+        } else {
+            exact_for.union(terms.limited_by(index, index.constant_fields + 1))
+        };
+        if let Some((filter, decided)) = EntryFilter::of(index, terms.conjuncts, decided, limited) {
+            // A set that is not exact adds nothing to the filter.
+            checks.values.retain(|(field, _)| {
+                let path = index.pattern.fields().get(*field).map(|(path, _)| path);
+                !path.is_some_and(|path| terms.on(path).all(|term| term.conjunct.are_within(decided)))
+            });
+            checks.filter = Some(Arc::new(filter));
+            exact_for = exact_for.union(decided);
         }
     }
     if index.truncated {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction};
 
 use super::{
-    Combine, Context, IndexBounds, Query,
+    Checks, Combine, Context, IndexBounds, Query,
     access::{Access, AccessPath},
     candidates::{Selectivity, merges},
     cost::{FETCH_COST, Keys, PROBE_CAP, Rates, Reads, reads},
@@ -44,9 +44,17 @@ pub(super) enum Merging {
     Excluded,
 }
 
-/// The cost and the tie-breakers: the more selective path, then the ascending one. Remaining ties go to the first
-/// candidate, which is the first declared index.
-type Rank = (u64, Selectivity, u8);
+/// The cost and the tie-breakers: the path that limits more fields, the more selective one, then the ascending one.
+/// Remaining ties go to the first candidate, which is the first declared index.
+type Rank = (u64, Unlimited, Selectivity, u8);
+
+/// Orders paths by the number of fields that they limit, the largest first. Where a limit of rows makes the costs equal,
+/// the rows that the filter rejects are only estimated, and a path with more limits rejects fewer.
+type Unlimited = std::cmp::Reverse<usize>;
+
+fn unlimited(path: &AccessPath) -> Unlimited {
+    std::cmp::Reverse(path.limits().count())
+}
 
 /// An access path whose keys have not been counted.
 struct Uncounted {
@@ -80,7 +88,7 @@ pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Cont
             Keys::OfInputs => {}
         }
     }
-    uncounted.sort_by_key(|uncounted| uncounted.expected);
+    uncounted.sort_by_key(|uncounted| (uncounted.expected, uncounted.most.1));
     let is_settled = |best: Option<(Rank, usize)>| {
         let found = best.and_then(|((cost, ..), at)| Some((cost, candidates.get(at)?)));
         found.is_some_and(|(cost, candidate)| cost <= settled_cost(&candidate.access.path))
@@ -174,7 +182,7 @@ impl<'a> Candidate<'a> {
 }
 
 fn rank(access: &Access, cost: u64) -> Rank {
-    (cost, access.path.selectivity(), u8::from(access.direction == Direction::Descending))
+    (cost, unlimited(&access.path), access.path.selectivity(), u8::from(access.direction == Direction::Descending))
 }
 
 /// Returns whether any paths can be merged.
@@ -240,7 +248,7 @@ fn leading(path: &AccessPath, paths: &[&Path]) -> Option<AccessPath> {
         return None;
     }
     let bounds = IndexBounds::new(index, bounds.fields().get(..paths.len())?.to_vec());
-    Some(AccessPath::Index { index: Arc::clone(index), bounds, checks: Vec::new() })
+    Some(AccessPath::Index { index: Arc::clone(index), bounds, checks: Checks::default() })
 }
 
 /// Returns the approximate number of records of the collection.

@@ -17,6 +17,11 @@ impl Conjuncts {
         self.0 & Self::one(place).0 != 0
     }
 
+    /// Returns whether the set has conjuncts, and all of them are in the other set.
+    pub(crate) fn are_within(self, other: Self) -> bool {
+        self.0 != 0 && self.0 & !other.0 == 0
+    }
+
     /// Returns whether the set contains all of a filter's `conjuncts`.
     pub(crate) fn are_all(self, conjuncts: usize) -> bool {
         usize::try_from(self.0.count_ones()).is_ok_and(|held| held == conjuncts)

@@ -57,8 +57,10 @@ pub(super) struct Reads {
 /// The cost of an access path per key and per record that it reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
-    /// Maximum number of keys that are read: a limit ends the walk if rows come in the requested order.
+    /// Maximum number of records that are read: a limit ends the walk if rows come in the requested order.
     most: Option<u64>,
+    /// Maximum number of keys that are read: checks reject some of them. A merge reads all.
+    most_keys: Option<u64>,
     key: u64,
     /// One in this many keys is read.
     key_ratio: u64,
@@ -85,9 +87,16 @@ impl Rates {
         let reach = if lists_records(&query.output) { query.window().reach() } else { None };
         let most =
             reach.zip(overrun).map(|(rows, overrun)| rows.saturating_mul(match_ratio).saturating_add(overrun).max(1));
+        let most_keys = match &access.path {
+            AccessPath::Index { checks, .. } => {
+                most.map(|most| (0..checks.selective()).fold(most, |keys, _| keys.saturating_mul(CHECK_RATIO)))
+            }
+            AccessPath::Records { .. } | AccessPath::Points { .. } => most,
+            AccessPath::Merge { .. } => None,
+        };
         if keys_only::serves(access, query) {
             let key_ratio = if matches!(query.output, Output::Distinct { .. }) { DISTINCT_RATIO } else { 1 };
-            return Self { most, key: 1, key_ratio, record: 0, match_ratio, sort: 0 };
+            return Self { most, most_keys, key: 1, key_ratio, record: 0, match_ratio, sort: 0 };
         }
         let (key, read) = match &access.path {
             AccessPath::Records { .. } => (0, SCAN_COST),
@@ -100,12 +109,12 @@ impl Rates {
             Some(fields) if fields > 0 => GROUP_SORT_COST,
             _ => SORT_COST,
         };
-        Self { most, key, key_ratio: 1, record, match_ratio, sort }
+        Self { most, most_keys, key, key_ratio: 1, record, match_ratio, sort }
     }
 
     pub(super) fn cost(&self, reads: Reads) -> u64 {
-        let within = |reads: u64| self.most.map_or(reads, |most| reads.min(most));
-        let (keys, records) = (within(reads.keys), within(reads.records));
+        let within = |reads: u64, most: Option<u64>| most.map_or(reads, |most| reads.min(most));
+        let (keys, records) = (within(reads.keys, self.most_keys), within(reads.records, self.most));
         let of_keys = keys.saturating_mul(self.key) / self.key_ratio;
         of_keys
             .saturating_add(records.saturating_mul(self.record))
@@ -114,12 +123,12 @@ impl Rates {
 
     /// Returns whether every key is read.
     pub(super) fn reads_all(&self) -> bool {
-        self.most.is_none()
+        self.most_keys.is_none()
     }
 
     /// Returns the largest number of keys that have to be counted to know the cost.
     pub(super) fn cap(&self) -> u64 {
-        self.most.map_or(PROBE_CAP, |most| most.min(PROBE_CAP))
+        self.most_keys.map_or(PROBE_CAP, |most| most.min(PROBE_CAP))
     }
 }
 
@@ -223,7 +232,7 @@ impl Ranges<'_> {
 pub(super) fn reads(path: &AccessPath, keys: u64) -> Reads {
     match path {
         AccessPath::Index { checks, .. } => {
-            Reads { keys, records: checks.iter().fold(keys, |keys, _| keys.div_ceil(CHECK_RATIO)) }
+            Reads { keys, records: (0..checks.selective()).fold(keys, |keys, _| keys.div_ceil(CHECK_RATIO)) }
         }
         AccessPath::Points { .. } => Reads { keys: 0, records: keys },
         AccessPath::Records { .. } | AccessPath::Merge { .. } => Reads { keys, records: keys },

@@ -143,6 +143,7 @@ fn node(plan: &Plan, collection: &str) -> Node {
             let input = match keys {
                 CountedKeys::Records { bounds } => scan(collection, bounds.as_ref(), Direction::Ascending),
                 CountedKeys::Entries(scan) => index_node(scan),
+                CountedKeys::Ids(ids) => ids_node(ids),
             };
             windowed(*window, Node::new(Stage::CountScan).over(input))
         }
@@ -274,12 +275,16 @@ fn index_node(scan: &IndexScan) -> Node {
         line.push_str(" within min and max");
     }
     let mut checked = Document::new();
-    for (field, held) in checks {
+    for (field, held) in &checks.values {
         if let Some((path, _)) = index.pattern.fields().get(*field) {
             let bound = set(held, strings);
             line.push_str(&format!(", where {path} {bound}"));
             checked.insert(path.as_str(), bound);
         }
+    }
+    let filter = checks.filter.as_ref().map(|filter| filter.drawn.to_string());
+    if let Some(filter) = &filter {
+        line.push_str(&format!(", where {filter}"));
     }
     let mut node = Node::new(Stage::IxScan)
         .with("index", &*index.name)
@@ -288,6 +293,9 @@ fn index_node(scan: &IndexScan) -> Node {
         .with("multikey", index.is_multikey());
     if !checked.is_empty() {
         node = node.with("checks", checked);
+    }
+    if let Some(filter) = filter {
+        node = node.with("filter", filter);
     }
     if let Some(limit) = limit {
         node = node.with("limit", number(*limit));

@@ -13,7 +13,7 @@ use slate_query::{
     raw::{Doc, SmallBytes},
 };
 
-use super::{Access, AccessPath, Conjuncts, IndexBounds, Query};
+use super::{Access, AccessPath, Checks, Conjuncts, IndexBounds, Query};
 use crate::{Error, Result, catalog::IndexInfo, entry::MAX_UNIQUE_PREFIX, key_range::KeyRange};
 
 /// The keys between which the hinted index is read: a value for each of its fields.
@@ -53,7 +53,7 @@ impl KeyLimits {
                     return Err(Error::invalid(Code::BAD_VALUE, message));
                 }
                 let bounds = IndexBounds::of_keys(KeyRange { start: min.unwrap_or_default(), end: max });
-                AccessPath::Index { index: Arc::clone(index), bounds, checks: Vec::new() }
+                AccessPath::Index { index: Arc::clone(index), bounds, checks: Checks::default() }
             }
         };
         let mut access = Access::of_path(path, Conjuncts::default());

@@ -1,17 +1,16 @@
 //! Decides whether an access path can return a query's result from keys alone, without fetching records. The choice of
 //! the access path prefers such paths; the rules `cover`, `count_keys` and `distinct_keys` build the plan.
 //!
-//! An entry contains the exact values of the document only if the index has no collation and has never contained an array or a
-//! truncated value.
+//! An entry contains the exact value of the document in a field only if the index has no collation and has never contained a
+//! truncated value, or an array on the path of this field.
 
 use bson::RawDocumentBuf;
 use slate_query::{
-    interval::IntervalSet,
     path::Path,
     raw::{Kind, Value, Writer},
 };
 
-use super::{Access, AccessPath, CoveredField, IndexBounds, Output, Query, Values};
+use super::{Access, AccessPath, Checks, CoveredField, IndexBounds, Output, Query, Values};
 use crate::catalog::IndexInfo;
 
 /// Returns whether an access path reads only keys after the rules have been applied to it.
@@ -23,11 +22,12 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
     is_exact
         && match (&query.output, &access.path) {
             (Output::Whole | Output::Key, _) => false,
-            (Output::Project { projection, .. }, AccessPath::Index { index, .. }) => {
-                projection.included().is_some_and(|included| covered_fields(index, included).is_some()) && is_sorted()
+            (Output::Project { projection, .. }, AccessPath::Index { index, bounds, .. }) => {
+                projection.included().is_some_and(|included| covered_fields(index, bounds, included).is_some())
+                    && is_sorted()
             }
-            (Output::Fields(fields), AccessPath::Index { index, .. }) => {
-                covered_fields(index, fields).is_some() && is_sorted()
+            (Output::Fields(fields), AccessPath::Index { index, bounds, .. }) => {
+                covered_fields(index, bounds, fields).is_some() && is_sorted()
             }
             (Output::Count, path) => counts(path),
             (Output::Distinct { path, values }, AccessPath::Index { index, bounds, checks }) => {
@@ -37,11 +37,12 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
         }
 }
 
-/// Returns the included fields if the entries of an index contain them all.
-pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec<CoveredField>> {
+/// Returns the included fields if the entries of an index within the bounds contain them all, one entry for each document.
+pub(super) fn covered_fields(index: &IndexInfo, bounds: &IndexBounds, included: &[Path]) -> Option<Vec<CoveredField>> {
     // Entries of a wildcard index do not contain the order of fields.
     let has_one_field = || included.iter().filter(|path| path.as_str() != "_id").count() < 2;
-    if !index.holds_values() || (index.is_part() && !has_one_field()) {
+    let is_held = index.collation.is_none() && !index.truncated && bounds.find_once(index);
+    if !is_held || (index.is_part() && !has_one_field()) {
         return None;
     }
     let covered = |included: &Path| {
@@ -50,7 +51,7 @@ pub(super) fn covered_fields(index: &IndexInfo, included: &[Path]) -> Option<Vec
         }
         let field = index.pattern.fields().iter().position(|(path, _)| path == included)?;
         // A longer path projects a field inside a document, which an entry does not contain.
-        (included.parts().len() == 1).then_some(CoveredField::Indexed(field))
+        (included.parts().len() == 1 && index.holds_values_at(field)).then_some(CoveredField::Indexed(field))
     };
     included.iter().map(covered).collect()
 }
@@ -64,13 +65,13 @@ pub(super) fn drawn(fields: &[Path]) -> RawDocumentBuf {
     RawDocumentBuf::from_bytes(document.finish()).unwrap_or_default()
 }
 
-/// Returns whether each record of an access path can be counted by one key.
+/// Returns whether the records of an access path can be counted without reading them.
 fn counts(path: &AccessPath) -> bool {
     match path {
-        AccessPath::Records { .. } => true,
-        AccessPath::Index { index, .. } => !index.is_multikey(),
+        AccessPath::Records { .. } | AccessPath::Index { .. } => true,
         // An `_id` in a filter may have no record.
-        AccessPath::Points { .. } | AccessPath::Merge { .. } => false,
+        AccessPath::Points { .. } => false,
+        AccessPath::Merge { inputs, .. } => inputs.iter().all(counts),
     }
 }
 
@@ -81,7 +82,7 @@ fn counts(path: &AccessPath) -> bool {
 pub(super) fn lists_values(
     index: &IndexInfo,
     bounds: &IndexBounds,
-    checks: &[(usize, IntervalSet)],
+    checks: &Checks,
     path: &Path,
     values: &Values,
 ) -> bool {
@@ -89,7 +90,10 @@ pub(super) fn lists_values(
 }
 
 /// Returns whether the entries of an index within the bounds are ordered by the values at `path`, then by `_id`.
-pub(super) fn groups_by(index: &IndexInfo, bounds: &IndexBounds, checks: &[(usize, IntervalSet)], path: &Path) -> bool {
+pub(super) fn groups_by(index: &IndexInfo, bounds: &IndexBounds, checks: &Checks, path: &Path) -> bool {
     let Some(((last, _), before)) = index.pattern.fields().split_last() else { return false };
-    last == path && index.holds_values() && checks.is_empty() && (0..before.len()).all(|field| bounds.is_point(field))
+    last == path
+        && index.holds_values_at(before.len())
+        && checks.is_empty()
+        && (0..before.len()).all(|field| bounds.is_point(field))
 }

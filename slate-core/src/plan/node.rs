@@ -6,7 +6,7 @@ use slate_query::{
     projection::Projection, sort::Sort,
 };
 
-use super::{DocumentNode, IndexBounds, Stage};
+use super::{Checks, DocumentNode, IndexBounds, Stage};
 use crate::catalog::IndexInfo;
 
 /// The ID tier: yields the keys of records, in a known order.
@@ -32,8 +32,8 @@ pub(crate) enum Combine {
 pub(crate) struct IndexScan {
     pub(crate) index: Arc<IndexInfo>,
     pub(crate) bounds: IndexBounds,
-    /// The allowed values of fields after the bounds: other entries are skipped.
-    pub(crate) checks: Vec<(usize, IntervalSet)>,
+    /// The conditions on an entry's values: other entries are skipped.
+    pub(crate) checks: Checks,
     pub(crate) direction: Direction,
     /// Maximum number of records to return. Set only if no node above rejects a record.
     pub(crate) limit: Option<u64>,
@@ -114,8 +114,13 @@ pub(crate) enum Plan {
 /// The keys to count.
 #[derive(Clone, Debug)]
 pub(crate) enum CountedKeys {
-    Records { bounds: Option<IntervalSet> },
+    Records {
+        bounds: Option<IntervalSet>,
+    },
+    /// Entries of which each record has at most one.
     Entries(IndexScan),
+    /// The records that entries refer to, each once.
+    Ids(IdPlan),
 }
 
 /// A field of a document built from an entry.
@@ -175,6 +180,11 @@ impl Window {
 }
 
 impl IndexScan {
+    /// Returns whether a record has at most one entry within the bounds.
+    pub(crate) fn finds_once(&self) -> bool {
+        self.bounds.find_once(&self.index)
+    }
+
     /// Moves the scan out of a plan that will be replaced.
     pub(crate) fn take(&mut self) -> Self {
         let (bounds, checks) = (std::mem::take(&mut self.bounds), std::mem::take(&mut self.checks));
@@ -229,11 +239,26 @@ impl CountedKeys {
         match self {
             Self::Records { .. } => Stage::CollScan,
             Self::Entries(_) => Stage::IxScan,
+            Self::Ids(ids) => ids.stage(),
         }
     }
 }
 
 impl IdPlan {
+    /// Returns whether every id has a record: it comes from an entry, not from the filter.
+    pub(crate) fn is_of_entries(&self) -> bool {
+        match self {
+            Self::Points(_) => false,
+            Self::Index(_) => true,
+            Self::Merge { inputs, .. } => inputs.iter().all(Self::is_of_entries),
+        }
+    }
+
+    /// Moves the plan out of a plan that will be replaced.
+    pub(crate) fn take(&mut self) -> Self {
+        std::mem::replace(self, Self::Points(IntervalSet::default()))
+    }
+
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::Points(_) => Stage::IdHack,

@@ -15,6 +15,7 @@ impl Plan {
             }
             Self::Covered { scan, .. } | Self::DistinctKeys { scan, .. } => scan.index.uses.add(),
             Self::CountKeys { keys: CountedKeys::Entries(scan), .. } => scan.index.uses.add(),
+            Self::CountKeys { keys: CountedKeys::Ids(ids), .. } => ids.count_uses(collection),
             Self::CountKeys { keys: CountedKeys::Records { bounds }, .. } => {
                 if bounds.is_some() {
                     collection.uses.ids.add();

@@ -147,7 +147,7 @@ impl Node {
     }
 
     /// Returns whether an expression or a collation decides about a part of the filter, so that matching can fail.
-    pub(super) fn computes(&self) -> bool {
+    pub fn computes(&self) -> bool {
         match &self.tree {
             Tree::Computed(_) | Tree::Collated(_) => true,
             Tree::And(conjunction) => conjunction.nodes().iter().any(Self::computes),

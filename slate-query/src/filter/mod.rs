@@ -22,6 +22,7 @@ mod parse;
 mod partial;
 pub(crate) mod pattern;
 mod position;
+mod relocated;
 mod shape;
 mod single_equality;
 mod terms;

@@ -62,6 +62,11 @@ impl Filter {
         Self(Node::all(Vec::new()))
     }
 
+    /// Returns the filter with these conjuncts.
+    pub fn of_conjuncts(conjuncts: Vec<Node>) -> Self {
+        Self(Node::all(conjuncts))
+    }
+
     /// Returns the filter `{path: {$exists: true}}`.
     pub fn exists(path: &Path) -> Self {
         Self(operators::exists(path))

@@ -1,6 +1,8 @@
 //! The access paths that merge several others: intersections of two indexes, and the union of an index for each branch of
 //! an `$or`.
 
+use std::cmp::Reverse;
+
 use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction};
 
 use super::{Terms, by_id, by_indexes};
@@ -51,42 +53,53 @@ fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     merged
 }
 
-/// Returns a union for each `$or` whose branches all have an index. The filter is checked again.
+/// Returns a union for each `$or` whose branches all have an index. The `$or` is checked again unless the index of each
+/// branch decides it.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let branch = |branch: &Node| -> Option<AccessPath> {
-        let terms = Terms::of(branch.conjuncts(), collection, None);
-        let mut indexed = Vec::new();
-        by_indexes(collection, query, branch.conjuncts(), &terms, &mut indexed);
-        indexed.retain(|access| access.path.is_narrow_index());
-        let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
-        Some(by_id.into_iter().chain(indexed).min_by_key(points_first)?.path)
-    };
-    let union = |branches: &[Node]| -> Option<Access> {
-        let found: Vec<AccessPath> = branches.iter().map(branch).collect::<Option<_>>()?;
-        let mut inputs: Vec<AccessPath> = Vec::with_capacity(found.len());
-        for input in found {
-            // A path whose records another one finds as well adds nothing to the union.
-            if inputs.iter().any(|other| input.is_within(other)) {
-                continue;
-            }
-            inputs.retain(|other| !other.is_within(&input));
-            inputs.push(input);
-        }
-        // One path that finds the records of every branch is a candidate without a merge: its fields are limited by every
-        // branch.
-        (inputs.len() > 1)
-            .then(|| Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, Conjuncts::default()))
-    };
-    query.filter.conjuncts().iter().filter_map(Node::branches).filter_map(union).collect()
+    let conjuncts = query.filter.conjuncts().iter().enumerate();
+    conjuncts.filter_map(|(place, node)| union(collection, query, node, Conjuncts::one(place))).collect()
 }
 
-/// Orders the paths of one branch: the path with the most fields bound to points comes first.
-fn points_first(access: &Access) -> std::cmp::Reverse<usize> {
-    std::cmp::Reverse(match &access.path {
+/// Returns the union of a path for each branch of a conjunct.
+fn union(collection: &CollectionInfo, query: &Query, node: &Node, conjunct: Conjuncts) -> Option<Access> {
+    let branches = node.branches()?;
+    let mut inputs: Vec<AccessPath> = Vec::with_capacity(branches.len());
+    // Expressions are evaluated in any case, because they can fail.
+    let mut is_exact = !node.computes();
+    for branch in branches {
+        let found = by_branch(collection, query, branch)?;
+        is_exact &= found.exact_for.are_all(branch.conjuncts().len());
+        // A path whose records another one finds as well adds nothing to the union.
+        if inputs.iter().any(|other| found.path.is_within(other)) {
+            continue;
+        }
+        inputs.retain(|other| !other.is_within(&found.path));
+        inputs.push(found.path);
+    }
+    // One path that finds the records of every branch is a candidate without a merge: every branch limits its fields.
+    let exact_for = if is_exact { conjunct } else { Conjuncts::default() };
+    (inputs.len() > 1).then(|| Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, exact_for))
+}
+
+/// Returns the path by `_id` or one index that finds the documents of a branch.
+fn by_branch(collection: &CollectionInfo, query: &Query, branch: &Node) -> Option<Access> {
+    let terms = Terms::of(branch.conjuncts(), collection, None);
+    let mut indexed = Vec::new();
+    by_indexes(collection, query, branch.conjuncts(), &terms, &mut indexed);
+    indexed.retain(|access| access.path.is_narrow_index());
+    let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
+    by_id.into_iter().chain(indexed).min_by_key(points_first)
+}
+
+/// Orders the paths of one branch: the path with the most fields bound to points comes first, then that with the most
+/// limits.
+fn points_first(access: &Access) -> Reverse<(usize, usize)> {
+    let points = match &access.path {
         AccessPath::Points { .. } => usize::MAX,
         AccessPath::Index { bounds, .. } => bounds.fields().iter().filter(|set| set.is_points()).count(),
         AccessPath::Records { .. } | AccessPath::Merge { .. } => 0,
-    })
+    };
+    Reverse((points, access.path.limits().count()))
 }
 
 impl AccessPath {
@@ -100,7 +113,7 @@ impl AccessPath {
         index.into_iter().flat_map(|(index, bounds, checks)| {
             let is_implied = index.is_part() && (bounds.used() > 1 || !checks.is_empty());
             let bound = bounds.fields().iter().enumerate().skip(usize::from(is_implied));
-            let checked = checks.iter().map(|(field, set)| (*field, set));
+            let checked = checks.values.iter().map(|(field, set)| (*field, set));
             let path = |field: usize| index.pattern.fields().get(field).map(|(path, _)| path);
             bound.chain(checked).filter_map(move |(field, set)| Some((path(field)?, set)))
         })
@@ -109,11 +122,16 @@ impl AccessPath {
     /// Returns whether the path finds only records that `other` finds too, as far as their limits show it.
     fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
-            (Self::Index { index, .. }, Self::Index { index: other_index, .. }) => {
+            (Self::Index { index, checks, .. }, Self::Index { index: other_index, checks: other_checks, .. }) => {
                 let has_entries = other_index.partial.as_ref().is_none_or(|condition| {
                     index.partial.as_ref().is_some_and(|held| held.filter.implies(&condition.filter))
                 });
+                // What the filter of the other path rejects is not among its limits.
+                let passes = other_checks.filter.as_ref().is_none_or(|condition| {
+                    checks.filter.as_ref().is_some_and(|held| held.drawn.implies(&condition.drawn))
+                });
                 has_entries
+                    && passes
                     && other.limits().all(|(path, allowed)| {
                         self.limits().any(|(limited, held)| limited == path && held.intersect(allowed) == *held)
                     })

@@ -27,12 +27,12 @@ pub(super) fn by_wildcard(
     index: &Arc<IndexInfo>,
     wildcard: &Wildcard,
     conjuncts: &[Node],
-    terms: &Terms,
+    terms: &Terms<'_>,
     found: &mut Vec<Access>,
 ) {
     let Ok(path_field) = Path::parse(PATH_FIELD) else { return };
     let mut paths: Vec<&Path> = Vec::new();
-    for ConjunctTerm { term, .. } in &terms.0 {
+    for ConjunctTerm { term, .. } in &terms.terms {
         if !paths.contains(&&term.path) && wildcard.pattern.covers(&term.path) && paths.len() < MAX_PATHS {
             paths.push(&term.path);
         }
@@ -73,7 +73,7 @@ pub(super) fn by_wildcard(
 
 /// Adds the access paths by the entries of the other fields, as for an index on these fields: a path for its order, and
 /// paths with bounds from the filter.
-fn by_others(on_others: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>) {
+fn by_others(on_others: &Arc<IndexInfo>, terms: &Terms<'_>, found: &mut Vec<Access>) {
     let all = IndexBounds::new(on_others, vec![WildcardPattern::at_no_path()]);
     found.push(bounded(on_others, all, Conjuncts::default(), terms));
     let before = found.len();
@@ -83,7 +83,7 @@ fn by_others(on_others: &Arc<IndexInfo>, terms: &Terms, found: &mut Vec<Access>)
 }
 
 /// Returns whether every document that satisfies the terms on this field, a path of the wildcard, has an entry at that path.
-fn requires_entry(on_path: &IndexInfo, field: usize, terms: &Terms) -> bool {
+fn requires_entry(on_path: &IndexInfo, field: usize, terms: &Terms<'_>) -> bool {
     let Some((path, _)) = on_path.pattern.fields().get(field) else { return false };
     if on_path.is_multikey_at(field) {
         let holds = |term: &Term| term.validity == Validity::Always && WildcardPattern::has_all(&term.intervals);
@@ -94,10 +94,10 @@ fn requires_entry(on_path: &IndexInfo, field: usize, terms: &Terms) -> bool {
 }
 
 /// The terms of a filter, and a term on the path of entries, which is different for each part of an index.
-struct PartTerms(Terms);
+struct PartTerms<'c>(Terms<'c>);
 
-impl PartTerms {
-    fn new(terms: &Terms, path_field: Path) -> Self {
+impl<'c> PartTerms<'c> {
+    fn new(terms: &Terms<'c>, path_field: Path) -> Self {
         let term = Term {
             path: path_field,
             intervals: IntervalSet::default(),
@@ -105,17 +105,18 @@ impl PartTerms {
             validity: Validity::Always,
         };
         let of_part = ConjunctTerm { term, conjunct: Conjuncts::default() };
-        Self(Terms(terms.0.iter().cloned().chain([of_part]).collect()))
+        let conjuncts = terms.conjuncts;
+        Self(Terms { terms: terms.terms.iter().cloned().chain([of_part]).collect(), conjuncts })
     }
 
     /// Returns the terms for the part at these paths.
-    fn at(&mut self, paths: IntervalSet) -> &Terms {
+    fn at(&mut self, paths: IntervalSet) -> &Terms<'c> {
         self.exact_at(paths, Conjuncts::default())
     }
 
     /// Like [`PartTerms::at`], where every document with an entry at these paths satisfies the conjunct.
-    fn exact_at(&mut self, paths: IntervalSet, conjunct: Conjuncts) -> &Terms {
-        if let Some(of_part) = self.0.0.last_mut() {
+    fn exact_at(&mut self, paths: IntervalSet, conjunct: Conjuncts) -> &Terms<'c> {
+        if let Some(of_part) = self.0.terms.last_mut() {
             of_part.term.intervals = paths;
             of_part.conjunct = conjunct;
         }

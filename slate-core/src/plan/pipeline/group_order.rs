@@ -9,7 +9,7 @@ use super::{DocumentNode, GroupOrder, GroupResult};
 use crate::{
     catalog::{CollectionInfo, IndexInfo},
     plan::{
-        Access, AccessPath, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan,
+        Access, AccessPath, Checks, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan,
         candidates::candidates, keys_only::groups_by, leaf_order,
     },
 };
@@ -42,7 +42,8 @@ pub(in crate::plan) fn by_end_of_leading(query: &Query, collection: &CollectionI
     let index = collection.usable().find(serves)?;
     let (_, ascending) = index.pattern.fields().first()?;
     let walk = if *ascending == direction { Direction::Ascending } else { Direction::Descending };
-    let path_of = AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Vec::new() };
+    let path_of =
+        AccessPath::Index { index: Arc::clone(index), bounds: IndexBounds::default(), checks: Checks::default() };
     let access = Access { direction: walk, ..Access::of_path(path_of, Conjuncts::default()) };
     Some((access, Sort::by(path, direction)))
 }

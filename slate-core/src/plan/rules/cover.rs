@@ -18,7 +18,7 @@ pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
     };
     let (Some(included), Some(input)) = (included, plan.input_mut()) else { return Ok(Outcome::Unchanged) };
     if let Some((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) = input.sliced_leaf_mut()
-        && let Some(fields) = covered_fields(&scan.index, included)
+        && let Some(fields) = covered_fields(&scan.index, &scan.bounds, included)
     {
         let document = match &context.query.output {
             Output::Project { document, .. } => document.clone(),

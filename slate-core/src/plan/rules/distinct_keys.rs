@@ -1,5 +1,5 @@
-//! Reads the distinct values of a field from an index, seeking from one value to the next. Skips multikey indexes:
-//! the other array elements of the documents that the bounds select are distinct values, too.
+//! Reads the distinct values of a field from an index, seeking from one value to the next. Skips fields
+//! with arrays: the other elements of the documents that the bounds select are distinct values, too.
 
 use super::Outcome;
 use crate::{

@@ -13,7 +13,7 @@ use slate_store::{Bounds, Keyspace, Transaction, View};
 use super::{Created, Session, change_set::ChangeSet};
 use crate::{
     Error, ErrorKind, Result,
-    catalog::{CollectionInfo, IndexInfo, Partial, Wildcard},
+    catalog::{CollectionInfo, IndexInfo, Partial, Wildcard, is_key_of_id},
     interrupt::Interrupt,
     spill::Budget,
 };
@@ -143,7 +143,7 @@ impl<T: Transaction> Session<T> {
 
 /// Returns the name of the index if it exists.
 pub(super) fn existing(collection: &CollectionInfo, wanted: &IndexInfo, spec: &IndexSpec) -> Result<Option<String>> {
-    if is_id(&wanted.pattern) {
+    if is_key_of_id(Doc::from(&wanted.keys)) {
         return check_id_index(spec, collection.collation.as_ref()).map(|()| Some("_id_".into()));
     }
     if &*wanted.name == "_id_" {
@@ -222,10 +222,6 @@ fn default_name(keys: Doc<'_>) -> String {
     parts.join("_")
 }
 
-fn is_id(pattern: &KeyPattern) -> bool {
-    matches!(pattern.fields(), [(path, slate_query::pattern::Direction::Ascending)] if path.as_str() == "_id")
-}
-
 /// Checks that the definition is that of the index on `_id` of a collection with this collation. It always exists, under every
 /// name.
 pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) -> Result<()> {
@@ -264,11 +260,10 @@ pub(crate) fn not_of_id_index(name: &str) -> Error {
 /// Returns the existing index if it has the same definition. Indexes on the same keys can differ in their options.
 pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
     for there in indexes {
-        let keys = there.pattern.fields() == wanted.pattern.fields()
+        // As in MongoDB, `{a: 1}` and `{a: 2}` are different keys.
+        let keys = there.has_keys(Doc::from(&wanted.keys))
             && match (&there.wildcard, &wanted.wildcard) {
-                (Some(selection), Some(wanted_selection)) => {
-                    selection.is_same(wanted_selection) && there.has_keys(Doc::from(&wanted.keys))
-                }
+                (Some(selection), Some(wanted_selection)) => selection.is_same(wanted_selection),
                 (there, wanted) => there.is_none() && wanted.is_none(),
             }
             && match (&there.partial, &wanted.partial) {

@@ -87,7 +87,11 @@ impl Form {
 }
 
 fn check(stored: Doc<'_>) -> Result<()> {
-    check_size(stored.bytes())?;
+    let size = stored.bytes().len();
+    if size > MAX_DOCUMENT {
+        let message = format!("object to insert too large. size in bytes: {size}, max size: {MAX_DOCUMENT}");
+        return Err(Error::new(ErrorKind::TooLarge, Code::BAD_VALUE, message));
+    }
     Ok(check_id(id(stored))?)
 }
 
@@ -96,7 +100,7 @@ pub(super) fn id(document: Doc<'_>) -> Value<'_> {
     document.first("_id").unwrap_or(Value::NULL)
 }
 
-/// Rejects a document above the size limit.
+/// Rejects the new version of a document above the size limit. MongoDB has a different code for a new document.
 pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
     if bytes.len() <= MAX_DOCUMENT {
         return Ok(());
@@ -240,6 +244,6 @@ mod tests {
         };
         assert!(prepared(&sized(MAX_DOCUMENT - NEW_ID)).is_ok());
         let error = prepared(&sized(MAX_DOCUMENT - NEW_ID + 1)).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        assert_eq!((error.kind(), error.code()), (ErrorKind::TooLarge, Code::BAD_VALUE.0));
     }
 }

@@ -1,6 +1,6 @@
 use super::{Node, field::Sense, node::Tree};
 use crate::{
-    Code, Error, Result,
+    Code, Error, Result, order,
     path::Path,
     raw::{OwnedValue, Value},
 };
@@ -19,7 +19,11 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
         if !is_wanted(&field.path)? {
             continue;
         }
-        if let Some((other, _)) = found.iter().find(|(path, _)| one_begins_the_other(path, &field.path)) {
+        if let Some((other, known)) = found.iter().find(|(path, _)| one_begins_the_other(path, &field.path)) {
+            // As in MongoDB, equal conditions are one.
+            if *other == field.path && order::equal(known.as_value(), value) {
+                continue;
+            }
             let message = if *other == field.path {
                 format!("cannot infer query fields to set, path '{other}' is matched twice")
             } else {

@@ -40,16 +40,22 @@ impl Validator {
     /// Checks the new version of a document.
     ///
     /// # Errors
-    /// `DocumentValidationFailure` (121), with the violated conditions as [details](Error::details).
+    /// `DocumentValidationFailure` (121), with the violated conditions as [details](Error::details); 51156 for a regular
+    /// expression whose match takes too many steps.
     pub(crate) fn check(&self, collection: &str, old: Option<Doc<'_>>, new: Doc<'_>) -> Result<()> {
-        // An expression that fails is not true.
-        let holds = |document: Doc<'_>| self.filter.evaluate(document).unwrap_or(false);
+        // An expression that fails is not true. A match that is given up says nothing about the document.
+        let holds = |document: Doc<'_>| match self.filter.evaluate(document) {
+            Err(error) if error.code() == Code(51156) => Err(error),
+            holds => Ok(holds.unwrap_or(false)),
+        };
         let is_exempt = match (self.level, self.action) {
             (ValidationLevel::Off, _) | (_, ValidationAction::Warn) => true,
-            (ValidationLevel::Moderate, ValidationAction::Error) => old.is_some_and(|old| !holds(old)),
+            (ValidationLevel::Moderate, ValidationAction::Error) => {
+                old.map_or(Ok(false), |old| holds(old).map(|holds| !holds))?
+            }
             (ValidationLevel::Strict, ValidationAction::Error) => false,
         };
-        if is_exempt || holds(new) {
+        if is_exempt || holds(new)? {
             return Ok(());
         }
         let mut details = Writer::new();

@@ -178,20 +178,19 @@ impl<V: View> RawRows<V> {
 pub(crate) struct FilterRows<V: View> {
     input: RawRows<V>,
     filter: Filter,
-    /// Whether evaluating the filter can fail.
-    computes: bool,
+    can_fail: bool,
 }
 
 impl<V: View> FilterRows<V> {
     fn new(input: RawRows<V>, filter: Filter) -> Self {
-        let computes = filter.computes();
-        Self { input, filter, computes }
+        let can_fail = filter.can_fail();
+        Self { input, filter, can_fail }
     }
 
     #[inline]
     fn advance(&mut self) -> Result<bool> {
-        if self.computes {
-            return self.advance_computed();
+        if self.can_fail {
+            return self.advance_fallible();
         }
         let filter = &self.filter;
         let matches = |record: Record<'_>| filter.matches(record.document());
@@ -208,7 +207,7 @@ impl<V: View> FilterRows<V> {
     }
 
     #[inline(never)]
-    fn advance_computed(&mut self) -> Result<bool> {
+    fn advance_fallible(&mut self) -> Result<bool> {
         while self.input.advance()? {
             let Some(record) = self.input.current() else { break };
             if self.filter.evaluate(record.document())? {

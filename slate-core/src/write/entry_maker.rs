@@ -73,7 +73,9 @@ impl DocumentEntries<'_, '_> {
     /// Appends the entries of the document in `index`, which is at this position of the collection.
     pub(super) fn append(&mut self, at: usize, index: &IndexInfo, entries: &mut Entries) -> Result<()> {
         let Self { document, record_key, maker: EntryMaker { keys, order, id, properties } } = self;
-        if index.partial.as_ref().is_some_and(|partial| !partial.filter.matches(*document)) {
+        if let Some(partial) = &index.partial
+            && !partial.filter.evaluate(*document)?
+        {
             return Ok(());
         }
         match &index.collation {

@@ -157,6 +157,18 @@ impl Node {
         }
     }
 
+    /// Returns whether matching can fail: an expression, or a pattern that needs backtracking.
+    pub(super) fn can_fail(&self) -> bool {
+        match &self.tree {
+            Tree::Computed(_) | Tree::Collated(_) => true,
+            Tree::And(conjunction) => conjunction.nodes().iter().any(Self::can_fail),
+            Tree::Or(nodes) => nodes.iter().any(Self::can_fail),
+            Tree::Not(node) => node.can_fail(),
+            Tree::Field(field) => field.operator.can_fail(),
+            Tree::Schema(schema) => schema.can_fail(),
+        }
+    }
+
     /// Like [`matches`](Self::matches), but fails if an expression fails.
     ///
     /// # Errors

@@ -74,6 +74,11 @@ pub(super) trait Operator: Debug + Send + Sync {
         Cost::Cheap
     }
 
+    /// Returns whether an evaluation can be given up: whether there is a pattern that needs backtracking.
+    fn can_fail(&self) -> bool {
+        false
+    }
+
     /// Returns the operator's rank in MongoDB's order of conditions.
     fn rank(&self) -> Rank {
         Rank::Unranked

@@ -1,14 +1,26 @@
-//! Regular expressions in PCRE's notation, matched by an engine whose time is linear in the text.
+//! Regular expressions in PCRE's notation.
 //!
-//! Constructs that such an engine does not support (lookaround, back-references, recursion, possessive and atomic
-//! groups) fail with the code of an invalid expression and a message that names the construct. Other differences in
-//! notation are translated.
+//! Most patterns run on an engine whose time is linear in the text. Those with lookaround, back-references, atomic or
+//! conditional groups, possessive quantifiers, `\K` or `\X` run on one that backtracks, with a limit on its steps. Other
+//! differences in notation are translated. Constructs that neither engine has fail with the code of an invalid expression
+//! and a message that names the construct.
 
+mod backtracking;
 mod class;
 mod escape;
+pub(crate) mod failure;
+mod grapheme;
+mod group;
 mod input;
 mod prefix;
+mod reference;
+mod scope;
 mod translate;
+
+use std::{ops::Range, sync::Arc};
+
+use backtracking::Backtracking;
+use translate::Engine;
 
 use crate::{
     Code, Error, Result,
@@ -20,9 +32,27 @@ use crate::{
 pub(crate) struct Pattern {
     /// The pattern and its options as written.
     value: OwnedValue,
-    compiled: regex::bytes::Regex,
+    compiled: Compiled,
     prefix: Option<Box<[u8]>>,
 }
+
+#[derive(Clone, Debug)]
+enum Compiled {
+    Linear(regex::bytes::Regex),
+    Backtracking(Arc<Backtracking>),
+}
+
+/// What a pattern is compiled for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Use {
+    /// Whether a text matches.
+    Test,
+    /// Where a text matches.
+    Search,
+}
+
+/// The positions of a match and of its groups in a text.
+pub(crate) type Found = Vec<Option<Range<usize>>>;
 
 /// The largest pattern in bytes: PCRE's own limit as MongoDB builds it.
 const MAX_LENGTH: usize = 32_764;
@@ -31,12 +61,20 @@ const MAX_LENGTH: usize = 32_764;
 const MAX_PROGRAM: usize = 4 << 20;
 
 impl Pattern {
-    /// Compiles a pattern with its options.
+    /// Compiles a pattern with its options, to test texts.
     ///
     /// # Errors
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
     /// compile.
     pub(crate) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
+        Self::for_use(source, options, Use::Test)
+    }
+
+    /// Compiles a pattern with its options.
+    ///
+    /// # Errors
+    /// As [`Pattern::new`].
+    pub(crate) fn for_use(source: &[u8], options: &[u8], wanted: Use) -> Result<Self> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
         }
@@ -48,13 +86,20 @@ impl Pattern {
         if text.len() > MAX_LENGTH {
             return Err(invalid("regular expression is too large"));
         }
-        let translated = translate::translate(text, flags)?;
-        let compiled = regex::bytes::RegexBuilder::new(&translated)
-            .size_limit(MAX_PROGRAM)
-            .dfa_size_limit(MAX_PROGRAM)
-            .build()
-            .map_err(|error| invalid(&reason(&error)))?;
-        Ok(Self { value: to_value(source, options), compiled, prefix: prefix::prefix(&translated) })
+        let translated = translate::translate(text, flags, wanted)?;
+        let compiled = match translated.engine {
+            Engine::Linear => Compiled::Linear(
+                regex::bytes::RegexBuilder::new(&translated.text)
+                    .size_limit(MAX_PROGRAM)
+                    .dfa_size_limit(MAX_PROGRAM)
+                    .build()
+                    .map_err(|error| invalid(&reason(&error)))?,
+            ),
+            Engine::Backtracking => {
+                Compiled::Backtracking(Arc::new(Backtracking::new(&translated.text, translated.step)?))
+            }
+        };
+        Ok(Self { value: to_value(source, options), compiled, prefix: translated.prefix })
     }
 
     /// Compiles a BSON regular expression.
@@ -70,15 +115,50 @@ impl Pattern {
     #[inline]
     pub(super) fn matches(&self, value: Value<'_>) -> bool {
         if matches!(value.kind(), Kind::String | Kind::Symbol) {
-            value.text().is_some_and(|text| self.compiled.is_match(text))
+            value.text().is_some_and(|text| self.holds(text))
         } else {
             value == self.value.as_value()
         }
     }
 
-    /// Returns the compiled expression, for searches in a text.
-    pub(crate) fn compiled(&self) -> &regex::bytes::Regex {
-        &self.compiled
+    /// Returns whether the pattern matches the text. If the match [can fail](Self::can_fail), the caller must be within
+    /// [`failure::watch`].
+    #[inline]
+    pub(crate) fn holds(&self, text: &[u8]) -> bool {
+        match &self.compiled {
+            Compiled::Linear(regex) => regex.is_match(text),
+            Compiled::Backtracking(_) => failure::noted(|| self.is_match(text)),
+        }
+    }
+
+    /// Returns whether the pattern needs backtracking, so that a match can take too many steps.
+    pub(crate) fn can_fail(&self) -> bool {
+        matches!(self.compiled, Compiled::Backtracking(_))
+    }
+
+    /// Returns whether the pattern matches the text.
+    ///
+    /// # Errors
+    /// 51156 if the match takes too many steps.
+    pub(crate) fn is_match(&self, text: &[u8]) -> Result<bool> {
+        match &self.compiled {
+            Compiled::Linear(regex) => Ok(regex.is_match(text)),
+            Compiled::Backtracking(backtracking) => backtracking.is_match(&String::from_utf8_lossy(text)),
+        }
+    }
+
+    /// Returns the first match that starts at `from` or later.
+    ///
+    /// # Errors
+    /// 51156 if the match takes too many steps.
+    pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Found>> {
+        match &self.compiled {
+            Compiled::Linear(regex) => {
+                let found = regex.captures_at(text.as_bytes(), from);
+                Ok(found.map(|found| found.iter().map(|group| group.map(|group| group.range())).collect()))
+            }
+            Compiled::Backtracking(backtracking) => backtracking.find(text, from),
+        }
     }
 
     /// Returns the pattern as written.
@@ -108,20 +188,29 @@ fn invalid(why: &str) -> Error {
     Error::new(Code(51091), format!("Regular expression is invalid: {why}"))
 }
 
-/// Returns the error for a construct that PCRE supports and a linear-time engine cannot support.
+/// Returns the error for a construct of PCRE that no engine has.
 fn needs_pcre(construct: &str) -> Error {
     invalid(&format!("{construct} is not supported"))
+}
+
+/// Returns the error of a match that is given up. MongoDB has the code for expressions whose match fails.
+fn too_expensive() -> Error {
+    let message = "Error occurred while executing the regular expression: the match takes too many backtracking steps";
+    Error::new(Code(51156), message)
 }
 
 /// Returns the engine's message on one line. It may refer to the translated pattern, which the caller never saw.
 fn reason(error: &regex::Error) -> String {
     match error {
-        regex::Error::Syntax(text) => {
-            text.lines().last().unwrap_or(text).trim().trim_start_matches("error: ").to_owned()
-        }
+        regex::Error::Syntax(text) => last_line(text),
         regex::Error::CompiledTooBig(_) => "regular expression is too large".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// Returns the last line of a syntax error, which says what is wrong.
+fn last_line(text: &str) -> String {
+    text.lines().last().unwrap_or(text).trim().trim_start_matches("error: ").to_owned()
 }
 
 #[cfg(test)]
@@ -129,7 +218,7 @@ mod tests {
     use super::*;
 
     fn is_match(source: &str, options: &str, text: &str) -> bool {
-        Pattern::new(source.as_bytes(), options.as_bytes()).unwrap().compiled.is_match(text.as_bytes())
+        Pattern::new(source.as_bytes(), options.as_bytes()).unwrap().is_match(text.as_bytes()).unwrap()
     }
 
     #[test]
@@ -151,6 +240,8 @@ mod tests {
             ("\\d", "", "٣", false),
             ("\\w", "", "é", false),
             ("\\bcaf", "", "écaf", true),
+            ("\\B", "", "Aéa", false),
+            ("\\B", "", "éé", true),
             ("\\h", "", "\u{a0}", true),
             ("a\\/b", "", "a/b", true),
             ("\\Qa.b\\E+", "", "a.bbb", true),
@@ -168,7 +259,7 @@ mod tests {
             ("(?<year>\\d{4})", "", "2024", true),
             ("(?m)^b$", "", "a\nb", true),
             ("\\x41\\x{e9}", "", "Aé", true),
-            ("\\101", "", "A", false),
+            ("\\101", "", "A", true),
             ("\\0101", "", "\u{8}1", true),
             ("[\\b]", "", "\u{8}", true),
             ("\\R", "", "\r\n", true),
@@ -183,33 +274,189 @@ mod tests {
             ("😀", "", "x😀", true),
             ("", "", "", true),
         ] {
-            if source == "\\101" {
-                assert_eq!(Pattern::new(source.as_bytes(), b"").unwrap_err().code(), Code(51091));
-                continue;
-            }
             assert_eq!(is_match(source, options, text), expected, "/{source}/{options} in {text:?}");
         }
     }
 
     #[test]
-    fn constructs_that_need_pcre_fail_by_name() {
+    fn patterns_that_need_backtracking_mean_what_pcre_means() {
+        let password = r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d)(?!.*\s).{8,}$";
+        let mut wrong = Vec::new();
+        let mail = r"^(?!\.)(?!.*\.\.)[\w.+-]+(?<!\.)@(?:[a-z0-9](?:[a-z0-9-]*[a-z0-9])?\.)+[a-z]{2,}$";
+        for (source, options, text, expected) in [
+            (password, "", "Passw0rd", true),
+            (password, "", "passw0rd", false),
+            (password, "", "Pass w0rd", false),
+            (mail, "i", "Ann.Lee@example.org", true),
+            (mail, "i", "ann..lee@example.org", false),
+            (mail, "i", "ann.@example.org", false),
+            ("a(?=b)", "", "ac ab", true),
+            ("a(?!b)", "", "ab", false),
+            ("a(?!b)", "", "abac", true),
+            ("(?<=a)b", "", "cb", false),
+            ("(?<=a|bc)d", "", "bcd", true),
+            ("(?<=é)x", "", "éx", true),
+            ("(?<!a)b", "", "ab", false),
+            ("(?<!a)b", "", "b", true),
+            ("(?<=^|,)x", "", "a,x", true),
+            (r"(?<=\bno )x", "", "so no x", true),
+            ("(*pla:a)a", "", "a", true),
+            ("(*negative_lookbehind:a)b", "", "ab", false),
+            ("(*atomic:a*)a", "", "aaa", false),
+            ("a(*FAIL)|b", "", "a", false),
+            ("a(*F)|b", "", "b", true),
+            (r"(a|b)\1", "", "ab", false),
+            (r"(a|b)\1", "", "abb", true),
+            (r"(?i)(a)\1", "", "aA", true),
+            (r"(a)\1", "i", "aA", true),
+            (r"(straße)\1", "i", "straßeSTRAßE", true),
+            (r"(?<n>a|b)\k<n>", "", "bb", true),
+            (r"(?<n>a|b)\k'n'", "", "bb", true),
+            (r"(?<n>a|b)\k{n}", "", "ba", false),
+            (r"(?<n>a|b)\g{n}", "", "bb", true),
+            (r"(?P<n>a|b)(?P=n)", "", "aa", true),
+            (r"(?'n'a|b)(?P=n)", "", "ab", false),
+            (r"(a)(b)\g{-1}", "", "abb", true),
+            (r"(a)(b)\g{-2}", "", "aba", true),
+            (r"(a)(b)\g2", "", "abb", true),
+            (r"(a)\g{1}0", "", "aa0", true),
+            (r"(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)\10", "", "abcdefghijj", true),
+            (r"(a)\12", "", "a\n", true),
+            (r"(a)?\1b", "", "b", false),
+            (r"^(?:(a)|b)*\1$", "", "aba", true),
+            (r"\b(\w+) \1\b", "", "is this this", true),
+            (r"\b(\w+) \1\b", "", "this thistle", false),
+            ("a++b", "", "aab", true),
+            ("a++ab", "", "aaab", false),
+            ("a*+a", "", "aaa", false),
+            ("a?+a", "", "a", false),
+            ("a{1,2}+a", "", "aa", false),
+            ("(ab)++c", "", "ababc", true),
+            ("(?>a+)ab", "", "aaab", false),
+            ("(?>a|ab)c", "", "abc", false),
+            ("^(?>(a+))b", "", "aab", true),
+            (r"a\Kb", "", "ab", true),
+            ("(a)?(?(1)b|c)", "", "c", true),
+            ("^(a)?(?(1)b|c)$", "", "ab", true),
+            ("^(a)?(?(1)b|c)$", "", "ac", false),
+            ("^(a)?(?(1)b)$", "", "", true),
+            ("^(?<q>\")?x(?(<q>)\")$", "", "\"x\"", true),
+            ("^(?<q>\")?x(?('q')\")$", "", "\"x", false),
+            ("^(?<q>\")?x(?(q)\")$", "", "x", true),
+            ("^(\")?x(?(-1)\"|;)$", "", "x;", true),
+            ("^(?(?=a)ab|cd)$", "", "ab", true),
+            ("^(?(?=a)ab|cd)$", "", "cd", true),
+            ("^(?(?!a)cd|ab)$", "", "ad", false),
+            ("a(?(?<=a)b|c)", "", "ac", false),
+            (r"^\X$", "", "e\u{301}", true),
+            (r"^\X$", "", "👩‍👧", true),
+            (r"^\X\X$", "", "🇩🇪🇫🇷", true),
+            (r"^\X$", "", "ab", false),
+            (r"(?=a)\R", "", "\r\n", false),
+            (r"^\R\n", "", "\r\n", true),
+            (r"^(?=\r)\R\n", "", "\r\n", false),
+            ("(?=a)*b", "", "b", true),
+            ("(?:(?=a)a){2,}b", "", "aab", true),
+            ("a$\n", "", "a\n", true),
+            ("a$\nb", "", "a\nb", false),
+            ("(a$|b)\n", "", "a\n", true),
+            ("^$", "m", "a\n", false),
+            ("^$", "m", "a\n\nb", true),
+            ("^", "m", "", true),
+            ("(?=K)k", "i", "\u{212a}", true),
+            (r"(?=\w)\w", "i", "\u{17f}", false),
+            (r"(?=.)\bx", "i", "\u{17f}x", true),
+            (r"(?=x)\Bx", "", "yx", true),
+            (r"(?=.)[[:alpha:]\d-]+$", "", "a-1", true),
+            ("(?=a) a # c", "x", "a", true),
+            (r"(?=a)\Qa.b\E", "", "a.b", true),
+            (r"(?s)(?=a.b)a\Nb", "", "a\nb", false),
+            ("(?=a.b)a.b", "s", "a\nb", true),
+            ("(?U)(?=a)a+b", "", "aab", true),
+            ("a**", "", "aa", true),
+            ("^a+{2}$", "", "aaa", true),
+            ("^(?=a)a{2}{2}$", "", "aaaa", true),
+        ] {
+            let found = Pattern::new(source.as_bytes(), options.as_bytes()).and_then(|it| it.is_match(text.as_bytes()));
+            if found.as_ref().ok() != Some(&expected) {
+                wrong.push(format!("/{source}/{options} in {text:?}: {found:?}"));
+            }
+        }
+        assert!(wrong.is_empty(), "{wrong:#?}");
+    }
+
+    #[test]
+    fn only_patterns_that_need_backtracking_use_it() {
+        for (source, options, expected) in [
+            ("^abc$", "", false),
+            ("^(a|b$)", "", false),
+            ("^a$|^b$", "", false),
+            ("(?:a$)?", "", false),
+            ("^a", "m", false),
+            ("^$", "m", true),
+            (r"\babc\b", "i", false),
+            (r"\Gabc", "", false),
+            ("a(?=b)", "", true),
+            (r"(a)\1", "", true),
+            ("a$b", "", true),
+            (r"(?<name>a)\h\R", "", false),
+        ] {
+            let pattern = Pattern::new(source.as_bytes(), options.as_bytes()).unwrap();
+            assert_eq!(pattern.can_fail(), expected, "/{source}/{options}");
+        }
+    }
+
+    #[test]
+    fn a_search_returns_what_pcre_returns() {
+        for (source, text, from, expected) in [
+            ("a$", "a\n", 0, Some(vec![Some(0..1)])),
+            ("(a)|(b)", "b", 0, Some(vec![Some(0..1), None, Some(0..1)])),
+            (r"a\Kb", "ab", 0, Some(vec![Some(1..2)])),
+            ("(?<=(a))b", "ab", 0, Some(vec![Some(1..2), Some(0..1)])),
+            ("(?<=a)b", "ab", 1, Some(vec![Some(1..2)])),
+            (r"\Gb", "ab", 0, None),
+            (r"\Gb", "ab", 1, Some(vec![Some(1..2)])),
+            ("^b", "ab", 1, None),
+            ("(?=(é))é", "xé", 0, Some(vec![Some(1..3), Some(1..3)])),
+        ] {
+            let pattern = Pattern::for_use(source.as_bytes(), b"", Use::Search).unwrap();
+            assert_eq!(pattern.find(text, from).unwrap(), expected, "/{source}/ in {text:?}");
+        }
+    }
+
+    #[test]
+    fn a_match_that_takes_too_many_steps_is_an_error() {
+        for (source, text) in
+            [(r"^(?:(?=a)a+)+$", format!("{}b", "a".repeat(40))), (r"^(?:a(?!c)|aa)+$", format!("{}b", "a".repeat(60)))]
+        {
+            let pattern = Pattern::new(source.as_bytes(), b"").unwrap();
+            assert_eq!(pattern.is_match(text.as_bytes()).unwrap_err().code(), Code(51156), "{source}");
+            assert_eq!(failure::watch(|| pattern.holds(text.as_bytes())).unwrap_err().code(), Code(51156), "{source}");
+            // The failure belongs to one evaluation.
+            assert!(!failure::watch(|| pattern.holds(b"q")).unwrap(), "{source}");
+        }
+        let long = format!("{}Secret1", "a".repeat(1 << 17));
+        assert!(is_match(r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,}$", "", &long));
+        assert!(is_match(r"(?<!b)Secret|Sec(?!ret)", "", &long));
+    }
+
+    #[test]
+    fn constructs_that_no_engine_has_fail_by_name() {
         for (source, construct) in [
-            ("a(?=b)", "lookahead"),
-            ("a(?!b)", "lookahead"),
-            ("(?<=a)b", "lookbehind"),
-            ("(?<!a)b", "lookbehind"),
-            ("(a)\\1", "back-reference"),
-            ("(?<n>a)\\k<n>", "back-reference"),
-            ("(?P<n>a)(?P=n)", "back-reference"),
-            ("a\\Kb", "\\K"),
-            ("a++", "possessive"),
-            ("a{2}+", "possessive"),
-            ("(?>a)", "atomic"),
             ("(?R)", "recursion"),
             ("(?1)", "recursion"),
+            ("(a)(?-1)", "recursion"),
+            ("(?+1)(a)", "recursion"),
+            ("(?<n>a)(?&n)", "recursion"),
+            ("(?<n>a)(?P>n)", "recursion"),
+            (r"(a)\g<1>", "recursion"),
+            ("(?(R)a|b)", "recursion"),
+            ("(?(DEFINE)(a))", "DEFINE"),
             ("(?|a|b)", "branch reset"),
-            ("(?(1)a|b)", "conditional"),
-            ("\\X", "\\X"),
+            ("a(*COMMIT)b", "verb"),
+            ("a(*ACCEPT)b", "verb"),
+            ("a(?C1)b", "callout"),
+            (r"a\Cb", "\\C"),
         ] {
             let error = Pattern::new(source.as_bytes(), b"").unwrap_err();
             assert_eq!(error.code(), Code(51091), "{source}");
@@ -219,9 +466,32 @@ mod tests {
 
     #[test]
     fn invalid_patterns_are_an_error() {
-        for source in
-            ["[invalid", "(", ")", "*a", "a{3,2}", "\\", "[z-a]", "(?z)", "\\y", "[[:nope:]]", "[:alpha:]", "(?<n"]
-        {
+        for source in [
+            "[invalid",
+            "(",
+            ")",
+            "*a",
+            "a{3,2}",
+            "\\",
+            "[z-a]",
+            "(?z)",
+            "\\y",
+            "[[:nope:]]",
+            "[:alpha:]",
+            "(?<n",
+            "(?<=a+)b",
+            "(?<=a|b*)c",
+            r"(a)\2",
+            r"\k<n>",
+            "(?P=n)",
+            r"\1",
+            "(?(1)a)",
+            "(a)(?(1)b|c|d)",
+            "(?=a",
+            "(?<1n>a)",
+            r"(?=a\K)",
+            "(?(>a)b)",
+        ] {
             assert_eq!(Pattern::new(source.as_bytes(), b"").unwrap_err().code(), Code(51091), "{source}");
         }
         assert_eq!(Pattern::new(b"a{1000}{1000}{1000}", b"").unwrap_err().code(), Code(51091));
@@ -255,9 +525,114 @@ mod tests {
             ("^?abc", "", None),
             ("abc", "", None),
             ("^", "", None),
+            ("^abc(?=d)", "", Some("abc")),
+            ("^abc(?=d)", "i", None),
+            ("^abc++d", "", Some("ab")),
+            (r"^abc\Kd", "", Some("abc")),
+            (r"^ab(c)\1", "", Some("abc")),
+            (r"^ab(c(d)\2)", "", Some("ab")),
+            ("^(?!a)abc", "", None),
+            ("^ab(?!c)|d", "", None),
+            ("^(?:ab|cd(?=e))", "", None),
+            ("^ab$\n", "", Some("ab")),
+            ("(?=a)^abc", "", None),
         ] {
             let pattern = Pattern::new(source.as_bytes(), options.as_bytes()).unwrap();
             assert_eq!(pattern.prefix(), prefix.map(str::as_bytes), "/{source}/{options}");
         }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn both_engines_match_the_same_texts(
+            parts in proptest::collection::vec(proptest::sample::select(PARTS), 1..8),
+            options in proptest::sample::select(&["", "i", "m", "s", "x"][..]),
+            text in "[aAbk\u{212a}é1_ \n-]{0,6}",
+        ) {
+            let plain = parts.concat();
+            let forced = format!("(?=)(?:{plain})");
+            let (plain, forced) = (compiled(&plain, options), compiled(&forced, options));
+            if let (Some(plain), Some(forced)) = (plain, forced) {
+                proptest::prop_assert!(forced.can_fail());
+                let (plain, forced) = (plain.is_match(text.as_bytes()), forced.is_match(text.as_bytes()));
+                proptest::prop_assert_eq!(plain.ok(), forced.ok());
+            }
+        }
+
+        #[test]
+        fn every_pattern_is_compiled_or_refused(
+            parts in proptest::collection::vec(proptest::sample::select([PARTS, HARD].concat()), 1..12),
+            text in "[aAbk\u{212a}é1_ \n-]{0,6}",
+        ) {
+            for wanted in [Use::Test, Use::Search] {
+                let pattern = Pattern::for_use(parts.concat().as_bytes(), b"", wanted);
+                match pattern {
+                    Ok(pattern) => {
+                        let is_match = pattern.is_match(text.as_bytes());
+                        let found = pattern.find(&text, 0);
+                        if let (Ok(is_match), Ok(found), Use::Search) = (is_match, found, wanted) {
+                            proptest::prop_assert_eq!(is_match, found.is_some());
+                        }
+                    }
+                    Err(error) => proptest::prop_assert_eq!(error.code(), Code(51091)),
+                }
+            }
+        }
+    }
+
+    /// Parts of patterns that both engines match. `\n^` is not among them; see docs/semantics.md.
+    const PARTS: &[&str] = &[
+        "a",
+        "A",
+        "k",
+        "é",
+        "1",
+        "_",
+        " ",
+        "\\n",
+        ".",
+        "[a-k]",
+        "[^a]",
+        "[[:alpha:]]",
+        "\\d",
+        "\\w",
+        "\\W",
+        "\\s",
+        "\\b",
+        "\\B",
+        "\\h",
+        "\\N",
+        "(a)",
+        "(?:a|b)",
+        "(?i:k)",
+        "(a|)",
+        "|",
+        "*",
+        "+",
+        "?",
+        "{2}",
+        "{0,2}",
+        "*?",
+        "{1,}",
+        "\\z",
+        "\\A",
+        "$",
+        "(?s)",
+        "(?-i)",
+        "\\Q-\\E",
+        "(?:)",
+        "()",
+        "(?#c)",
+        "\\x41",
+    ];
+
+    /// Parts of patterns that need backtracking, and halves of them.
+    const HARD: &[&str] = &[
+        "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?(1)", "(?(?=", "(", ")", ")", ")", ")", "\\1", "\\2", "\\g{-1}", "\\K",
+        "\\G", "\\X", "++", "*+", "^", "(?m)", "\\R", "(*FAIL)", "(?U)",
+    ];
+
+    fn compiled(source: &str, options: &str) -> Option<Pattern> {
+        Pattern::new(source.as_bytes(), options.as_bytes()).ok()
     }
 }

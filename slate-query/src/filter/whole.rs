@@ -1,4 +1,4 @@
-use super::{Node, Ties, clause::Scope, operators, parse, position};
+use super::{Node, Ties, clause::Scope, operators, parse, pattern::failure, position};
 use crate::{
     Result,
     collation::Collation,
@@ -43,18 +43,18 @@ impl Filter {
         self.root().has_expression()
     }
 
-    /// Returns whether the filter contains `$expr` or compares strings by a collation, so that
-    /// [`evaluate`](Self::evaluate) can fail and no array position is known.
-    pub fn computes(&self) -> bool {
-        self.root().computes()
+    /// Returns whether the filter contains `$expr`, compares strings by a collation, or has a regular expression that
+    /// needs backtracking, so that [`evaluate`](Self::evaluate) can fail.
+    pub fn can_fail(&self) -> bool {
+        self.root().can_fail()
     }
 
     /// Like [`matches`](Self::matches), but fails if an expression fails.
     ///
     /// # Errors
-    /// The errors of the expressions.
+    /// The errors of the expressions; 51156 for a regular expression whose match takes too many steps.
     pub fn evaluate(&self, doc: Doc<'_>) -> Result<bool> {
-        self.root().evaluate(doc)
+        failure::watch(|| self.root().evaluate(doc))?
     }
 
     /// Returns the filter without conditions, which every document matches.
@@ -73,8 +73,8 @@ impl Filter {
     }
 
     /// Returns whether the document matches. Looks up each field of the filter, or makes one pass over the fields of a
-    /// document without a field table. Does not allocate, unless the filter [computes](Self::computes): then a document
-    /// for which an expression fails does not match.
+    /// document without a field table. Does not allocate, unless the filter [can fail](Self::can_fail): use
+    /// [`evaluate`](Self::evaluate) for such a filter. A document for which an expression fails does not match.
     #[inline]
     pub fn matches(&self, doc: Doc<'_>) -> bool {
         self.root().matches(doc)
@@ -154,7 +154,7 @@ impl Filter {
     /// order. Leaves out the paths for which `is_wanted` returns false.
     ///
     /// # Errors
-    /// `NotSingleValueField` (54) if two of the values are on the same path, or the path of one begins with the path of
+    /// `NotSingleValueField` (54) if two different values are on the same path, or the path of one begins with the path of
     /// another; the errors of `is_wanted`.
     pub fn equalities(&self, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
         super::equalities::of(self.root(), is_wanted)

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Result,
+    filter::pattern::failure,
     path::Path,
     pipeline::{Bindings, Needs},
     raw::Doc,
@@ -128,7 +129,8 @@ impl Projection {
             out.extend_from_slice(doc.bytes());
             return Ok(());
         };
-        first.apply(doc, position, out)?;
+        // The condition of an `$elemMatch` can be given up.
+        failure::watch(|| first.apply(doc, position, out))??;
         for pass in rest {
             let input = std::mem::take(out);
             pass.apply(Doc::new(&input), position, out)?;

@@ -107,7 +107,7 @@ impl Schema {
                 let fields = || value.as_document().into_iter().flat_map(Doc::elements);
                 let found = patterns.iter().flat_map(|(pattern, schema)| {
                     let violates = move |field: &crate::raw::Element<'_>| {
-                        pattern.compiled().is_match(field.name) && !schema.accepts(field.value)
+                        pattern.holds(field.name) && !schema.accepts(field.value)
                     };
                     fields().filter(violates).map(move |field| (pattern, schema, field))
                 });

@@ -24,6 +24,11 @@ impl Schema {
         self.accepts(Value::new(Kind::Document, document.bytes()))
     }
 
+    /// Returns whether a pattern of the schema needs backtracking, so that a match can take too many steps.
+    pub(crate) fn can_fail(&self) -> bool {
+        self.rules.iter().any(Rule::can_fail)
+    }
+
     fn accepts(&self, value: Value<'_>) -> bool {
         self.rules.iter().all(|rule| rule.accepts(value))
     }

@@ -113,7 +113,7 @@ impl Rule {
             Self::Size { of, limit, violated_by, .. } => {
                 of.measure(value).is_none_or(|size| size.cmp(limit) != *violated_by)
             }
-            Self::Pattern(pattern) => value.text().is_none_or(|text| pattern.compiled().is_match(text)),
+            Self::Pattern(pattern) => value.text().is_none_or(|text| pattern.holds(text)),
             Self::UniqueItems => value.as_array().is_none_or(|array| duplicate(array).is_none()),
             Self::Items(schema) => {
                 value.as_array().is_none_or(|array| array.values().all(|element| schema.accepts(element)))
@@ -133,7 +133,7 @@ impl Rule {
             }),
             Self::PatternProperties(patterns) => value.as_document().is_none_or(|document| {
                 document.elements().all(|field| {
-                    let concerns = |pattern: &Pattern| pattern.compiled().is_match(field.name);
+                    let concerns = |pattern: &Pattern| pattern.holds(field.name);
                     patterns.iter().all(|(pattern, schema)| !concerns(pattern) || schema.accepts(field.value))
                 })
             }),
@@ -158,6 +158,35 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// Returns whether a pattern needs backtracking.
+    pub(super) fn can_fail(&self) -> bool {
+        match self {
+            Self::Pattern(pattern) => pattern.can_fail(),
+            Self::Items(schema) | Self::Not(schema) => schema.can_fail(),
+            Self::ItemList { items, additional } => items.iter().any(Schema::can_fail) || additional.can_fail(),
+            Self::Properties(properties) => properties.iter().any(|(_, schema)| schema.can_fail()),
+            Self::PatternProperties(properties) => {
+                properties.iter().any(|(pattern, schema)| pattern.can_fail() || schema.can_fail())
+            }
+            Self::AdditionalProperties { patterns, additional, .. } => {
+                patterns.iter().any(Pattern::can_fail) || additional.can_fail()
+            }
+            Self::Dependencies(dependencies) => dependencies
+                .iter()
+                .any(|(_, dependency)| matches!(dependency, Dependency::Schema(schema) if schema.can_fail())),
+            Self::AllOf(schemas) | Self::AnyOf(schemas) | Self::OneOf(schemas) => schemas.iter().any(Schema::can_fail),
+            Self::Type { .. }
+            | Self::Enum(_)
+            | Self::Limit { .. }
+            | Self::MultipleOf(_)
+            | Self::Size { .. }
+            | Self::UniqueItems
+            | Self::Required(_) => false,
+        }
+    }
+}
+
 impl Measured {
     /// Returns the size; `None` for values of other types.
     pub(super) fn measure(self, value: Value<'_>) -> Option<u64> {
@@ -171,6 +200,10 @@ impl Measured {
 }
 
 impl Additional {
+    fn can_fail(&self) -> bool {
+        matches!(self, Self::Schema(schema) if schema.can_fail())
+    }
+
     pub(super) fn accepts(&self, value: Value<'_>) -> bool {
         match self {
             Self::Forbidden => false,
@@ -181,8 +214,7 @@ impl Additional {
 
 /// Returns whether neither a name nor a pattern concerns the field.
 pub(super) fn is_additional(name: &[u8], names: &[FieldName], patterns: &[Pattern]) -> bool {
-    names.iter().all(|known| known.as_bytes() != name)
-        && patterns.iter().all(|pattern| !pattern.compiled().is_match(name))
+    names.iter().all(|known| known.as_bytes() != name) && patterns.iter().all(|pattern| !pattern.holds(name))
 }
 
 /// Returns an element that is equal to an earlier one.

@@ -243,8 +243,12 @@ impl Scope<'_> {
                 Node::Each(each) => each.0.as_slice(),
                 Node::Named(_) | Node::Leaf(_) => &[],
             });
-            let selected = children.filter(|(selector, _)| self.filters.selects(*selector, element.value));
-            let selected: Vec<&Node> = selected.map(|(_, child)| child).collect();
+            let mut selected: Vec<&Node> = Vec::new();
+            for (selector, child) in children {
+                if self.filters.selects(*selector, element.value)? {
+                    selected.push(child);
+                }
+            }
             if selected.is_empty() {
                 run.pass(element);
             } else {

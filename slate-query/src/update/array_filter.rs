@@ -84,15 +84,20 @@ impl ArrayFilters {
     }
 
     /// Returns whether the selector selects this element.
-    pub(super) fn selects(&self, selector: Selector, element: Value<'_>) -> bool {
+    ///
+    /// # Errors
+    /// As [`Filter::evaluate`].
+    pub(super) fn selects(&self, selector: Selector, element: Value<'_>) -> Result<bool> {
         match selector {
-            Selector::All => true,
-            Selector::Matching(place) => self.0.get(place).is_some_and(|ArrayFilter { identifier, filter, .. }| {
-                // The identifier is a field with the element as its value, so arrays are searched as in any filter.
-                let mut wrapped = Writer::new();
-                wrapped.append(identifier.as_bytes(), element);
-                filter.matches(Doc::new(&wrapped.finish()))
-            }),
+            Selector::All => Ok(true),
+            Selector::Matching(place) => {
+                self.0.get(place).map_or(Ok(false), |ArrayFilter { identifier, filter, .. }| {
+                    // The identifier is a field with the element as its value, so arrays are searched as in any filter.
+                    let mut wrapped = Writer::new();
+                    wrapped.append(identifier.as_bytes(), element);
+                    filter.evaluate(Doc::new(&wrapped.finish()))
+                })
+            }
         }
     }
 }

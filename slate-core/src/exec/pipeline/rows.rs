@@ -104,8 +104,8 @@ impl<V: View> DocumentRows<V> {
         };
         match node {
             DocumentNode::Match(filter) => {
-                let computes = filter.computes();
-                Self::Match(Box::new(MatchRows { input, filter, computes, interrupt: resources.interrupt.clone() }))
+                let can_fail = filter.can_fail();
+                Self::Match(Box::new(MatchRows { input, filter, can_fail, interrupt: resources.interrupt.clone() }))
             }
             DocumentNode::Project { projection, .. } => transformed(input, Transform::Project(projection)),
             DocumentNode::Sort { sort, limit } => {
@@ -226,7 +226,7 @@ pub(crate) struct MatchRows<V: View> {
     input: DocumentRows<V>,
     filter: Filter,
     /// Whether evaluating the filter can fail.
-    computes: bool,
+    can_fail: bool,
     interrupt: Interrupt,
 }
 
@@ -244,7 +244,7 @@ impl<V: View> MatchRows<V> {
             self.interrupt.tick()?;
             let times = advance(&mut self.input)?;
             let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(0) };
-            let matches = if self.computes { self.filter.evaluate(document)? } else { self.filter.matches(document) };
+            let matches = if self.can_fail { self.filter.evaluate(document)? } else { self.filter.matches(document) };
             if matches {
                 return Ok(times);
             }

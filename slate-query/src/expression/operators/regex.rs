@@ -6,7 +6,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    filter::pattern::Pattern,
+    filter::pattern::{Found, Pattern, Use},
     raw::{Kind, Value, Writer},
 };
 
@@ -24,7 +24,7 @@ pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Re
 }
 
 /// Returns the pattern and the text; `None` if one of them is null.
-fn pattern<'a>(name: &str, values: &'a [Evaluated<'_>]) -> Result<Option<(Pattern, &'a str)>> {
+fn pattern<'a>(name: &str, wanted: Use, values: &'a [Evaluated<'_>]) -> Result<Option<(Pattern, &'a str)>> {
     let [input, regex, options] = values else { return Ok(None) };
     let text =
         input.present().map(|text| text.as_str().ok_or_else(|| wrong_type(name, 51104, "a string as 'input'", input)));
@@ -45,14 +45,14 @@ fn pattern<'a>(name: &str, values: &'a [Evaluated<'_>]) -> Result<Option<(Patter
                     format!("the regular expression of {name} contains a NUL character"),
                 ));
             }
-            Pattern::new(value.text().unwrap_or_default(), given.unwrap_or_default().as_bytes())
+            Pattern::for_use(value.text().unwrap_or_default(), given.unwrap_or_default().as_bytes(), wanted)
         }
         Kind::Regex => {
             let (source, own) = value.as_regex().unwrap_or_default();
             if given.is_some() && !own.is_empty() {
                 return Err(Error::new(Code(51107), format!("{name} has options in both 'regex' and 'options'")));
             }
-            Pattern::new(source, given.map_or(own, str::as_bytes))
+            Pattern::for_use(source, given.map_or(own, str::as_bytes), wanted)
         }
         _ => return Err(wrong_type(name, 51105, "a string or a regular expression as 'regex'", regex)),
     };
@@ -65,45 +65,53 @@ fn pattern<'a>(name: &str, values: &'a [Evaluated<'_>]) -> Result<Option<(Patter
 }
 
 fn is_match<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
-    let found = pattern(name, values)?;
-    Ok(found.is_some_and(|(pattern, text)| pattern.compiled().is_match(text.as_bytes())).into())
+    let Some((pattern, text)) = pattern(name, Use::Test, values)? else { return Ok(false.into()) };
+    pattern.is_match(text.as_bytes()).map(Evaluated::from)
 }
 
 fn find<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
-    let Some((pattern, text)) = pattern(name, values)? else { return Ok(Evaluated::NULL) };
-    let found = pattern.compiled().captures(text.as_bytes());
+    let Some((pattern, text)) = pattern(name, Use::Search, values)? else { return Ok(Evaluated::NULL) };
+    let found = pattern.find(text, 0)?;
     Ok(found.map_or(Evaluated::NULL, |found| Evaluated::document(described(text, &found))))
 }
 
 fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let mut all = ArrayWriter::default();
-    if let Some((pattern, text)) = pattern(name, values)? {
-        // As in MongoDB, an empty match after the last character does not count, unless the text is empty.
-        let is_within = |found: &regex::bytes::Captures<'_>| {
-            text.is_empty() || found.get(0).is_some_and(|found| found.start() < text.len())
-        };
-        for found in pattern.compiled().captures_iter(text.as_bytes()).filter(is_within) {
+    if let Some((pattern, text)) = pattern(name, Use::Search, values)? {
+        let mut from = 0;
+        while let Some(found) = pattern.find(text, from)? {
+            let (start, end) = found.first().cloned().flatten().map_or((from, from), |found| (found.start, found.end));
+            // As in MongoDB, an empty match after the last character does not count, unless the text is empty.
+            if start >= text.len() && !text.is_empty() {
+                break;
+            }
             all.push(Value::new(Kind::Document, &described(text, &found).finish()));
+            let next = text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
+            from = if start == end { end + next } else { end };
+            if from >= text.len() {
+                break;
+            }
         }
     }
     Ok(all.finish())
 }
 
 /// Returns the matched text, its position in code points, and the texts of the groups.
-fn described(text: &str, found: &regex::bytes::Captures<'_>) -> Writer {
-    let string = |bytes: &[u8]| Evaluated::string(&String::from_utf8_lossy(bytes));
-    let (start, matched) = found.get(0).map_or((0, &[][..]), |found| (found.start(), found.as_bytes()));
-    let before = text.as_bytes().get(..start).unwrap_or_default();
+fn described(text: &str, found: &Found) -> Writer {
+    let part = |group: &Option<std::ops::Range<usize>>| group.clone().and_then(|range| text.get(range));
+    let start = found.first().and_then(|group| group.as_ref()).map_or(0, |group| group.start);
+    let before = text.get(..start).unwrap_or_default();
     let mut captures = ArrayWriter::default();
     for group in found.iter().skip(1) {
-        match group {
-            Some(group) => captures.push(string(group.as_bytes()).or_null()),
+        match part(group) {
+            Some(group) => captures.push(Evaluated::string(group).or_null()),
             None => captures.push(Value::NULL),
         }
     }
+    let matched = found.first().and_then(part).unwrap_or_default();
     let mut writer = Writer::new();
-    writer.append(b"match", string(matched).or_null());
-    writer.append(b"idx", Evaluated::count(String::from_utf8_lossy(before).chars().count()).or_null());
+    writer.append(b"match", Evaluated::string(matched).or_null());
+    writer.append(b"idx", Evaluated::count(before.chars().count()).or_null());
     writer.append(b"captures", captures.finish().or_null());
     writer
 }

@@ -64,6 +64,11 @@ impl Operator for ElemMatch {
         }
     }
 
+    fn can_fail(&self) -> bool {
+        let (Self::Document(node) | Self::Value(node)) = self;
+        node.can_fail()
+    }
+
     fn cost(&self) -> Cost {
         Cost::Expensive
     }

@@ -71,6 +71,10 @@ impl Operator for Membership {
         if self.patterns.is_empty() { Cost::Cheap } else { Cost::Expensive }
     }
 
+    fn can_fail(&self) -> bool {
+        self.patterns.iter().any(Pattern::can_fail)
+    }
+
     fn may_limit_an_index(&self) -> bool {
         true
     }

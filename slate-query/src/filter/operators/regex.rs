@@ -32,6 +32,10 @@ impl Operator for Regex {
         Cost::Expensive
     }
 
+    fn can_fail(&self) -> bool {
+        self.0.can_fail()
+    }
+
     fn rank(&self) -> Rank {
         Rank::Regex
     }

@@ -23,6 +23,12 @@ pub(super) fn prefix(pattern: &str) -> Option<Box<[u8]>> {
     (!prefix.is_empty()).then(|| prefix.into())
 }
 
+/// Returns whether a pattern (in the engine's notation) matches the empty text.
+pub(super) fn can_be_empty(pattern: &str) -> bool {
+    let tree = ParserBuilder::new().utf8(false).build().parse(pattern);
+    tree.is_ok_and(|tree| tree.properties().minimum_len() == Some(0))
+}
+
 /// Appends the prefix of every match of `tree`, and returns whether `tree` matches nothing but this text.
 fn literal(tree: &Hir, prefix: &mut Vec<u8>) -> bool {
     match tree.kind() {

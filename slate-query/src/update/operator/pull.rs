@@ -41,12 +41,12 @@ fn wrap(value: Value<'_>) -> Vec<u8> {
 }
 
 impl Pull {
-    fn matches(&self, element: Value<'_>) -> bool {
+    fn matches(&self, element: Value<'_>) -> Result<bool> {
         match self {
-            Self::Documents(filter) => element.as_document().is_some_and(|document| filter.matches(document)),
-            Self::Values(filter) => filter.matches(Doc::new(&wrap(element))),
-            Self::Equal(value, None) => order::equal(value.as_value(), element),
-            Self::Equal(value, collation) => compare(collation.as_ref(), value.as_value(), element).is_eq(),
+            Self::Documents(filter) => element.as_document().map_or(Ok(false), |document| filter.evaluate(document)),
+            Self::Values(filter) => filter.evaluate(Doc::new(&wrap(element))),
+            Self::Equal(value, None) => Ok(order::equal(value.as_value(), element)),
+            Self::Equal(value, collation) => Ok(compare(collation.as_ref(), value.as_value(), element).is_eq()),
         }
     }
 }
@@ -66,7 +66,7 @@ pub(super) fn remove_elements(
     name: &[u8],
     value: Value<'_>,
     out: &mut Writer,
-    is_removed: impl Fn(Value<'_>) -> bool,
+    is_removed: impl Fn(Value<'_>) -> Result<bool>,
 ) -> Result<Outcome> {
     let array = value.as_array().ok_or_else(|| {
         let message = format!("cannot apply $pull to a value of type {}", value.kind().alias());
@@ -77,7 +77,7 @@ pub(super) fn remove_elements(
     out.open_array(name);
     let mut length = 0;
     for element in array.values() {
-        if is_removed(element) {
+        if is_removed(element)? {
             outcome = Outcome::Changed;
         } else {
             out.append(digits(length).as_bytes(), element);

@@ -35,7 +35,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
 impl Operator for PullAll {
     fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
         remove_elements(name, value, out, |element| {
-            self.values.contains(Compared::new(self.collation.as_ref(), element).as_value())
+            Ok(self.values.contains(Compared::new(self.collation.as_ref(), element).as_value()))
         })
     }
 

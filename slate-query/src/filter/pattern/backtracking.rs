@@ -1,0 +1,133 @@
+use std::{
+    fmt,
+    sync::OnceLock,
+    time::{Duration, Instant},
+};
+
+use fancy_regex::{CompileError, Error as EngineError, Regex, RegexBuilder, RuntimeError};
+
+use super::{Found, invalid, too_expensive, translate::Step};
+use crate::Result;
+
+/// A pattern that needs backtracking.
+pub(super) struct Backtracking {
+    /// The pattern in the engine's notation.
+    text: Box<str>,
+    step: Step,
+    /// The compiled pattern with a limit of 4 to the power of the position backtracking steps.
+    compiled: [OnceLock<Regex>; MOST_STEPS + 1],
+}
+
+/// The exponent of the first limit, for texts up to a length in bytes. A step can read the whole text, so a long text
+/// starts with few steps: the first try takes less than a second for 256 KiB, and ten for 16 MiB.
+const FIRST_STEPS: [(usize, usize); 4] = [(1 << 10, USUAL_STEPS), (1 << 14, 6), (1 << 18, 4), (usize::MAX, 3)];
+
+/// The exponent of the first limit for short texts.
+const USUAL_STEPS: usize = 8;
+
+/// The exponent of the last limit, about a million steps, for texts up to 64 KiB. Patterns that do not multiply the number
+/// of steps take a few for each character.
+const LAST_STEPS: usize = 10;
+
+/// The exponent of the last limit for longer texts.
+const MOST_STEPS: usize = 12;
+
+/// The longest text that may take only [`LAST_STEPS`].
+const LONG: usize = 1 << 16;
+
+/// A match that has exceeded a limit after this time is not tried with a higher one.
+const PATIENCE: Duration = Duration::from_secs(4);
+
+/// The largest compiled part of a pattern in bytes.
+const MAX_PART: usize = 1 << 20;
+
+/// The largest program in instructions.
+const MAX_INSTRUCTIONS: usize = 1 << 15;
+
+impl Backtracking {
+    /// Compiles a pattern in the engine's notation.
+    ///
+    /// # Errors
+    /// 51091 for a pattern that does not compile.
+    pub(super) fn new(text: &str, step: Step) -> Result<Self> {
+        let new = Self { text: text.into(), step, compiled: Default::default() };
+        new.with_limit(USUAL_STEPS)?;
+        Ok(new)
+    }
+
+    /// Returns the pattern with a limit of 4 to this power.
+    fn with_limit(&self, exponent: usize) -> Result<&Regex> {
+        let compiled = self.compiled.get(exponent).ok_or_else(too_expensive)?;
+        if let Some(compiled) = compiled.get() {
+            return Ok(compiled);
+        }
+        let new = RegexBuilder::new(&self.text)
+            .backtrack_limit(1 << (2 * exponent))
+            .max_prog_size(MAX_INSTRUCTIONS)
+            .delegate_size_limit(MAX_PART)
+            .delegate_dfa_size_limit(MAX_PART)
+            .build()
+            .map_err(|error| invalid(&reason(&error)))?;
+        Ok(compiled.get_or_init(|| new))
+    }
+
+    /// Matches with a low limit first and with higher ones after that, as long as it is fast.
+    ///
+    /// The engine counts only the steps back, and how long they take depends on the pattern: the time of a failed try says
+    /// whether a higher limit is affordable.
+    fn within_limits<T>(&self, length: usize, run: impl Fn(&Regex) -> fancy_regex::Result<T>) -> Result<T> {
+        let last = if length <= LONG { LAST_STEPS } else { MOST_STEPS };
+        let first = match self.step {
+            Step::Short => last,
+            Step::Whole => FIRST_STEPS.iter().find(|(longest, _)| length <= *longest).map_or(last, |(_, first)| *first),
+        };
+        let start = Instant::now();
+        for exponent in first..=last {
+            match run(self.with_limit(exponent)?) {
+                Ok(result) => return Ok(result),
+                Err(EngineError::RuntimeError(RuntimeError::BacktrackLimitExceeded)) if start.elapsed() < PATIENCE => {}
+                Err(_) => break,
+            }
+        }
+        Err(too_expensive())
+    }
+
+    /// # Errors
+    /// 51156 if the match takes too many steps.
+    pub(super) fn is_match(&self, text: &str) -> Result<bool> {
+        self.within_limits(text.len(), |regex| regex.is_match(text))
+    }
+
+    /// Returns the positions of the first match that starts at `from` or later, and of its groups.
+    ///
+    /// # Errors
+    /// As [`is_match`](Self::is_match).
+    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Found>> {
+        let found = self.within_limits(text.len(), |regex| regex.captures_from_pos(text, from))?;
+        Ok(found.map(|found| found.iter().map(|group| group.map(|group| group.range())).collect()))
+    }
+}
+
+impl fmt::Debug for Backtracking {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("Backtracking").field(&self.text).finish()
+    }
+}
+
+/// Returns why a pattern does not compile, without the engine's notation of it, which the caller never saw.
+fn reason(error: &EngineError) -> String {
+    match error {
+        EngineError::CompileError(error) => match &**error {
+            CompileError::PatternTooComplex => "regular expression is too large".to_owned(),
+            CompileError::InnerError(error) if error.size_limit().is_some() => {
+                "regular expression is too large".to_owned()
+            }
+            CompileError::InnerError(error) => {
+                error.syntax_error().map_or_else(|| error.to_string(), |error| super::last_line(&error.to_string()))
+            }
+            other => other.to_string(),
+        },
+        EngineError::ParseError(_, error) => error.to_string(),
+        other => other.to_string(),
+    }
+}

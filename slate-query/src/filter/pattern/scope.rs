@@ -1,0 +1,136 @@
+use super::invalid;
+use crate::Result;
+
+/// The modes that the translation implements itself. The engine implements the others.
+#[derive(Clone, Copy)]
+pub(super) struct Modes {
+    pub(super) multiline: bool,
+    pub(super) extended: bool,
+}
+
+/// How many characters an item or a branch matches; `None` if that differs between texts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Length(Option<usize>);
+
+impl Length {
+    pub(super) const ZERO: Self = Self(Some(0));
+    pub(super) const ONE: Self = Self(Some(1));
+    pub(super) const VARIABLE: Self = Self(None);
+
+    fn plus(self, other: Self) -> Self {
+        Self(self.0.zip(other.0).and_then(|(one, other)| one.checked_add(other)))
+    }
+
+    /// Returns the length of the item with a quantifier.
+    fn times(self, quantifier: &str) -> Self {
+        let times = quantifier.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+        let times = times.and_then(|times| match times.split_once(',') {
+            Some((least, most)) if least == most => least.parse().ok(),
+            Some(_) => None,
+            None => times.parse::<usize>().ok(),
+        });
+        Self(self.0.zip(times).and_then(|(length, times)| length.checked_mul(times)))
+    }
+}
+
+/// What a pair of parentheses is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A group, with or without a number, or the whole pattern.
+    Group,
+    Lookahead,
+    Lookbehind,
+    /// The lookahead that decides between the branches of a conditional group.
+    Condition,
+    /// The lookbehind that decides between the branches of a conditional group.
+    ConditionBehind,
+    Conditional,
+}
+
+impl Kind {
+    /// Returns whether it is lookaround.
+    pub(super) fn is_assertion(self) -> bool {
+        !matches!(self, Self::Group | Self::Conditional)
+    }
+}
+
+/// A group being read, or the whole pattern.
+pub(super) struct Scope {
+    pub(super) kind: Kind,
+    /// What ends the group in the translation.
+    pub(super) closing: &'static str,
+    /// Where the group starts in the translation.
+    pub(super) start: usize,
+    pub(super) modes: Modes,
+    /// The length of the current branch up to its last item.
+    before: Length,
+    /// The length of the last item.
+    item: Length,
+    /// The lengths of the finished branches.
+    pub(super) lengths: Vec<Length>,
+    /// Whether the current branch ends at the end of the text (`$`).
+    pub(super) ended: bool,
+    /// Whether a finished branch does.
+    other_ended: bool,
+}
+
+impl Scope {
+    pub(super) fn pattern(modes: Modes) -> Self {
+        Self::group(Kind::Group, "", 0, modes)
+    }
+
+    pub(super) fn group(kind: Kind, closing: &'static str, start: usize, modes: Modes) -> Self {
+        let (before, item, lengths) = (Length::ZERO, Length::ZERO, Vec::new());
+        Self { kind, closing, start, modes, before, item, lengths, ended: false, other_ended: false }
+    }
+
+    /// Appends an item to the current branch.
+    pub(super) fn push(&mut self, item: Length) {
+        self.before = self.before.plus(self.item);
+        self.item = item;
+    }
+
+    /// Repeats the last item.
+    pub(super) fn repeat(&mut self, quantifier: &str) {
+        self.item = self.item.times(quantifier);
+    }
+
+    /// Returns whether the last item matches only the empty text.
+    pub(super) fn is_item_empty(&self) -> bool {
+        self.item == Length::ZERO
+    }
+
+    pub(super) fn end_branch(&mut self) {
+        self.lengths.push(self.before.plus(self.item));
+        (self.before, self.item) = (Length::ZERO, Length::ZERO);
+        self.other_ended |= self.ended;
+        self.ended = false;
+    }
+
+    pub(super) fn has_too_many_branches(&self) -> bool {
+        self.kind == Kind::Conditional && self.lengths.len() > 1
+    }
+
+    /// Makes the group that has ended the last item, and returns whether the item can end at the end of the text.
+    ///
+    /// # Errors
+    /// 51091 for a lookbehind whose branches have no fixed length, as in PCRE.
+    pub(super) fn take(&mut self, mut group: Scope) -> Result<bool> {
+        group.end_branch();
+        if group.kind == Kind::Conditional && group.lengths.len() == 1 {
+            group.lengths.push(Length::ZERO);
+        }
+        let is_behind = matches!(group.kind, Kind::Lookbehind | Kind::ConditionBehind);
+        if is_behind && group.lengths.contains(&Length::VARIABLE) {
+            return Err(invalid("lookbehind assertion is not fixed length"));
+        }
+        let first = group.lengths.first().copied().unwrap_or(Length::ZERO);
+        let is_same = group.lengths.iter().all(|length| *length == first);
+        self.item = match group.kind {
+            kind if kind.is_assertion() => Length::ZERO,
+            _ if is_same => first,
+            _ => Length::VARIABLE,
+        };
+        Ok(group.other_ended)
+    }
+}

@@ -44,7 +44,7 @@ fn anchors(text: &str) -> BTreeSet<String> {
 fn every_link_leads_somewhere() {
     let mut broken = Vec::new();
     let mut checked = 0;
-    for page in ["", "docs", "slate-bench", "slate-bench/peers"].into_iter().flat_map(pages_in) {
+    for page in ["", "docs", "docs/lab", "slate-bench", "slate-bench/peers"].into_iter().flat_map(pages_in) {
         let text = fs::read_to_string(&page).unwrap();
         for target in targets(&prose(&text)) {
             let (path, anchor) = target.split_once('#').unwrap_or((&target, ""));
@@ -96,7 +96,7 @@ fn commands_name_packages_examples_tests_and_benches_that_exist() {
         packages.iter().any(|package| sources.iter().any(|source| package.join(source).exists()))
     };
     let mut checked = 0;
-    for page in ["", "docs", "slate-bench"].into_iter().flat_map(pages_in) {
+    for page in ["", "docs", "docs/lab", "slate-bench"].into_iter().flat_map(pages_in) {
         let text = fs::read_to_string(&page).unwrap();
         for command in cargo_commands(&text) {
             for pair in command.windows(2).filter(|pair| pair[1] != "NAME") {

@@ -195,7 +195,7 @@ impl Error {
     }
 
     pub(crate) fn transaction_over(why: &str) -> Self {
-        Self::new(ErrorKind::TransactionOver, Code(251), format!("the transaction is over: {why}"))
+        Self::new(ErrorKind::TransactionOver, Code::NO_SUCH_TRANSACTION, format!("the transaction is over: {why}"))
     }
 
     pub(crate) fn conversion(source: impl StdError + Send + Sync + 'static) -> Self {
@@ -242,7 +242,9 @@ impl Error {
     pub(crate) fn spill(what: &str, source: std::io::Error) -> Self {
         use std::io::ErrorKind as Cause;
         let (kind, code) = match source.kind() {
-            Cause::StorageFull | Cause::QuotaExceeded | Cause::FileTooLarge => (ErrorKind::Full, Code(14031)),
+            Cause::StorageFull | Cause::QuotaExceeded | Cause::FileTooLarge => {
+                (ErrorKind::Full, Code::OUT_OF_DISK_SPACE)
+            }
             _ => (ErrorKind::Io, Code::INTERNAL_ERROR),
         };
         let mut error = Self::new(kind, code, format!("{what}: {source}"));
@@ -485,15 +487,15 @@ impl From<slate_store::Error> for Error {
         let (kind, code) = match &error {
             Store::Conflict(_) => (ErrorKind::Conflict, Code::WRITE_CONFLICT),
             Store::Reentrant(_) => (ErrorKind::Reentrant, Code::ILLEGAL_OPERATION),
-            Store::OutcomeUnknown(_) => (ErrorKind::OutcomeUnknown, Code(91)),
-            Store::Locked(_) => (ErrorKind::Locked, Code(98)),
+            Store::OutcomeUnknown(_) => (ErrorKind::OutcomeUnknown, Code::SHUTDOWN_IN_PROGRESS),
+            Store::Locked(_) => (ErrorKind::Locked, Code::DB_PATH_IN_USE),
             Store::WrongFormat(_) => (ErrorKind::WrongFormat, Code::BAD_VALUE),
             Store::NewerVersion(_) => (ErrorKind::NewerVersion, Code::BAD_VALUE),
             Store::Corrupt(_) => (ErrorKind::Corrupt, Code::INTERNAL_ERROR),
-            Store::Full(_) => (ErrorKind::Full, Code(14031)),
+            Store::Full(_) => (ErrorKind::Full, Code::OUT_OF_DISK_SPACE),
             Store::TooLarge(_) => (ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE),
-            Store::Missing(_) => (ErrorKind::NotFound, Code(38)),
-            Store::Exists(_) => (ErrorKind::Exists, Code(37)),
+            Store::Missing(_) => (ErrorKind::NotFound, Code::FILE_NOT_OPEN),
+            Store::Exists(_) => (ErrorKind::Exists, Code::FILE_RENAME_FAILED),
             Store::ReadOnly(_) => (ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION),
             Store::Unsupported(_) => (ErrorKind::Unsupported, Code::NOT_IMPLEMENTED),
             _ => (ErrorKind::Io, Code::INTERNAL_ERROR),

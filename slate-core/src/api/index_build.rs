@@ -111,7 +111,7 @@ fn fill(
             }
             Ok(BuildRound::Gone) => {
                 let message = "the index was dropped while it was being built";
-                return Err(Error::new(ErrorKind::NotFound, Code(276), message));
+                return Err(Error::new(ErrorKind::NotFound, Code::INDEX_BUILD_ABORTED, message));
             }
             // A round of fewer documents is less likely to conflict with a writer.
             Err(error) if error.is_retryable() && last_success.elapsed() < database.lock_timeout() => {

@@ -1,8 +1,13 @@
-use std::{error::Error as _, fmt, io, iter::successors, process::ExitCode};
+use std::{error::Error as _, fmt, io, iter::successors};
 
+use bson::{Bson, Document};
 use slate_core::ErrorKind;
 
-use crate::{message::message, similar};
+use crate::{
+    interrupt::Cancelled,
+    message::{ErrorFormat, abridged, message},
+    output, similar,
+};
 
 /// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +19,7 @@ pub(crate) enum Exit {
     Usage,
     /// The command finished, but records were refused, or damage was found.
     Incomplete,
-    /// Ctrl-C ended the command.
+    /// Ctrl-C or another signal ended the command.
     Interrupted,
 }
 
@@ -26,15 +31,9 @@ impl Exit {
             Self::Failed => 1,
             Self::Usage => 2,
             Self::Incomplete => 3,
-            // The exit code that shells report for a program that the signal ended.
+            // For Ctrl-C; see `Interrupt::exit_code`.
             Self::Interrupted => 130,
         }
-    }
-}
-
-impl From<Exit> for ExitCode {
-    fn from(exit: Exit) -> Self {
-        Self::from(exit.code())
     }
 }
 
@@ -45,7 +44,12 @@ pub(crate) struct Failure {
     hint: Option<String>,
     exit: Exit,
     kind: Kind,
+    /// What an error of the database says about itself, for programs.
+    details: Option<Box<Document>>,
 }
+
+/// Longest message on standard error, in characters. Messages of the database can repeat a query or a key.
+const LONGEST_MESSAGE: usize = 2_000;
 
 /// Failures that callers handle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,7 +63,7 @@ pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), hint: None, exit: Exit::Failed, kind: Kind::Other }
+        Self { message: message.into(), hint: None, exit: Exit::Failed, kind: Kind::Other, details: None }
     }
 
     /// Returns the failure for a URL at which there is no database.
@@ -72,7 +76,7 @@ impl Failure {
         self.kind == Kind::NoDatabase
     }
 
-    /// Returns the failure of a command that Ctrl-C ended.
+    /// Returns the failure of a command that a signal ended.
     pub(crate) fn interrupted() -> Self {
         Self { exit: Exit::Interrupted, ..Self::new("interrupted") }
     }
@@ -89,7 +93,11 @@ impl Failure {
 
     /// Returns the failure of an operation on a file.
     pub(crate) fn file(path: &std::path::Path, error: io::Error) -> Self {
-        Self { message: format!("{}: {error}", path.display()), ..Self::from(error) }
+        let message = format!("{}: {error}", path.display());
+        match Self::from(error) {
+            failure if failure.exit == Exit::Interrupted => failure,
+            failure => Self { message, ..failure },
+        }
     }
 
     /// Names the file that is being written.
@@ -97,26 +105,48 @@ impl Failure {
         Self { message: format!("{}: {}", path.display(), self.message), ..self }
     }
 
-    /// Prints the message and the hint.
+    /// Prints the message and the hint, in the format that the command line asks for.
     pub(crate) fn report(&self) -> Exit {
-        if self.exit != Exit::Success {
-            message!("{self}");
+        match ErrorFormat::get() {
+            _ if self.exit == Exit::Success => {}
+            ErrorFormat::Text => message!("{self}"),
+            ErrorFormat::Json => message!("{}", output::relaxed(Bson::Document(self.to_document()))),
         }
         self.exit
+    }
+
+    /// Returns what a program can know about the failure.
+    fn to_document(&self) -> Document {
+        let mut document = bson::doc! { "error": &self.message };
+        document.extend(self.details.iter().flat_map(|details| (**details).clone()));
+        if let Some(hint) = &self.hint {
+            document.insert("hint", hint);
+        }
+        document.insert("exit", i32::from(self.exit.code()));
+        document
     }
 }
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "slate: {}", self.message)?;
+        write!(f, "slate: {}", abridged(&self.message, LONGEST_MESSAGE))?;
+        if let Some(details) = &self.details
+            && let (Ok(name), Ok(code)) = (details.get_str("codeName"), details.get_i32("code"))
+        {
+            write!(f, " [{name} {code}]")?;
+        }
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
     }
 }
 
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
-        // The reader closed the pipe because it needs no more output.
-        let exit = if error.kind() == io::ErrorKind::BrokenPipe { Exit::Success } else { Exit::Failed };
+        let exit = match error.kind() {
+            // The reader closed the pipe because it needs no more output.
+            io::ErrorKind::BrokenPipe => Exit::Success,
+            _ if error.get_ref().is_some_and(|error| error.is::<Cancelled>()) => return Self::interrupted(),
+            _ => Exit::Failed,
+        };
         let hint = (error.kind() == io::ErrorKind::StorageFull).then(|| "free some space".to_owned());
         Self { exit, hint, ..Self::new(error.to_string()) }
     }
@@ -127,7 +157,9 @@ impl From<slate_core::Error> for Failure {
         let exit = if error.kind() == ErrorKind::Interrupted { Exit::Interrupted } else { Exit::Failed };
         let hint = match error.kind() {
             ErrorKind::Io if is_denied(&error) => Some("check the permissions of the file and of its folder"),
-            ErrorKind::Locked => Some("close the other program, or work on a copy that it makes with `backup`"),
+            ErrorKind::Locked => {
+                Some("close the other program, wait for it with --wait, or work on a copy that it makes with `backup`")
+            }
             ErrorKind::WrongFormat => Some("check the path; a backup of a memory database opens as memory:PATH"),
             ErrorKind::NewerVersion => Some("install a newer slate"),
             ErrorKind::Corrupt => Some("`verify` lists the damage, and `repair` rebuilds indexes"),
@@ -135,9 +167,6 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::Full => Some("free some space; nothing of this write was stored"),
             ErrorKind::Conflict => Some("another writer was busy: try again"),
             ErrorKind::ReadOnly if is_denied(&error) => Some("check the permissions of the file and of its folder"),
-            ErrorKind::ReadOnly => {
-                Some("`repair` completes what was interrupted; it needs some free space on the device")
-            }
             ErrorKind::OutcomeUnknown if is_about(&error, &[io::ErrorKind::StorageFull]) => {
                 Some("free some space; `repair` opens the database again; then read whether the write was stored")
             }
@@ -156,8 +185,39 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::Io | ErrorKind::Full | ErrorKind::OutcomeUnknown | ErrorKind::ReadOnly => format!("{error:?}"),
             _ => error.to_string(),
         };
-        Self { hint: hint.map(Into::into).or_else(similar), exit, ..Self::new(message) }
+        Self {
+            hint: hint.map(Into::into).or_else(similar),
+            exit,
+            details: Some(Box::new(details(&error))),
+            ..Self::new(message)
+        }
     }
+}
+
+/// Returns an error of the database as a line for people: its message and its code.
+pub(crate) fn shown(error: &slate_core::Error) -> String {
+    format!("{} [{} {}]", abridged(&error.to_string(), LONGEST_MESSAGE), error.code_name(), error.code())
+}
+
+/// Returns what an error says about itself, with the names of MongoDB's replies where it has them.
+fn details(error: &slate_core::Error) -> Document {
+    let mut details = bson::doc! {
+        "kind": format!("{:?}", error.kind()),
+        "code": error.code(),
+        "codeName": error.code_name(),
+    };
+    let texts = [
+        ("path", error.path()),
+        ("unsupported", error.unsupported()),
+        ("collection", error.collection()),
+        ("index", error.index()),
+    ];
+    let texts = texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), Bson::from(text?))));
+    let documents = [("keyPattern", error.key_pattern()), ("keyValue", error.key()), ("errInfo", error.details())];
+    let documents =
+        documents.into_iter().filter_map(|(name, document)| Some((name.to_owned(), document?.clone().into())));
+    details.extend(texts.chain(documents));
+    details
 }
 
 /// Returns whether the system does not allow the access.

@@ -17,8 +17,9 @@
 //! | `similar` | suggests correct names for mistyped ones |
 //! | `shell` | line editor, history, completion |
 //! | `failure` | what went wrong, hints and exit codes |
-//! | `interrupt` | what Ctrl-C does |
+//! | `interrupt` | what Ctrl-C, SIGTERM and SIGHUP do |
 //! | `message` | lines on standard error |
+//! | `mongosh` | equivalents of what people type into MongoDB's shell |
 //! | `usage` | errors of the command line as a message and a hint |
 
 mod arguments;
@@ -29,6 +30,7 @@ mod interrupt;
 mod json;
 mod load;
 mod message;
+mod mongosh;
 mod output;
 mod progress;
 mod session;
@@ -40,20 +42,21 @@ mod usage;
 
 use std::process::ExitCode;
 
-use self::{arguments::Arguments, failure::Exit, session::Session};
+use self::{arguments::Arguments, failure::Exit, interrupt::Interrupt, session::Session};
 
 fn main() -> ExitCode {
+    let interrupt = Interrupt::default();
     let exit = match Arguments::read() {
-        Ok(arguments) => run(arguments),
+        Ok(arguments) => run(arguments, &interrupt),
         Err(exit) => exit,
     };
-    exit.into()
+    interrupt.exit_code(exit).into()
 }
 
-fn run(arguments: Arguments) -> Exit {
-    let Arguments { url, command } = arguments;
-    let mut session = Session::new(url);
-    if let Err(failure) = session.interrupt().listen() {
+fn run(arguments: Arguments, interrupt: &Interrupt) -> Exit {
+    let Arguments { url, command, wait, .. } = arguments;
+    let mut session = Session::new(url, wait, interrupt.clone());
+    if let Err(failure) = interrupt.listen() {
         return failure.report();
     }
     let result = match command {

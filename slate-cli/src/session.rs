@@ -2,6 +2,7 @@ use std::{
     env,
     io::{self, BufWriter, IsTerminal, Write},
     path::Path,
+    time::{Duration, Instant},
 };
 
 use bson::RawDocumentBuf;
@@ -12,12 +13,17 @@ use crate::{
     interrupt::Interrupt,
 };
 
+/// How long waiting for another program goes on after the command was cancelled.
+const STEP: Duration = Duration::from_millis(100);
+
 /// The database of a command line or of a shell, and where results are written.
 ///
 /// The database is opened when a command needs it, with no more access than that command needs: reading commands open it
 /// read-only and never create it. In a shell it stays open; a writing command opens it again for writing.
 pub(crate) struct Session {
     url: Option<String>,
+    /// How long opening waits while another program has the database open.
+    wait: Duration,
     open: Option<Open>,
     out: BufWriter<io::Stdout>,
     cancel: Interrupt,
@@ -27,9 +33,11 @@ pub(crate) struct Session {
 /// Where commands come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Mode {
-    /// The command line, or lines of a file.
+    /// The command line.
     #[default]
-    Batch,
+    Arguments,
+    /// Standard input, which is not a terminal.
+    StandardInput,
     /// A person at a prompt.
     Prompt,
 }
@@ -48,9 +56,14 @@ enum Writes {
 }
 
 impl Session {
-    pub(crate) fn new(url: Option<String>) -> Self {
+    pub(crate) fn new(url: Option<String>, wait: Duration, cancel: Interrupt) -> Self {
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        Self { url, open: None, out, cancel: Interrupt::default(), mode: Mode::default() }
+        Self { url, wait, open: None, out, cancel, mode: Mode::default() }
+    }
+
+    /// Returns a session that does not wait for other programs, and that no signal interrupts.
+    pub(crate) fn at(url: Option<String>) -> Self {
+        Self::new(url, Duration::ZERO, Interrupt::default())
     }
 
     /// Returns the URL on the command line.
@@ -97,7 +110,7 @@ impl Session {
         self.open = None;
         let mut open = match reused {
             Some(open) => open,
-            None => Open { database: open(&url, access)?, access, writes: Writes::None },
+            None => Open { database: self.open_other(&url, access)?, access, writes: Writes::None },
         };
         if access != Access::ReadOnly {
             open.writes = Writes::Pending;
@@ -105,9 +118,41 @@ impl Session {
         Ok(self.open.insert(open).database.clone())
     }
 
+    /// Opens a database that exists, or creates it, as `access` says; not the session's own. While another program has it open, tries
+    /// again as long as the command line says. A commit is on the device after the next flush.
+    ///
+    /// # Errors
+    /// Fails as [`Database::open`] does; with a hint if there is no database or no such store.
+    pub(crate) fn open_other(&self, url: &str, access: Access) -> Result<Database> {
+        let (start, cancel) = (Instant::now(), self.cancel());
+        loop {
+            // Waits in short steps, so that it can be cancelled.
+            let left = self.wait.saturating_sub(start.elapsed());
+            let builder = Database::builder(url).access(access).durability(Durability::Deferred);
+            match builder.open_timeout(left.min(STEP)).open() {
+                Err(error) if error.kind() == ErrorKind::Locked && left > STEP => {
+                    if cancel.is_cancelled() {
+                        return Err(Failure::interrupted());
+                    }
+                }
+                opened => return opened.map_err(|error| not_opened(error, url, access)),
+            }
+        }
+    }
+
     /// Returns whether the command comes from a person at a prompt.
     pub(crate) fn at_prompt(&self) -> bool {
         self.mode == Mode::Prompt
+    }
+
+    /// Returns whether standard input holds commands.
+    pub(crate) fn reads_commands(&self) -> bool {
+        self.mode == Mode::StandardInput
+    }
+
+    /// Records that the following commands come from standard input, which is not a terminal.
+    pub(crate) fn enter_standard_input(&mut self) {
+        self.mode = Mode::StandardInput;
     }
 
     /// Records that the following commands come from a person at a prompt.
@@ -120,12 +165,12 @@ impl Session {
         &mut self.out
     }
 
-    /// Returns a token that Ctrl-C cancels.
+    /// Returns a token that Ctrl-C, SIGTERM and SIGHUP cancel.
     pub(crate) fn cancel(&self) -> CancelToken {
         self.cancel.token()
     }
 
-    /// Returns the handle through which Ctrl-C interrupts commands.
+    /// Returns the handle through which signals interrupt commands.
     pub(crate) fn interrupt(&self) -> Interrupt {
         self.cancel.clone()
     }
@@ -164,6 +209,11 @@ impl Session {
         }
     }
 
+    /// Forgets the database without writing anything more to it.
+    pub(crate) fn forget(&mut self) {
+        self.open = None;
+    }
+
     /// Writes out what is buffered, after each command. A reader that has closed the output does not change the
     /// command's result.
     ///
@@ -196,13 +246,9 @@ impl Session {
     }
 }
 
-/// Opens a database that exists, or creates it, as `access` says. A commit is on the device after the next flush.
-///
-/// # Errors
-/// Fails as [`Database::open`] does; with a hint if there is no database or no such store.
-pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
-    let opened = Database::builder(url).access(access).durability(Durability::Deferred).open();
-    opened.map_err(|error| match error.kind() {
+/// Returns the failure of opening a database, with what can be done about it.
+fn not_opened(error: slate_core::Error, url: &str, access: Access) -> Failure {
+    match error.kind() {
         ErrorKind::NotFound if access != Access::CreateOrOpen => Failure::no_database(url),
         ErrorKind::Unsupported if url.starts_with("rocksdb:") => {
             Failure::from(error).hint("install slate with `cargo install --path slate-cli --features rocksdb`")
@@ -218,8 +264,10 @@ pub(crate) fn open(url: &str, access: Access) -> Result<Database> {
         ErrorKind::Invalid if !url.contains(':') => {
             Failure::from(error).hint(format!("the URL of a file begins with its store: redb:{url}"))
         }
+        ErrorKind::Invalid if url.starts_with("mongodb:") || url.starts_with("mongodb+srv:") => Failure::from(error)
+            .hint("slate opens files, not servers: `mongodump` and `slate redb:PATH import FOLDER` copy the data"),
         _ => error.into(),
-    })
+    }
 }
 
 /// Returns the collection of this name.

@@ -1,18 +1,62 @@
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::{failure::Exit, message::message};
+use crate::{
+    failure::{Exit, Failure},
+    message::abridged,
+    mongosh,
+};
 
-/// Prints an error of the command line as a message and a hint, without a page of usage; or the requested help.
-pub(crate) fn report(error: &clap::Error) -> Exit {
-    if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        // There is nothing left to do if this fails.
-        let _ = error.print();
-        return Exit::Success;
+/// Longest value of an argument that a message repeats, in characters.
+const LONGEST_VALUE: usize = 60;
+
+/// Longest line of a message, in characters.
+const LONGEST_LINE: usize = 300;
+
+/// Reports an error of the command line as a message and a hint, without a page of usage; or prints the requested help. `typed` is what
+/// was entered from the command on.
+pub(crate) fn report(error: &clap::Error, typed: &str) -> Exit {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // There is nothing left to do if this fails.
+            let _ = error.print();
+            Exit::Success
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            Failure::usage("the command ends too early").hint("add --help for what can follow").report()
+        }
+        ErrorKind::ValueValidation => match invalid_value(error) {
+            Some(message) => Failure::usage(message).report(),
+            None => rendered(error).report(),
+        },
+        ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument => match mongosh::hint(typed) {
+            Some(hint) => {
+                let typed = abridged(typed.trim(), LONGEST_VALUE);
+                Failure::usage(format!("{typed:?} is not a command of slate")).hint(hint).report()
+            }
+            None => rendered(error).report(),
+        },
+        _ => rendered(error).report(),
     }
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        message!("slate: the command ends too early\nhint: add --help for what can follow");
-        return Exit::Usage;
-    }
+}
+
+/// Returns the message for a value that its argument does not accept. A document is shown where it is wrong only.
+fn invalid_value(error: &clap::Error) -> Option<String> {
+    use std::error::Error as _;
+
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let (argument, value) = (context(ContextKind::InvalidArg)?, context(ContextKind::InvalidValue)?);
+    let why = error.source()?.to_string();
+    Some(match why.contains('\n') {
+        true => format!("invalid value for '{argument}': {why}"),
+        false => format!("invalid value '{}' for '{argument}': {why}", abridged(value, LONGEST_VALUE)),
+    })
+}
+
+/// Returns the failure with the text of the parser.
+fn rendered(error: &clap::Error) -> Failure {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
     let paragraphs = text.split("\n\n").filter(|paragraph| !paragraph.starts_with("Usage:"));
@@ -21,14 +65,15 @@ pub(crate) fn report(error: &clap::Error) -> Exit {
     for line in lines {
         match line.strip_prefix("tip: ").or_else(|| line.strip_prefix("For more information, ")) {
             Some(hint) => hints.push(hint.trim_end_matches('.')),
-            None => message.push(line),
+            None => message.push(abridged(line, LONGEST_LINE)),
         }
     }
-    message!("slate: {}", message.join("\n  "));
-    // For an invalid value the message already says what is wrong, so the hint is left out.
-    let hint = hints.first().filter(|_| error.kind() != ErrorKind::ValueValidation);
-    if let Some(hint) = hint {
-        message!("hint: {}", if *hint == "try '--help'" { "add --help for the arguments" } else { hint });
+    let failure = Failure::usage(message.join("\n  "));
+    match hints.first() {
+        // For an invalid value the message already says what is wrong.
+        Some(_) if error.kind() == ErrorKind::ValueValidation => failure,
+        Some(&"try '--help'") => failure.hint("add --help for the arguments"),
+        Some(hint) => failure.hint(abridged(hint, LONGEST_LINE)),
+        None => failure,
     }
-    Exit::Usage
 }

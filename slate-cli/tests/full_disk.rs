@@ -59,10 +59,14 @@ fn check(store: &str) {
         slate import few.jsonl --collection c
         slate import many.jsonl --collection c
         slate repair
+        echo '> '; '{slate}' {store}:few.db import few.jsonl --collection c && '{slate}' {store}:few.db backup few.copy
         slate count c '{{ _id: {{ $lt: 1000 }} }}'
         head -c 20m /dev/zero >disk/zeros 2>errors
         slate backup disk/copy
         slate export c --output disk/c.jsonl
+        slate export --output disk/dump/all
+        slate copy redb:disk/copy.slate
+        echo '> '; '{slate}' redb:disk/restored.slate restore few.copy 2>&1; echo "[exit $?]"
         echo '> '; ls disk
         rm disk/zeros
         slate insert c '{{ _id: "new" }}'
@@ -71,11 +75,12 @@ fn check(store: &str) {
     );
     let Some(printed) = on_small_disk(folder.path(), &script) else { return };
     let answers: Vec<&str> = printed.split("> \n").skip(1).collect();
-    let [few, many, repaired, count, backup, export, listed, insert, verified] = &*answers else {
-        unreachable!("nine answers: {printed}")
+    let [few, many, repaired, _, count, backup, export, dump, copy, restore, listed, insert, verified] = &*answers
+    else {
+        unreachable!("thirteen answers: {printed}")
     };
     assert_eq!(*few, "few.jsonl: 1000 inserted, collection c\n[exit 0]\n");
-    for full in [many, backup, export] {
+    for full in [many, backup, export, dump, copy, restore] {
         assert!(full.ends_with("\n[exit 1]\n") && full.contains("\nhint: "), "{store}: {full}");
         assert!(full.contains("No space left on device"), "{store}: {full}");
     }

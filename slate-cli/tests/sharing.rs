@@ -39,6 +39,35 @@ fn a_shared_database_is_read_while_another_program_writes_it() {
 }
 
 #[test]
+fn a_command_waits_for_another_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let service = open(folder.path(), Sharing::Exclusive);
+    service.collection::<Document>("users").insert_one(&doc! { "_id": 1 }).unwrap();
+    for arguments in [&["count", "users", "--wait", "0s"][..], &["--wait", "50ms", "insert", "users", "{}"]] {
+        let (code, refused) = slate(folder.path(), arguments);
+        assert!(code == 1 && refused.contains("wait for it with --wait"), "{refused}");
+        assert!(refused.contains(" [DBPathInUse 98]"), "{refused}");
+    }
+    let commands = [
+        &["count", "users", "--wait", "2m"][..],
+        &["--wait=2m", "insert", "users", "{ _id: 2 }"],
+        &["copy", "redb:copy.slate", "--wait", "2m"],
+    ];
+    std::thread::scope(|scope| {
+        let waiting = commands.map(|arguments| scope.spawn(|| slate(folder.path(), arguments)));
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        assert!(waiting.iter().all(|command| !command.is_finished()));
+        drop(service);
+        for command in waiting {
+            let (code, printed) = command.join().unwrap();
+            assert_eq!(code, 0, "{printed}");
+        }
+    });
+    let (code, refused) = slate(folder.path(), &["--wait", "soon", "count", "users"]);
+    assert!(code == 2 && refused.contains("expected a time with a unit, such as 500ms, 5s or 1m"), "{refused}");
+}
+
+#[test]
 fn a_database_that_is_not_shared_is_refused_with_what_can_be_done() {
     let folder = tempfile::tempdir().unwrap();
     let service = open(folder.path(), Sharing::Exclusive);

@@ -24,7 +24,10 @@ struct Shell {
 
 impl Shell {
     fn open(folder: &Path, width: u16) -> Self {
-        let slate = format!("stty rows 40 cols {width}; exec {} redb:shop.slate", env!("CARGO_BIN_EXE_slate"));
+        let slate = format!(
+            "echo $$ >.process; stty rows 40 cols {width}; exec {} redb:shop.slate",
+            env!("CARGO_BIN_EXE_slate")
+        );
         let mut command = Command::new("sh");
         command.args(["-c", &slate]).current_dir(folder).env("SLATE_HISTORY", folder.join("history"));
         command.env("TERM", "xterm").env_remove("SLATE_URL");
@@ -57,6 +60,20 @@ impl Shell {
     fn ended(mut self, code: i32) {
         self.session.exp_eof().unwrap();
         assert!(matches!(self.session.process().wait().unwrap(), WaitStatus::Exited(_, ended) if ended == code));
+    }
+}
+
+#[test]
+fn a_signal_ends_a_shell_at_its_prompt() {
+    for (signal, code) in [("-TERM", 143), ("-HUP", 129)] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut shell = Shell::open(folder.path(), 100);
+        shell.enter("insert t { _id: 1 }\r");
+        shell.expect("1\r\n");
+        shell.expect("shop.slate> ");
+        let process = std::fs::read_to_string(folder.path().join(".process")).unwrap();
+        assert!(Command::new("kill").args([signal, process.trim()]).status().unwrap().success());
+        shell.ended(code);
     }
 }
 

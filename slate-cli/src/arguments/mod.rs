@@ -3,6 +3,8 @@
 mod completions;
 mod man;
 
+use std::time::Duration;
+
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 
 use self::{
@@ -11,8 +13,9 @@ use self::{
 };
 use crate::{
     commands::Command,
-    failure::{Exit, Result},
-    message::message,
+    failure::{Exit, Failure, Result},
+    message::abridged,
+    mongosh,
     session::Session,
     usage::report,
 };
@@ -27,12 +30,37 @@ use crate::{
     max_term_width = 100,
     subcommand_precedence_over_arg = true,
     after_help = "Exit codes: 0 success; 1 the command failed; 2 the command line is not valid; 3 finished, but some records \
-                  were refused, or damage was found; 130 interrupted by Ctrl-C."
+                  were refused, or damage was found; 130 interrupted by Ctrl-C; 143 by SIGTERM; 129 by SIGHUP."
 )]
 pub(crate) struct Arguments {
     /// The database: redb:PATH, rocksdb:PATH (if built in), or memory:
     #[arg(value_name = "URL", env = "SLATE_URL")]
     pub(crate) url: Option<String>,
+    /// How long to wait while another program has the database open: 5s, 1m
+    #[arg(
+        long,
+        global = true,
+        default_value = "500ms",
+        hide_default_value = true,
+        value_parser = duration,
+        value_name = "TIME",
+        env = "SLATE_WAIT",
+        hide_env = true,
+        help_heading = "Options of every command"
+    )]
+    pub(crate) wait: Duration,
+    /// How failures are reported on standard error: text or json
+    #[arg(
+        long = "errors",
+        global = true,
+        value_parser = ["text", "json"],
+        hide_possible_values = true,
+        value_name = "FORMAT",
+        env = "SLATE_ERRORS",
+        hide_env = true,
+        help_heading = "Options of every command"
+    )]
+    _errors: Option<String>,
     #[command(subcommand)]
     pub(crate) command: Option<Invocation>,
 }
@@ -66,18 +94,23 @@ impl Invocation {
 impl Arguments {
     /// Reads the command line. Prints help, or what is wrong.
     pub(crate) fn read() -> std::result::Result<Self, Exit> {
+        let typed = typed();
+        if let Some(hint) = mongosh::hint(&typed.join(" ")) {
+            let typed = abridged(&typed.join(" "), 60);
+            return Err(Failure::usage(format!("{typed:?} is not a command of slate")).hint(hint).report());
+        }
         let arguments = Self::try_parse().map_err(|error| report_unless_mistyped(&error))?;
         if let Some(scheme) = arguments.url.as_deref().filter(|word| ["memory", "redb", "rocksdb"].contains(word)) {
             let url = if scheme == "memory" { "memory:".into() } else { format!("{scheme}:PATH") };
-            message!("slate: {scheme:?} is not a complete URL\nhint: write {url}");
-            return Err(Exit::Usage);
+            let failure = Failure::usage(format!("{scheme:?} is not a complete URL")).hint(format!("write {url}"));
+            return Err(failure.report());
         }
         if let Some(error) = arguments.url.as_deref().and_then(mistyped) {
-            return Err(report(&error));
+            return Err(report(&error, ""));
         }
         if arguments.url.is_none() && arguments.command.is_none() {
-            message!("slate: no database given\nhint: slate redb:PATH opens a shell; slate --help lists the commands");
-            return Err(Exit::Usage);
+            let failure = Failure::usage("no database given");
+            return Err(failure.hint("slate redb:PATH opens a shell; slate --help lists the commands").report());
         }
         Ok(arguments)
     }
@@ -95,7 +128,19 @@ fn mistyped(word: &str) -> Option<clap::Error> {
 
 fn report_unless_mistyped(error: &clap::Error) -> Exit {
     // The word after the program is in the place of the URL.
-    let first = std::env::args_os().nth(1).and_then(|first| first.into_string().ok());
+    let typed = typed();
+    let (first, command) = (typed.first().cloned(), typed.get(1..).unwrap_or_default().join(" "));
     let is_of_use = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
-    report(first.filter(|_| is_of_use).as_deref().and_then(mistyped).as_ref().unwrap_or(error))
+    report(first.filter(|_| is_of_use).as_deref().and_then(mistyped).as_ref().unwrap_or(error), &command)
+}
+
+/// Returns the words after the program that are text.
+fn typed() -> Vec<String> {
+    std::env::args_os().skip(1).filter_map(|word| word.into_string().ok()).collect()
+}
+
+/// Reads a time with a unit.
+fn duration(text: &str) -> std::result::Result<Duration, String> {
+    let duration = text.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
+    duration.ok_or_else(|| "expected a time with a unit, such as 500ms, 5s or 1m".into())
 }

@@ -24,7 +24,7 @@ const READING: [&str; 10] = [
     "ping",
 ];
 
-/// The commands that create a database that does not exist.
+/// The commands that create a database that does not exist. Updates do so if they are upserts.
 const CREATING: [&str; 3] = ["create", "createIndexes", "insert"];
 
 /// Run a command of MongoDB, given as a document
@@ -48,6 +48,22 @@ impl Command {
     }
 }
 
+impl Command {
+    /// Returns whether the command creates a database that does not exist: it may store new documents or definitions.
+    fn creates(&self, name: &str) -> bool {
+        let upserts = |document: &Document| matches!(document.get("upsert"), Some(Bson::Boolean(true)));
+        let documents = |field| self.command.get_array(field).into_iter().flatten().filter_map(Bson::as_document);
+        match name {
+            "update" => documents("updates").any(upserts),
+            "findAndModify" | "findandmodify" => upserts(&self.command),
+            "bulkWrite" => documents("ops").any(|op| op.contains_key("insert") || upserts(op)),
+            // A pipeline that needs no collection, into one.
+            "aggregate" => documents("pipeline").next().is_some_and(|stage| stage.contains_key("$documents")),
+            _ => CREATING.contains(&name),
+        }
+    }
+}
+
 impl Run for Command {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let Some(name) = self.command.keys().next() else {
@@ -55,7 +71,7 @@ impl Run for Command {
         };
         let database = if self.only_reads(name) {
             session.read()?
-        } else if CREATING.contains(&name.as_str()) {
+        } else if self.creates(name) {
             session.create()?
         } else {
             session.write()?

@@ -17,7 +17,10 @@ impl Run for Compact {
         let database = session.write()?;
         let before = database.size()?.on_disk;
         database.compact()?;
-        match (before, database.size()?.on_disk) {
+        drop(database);
+        // Closing the database writes to its file, too.
+        session.release()?;
+        match (before, session.read()?.size()?.on_disk) {
             (Some(before), Some(after)) => writeln!(session.out(), "{before} bytes before, {after} bytes now")?,
             _ => writeln!(session.out(), "the store has nothing to compact")?,
         }

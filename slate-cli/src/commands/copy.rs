@@ -3,10 +3,13 @@ use std::io::Write;
 use clap::Args;
 use slate_core::Access;
 
-use super::{Run, transfer};
+use super::{
+    Run,
+    transfer::{self, NewFiles},
+};
 use crate::{
     failure::{Exit, Failure, Result},
-    session::{self, Session},
+    session::Session,
 };
 
 /// Copy all collections and their indexes to another database, on any store
@@ -21,16 +24,18 @@ pub(crate) struct Copy {
 impl Run for Copy {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let (from, to) = match self.urls.as_slice() {
-            [from, to] => (session::open(from, Access::ReadOnly)?, to.as_str()),
+            [from, to] => (session.open_other(from, Access::ReadOnly)?, to.as_str()),
             urls => (session.read()?, urls.first().map_or("", String::as_str)),
         };
         if to.starts_with("memory:") {
             return Err(Failure::usage("a database in memory ends with the command that fills it")
                 .hint("copy to a file; `backup` of a database in memory writes a file that opens as memory:PATH"));
         }
-        let target = session::open(to, Access::CreateOrOpen)?;
-        let copied = transfer::copy(&from, &target, &session.cancel())?;
-        target.close()?;
+        let files = NewFiles::at(to);
+        let target = session.open_other(to, Access::CreateOrOpen)?;
+        let copied = transfer::copy(&from, &target, &session.cancel());
+        let copied = copied.and_then(|copied| target.clone().close().map(|()| copied).map_err(Failure::from));
+        let copied = copied.inspect_err(|_| files.remove(target))?;
         writeln!(session.out(), "{copied} copied to {to}")?;
         Ok(Exit::Success)
     }

@@ -6,7 +6,11 @@ use bson::{Document, RawDocumentBuf, doc, rawdoc};
 use slate_core::{Collection, Database, ErrorKind, Index, IndexState, ReadCollection};
 
 use super::create_index;
-use crate::{failure::Result, input::Metadata, session::Session};
+use crate::{
+    failure::{Result, shown},
+    input::Metadata,
+    session::Session,
+};
 
 /// The options of a collection that `import` applies when the documents are stored, which need not fulfil them.
 const VALIDATION: [&str; 3] = ["validator", "validationLevel", "validationAction"];
@@ -82,7 +86,7 @@ pub(super) fn complete(
                 return Err(error.into());
             }
             let name = definition.get_str("name").unwrap_or("without a name");
-            ignored(&format!("the index {name} is not created: {error}"));
+            ignored(&format!("the index {name} is not created: {}", shown(&error)));
         }
     }
     let validation = metadata.options.iter().filter(|(option, _)| VALIDATION.contains(&option.as_str()));
@@ -98,7 +102,7 @@ fn run(database: &Database, command: &Document, ignored: &mut impl FnMut(&str)) 
         Ok(_) => Ok(()),
         Err(error) if is_of_storage(&error) => Err(error.into()),
         Err(error) => {
-            ignored(&format!("the collection's options are not set: {error}"));
+            ignored(&format!("the collection's options are not set: {}", shown(&error)));
             Ok(())
         }
     }

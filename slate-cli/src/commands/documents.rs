@@ -3,11 +3,17 @@
 use bson::{Bson, Document, doc};
 use slate_core::{IntoUpdate, UpdateModifications};
 
-use crate::json::{self, Dialect};
+use crate::{
+    json::{self, Dialect},
+    message::abridged,
+};
 
 /// Reads a filter, an update, a sort, or another document of the query language.
 pub(super) fn query(text: &str) -> Result<Document, String> {
-    json::document(text, Dialect::QUERY)
+    match json::argument(text, Dialect::QUERY)? {
+        Bson::Document(document) => Ok(document),
+        _ => Err("expected a document such as { name: \"Ada\" }".into()),
+    }
 }
 
 /// Reads a collation: a document, or its locale alone.
@@ -31,7 +37,7 @@ pub(super) fn pipeline(text: &str) -> Result<Documents, String> {
 
 /// Reads an update or a replacement: a document, or the array of a pipeline's stages.
 pub(super) fn update(text: &str) -> Result<UpdateModifications, String> {
-    let update = match json::value(text, Dialect::QUERY)? {
+    let update = match json::argument(text, Dialect::QUERY)? {
         Bson::Document(document) => document.into_update(),
         _ => pipeline(text)?.0.into_update(),
     };
@@ -46,9 +52,9 @@ pub(super) fn write<'s>(stages: impl Iterator<Item = &'s Document>) -> bool {
 fn documents(text: &str, dialect: Dialect) -> Result<Documents, String> {
     let one = |value| match value {
         Bson::Document(document) => Ok(document),
-        other => Err(format!("expected a document, found {other}")),
+        other => Err(format!("expected a document, found {}", abridged(&other.to_string(), 60))),
     };
-    match json::value(text, dialect)? {
+    match json::argument(text, dialect)? {
         Bson::Array(values) => values.into_iter().map(one).collect::<Result<_, _>>().map(Documents),
         value => one(value).map(|document| Documents(vec![document])),
     }

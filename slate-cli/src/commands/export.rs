@@ -132,7 +132,23 @@ impl Export {
         };
         let dump = extension == "bson";
         let folder = if dump { folder.join(input::encoded(&self.database)) } else { folder.to_owned() };
+        let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
         fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
+        self.all_into(database, &folder, (format, extension), session).inspect_err(|_| {
+            // Folders with files stay.
+            let _ = missing.iter().try_for_each(fs::remove_dir);
+        })
+    }
+
+    /// Writes all collections into a folder that exists.
+    fn all_into(
+        &self,
+        database: &Database,
+        folder: &Path,
+        (format, extension): (&Format, &str),
+        session: &mut Session,
+    ) -> Result<Exit> {
+        let dump = extension == "bson";
         let end = if self.gzip { ".gz" } else { "" };
         let snapshot = database.snapshot()?;
         let mut definitions = definitions::read(database)?;
@@ -149,7 +165,13 @@ impl Export {
             if dump {
                 let path = folder.join(format!("{stem}{}{end}", input::METADATA_SUFFIX));
                 let mut file = File::create(&path).map_err(|error| Failure::file(&path, error))?;
-                let written = file.write_all(metadata.write(&name).as_bytes()).and_then(|()| file.finish());
+                let written = match file.write_all(metadata.write(&name).as_bytes()) {
+                    Ok(()) => file.finish(),
+                    Err(error) => {
+                        file.discard();
+                        Err(error)
+                    }
+                };
                 written.map_err(|error| Failure::file(&path, error))?;
             }
         }

@@ -12,7 +12,7 @@ use slate_core::{Collection, Database};
 
 use super::{Run, definitions};
 use crate::{
-    failure::{Exit, Failure, Result},
+    failure::{self, Exit, Failure, Result},
     input::{self, Input, Metadata, Options, Place, Records, Source},
     json::BigIntegers,
     load::{Loader, Mode, Refused, Tally},
@@ -125,7 +125,7 @@ impl Import {
         let mut metadata = input.metadata.as_deref().map(read).transpose()?.unwrap_or_default();
         let has_records = input.metadata.as_ref() != Some(&input.path);
         // Nothing is dropped for a file that cannot be read.
-        let opened = if has_records { self.open(input)? } else { None };
+        let opened = if has_records { self.open(input, session)? } else { None };
         if self.drop && !dropped.contains(&name.to_owned()) {
             collection.drop()?;
             dropped.push(name.to_owned());
@@ -155,11 +155,15 @@ impl Import {
     }
 
     /// Opens a file. Returns `None` if the file is empty and its format is unknown.
-    fn open(&self, input: &Input) -> Result<Option<(Records, ProgressBar)>> {
+    fn open(&self, input: &Input, session: &Session) -> Result<Option<(Records, ProgressBar)>> {
+        if input.path == Path::new("-") && session.reads_commands() {
+            return Err(Failure::usage("standard input has the commands, and no documents").hint("import a file"));
+        }
         if input.path == Path::new("-") && std::io::stdin().is_terminal() {
             message!("reading standard input, up to Ctrl-D");
         }
-        let source = Source::open(&input.path).map_err(|error| Failure::file(&input.path, error))?;
+        let source =
+            Source::open(&input.path, &session.interrupt()).map_err(|error| Failure::file(&input.path, error))?;
         let format = match &self.format {
             Some(name) => input::by_name(name),
             None => source.format(),
@@ -233,7 +237,7 @@ fn load(
                     report.line(&"more documents exist already");
                 }
             }
-            _ => report.at(place, error),
+            _ => report.at(place, &failure::shown(error)),
         }
     };
     let (cancel, mut unreadable) = (session.cancel(), 0);

@@ -7,10 +7,13 @@ use std::{
 use clap::{Args, ValueHint};
 use slate_core::{Access, Database};
 
-use super::{Run, transfer};
+use super::{
+    Run,
+    transfer::{self, NewFiles},
+};
 use crate::{
     failure::{Exit, Failure, Result},
-    session::{self, Session},
+    session::Session,
 };
 
 /// Create a database from a backup
@@ -28,21 +31,26 @@ const REDB: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
 
 impl Run for Restore {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let from = open(&self.from)?;
+        let from = open(&self.from, session)?;
+        let files = NewFiles::at(session.url()?);
         let database = session.create()?;
         if !database.list_collection_names()?.is_empty() {
             return Err(
                 Failure::new("the database is not empty").hint("restore creates a new database: choose another URL")
             );
         }
-        let copied = transfer::copy(&from, &database, &session.cancel())?;
+        // `finish` reports failures to make the copy durable.
+        let copied = transfer::copy(&from, &database, &session.cancel()).inspect_err(|_| {
+            session.forget();
+            files.remove(database);
+        })?;
         writeln!(session.out(), "{copied} restored")?;
         Ok(Exit::Success)
     }
 }
 
 /// Opens a backup, whatever store wrote it.
-fn open(path: &Path) -> Result<Database> {
+fn open(path: &Path, session: &Session) -> Result<Database> {
     let metadata = std::fs::metadata(path).map_err(|error| Failure::file(path, error))?;
     let scheme = if metadata.is_dir() {
         "rocksdb"
@@ -52,5 +60,5 @@ fn open(path: &Path) -> Result<Database> {
         file.take(REDB.len() as u64).read_to_end(&mut head).map_err(|error| Failure::file(path, error))?;
         if head == REDB { "redb" } else { "memory" }
     };
-    session::open(&format!("{scheme}:{}", path.display()), Access::ReadOnly)
+    session.open_other(&format!("{scheme}:{}", path.display()), Access::ReadOnly)
 }

@@ -1,9 +1,41 @@
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
 use slate_core::{CancelToken, CopyProgress, Database, ErrorKind, ExistingCollections};
 
 use crate::{
     failure::{Failure, Result},
     output, progress,
 };
+
+/// The files of a database that does not exist before a copy into it.
+pub(super) struct NewFiles(Option<PathBuf>);
+
+impl NewFiles {
+    /// Looks whether the database exists.
+    pub(super) fn at(url: &str) -> Self {
+        let path = url.split_once(':').filter(|(scheme, _)| *scheme != "memory").map(|(_, path)| Path::new(path));
+        Self(path.filter(|path| path.symlink_metadata().is_err()).map(Path::to_owned))
+    }
+
+    /// Closes the database after a failed copy, and removes it if it was new.
+    pub(super) fn remove(self, database: Database) {
+        // Another program can have created the database just before it was opened here. Then it has collections that this copy did
+        // not make. A database on a full disk may not be readable.
+        let names = database.list_collection_names().unwrap_or_default();
+        let is_own = names.iter().all(|name| name.starts_with(UNFINISHED));
+        // The failure of the copy is the one to report.
+        let _ = database.close();
+        if let Some(path) = self.0.filter(|_| is_own) {
+            let _ = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+        }
+    }
+}
+
+/// The prefix of the target's collections until the copy is complete.
+const UNFINISHED: &str = "slate.copy.";
 
 /// Copies all collections of one commit, with their indexes, into a database that has none of them. Draws the progress.
 /// Returns what was copied, for people.

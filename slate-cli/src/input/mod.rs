@@ -10,6 +10,7 @@ mod infer;
 mod json;
 mod metadata;
 mod source;
+mod stdin;
 mod unicode;
 mod zstd;
 
@@ -25,6 +26,7 @@ pub(crate) use files::{Input, encoded, find};
 pub(crate) use infer::{infer, oid_text};
 pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX};
 pub(crate) use source::{Source, uncompressed_name};
+pub(crate) use stdin::Stdin;
 
 use crate::json::{BigIntegers, Position};
 

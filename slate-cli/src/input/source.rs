@@ -8,11 +8,11 @@ use flate2::bufread::MultiGzDecoder;
 use indicatif::ProgressBar;
 
 use super::{
-    Format, by_extension, by_name,
+    Format, Stdin, by_extension, by_name,
     unicode::{Encoding, Utf8},
     zstd::Frames,
 };
-use crate::progress;
+use crate::{interrupt::Interrupt, progress};
 
 const GZIP: &[u8] = &[0x1f, 0x8b];
 const ZSTD: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
@@ -41,13 +41,13 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens a file; standard input if `path` is `-`.
+    /// Opens a file; standard input if `path` is `-`. Waiting for standard input ends when the command is cancelled.
     ///
     /// # Errors
     /// Fails if it cannot be read.
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+    pub(crate) fn open(path: &Path, interrupt: &Interrupt) -> io::Result<Self> {
         let (path, length, read): (_, _, Box<dyn Read>) = if path == Path::new("-") {
-            (None, None, Box::new(io::stdin()))
+            (None, None, Box::new(Stdin::new(interrupt.clone())))
         } else {
             let file = File::open(path)?;
             let metadata = file.metadata()?;

@@ -244,10 +244,15 @@ mod tests {
 
     #[test]
     fn faults_name_the_literal() {
-        let why = |text| value(text, Dialect::DATA).unwrap_err();
+        let why = |text: &str| value(text, Dialect::DATA).unwrap_err();
         assert_eq!(why("ISODate('yesterday')"), "ISODate: \"yesterday\" is not an ISO 8601 date (line 1, column 1)");
         assert_eq!(why("{ a: hello }"), "unknown value hello: strings are written in quotes (line 1, column 6)");
         assert_eq!(why("{ a: sleep(5) }"), "unknown function sleep (line 1, column 6)");
+        for function in ["function() { return this.a > 1 }", "function (a, b) { return a; }", "function named() {}"] {
+            let text = format!("{{ $where: {function} }}");
+            let expected = "JavaScript is not supported: a condition on several fields is an $expr (line 1, column 11)";
+            assert_eq!(why(&text), expected, "{text}");
+        }
         assert_eq!(
             why("NumberInt(5000000000)"),
             "NumberInt: \"5000000000\" is not an integer of 32 bits (line 1, column 1)"

@@ -262,6 +262,10 @@ impl<'w> Parser<'w> {
     fn literal(&mut self) -> Result<Bson> {
         let begin = self.at;
         let mut word = self.word()?;
+        if word == "function" {
+            let why = "JavaScript is not supported: a condition on several fields is an $expr";
+            return Err(Fault { at: begin, why: why.into() });
+        }
         if word == "new" {
             self.skip_blank();
             word = self.word()?;

@@ -40,17 +40,16 @@ impl File {
         Ok(Self { writer, incomplete, path: path.to_owned() })
     }
 
-    /// Writes everything to the device and gives the file its name.
+    /// Writes everything to the device and gives the file its name. After a failure the file is removed.
     ///
     /// # Errors
     /// Fails if the file cannot be written or renamed.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let file = match self.writer {
-            Writer::Plain(file) => file,
-            Writer::Gzip(encoder) => encoder.finish()?,
-        };
-        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-        fs::rename(self.incomplete, self.path)
+        let Self { writer, incomplete, path } = self;
+        let finished = writer.finish().and_then(|()| fs::rename(&incomplete, path));
+        finished.inspect_err(|_| {
+            let _ = fs::remove_file(incomplete);
+        })
     }
 
     /// Removes the incomplete file.
@@ -58,6 +57,17 @@ impl File {
         drop(self.writer);
         // The failure for which it is discarded is the one to report.
         let _ = fs::remove_file(self.incomplete);
+    }
+}
+
+impl Writer {
+    /// Writes everything to the device.
+    fn finish(self) -> io::Result<()> {
+        let file = match self {
+            Self::Plain(file) => file,
+            Self::Gzip(encoder) => encoder.finish()?,
+        };
+        file.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
     }
 }
 

@@ -1,4 +1,4 @@
-use std::io::{self, BufRead};
+use std::io::{BufRead, BufReader};
 
 use super::{
     gather::Gather,
@@ -6,6 +6,7 @@ use super::{
 };
 use crate::{
     failure::{Exit, Result},
+    input::Stdin,
     message::message,
     session::Session,
 };
@@ -15,14 +16,15 @@ use crate::{
 /// # Errors
 /// Fails if standard input or output fails.
 pub(super) fn run(mut session: Session) -> Result<Exit> {
-    let exit = commands(&mut session)?;
-    session.finish()?;
-    Ok(exit)
+    session.enter_standard_input();
+    let (exit, finished) = (commands(&mut session), session.finish());
+    exit.and_then(|exit| finished.map(|()| exit))
 }
 
 fn commands(session: &mut Session) -> Result<Exit> {
     let (mut gather, mut first) = (Gather::default(), 1);
-    for (number, line) in (1_u64..).zip(io::stdin().lock().lines()) {
+    let input = BufReader::new(Stdin::new(session.interrupt()));
+    for (number, line) in (1_u64..).zip(input.lines()) {
         let Some(command) = gather.add(&line?) else { continue };
         match execute(&command, first, session)? {
             Done::Command(Exit::Success) => first = number + 1,

@@ -52,7 +52,7 @@ pub(crate) fn command_line(line: &str, definition: &clap::Command) -> Vec<String
     let has_url = before.first().is_some_and(|first| !is_command(first));
     let url = if has_url { Some(before.remove(0).to_owned()) } else { std::env::var("SLATE_URL").ok() };
     let is_first = before.is_empty();
-    let mut found = candidates(definition, &before, prefix, &mut Session::new(url));
+    let mut found = candidates(definition, &before, prefix, &mut Session::at(url));
     if is_first && !has_url {
         found.extend(paths::urls(prefix));
     }
@@ -214,7 +214,7 @@ mod tests {
     use super::*;
 
     fn session() -> Session {
-        let mut session = Session::new(Some("memory:".into()));
+        let mut session = Session::at(Some("memory:".into()));
         let database = session.create().unwrap();
         let users = database.collection("users");
         users

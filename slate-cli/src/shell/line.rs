@@ -3,8 +3,7 @@ use clap::{Parser, Subcommand};
 use super::words;
 use crate::{
     commands::Command,
-    failure::{Exit, Result},
-    message::message,
+    failure::{Exit, Failure, Result},
     session::Session,
     usage,
 };
@@ -50,12 +49,11 @@ pub(super) enum Done {
 /// Fails if standard output fails.
 pub(super) fn execute(text: &str, session: &mut Session) -> Result<Done> {
     let Ok(words) = words::split(text) else {
-        message!("slate: a bracket or a quote is not closed");
-        return Ok(Done::Command(Exit::Usage));
+        return Ok(Done::Command(Failure::usage("a bracket or a quote is not closed").report()));
     };
     let line = match Line::try_parse_from(words.into_iter().map(|word| word.text)) {
         Ok(line) => line,
-        Err(error) => return Ok(Done::Command(usage::report(&error))),
+        Err(error) => return Ok(Done::Command(usage::report(&error, text))),
     };
     let exit = match line.command {
         None => Exit::Success,

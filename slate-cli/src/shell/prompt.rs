@@ -34,6 +34,7 @@ pub(super) fn run(mut session: Session) -> Result<Exit> {
     session.enter_prompt();
     greet(&mut session)?;
     let prompt = format!("{}> ", name(session.url()?));
+    let interrupt = session.interrupt();
     let mut editor = editor(session).map_err(failed)?;
     let file = history::file();
     if let Some(file) = &file {
@@ -41,7 +42,10 @@ pub(super) fn run(mut session: Session) -> Result<Exit> {
         let _ = editor.load_history(file);
     }
     loop {
-        match editor.readline(&prompt) {
+        if interrupt.ends_program() {
+            break;
+        }
+        match interrupt.while_prompting(|| editor.readline(&prompt)) {
             Ok(text) if text.trim().is_empty() => {}
             Ok(text) => {
                 let _ = editor.add_history_entry(text.trim());
@@ -61,7 +65,7 @@ pub(super) fn run(mut session: Session) -> Result<Exit> {
     if let Some(prompt) = editor.helper() {
         prompt.session.borrow_mut().finish()?;
     }
-    Ok(Exit::Success)
+    Ok(if interrupt.ends_program() { Exit::Interrupted } else { Exit::Success })
 }
 
 /// Executes what was entered: one command, or several that were pasted.

@@ -6,6 +6,8 @@
 mod links;
 #[path = "pages/operators.rs"]
 mod operators;
+#[path = "pages/quoted_code.rs"]
+mod quoted_code;
 #[path = "pages/recipes.rs"]
 mod recipes;
 #[path = "pages/versions.rs"]

@@ -33,14 +33,18 @@ impl Decimal {
         Self::rounded(sign, whole + u128::from(is_away), -places)
     }
 
-    /// Rounds like [`to_places`](Self::to_places), and appends zeros up to that many digits after the point, as far as
-    /// they fit.
+    /// Rounds like [`to_places`](Self::to_places), and appends zeros up to that many digits after the point. A number that
+    /// would need more than 34 digits gets as many zeros as fit.
     #[must_use]
     pub fn with_places(self, places: i32, mode: Rounding) -> Self {
-        let Self::Finite { sign, mut coefficient, mut exponent } = self.to_places(places, mode) else { return self };
-        while exponent > -places && exponent <= 0 && coefficient <= super::MAX_COEFFICIENT / 10 {
-            (coefficient, exponent) = (coefficient * 10, exponent - 1);
+        let rounded = self.to_places(places, mode);
+        let Self::Finite { sign, coefficient, exponent } = rounded else { return self };
+        let Ok(missing) = u32::try_from(exponent + places) else { return rounded };
+        let longer = 10_u128.checked_pow(missing).and_then(|power| coefficient.checked_mul(power));
+        match longer.filter(|longer| *longer <= super::MAX_COEFFICIENT) {
+            Some(coefficient) => Self::Finite { sign, coefficient, exponent: -places },
+            None if coefficient == 0 => Self::Finite { sign, coefficient, exponent: -places },
+            None => rounded.lengthened(),
         }
-        Self::Finite { sign, coefficient, exponent }
     }
 }

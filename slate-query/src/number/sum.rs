@@ -146,10 +146,9 @@ impl Sum {
             Width::Decimal => {
                 let whole = self.whole();
                 let whole = i64::try_from(whole).map_or_else(|_| Decimal::exactly(whole_to_f64(whole)), Decimal::from);
-                let doubles =
-                    if self.double == 0.0 { Decimal::ZERO } else { Decimal::exactly(self.double + self.error) };
-                let decimals = self.decimal().unwrap_or(Decimal::ZERO);
-                Number::Decimal(decimals.add(whole).add(doubles))
+                // As in MongoDB, the sum of doubles and its error are added as decimals, so that no digit of them is lost.
+                let others = whole.add(Decimal::exactly(self.double)).add(Decimal::exactly(self.error));
+                Number::Decimal(self.decimal().unwrap_or(Decimal::ZERO).add(others))
             }
         }
     }

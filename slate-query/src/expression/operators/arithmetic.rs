@@ -3,8 +3,8 @@
 use super::super::{Evaluated, arguments::Arguments};
 use crate::{
     Code, Error, Result,
-    number::{Decimal, Number, Rounding, Sum},
-    raw::Value,
+    number::{Decimal, Number, Rounding},
+    raw::{Kind, Value},
 };
 
 const OVERFLOW: &str = "the date is out of range";
@@ -20,23 +20,39 @@ fn overflow(name: &str) -> Error {
 
 /// Returns the sum of numbers and at most one date.
 pub(super) fn add<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let (mut sum, mut day) = (Sum::default(), None);
+    let (mut sum, mut day) = (Number::Int32(0), None);
     for operand in &*arguments.values {
         // As in MongoDB, the first operand that is null or no number decides whether the result is null or an error.
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
         match (Number::of(value), date(value)) {
-            (Some(number), _) => sum.add(number),
+            // As in MongoDB, the numbers after a date are rounded one by one.
+            (Some(number), _) => match day {
+                Some(millis) => day = Some(moved(millis, number, i64::checked_add).ok_or_else(|| overflow("$add"))?),
+                None => sum = sum.plus(number),
+            },
             (None, Some(_)) if day.is_some() => {
                 return Err(Error::new(Code(16612), "$add takes only one date"));
             }
-            (None, Some(millis)) => day = Some(millis),
+            (None, Some(millis)) => {
+                day = Some(moved(millis, sum, i64::checked_add).ok_or_else(|| overflow("$add"))?);
+            }
             (None, None) => return Err(arguments.wrong_type(14, "numbers and dates", operand)),
         }
     }
     Ok(match day {
-        None => sum.total().into(),
-        Some(day) => Evaluated::date(moved(day, sum.total(), i64::checked_add).ok_or_else(|| overflow("$add"))?),
+        None => narrowed(sum, &arguments).into(),
+        Some(day) => Evaluated::date(day),
     })
+}
+
+/// Returns a sum or product of int32 as int32 if it is one, even if it was beyond int32 in between.
+fn narrowed(number: Number, arguments: &Arguments<'_, '_>) -> Number {
+    match number {
+        Number::Int64(int) if arguments.values.iter().all(|value| value.or_null().kind() == Kind::Int32) => {
+            i32::try_from(int).map_or(number, Number::Int32)
+        }
+        number => number,
+    }
 }
 
 /// Returns a date moved by a number of milliseconds, rounded.
@@ -77,7 +93,7 @@ pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
         let number = Number::of(operand.or_null()).ok_or_else(|| arguments.wrong_type(14, "numbers", operand))?;
         product = product.times(number);
     }
-    Ok(product.into())
+    Ok(narrowed(product, &arguments).into())
 }
 
 pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

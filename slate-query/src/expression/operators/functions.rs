@@ -75,12 +75,8 @@ const fn positive_decimal(coefficient: u128, exponent: i32) -> Decimal {
 
 /// Computes the sigmoid of a decimal. Rounds to 34 digits at each step, as MongoDB does.
 fn decimal_sigmoid(x: Decimal) -> Option<Decimal> {
-    let one = Number::Decimal(Decimal::from(1));
-    let power = Function::Exp.of(x.negated())?;
-    if power == Decimal::Infinite(number::Sign::Positive) {
-        return Function::Exp.of(x);
-    }
-    Some(one.over(one.plus(Number::Decimal(power))).to_decimal())
+    let one = Decimal::from(1);
+    Some(one.divide(one.add(Function::Exp.of(x.negated())?)))
 }
 
 fn logarithm<'v>(
@@ -92,7 +88,8 @@ fn logarithm<'v>(
     let Some(number) = first_number(arguments, 28765)? else { return Ok(Evaluated::NULL) };
     check_positive(number, code, arguments.name)?;
     Ok(match number {
-        Number::Decimal(x) => Number::Decimal(decimal.of(x).unwrap_or(Decimal::Nan)).into(),
+        // As in MongoDB, the logarithm of NaN is a double, whatever its type.
+        Number::Decimal(x) if !x.is_nan() => Number::Decimal(decimal.of(x).unwrap_or(Decimal::Nan)).into(),
         number => Evaluated::double(double(number.to_f64())),
     })
 }
@@ -144,7 +141,8 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
         let base = base.to_f64();
         return Err(Error::new(Code(28759), format!("the base of $log is a positive number other than 1, not {base}")));
     }
-    if !is_decimal(number) && !is_decimal(base) {
+    // As in MongoDB, the logarithm of NaN is a double, whatever its type.
+    if (!is_decimal(number) && !is_decimal(base)) || number.is_nan() || base.is_nan() {
         return Ok(Evaluated::double(number.to_f64().ln() / base.to_f64().ln()));
     }
     // Rounds to 34 digits at each step, as MongoDB does.
@@ -170,10 +168,7 @@ pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
             _ => Evaluated::int64(whole),
         },
         None if is_decimal(base) || is_decimal(exponent) => {
-            let exact = number::power(base.to_decimal(), exponent.to_decimal());
-            // Where `number::power` has no result, doubles give the result of zeros, infinities and NaN.
-            let special = || Decimal::from_f64(base.to_f64().powf(exponent.to_f64())).shortened();
-            Number::Decimal(exact.unwrap_or_else(special)).into()
+            Number::Decimal(number::power(base.to_decimal(), exponent.to_decimal())).into()
         }
         None => Evaluated::double(base.to_f64().powf(exponent.to_f64())),
     })

@@ -8,13 +8,12 @@ mod accumulators;
 mod conversions;
 #[path = "expressions/dates.rs"]
 mod dates;
-<<<<<<< HEAD
 #[path = "expressions/order.rs"]
 mod order;
-=======
 #[path = "expressions/decimals.rs"]
 mod decimals;
->>>>>>> c53e3785 (Functions of decimals have the digits that MongoDB returns)
+#[path = "expressions/refusals.rs"]
+mod refusals;
 
 use bson::{Bson, DateTime, Document, bson, doc};
 use proptest::prelude::*;

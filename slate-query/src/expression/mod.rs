@@ -25,4 +25,4 @@ pub use evaluated::Evaluated;
 pub(crate) use evaluated::{check_depth, check_size};
 pub use interruption::Interruption;
 pub use node::Expression;
-pub(crate) use operators::{date::Unit as DateUnit, names as operator_names};
+pub(crate) use operators::{DIVISION_BY_ZERO, date::Unit as DateUnit, names as operator_names};

@@ -104,6 +104,9 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
         return operator(&first.display_name(), first.value, variables);
     }
     let field = |element: crate::raw::Element<'_>| {
+        if element.name.is_empty() {
+            return Err(Error::new(Code(15998), "the name of a field must not be empty"));
+        }
         if element.name.starts_with(b"$") && !is_reference {
             let message = format!("the name of a field must not begin with '$': {}", element.display_name());
             return Err(Error::new(Code(16410), message));
@@ -115,7 +118,14 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
         let value = Expression::parse(element.value, variables).map_err(|error| error.at(element.display_name()))?;
         Ok((element.name.into(), value))
     };
-    let fields = document.elements().map(field).collect::<Result<_>>()?;
+    let fields: Vec<(Box<[u8]>, Expression)> = document.elements().map(field).collect::<Result<_>>()?;
+    let mut names: Vec<&[u8]> = fields.iter().map(|(name, _)| &**name).collect();
+    names.sort_unstable();
+    if let Some([twice, _]) = names.array_windows().find(|[a, b]| a == b) {
+        let message = format!("the field is given twice: {}", String::from_utf8_lossy(twice));
+        return Err(Error::new(Code(16406), message));
+    }
+    let fields = fields.into();
     Expression(Node::Document(fields)).of_constants(variables)
 }
 

@@ -54,8 +54,8 @@ pub(crate) enum Use {
 /// The positions of a match and of its groups in a text.
 pub(crate) type Found = Vec<Option<Range<usize>>>;
 
-/// The largest pattern in bytes: PCRE's own limit as MongoDB builds it.
-const MAX_LENGTH: usize = 32_764;
+/// The largest pattern in bytes. MongoDB hands up to 32,764 bytes to PCRE, which compiles half as many ordinary characters.
+const MAX_LENGTH: usize = 16_384;
 
 /// The largest compiled program in bytes. Counted repetitions multiply its size.
 const MAX_PROGRAM: usize = 4 << 20;

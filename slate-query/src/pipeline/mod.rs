@@ -19,7 +19,7 @@ mod window;
 pub use bindings::Bindings;
 pub use kept::Kept;
 pub use needs::Needs;
-use parse::empty_name;
+use parse::check_collection;
 pub use parse::{not_first, parse};
 pub use sink::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;

@@ -37,9 +37,21 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
     Ok(parsed)
 }
 
-/// Returns the error for an empty name of a collection.
-pub(super) fn empty_name() -> Error {
-    Error::new(Code::INVALID_NAMESPACE, "the name of a collection must not be empty")
+/// Checks the name of a collection that a stage names.
+///
+/// # Errors
+/// `InvalidNamespace` (73).
+pub(super) fn check_collection(name: &str) -> Result<()> {
+    let fault = if name.is_empty() {
+        "must not be empty"
+    } else if name.starts_with('.') {
+        "must not begin with a dot"
+    } else if name.contains(['$', '\0']) {
+        "must not contain '$' or NUL"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::INVALID_NAMESPACE, format!("the name of a collection {fault}: {name:?}")))
 }
 
 /// Returns the error for a stage that is not the first of its pipeline, but [must be](Stage::is_source).
@@ -133,6 +145,23 @@ mod tests {
             (bson!({"$lookup": {"from": "c", "as": 1, "pipeline": []}}), 14),
             (bson!({"$lookup": {"from": "c", "as": "a", "localField": 1, "foreignField": "b"}}), 14),
             (bson!({"$lookup": {"from": "c", "as": "a", "let": [], "pipeline": []}}), 14),
+            (bson!({"$lookup": {"from": "", "as": "a", "pipeline": []}}), 73),
+            (bson!({"$lookup": {"from": "$c", "as": "a", "pipeline": []}}), 73),
+            (bson!({"$lookup": {"from": ".c", "as": "a", "pipeline": []}}), 73),
+            (bson!({"$lookup": {"from": "c\0", "as": "a", "pipeline": []}}), 73),
+            (bson!({"$unionWith": "c$d"}), 73),
+            (bson!({"$unionWith": {"coll": ".c"}}), 73),
+            (bson!({"$graphLookup": {"from": "$c"}}), 73),
+            (bson!({"$group": {"_id": {"a": 1}}}), 17_390),
+            (bson!({"$group": {"_id": {"a": "$b", "c": true}}}), 17_390),
+            (bson!({"$group": {"_id": {"": "$b"}}}), 15_998),
+            (bson!({"$group": {"_id": null, "a": {"$push": {"": "$b"}}}}), 15_998),
+            (bson!({"$replaceRoot": {"newRoot": {"": "$b"}}}), 15_998),
+            (bson!({"$replaceWith": {"a": {"": 1}}}), 15_998),
+            (
+                bson!({"$setWindowFields": {"sortBy": {"a": 1, "b": 1}, "output": {"n": {"$documentNumber": {}}}}}),
+                5_371_602,
+            ),
             (bson!({"$match": 1}), 15_959),
             (bson!({"$match": {"$nothing": 1}}), 2),
             (bson!({"$limit": "a"}), 5_107_201),

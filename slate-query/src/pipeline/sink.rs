@@ -1,6 +1,6 @@
 //! `$out` and `$merge`: the last stage of a pipeline, which writes its documents into a collection.
 
-use super::{Bindings, empty_name};
+use super::{Bindings, check_collection};
 use crate::{
     Code, Error, Result,
     expression::Expression,
@@ -98,9 +98,8 @@ fn collection(value: Value<'_>, reserved: Code) -> Option<Result<Box<str>>> {
         Some(namespace) => namespace.get("coll")?.as_str()?,
     };
     Some(match name {
-        "" => Err(empty_name()),
         _ if name.starts_with("system.") => Err(Error::new(reserved, format!("cannot write into {name}"))),
-        _ => Ok(name.into()),
+        _ => check_collection(name).map(|()| name.into()),
     })
 }
 

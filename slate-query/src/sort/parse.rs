@@ -24,7 +24,7 @@ impl Sort {
     /// # Errors
     /// MongoDB's codes: 15974 for a direction that is not a number, 15975 for one that is not 1 or -1 after truncation,
     /// 17312 for documents in its place, 13103 for more than 32 fields, 40352, 40353, 15998 and 16410 for invalid
-    /// names, `BadValue` (2) for an invalid `$natural`; `NotImplemented` (238) for `$meta`.
+    /// names, 7472500 for a field that is given twice, `BadValue` (2) for an invalid `$natural`; `NotImplemented` (238) for `$meta`.
     pub fn parse(sort: Doc<'_>) -> Result<Self> {
         if let Some(element) = sort.elements().find(|element| element.name == b"$natural") {
             let natural = natural(sort, element)?;
@@ -35,6 +35,9 @@ impl Sort {
             let name = element.display_name();
             let direction = direction(element).map_err(|error| error.at(&*name))?;
             let path = path(&name).map_err(|error| error.at(&*name))?;
+            if fields.iter().any(|(before, _)| before.as_str() == path.as_str()) {
+                return Err(Error::new(Code(7_472_500), "a sort has a field twice").at(&*name));
+            }
             fields.push((path, direction));
         }
         if fields.len() > MAX_FIELDS {
@@ -155,4 +158,21 @@ fn path(name: &str) -> Result<Path> {
         }
     }
     Path::parse(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::raw::{Kind, Value, Writer};
+
+    #[test]
+    fn a_field_is_given_once() {
+        let one = 1_i32.to_le_bytes();
+        let mut writer = Writer::new();
+        writer.append(b"a.b", Value::new(Kind::Int32, &one));
+        writer.append(b"a", Value::new(Kind::Int32, &one));
+        writer.append(b"a.b", Value::new(Kind::Int32, &one));
+        let error = Sort::parse(Doc::new(&writer.finish())).unwrap_err();
+        assert_eq!(error.code(), Code(7_472_500));
+    }
 }

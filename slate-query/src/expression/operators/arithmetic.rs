@@ -7,6 +7,9 @@ use crate::{
     raw::{Kind, Value},
 };
 
+/// The message of the error of `$divide`, which `$group` gives another code.
+pub(crate) const DIVISION_BY_ZERO: &str = "$divide cannot divide by zero";
+
 const OVERFLOW: &str = "the date is out of range";
 
 /// Returns the milliseconds of a date.
@@ -99,7 +102,7 @@ pub(super) fn multiply<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
 pub(super) fn divide<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let Some([a, b]) = two_numbers(&arguments, [14, 14])? else { return Ok(Evaluated::NULL) };
     if b == Number::Int32(0) {
-        return Err(Error::new(Code::BAD_VALUE, "$divide cannot divide by zero"));
+        return Err(Error::new(Code::BAD_VALUE, DIVISION_BY_ZERO));
     }
     Ok(a.over(b).into())
 }

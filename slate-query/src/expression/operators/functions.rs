@@ -1,12 +1,17 @@
 //! Functions of real numbers: powers, roots, logarithms, trigonometry. Decimals are computed with 34 digits.
 
 use super::{
-    super::{Evaluated, arguments::Arguments},
+    super::{
+        Evaluated, Expression, Variables,
+        arguments::{self, Arguments, Operands},
+        node::Node,
+    },
     arithmetic::{first_number, two_numbers},
 };
 use crate::{
     Code, Error, Result,
     number::{self, Decimal, Function, Number},
+    raw::Value,
 };
 
 /// A function of one number, as an implementation for doubles and one for decimals.
@@ -71,6 +76,17 @@ const DEGREES_PER_RADIAN: Decimal = positive_decimal(5_729_577_951_308_232_087_6
 
 const fn positive_decimal(coefficient: u128, exponent: i32) -> Decimal {
     Decimal::Finite { sign: number::Sign::Positive, coefficient, exponent }
+}
+
+static SIGMOID: arguments::Function =
+    arguments::Function { name: "$sigmoid", arity: (1, 1), call: sigmoid, operands: Operands::AsWritten };
+
+/// Parses `$sigmoid`, whose operand is one expression: an array is not a list of operands.
+pub(super) fn parse_sigmoid(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let operand = Expression::parse(operand, variables)?;
+    let is_constant = operand.is_constant();
+    let call = Expression(Node::Call(&SIGMOID, [operand].into()));
+    if is_constant { call.folded(variables) } else { Ok(call) }
 }
 
 /// Computes the sigmoid of a decimal. Rounds to 34 digits at each step, as MongoDB does.

@@ -29,6 +29,8 @@ mod string;
 mod text;
 mod variables;
 
+pub(crate) use arithmetic::DIVISION_BY_ZERO;
+
 use super::{
     Expression, Variables,
     arguments::{ANY, Call, Function, NullEnds, Operands},
@@ -205,12 +207,12 @@ static OPERATORS: &[Line] = &[
     operator("$rtrim", text::trim),
     operator("$second", date::part::second),
     function("$setDifference", TWO, set::difference),
-    comparing("$setEquals", ANY, set::equals),
+    operator("$setEquals", set::parse_equals),
     operator("$setField", object::set_field),
     one_by_one("$setIntersection", Operands::ConstantsLast, set::intersection),
     comparing("$setIsSubset", TWO, set::is_subset),
     one_by_one("$setUnion", Operands::ConstantsLast, set::union),
-    function("$sigmoid", ONE, functions::sigmoid),
+    operator("$sigmoid", functions::parse_sigmoid),
     function("$sin", ONE, functions::sin),
     function("$sinh", ONE, functions::sinh),
     function("$size", ONE, array::size),

@@ -15,6 +15,12 @@ pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Re
     let input = parts.need(0, name, "input", 31022)?;
     let regex = parts.need(1, name, "regex", 31023)?;
     let options = parts.or(2, &Evaluated::NULL);
+    // As in MongoDB, a constant expression is compiled before there is a text, so that its errors come first.
+    if let (Some(regex), Some(options)) = (regex.as_constant(), options.as_constant())
+        && !variables.is_lenient()
+    {
+        pattern(name, &[Evaluated::string(""), regex, options])?;
+    }
     let compute: Compute = match name {
         "$regexFind" => |values| find("$regexFind", values),
         "$regexFindAll" => |values| find_all("$regexFindAll", values),

@@ -1,6 +1,11 @@
 //! Operators that treat arrays as sets: the order and the repetitions of elements do not count.
 
-use super::super::{Evaluated, arguments::Arguments};
+use super::super::{
+    Evaluated, Expression, Variables,
+    arguments::{ANY, Arguments, Function, Operands},
+    node::Node,
+    operands::operands,
+};
 use crate::{
     Code, Error, Result,
     collation::Compared,
@@ -63,10 +68,26 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
     Ok(Evaluated::array(left.iter().map(|(_, compared)| compared.value)))
 }
 
-pub(super) fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    if arguments.values.len() < 2 {
+static EQUALS: Function = Function { name: "$setEquals", arity: ANY, call: equals, operands: Operands::Compared };
+
+/// Parses `$setEquals`, which refuses constants that are not arrays even if other operands depend on a document.
+pub(super) fn parse_equals(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
+    let operands = operands(operand, variables)?;
+    if operands.len() < 2 {
         return Err(Error::new(Code(17045), "$setEquals needs at least two arguments"));
     }
+    let is_wrong = |operand: &Expression| {
+        operand.as_constant().is_some_and(|constant| constant.as_value().and_then(Value::as_array).is_none())
+    };
+    if operands.iter().any(is_wrong) && !variables.is_lenient() {
+        return Err(Error::new(Code(5_887_502), "$setEquals takes arrays"));
+    }
+    let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
+    let call = Expression(Node::Call(&EQUALS, operands.into()));
+    if is_constant { call.folded(variables) } else { Ok(call) }
+}
+
+fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let same = |a: &Set<'_>, b: &Set<'_>| {
         a.as_slice().len() == b.as_slice().len() && a.as_slice().iter().all(|value| b.contains(value.as_value()))
     };

@@ -10,7 +10,7 @@ use crate::{
     number::Number,
     path::{Found, Path},
     pipeline::{
-        Bindings, Needs, Stage, empty_name,
+        Bindings, Needs, Stage, check_collection,
         nested::{set, with_int64},
     },
     projection::field_path,
@@ -38,8 +38,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
         .ok_or_else(|| Error::new(Code::FAILED_TO_PARSE, "the $graphLookup stage specification must be an object"))?;
     // MongoDB reads the name of the collection before all other fields.
     let from = match options.get("from").map(Value::as_str) {
-        Some(Some("")) => return Err(empty_name().at("from")),
-        Some(Some(from)) => from,
+        Some(Some(from)) => check_collection(from).map(|()| from).map_err(|error| error.at("from"))?,
         Some(None) => {
             return Err(Error::new(Code::FAILED_TO_PARSE, "'from' of $graphLookup must be a string").at("from"));
         }

@@ -5,10 +5,11 @@ use std::fmt;
 use crate::{
     Code, Error, Result,
     expression::{
-        Env, Expression,
+        DIVISION_BY_ZERO, Env, Expression,
         accumulator::{AccumulatorSpec, Gathered},
     },
     key,
+    number::Number,
     path::Path,
     pattern::Direction,
     pipeline::{Bindings, Kept, Needs, Stage, group_index::GroupIndex},
@@ -72,6 +73,7 @@ pub(super) fn parse_group(spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
             if id.is_some() {
                 return Err(Error::new(Code(15_948), "a group's _id may only be specified once"));
             }
+            refuse_inclusion(element.value).map_err(|error| error.at("_id"))?;
             id = Some(Expression::parse(element.value, bindings.names()).map_err(|error| error.at("_id"))?);
             continue;
         }
@@ -81,6 +83,27 @@ pub(super) fn parse_group(spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
     let id = id.ok_or_else(|| Error::new(Code(15_955), "a group specification must include an _id"))?;
     let argument = Value::new(Kind::Document, spec.bytes()).to_owned();
     Ok(Group { id, fields, bindings: bindings.clone(), argument })
+}
+
+/// Refuses an `_id` such as `{a: 1}`, which looks like a projection.
+fn refuse_inclusion(id: Value<'_>) -> Result<()> {
+    let Some(id) = id.as_document() else { return Ok(()) };
+    let is_expression = id.elements().next().is_some_and(|first| first.name.starts_with(b"$"));
+    let is_inclusion = |value: Value<'_>| Number::of(value).is_some() || value.kind() == Kind::Boolean;
+    if !is_expression && id.elements().any(|field| is_inclusion(field.value)) {
+        return Err(Error::new(Code(17390), "$group does not support inclusion-style expressions"));
+    }
+    Ok(())
+}
+
+/// Returns the error of an expression with the code that it has in a compiled `$group` of MongoDB.
+fn compiled(error: Error) -> Error {
+    let code = match error.code() {
+        Code::BAD_VALUE if error.message() == DIVISION_BY_ZERO => Code(4_848_401),
+        Code(16_610 | 5_733_415) => Code(4_848_403),
+        _ => return error,
+    };
+    Error::new(code, error.message())
 }
 
 /// Parses `{name: {$operator: operand}}`.
@@ -137,13 +160,15 @@ impl Group {
         env: &Env<'_>,
         visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
     ) -> std::result::Result<R, E> {
-        self.id.visit(env, |id| {
-            let id = id.unwrap_or(Value::NULL);
-            match self.bindings.collation() {
-                None => visit(&Member { id, compared: id, env }),
-                Some(collation) => visit(&Member { id, compared: collation.apply(id).as_value(), env }),
-            }
-        })?
+        self.id
+            .visit(env, |id| {
+                let id = id.unwrap_or(Value::NULL);
+                match self.bindings.collation() {
+                    None => visit(&Member { id, compared: id, env }),
+                    Some(collation) => visit(&Member { id, compared: collation.apply(id).as_value(), env }),
+                }
+            })
+            .map_err(compiled)?
     }
 
     /// Returns whether each accumulator with a number of values has the same number for all groups.
@@ -270,7 +295,7 @@ impl Group {
     pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<()> {
         let mut heap = states.heap;
         for ((_, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
-            spec.add_and_measure(gathered, member.id, member.env, times, &mut heap)?;
+            spec.add_and_measure(gathered, member.id, member.env, times, &mut heap).map_err(compiled)?;
         }
         states.heap = heap;
         Ok(())

@@ -10,7 +10,7 @@ use crate::{
     filter::Filter,
     key,
     path::{Found, Path, Step},
-    pipeline::{Bindings, Kept, Needs, Stage, empty_name, nested::set, parse as parse_pipeline},
+    pipeline::{Bindings, Kept, Needs, Stage, check_collection, nested::set, parse as parse_pipeline},
     projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
@@ -149,7 +149,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 /// Returns the name of the other collection.
 fn collection(value: Value<'_>) -> Result<&str> {
     if let Some(name) = value.as_str() {
-        return Some(name).filter(|name| !name.is_empty()).ok_or_else(|| empty_name().at("from"));
+        return check_collection(name).map(|()| name).map_err(|error| error.at("from"));
     }
     if let Some(namespace) = value.as_document()
         && let Some(unknown) = namespace.elements().find(|field| !matches!(field.name, b"db" | b"coll"))

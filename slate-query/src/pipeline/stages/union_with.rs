@@ -5,7 +5,7 @@ use std::fmt;
 use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage, empty_name},
+    pipeline::{Bindings, Stage, check_collection},
     raw::{OwnedValue, Value},
 };
 
@@ -45,11 +45,11 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
             }
         }
     }
+    from.map_or(Ok(()), check_collection).map_err(|error| error.at("coll"))?;
     let inner = bindings.below()?;
     let stages = stages.map(|stages| parse_within("$unionWith", 31_441, stages, &inner)).transpose();
     let stages = stages.map_err(|error| error.at("pipeline"))?.unwrap_or_default();
     let from = match from {
-        Some("") => return Err(empty_name().at("coll")),
         Some(_) if documents_first(&stages) => return Err(own_documents("$unionWith")),
         Some(from) => from,
         None if documents_first(&stages) => "",

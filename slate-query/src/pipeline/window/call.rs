@@ -111,8 +111,7 @@ impl Call<'_> {
 
 fn rank(call: &Call<'_>, rank: Rank) -> Result<Function> {
     call.without_window(Code(5_371_601))?;
-    let fields = call.sort_fields();
-    call.sorted(fields > 0 && (rank == Rank::Number || fields == 1), Code(5_371_602))?;
+    call.sorted(call.sort_fields() == 1, Code(5_371_602))?;
     let operand = call.operand.as_document();
     if !operand.is_some_and(|operand| operand.is_empty()) {
         return Err(Error::new(Code(5_371_603), format!("{} takes an empty object", call.name)));

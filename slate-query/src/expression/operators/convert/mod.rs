@@ -122,6 +122,8 @@ fn convert<'v>(value: Value<'_>, target: Target, format: Option<Format>, order: 
     if let Some((subtype, bytes)) = value.as_binary() {
         match target {
             Target::String => return Ok(Evaluated::string(&binary::to_text(subtype, bytes, format)?)),
+            // Eight bytes are no int32, whatever their value.
+            Target::Int if bytes.len() > 4 => return Err(failure(format!("{} bytes are no int32", bytes.len()))),
             Target::Int => {
                 let whole = binary::to_whole(bytes, order)?;
                 return Ok(Evaluated::int32(i32::try_from(whole).map_err(|_| out_of_range())?));

@@ -2,11 +2,14 @@
 
 use bson::oid::ObjectId;
 
-use super::{Target, failure, unsupported};
+use super::{Target, unsupported};
 use crate::{
-    Result,
+    Code, Error, Result,
     raw::{Kind, Value},
 };
+
+/// The dates of the years 0 to 9999, in milliseconds since 1970.
+const WRITTEN_DATES: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
 
 /// Returns a value as text, as `$toString` gives it.
 pub(in crate::expression::operators) fn to_text(value: Value<'_>) -> Result<String> {
@@ -19,8 +22,9 @@ pub(in crate::expression::operators) fn to_text(value: Value<'_>) -> Result<Stri
         Kind::Decimal128 => bson::Decimal128::from_bytes(value.as_decimal().unwrap_or_default()).to_string(),
         Kind::ObjectId => ObjectId::from_bytes(value.as_object_id().unwrap_or_default()).to_hex(),
         Kind::DateTime => {
-            let date = bson::DateTime::from_millis(value.as_millis().unwrap_or_default());
-            date_to_text(date).ok_or_else(|| failure("$toString: the date is out of range"))?
+            let millis = value.as_millis().filter(|millis| WRITTEN_DATES.contains(millis));
+            let outside = || Error::new(Code(18537), "$toString is only defined on dates of the years 0 to 9999");
+            millis.map(bson::DateTime::from_millis).and_then(date_to_text).ok_or_else(outside)?
         }
         _ => return Err(unsupported(value, Target::String)),
     })

@@ -125,10 +125,10 @@ pub(in super::super) fn without_format(text: &str, zone: &Zone) -> Result<i64> {
     let words: Vec<&str> =
         text.split(|c: char| c.is_whitespace() || c == '\0').filter(|word| !word.is_empty()).collect();
     let joined = match words.as_slice() {
-        [date, time, zone] => format!("{date}T{time}{zone}"),
-        [date, time] if time.starts_with(['+', '-', 'Z']) => format!("{date}{time}"),
-        [date, time] => format!("{date}T{time}"),
-        _ => words.concat(),
+        [date, time, zone] if zone.starts_with(['+', '-', 'Z']) => format!("{date}T{time}{zone}"),
+        [date_and_time, zone] if date_and_time.contains('T') && zone.starts_with(['+', '-', 'Z']) => words.concat(),
+        [date, time] if !time.starts_with(['+', '-', 'Z']) => format!("{date}T{time}"),
+        _ => words.join(" "),
     };
     // A year before 0 has six digits in ISO 8601, four in MongoDB.
     let early = joined.strip_prefix('-').filter(|rest| rest.get(4..5) == Some("-")).map(|rest| format!("-00{rest}"));

@@ -18,6 +18,9 @@ const NAME: &str = "$dateTrunc";
 const EARLY: [Early; 4] =
     [(1, check_unit), (4, check_start_of_week), (2, |_, constant| bin_size(constant).map(drop)), (3, check_zone)];
 
+/// The largest bin in days or longer units, as in MongoDB.
+const MOST_DAYS: i64 = 100_000_000_000;
+
 pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let names = ["date", "unit", "binSize", "timezone", "startOfWeek"];
     let mut parts = Parts::parse(name, operand, &names, variables, (5_439_007, 5_439_008))?;
@@ -52,9 +55,16 @@ fn compute<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let reference = day_number(2_000 * 12, 1)?;
     if let Some(length) = unit.millis() {
         let reference = zone.millis(reference * DAY)?;
-        let length = bin.checked_mul(length).ok_or_else(out_of_range)?;
+        let overflow = || Error::new(Code(5_439_002), "'binSize' of $dateTrunc is too large for its unit");
+        let length = bin.checked_mul(length).ok_or_else(overflow)?;
         let passed = start.checked_sub(reference).ok_or_else(out_of_range)?;
         return start.checked_sub(passed.rem_euclid(length)).map(Evaluated::date).ok_or_else(out_of_range);
+    }
+    if bin > MOST_DAYS {
+        return Err(Error::new(
+            Code(5_439_006),
+            format!("'binSize' of $dateTrunc is at most {MOST_DAYS} for this unit"),
+        ));
     }
     let local = zone.local(start)?;
     let whole = |passed: i64, length: i64| passed.div_euclid(length).checked_mul(length).ok_or_else(out_of_range);

@@ -121,7 +121,7 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
     let fields: Vec<(Box<[u8]>, Expression)> = document.elements().map(field).collect::<Result<_>>()?;
     let mut names: Vec<&[u8]> = fields.iter().map(|(name, _)| &**name).collect();
     names.sort_unstable();
-    if let Some([twice, _]) = names.array_windows().find(|[a, b]| a == b) {
+    if let Some([twice, _]) = names.windows(2).find(|pair| matches!(pair, [a, b] if a == b)) {
         let message = format!("the field is given twice: {}", String::from_utf8_lossy(twice));
         return Err(Error::new(Code(16406), message));
     }

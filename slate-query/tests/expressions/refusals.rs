@@ -29,6 +29,8 @@ fn the_name_of_a_field_that_is_set_is_a_literal() {
         (bson!({ "$concat": ["a", "b"] }), 4_161_106),
         (bson!({ "$cond": [true, "a", "b"] }), 4_161_106),
         (bson!(["a"]), 4_161_106),
+        (bson!({}), 4_161_107),
+        (bson!(["$x"]), 4_161_106),
         (bson!(1), 4_161_107),
         (Bson::Null, 4_161_107),
         (bson!({ "$literal": 1 }), 4_161_107),

@@ -8,10 +8,10 @@ mod accumulators;
 mod conversions;
 #[path = "expressions/dates.rs"]
 mod dates;
-#[path = "expressions/order.rs"]
-mod order;
 #[path = "expressions/decimals.rs"]
 mod decimals;
+#[path = "expressions/order.rs"]
+mod order;
 #[path = "expressions/refusals.rs"]
 mod refusals;
 

@@ -3,8 +3,8 @@
 use super::{
     super::{
         Evaluated, Expression, Variables,
-        arguments::{self, Arguments, Operands},
-        node::Node,
+        arguments::{self, Arguments, NullEnds, Operands},
+        fold,
     },
     arithmetic::{first_number, two_numbers},
 };
@@ -78,15 +78,18 @@ const fn positive_decimal(coefficient: u128, exponent: i32) -> Decimal {
     Decimal::Finite { sign: number::Sign::Positive, coefficient, exponent }
 }
 
-static SIGMOID: arguments::Function =
-    arguments::Function { name: "$sigmoid", arity: (1, 1), call: sigmoid, operands: Operands::AsWritten };
+static SIGMOID: arguments::Function = arguments::Function {
+    name: "$sigmoid",
+    arity: (1, 1),
+    call: sigmoid,
+    operands: Operands::AsWritten,
+    null_ends: NullEnds::Never,
+};
 
 /// Parses `$sigmoid`, whose operand is one expression: an array is not a list of operands.
 pub(super) fn parse_sigmoid(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let operand = Expression::parse(operand, variables)?;
-    let is_constant = operand.is_constant();
-    let call = Expression(Node::Call(&SIGMOID, [operand].into()));
-    if is_constant { call.folded(variables) } else { Ok(call) }
+    fold::call(&SIGMOID, vec![operand], variables)
 }
 
 /// Computes the sigmoid of a decimal. Rounds to 34 digits at each step, as MongoDB does.

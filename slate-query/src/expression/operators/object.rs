@@ -152,7 +152,9 @@ fn check_written(name: &str, field: Value<'_>) -> Result<()> {
     let is_literal = |document: Doc<'_>| {
         document.elements().next().is_none_or(|first| matches!(first.name, b"$literal" | b"$const"))
     };
-    if field.as_array().is_some() || field.as_document().is_some_and(|document| !document.is_empty() && !is_literal(document)) {
+    if field.as_array().is_some()
+        || field.as_document().is_some_and(|document| !document.is_empty() && !is_literal(document))
+    {
         return Err(not_constant(name));
     }
     Ok(())

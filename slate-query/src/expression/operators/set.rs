@@ -2,8 +2,8 @@
 
 use super::super::{
     Evaluated, Expression, Variables,
-    arguments::{ANY, Arguments, Function, Operands},
-    node::Node,
+    arguments::{ANY, Arguments, Function, NullEnds, Operands},
+    fold,
     operands::operands,
 };
 use crate::{
@@ -68,7 +68,8 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
     Ok(Evaluated::array(left.iter().map(|(_, compared)| compared.value)))
 }
 
-static EQUALS: Function = Function { name: "$setEquals", arity: ANY, call: equals, operands: Operands::Compared };
+static EQUALS: Function =
+    Function { name: "$setEquals", arity: ANY, call: equals, operands: Operands::Compared, null_ends: NullEnds::Never };
 
 /// Parses `$setEquals`, which refuses constants that are not arrays even if other operands depend on a document.
 pub(super) fn parse_equals(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -82,9 +83,7 @@ pub(super) fn parse_equals(_: &str, operand: Value<'_>, variables: &Variables) -
     if operands.iter().any(is_wrong) && !variables.is_lenient() {
         return Err(Error::new(Code(5_887_502), "$setEquals takes arrays"));
     }
-    let is_constant = variables.collation().is_none() && operands.iter().all(Expression::is_constant);
-    let call = Expression(Node::Call(&EQUALS, operands.into()));
-    if is_constant { call.folded(variables) } else { Ok(call) }
+    fold::call(&EQUALS, operands, variables)
 }
 
 fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

@@ -19,7 +19,7 @@ pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Re
     if let (Some(regex), Some(options)) = (regex.as_constant(), options.as_constant())
         && !variables.is_lenient()
     {
-        pattern(name, &[Evaluated::string(""), regex, options])?;
+        pattern(name, Use::Search, &[Evaluated::string(""), regex, options])?;
     }
     let compute: Compute = match name {
         "$regexFind" => |values| find("$regexFind", values),

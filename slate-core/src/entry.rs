@@ -164,7 +164,7 @@ pub(crate) fn unique_key(values: &[u8]) -> Vec<u8> {
     key
 }
 
-/// The parts of a stored entry.
+/// A stored entry, split into its parts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry<'a> {
     /// The encoded values, possibly truncated.

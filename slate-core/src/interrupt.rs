@@ -76,7 +76,7 @@ pub(crate) struct CallLimits {
 enum CallDeadline {
     /// The time from the beginning of the call.
     Within(Duration),
-    /// The end of a call that has begun.
+    /// The time at which a call that has begun must end.
     #[cfg(feature = "async")]
     At(Instant),
 }
@@ -197,7 +197,7 @@ impl Interrupt {
         Self { short: Some(call.clone()), ..self.clone() }
     }
 
-    /// Returns whether the call must not wait.
+    /// Returns whether the call executes on a thread that must not wait.
     pub(crate) fn is_short(&self) -> bool {
         self.short.as_ref().is_some_and(ShortCall::is_limited)
     }

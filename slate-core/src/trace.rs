@@ -73,7 +73,7 @@ impl Span {
         }
     }
 
-    /// Returns whether a subscriber wants the span.
+    /// Returns whether a subscriber of `tracing` wants the span.
     #[inline]
     pub(crate) fn is_enabled(&self) -> bool {
         #[cfg(feature = "tracing")]
@@ -112,7 +112,8 @@ impl Span {
     }
 }
 
-/// Returns whether a subscriber may want the spans of calls.
+/// Returns whether a subscriber of `tracing` may want the spans of calls. Cheap: asked before anything is computed for
+/// them.
 #[inline]
 pub(crate) fn wants_calls() -> bool {
     #[cfg(feature = "tracing")]

@@ -40,7 +40,8 @@ fn walk<'a>(parts: &[Part], doc: Doc<'a>, visit: &mut impl FnMut(Value<'a>)) {
     }
 }
 
-/// Returns whether a name consists of digits. A name with a leading zero is a position that no array has.
+/// Returns whether a name consists of digits, so that it can be a position in an array. One with a leading zero counts,
+/// although no array has such a position.
 fn is_position(part: &Part) -> bool {
     !part.name().is_empty() && part.name().bytes().all(|byte| byte.is_ascii_digit())
 }

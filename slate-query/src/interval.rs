@@ -17,7 +17,7 @@ pub struct Place {
     /// The common prefix of the keys: complete encoded values, and possibly the beginning of a text at the end. The
     /// beginning of any other value is not allowed, because 0xff may follow it.
     pub prefix: SmallBytes,
-    /// The side of these keys.
+    /// Whether the bound is below or above all of these keys.
     pub side: Side,
 }
 
@@ -185,8 +185,8 @@ impl PartialEq for Interval {
 
 impl Eq for Interval {}
 
-/// Returns whether the bytes are a complete encoded value, ascending or inverted. A bare tag and the beginning of a
-/// string are not.
+/// Returns whether the bytes are one complete encoded value, of an ascending or a descending field. A type tag alone
+/// and the beginning of a string are not.
 fn is_value(bytes: &[u8]) -> bool {
     [crate::key::Direction::Ascending, crate::key::Direction::Descending]
         .into_iter()

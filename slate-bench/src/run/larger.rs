@@ -19,7 +19,8 @@ const PAGE: u64 = 20;
 /// The pages that are read: a random one of the first fifty with a random value of the index.
 const PAGES: u64 = 50;
 
-/// Number of operations per run (`--runs`) of the rows that measure each operation.
+/// How often a row that times single operations (`find_by_id`, a page, an update) executes its operation in each run
+/// (`--runs`).
 const OPERATIONS: u64 = 100;
 
 /// Number of records that each commit of the row with many updates changes.

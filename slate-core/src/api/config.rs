@@ -105,7 +105,7 @@ impl Config {
     }
 }
 
-/// The builder can add to these settings and override them.
+/// Starts a builder from the settings of a file. Further calls on the builder change single settings.
 impl From<&Config> for DatabaseBuilder {
     fn from(config: &Config) -> Self {
         // Names every field, so that a new field that is not used is a compile error.

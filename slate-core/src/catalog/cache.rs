@@ -24,7 +24,7 @@ pub(crate) struct CatalogCache {
 #[derive(Clone, Debug)]
 struct Cached {
     catalog: Arc<Catalog>,
-    /// The version of a view that showed it.
+    /// The version of the view that the catalog was read from.
     read_at: Version,
 }
 

@@ -94,7 +94,7 @@ impl IndexInfo {
         self.multikey.get(field).is_some_and(|&paths| paths != 0)
     }
 
-    /// Returns whether all entries contain their values completely.
+    /// Returns whether all entries contain their values completely, or some were truncated.
     pub(crate) fn held(&self) -> Held {
         if self.truncated { Held::Truncated } else { Held::Whole }
     }

@@ -202,7 +202,7 @@ impl Catalog {
     }
 }
 
-/// The kind of change to a collection's catalog entry.
+/// Which part of a collection's catalog entry a commit changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Change {
     /// Properties of its indexes: multikey, truncated, ready. Conflicts only with changes of the same collection.

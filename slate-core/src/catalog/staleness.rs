@@ -45,7 +45,7 @@ impl StatisticsStaleness {
         is_stale
     }
 
-    /// Returns whether [`add`](Self::add) would return true.
+    /// Returns whether [`add`](Self::add) would return true, without adding.
     pub(crate) fn would_be_stale(&self, records: Keyspace, known: u64, growth: i64) -> bool {
         let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         collections.get(&records).copied().unwrap_or_default().grown(growth).is_stale(known)

@@ -38,7 +38,7 @@ impl Default for ArrayPaths {
 }
 
 impl ArrayPaths {
-    /// Returns whether all of `paths` are known to have arrays.
+    /// Returns whether the catalog already has a mark for each of `paths` that some document has an array there.
     pub(crate) fn include(&self, paths: &BTreeSet<Box<str>>) -> bool {
         match self {
             Self::These(known) => paths.is_subset(known),
@@ -147,7 +147,7 @@ impl IndexInfo {
         Some(Self { constant_fields: 1, ..part })
     }
 
-    /// Returns whether this is a part of a wildcard index.
+    /// Returns whether this stands for a part of a wildcard index: the index as planned for one of its paths.
     pub(crate) fn is_part(&self) -> bool {
         self.pattern.fields().first().is_some_and(|(path, _)| path.as_str() == PATH_FIELD)
     }

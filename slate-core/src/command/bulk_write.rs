@@ -43,7 +43,7 @@ enum Write<'c> {
     Delete(delete::Statement<'c>),
 }
 
-/// The effect of an operation.
+/// What an operation of a bulk write has done.
 enum Effect {
     Inserted,
     Updated { matched: u64, modified: u64, upserted: Option<OwnedValue> },

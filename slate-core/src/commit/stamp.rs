@@ -20,7 +20,8 @@ impl ChangeStamp {
         Change(self)
     }
 
-    /// Returns whether no commit after `version` made a change, or may be making one.
+    /// Returns whether the object is the same as in a view of `version`: no later commit has changed it, and none that
+    /// may change it is in progress.
     pub(crate) fn is_unchanged_since(&self, version: Version) -> bool {
         // Checks in this order because a commit that ends in between stores its version before it stops being pending.
         self.pending.load(Ordering::SeqCst) == 0 && self.last.load(Ordering::SeqCst) <= version.0

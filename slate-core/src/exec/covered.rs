@@ -110,7 +110,7 @@ impl<V: View> CoveredRows<V> {
 
 /// Builds documents from entries.
 struct Shape {
-    /// The fields of the index.
+    /// The names of the index's fields, and their directions, which decoding an entry needs.
     fields: Vec<(Box<[u8]>, Direction)>,
     included: Vec<CoveredField>,
     has_id: bool,
@@ -121,10 +121,11 @@ struct Shape {
 #[derive(Default)]
 struct Row {
     document: Vec<u8>,
-    /// The entry of the last document.
+    /// The encoded values of the entry that `document` was built from.
     values: Vec<u8>,
     extras: Vec<u8>,
-    /// The position of the value of `_id` in the document, and how to overwrite it; `None` where it is not included.
+    /// Where the value of `_id` is in `document`, and how another one is written over it. `None` if the documents have
+    /// no `_id`.
     id: Option<(Range<usize>, Option<Overwrite>)>,
     scratch: Scratch,
 }
@@ -132,14 +133,15 @@ struct Row {
 /// Reused buffers.
 #[derive(Default)]
 struct Scratch {
-    /// The values of the entry as a document.
+    /// The values of an entry, decoded into a document with one field for each.
     values: Vec<u8>,
-    /// The field numbers of those values.
+    /// For each of these values the number of its field in the index.
     found: Vec<usize>,
 }
 
 impl Row {
-    /// Returns whether the document is that of the entry, apart from `_id`.
+    /// Returns whether the last document can be used again for this entry: it was built from the same values, and only
+    /// `_id` can differ.
     #[inline]
     fn is_made_of(&self, entry: &Entry<'_>) -> bool {
         same(&self.values, entry.values) && same(&self.extras, entry.extras) && !self.document.is_empty()

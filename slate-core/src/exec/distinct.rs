@@ -20,7 +20,7 @@ use crate::{
 pub(crate) struct DistinctRows {
     /// Sorted values; among equal values the one to return comes first.
     sorter: Sorter,
-    /// The sort key of the last value returned.
+    /// The sort key of the last value returned: rows with the same key are repetitions of it.
     last: Option<Vec<u8>>,
     skip: u64,
     left: u64,
@@ -115,7 +115,9 @@ struct Found {
     repeated: [Repeated; REPEATED],
 }
 
-/// A value, and the key of a record that comes after the record whose value is returned.
+/// A value that was met before, in the record with the key `record_key`, where it was not the one to return. Neither is
+/// it in a record with a greater key, which therefore needs no further work: of equal values the one in the record with
+/// the least `_id` is returned.
 #[derive(Default)]
 struct Repeated {
     kind: Option<Kind>,
@@ -123,7 +125,7 @@ struct Repeated {
     record_key: Vec<u8>,
 }
 
-/// The number of cached values.
+/// The number of values in the cache of repeated values: as many as four bits of a hash distinguish.
 const REPEATED: usize = 16;
 
 /// The longest value that is cached, in bytes: the cache does not count towards the memory limit.

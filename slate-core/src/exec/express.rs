@@ -28,7 +28,7 @@ use crate::{
 /// many entries without comparing costs.
 const MAX_ENTRIES: usize = MAX_UNWEIGHED_ENTRIES;
 
-/// The rows of records that were loaded together.
+/// Records that were loaded in one call, one row each.
 pub(crate) struct ExpressRows<V: View> {
     reader: V::PointReader,
     /// Number of keys that were looked up or read from an index.
@@ -79,7 +79,8 @@ fn is_on_id(equality: &SingleEquality<'_>) -> bool {
     equality.path().as_str() == "_id"
 }
 
-/// Returns whether the entries of one value of `path` name exactly the matching records.
+/// Returns whether an equality on `path` can be answered by this index alone: the entries of the value name exactly the
+/// matching records, once each.
 fn serves(index: &IndexInfo, path: &Path) -> bool {
     index.pattern.fields().first().is_some_and(|(field, _)| field == path)
         && index.has_all_documents()

@@ -17,9 +17,9 @@ pub(crate) struct FetchRows<V: View> {
     records: Keyspace,
     batch: IdBatch,
     next_batch: usize,
-    /// The number of further rows that the caller takes, if it is known, and the same at the first move.
+    /// How many rows the caller takes, if a limit says so. Few records beyond them are loaded.
     wanted: Option<Wanted>,
-    /// The number of records loaded.
+    /// The number of records loaded so far.
     loaded: u64,
     /// Whether this batch is the last.
     is_last: bool,
@@ -28,7 +28,8 @@ pub(crate) struct FetchRows<V: View> {
     meter: Meter,
 }
 
-/// The rows that the caller takes after a filter.
+/// How many rows the caller takes: at the first move, and now. Comparing the two with the records loaded shows how many
+/// a filter rejects.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     first: u64,

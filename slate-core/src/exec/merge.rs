@@ -16,7 +16,7 @@ use crate::{
 pub(super) struct MergedIds {
     /// The ids, each with the number of its input.
     sorter: Sorter,
-    /// The number of inputs that must yield an id.
+    /// How many inputs must yield an id for it to be returned: one for a union, all for an intersection.
     wanted: usize,
     /// The current id, the number of inputs that have yielded it, and the last of these inputs.
     id: Vec<u8>,

@@ -14,7 +14,8 @@ use crate::{
     spill::Spilled,
 };
 
-/// Collects the counts of one execution. Nodes are numbered as they are drawn, each before its inputs.
+/// Collects what each node of one execution has counted: keys and documents read, rows, time. Only explain with
+/// execution statistics has one. Nodes are numbered as they are drawn, each before its inputs.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorder(Arc<Mutex<Vec<(Stage, Measures)>>>);
 
@@ -32,13 +33,13 @@ impl Recorder {
         }
     }
 
-    /// Returns the counts by node number. All nodes must have been dropped.
+    /// Returns what was counted, by node number. All nodes must have been dropped, because a node adds its counts then.
     pub(crate) fn into_measures(self) -> Vec<(Stage, Measures)> {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-/// The counts of one node.
+/// Counts what one node reads, spills and returns.
 #[derive(Debug, Default)]
 pub(super) struct Meter {
     pub(super) counted: Measures,
@@ -67,7 +68,7 @@ impl Meter {
         Self { counted: Measures::default(), recorder: self.recorder.clone(), tally: self.tally.clone() }
     }
 
-    /// Returns whether the counts are recorded.
+    /// Returns whether an explain reads the counts, so that rows and time are worth measuring.
     #[inline]
     pub(super) fn is_read(&self) -> bool {
         self.recorder.is_some()

@@ -149,7 +149,7 @@ impl<V: View> RawRows<V> {
         }
     }
 
-    /// Returns whether each further move reads at most one record.
+    /// Returns whether each further move reads at most one record, so that it takes a short and known time.
     #[cfg(feature = "async")]
     pub(super) fn reads_one_record(&self) -> bool {
         match self {

@@ -25,14 +25,15 @@ pub(crate) struct SortRows<V: View> {
     sorter: Sorter,
     interrupt: Interrupt,
     position: Position,
-    /// The sort key of the input's current row.
+    /// Buffer for the sort key of the input's current row.
     sort_key: Vec<u8>,
     /// Rows of the group above this sort key are rejected.
     bound: Option<Bound>,
-    /// The part of the sort key that all rows of the group share.
+    /// The sort key's beginning, for the presorted fields, of the group that is being sorted: a row with another one
+    /// begins the next group.
     group: Vec<u8>,
     kept: Kept,
-    /// The fields of the input's current row that later nodes need.
+    /// Buffer for a copy of the input's current row with the fields that later nodes need.
     copy: Vec<u8>,
     meter: Meter,
 }

@@ -107,14 +107,14 @@ impl<V: View> RangeWalk<V> {
 pub(super) struct EntryWalk<V: View> {
     walk: RangeWalk<V>,
     index: Arc<IndexInfo>,
-    /// The allowed encoded values of fields, by ascending field.
+    /// For each checked field, in the order of the index, its position and the encoded values that pass.
     checks: Vec<(usize, Vec<KeyRange>)>,
     filter: Option<EntryTest>,
     interrupt: Interrupt,
     meter: Meter,
     /// See [`IndexScan::firsts`].
     firsts: usize,
-    /// The encoded values of these fields in the last entry.
+    /// The encoded values of the first `firsts` fields in the last entry that was returned.
     group: Vec<u8>,
     /// Whether the walk is already at the next entry.
     is_ahead: bool,
@@ -263,7 +263,7 @@ impl<V: View> EntryWalk<V> {
         }
     }
 
-    /// Returns whether the current entry passes the checks.
+    /// Returns whether the current entry passes the checks, so that its record is worth fetching.
     #[inline(never)]
     fn passes(&mut self) -> Result<bool> {
         let Some((key, value)) = self.walk.current() else { return Ok(false) };

@@ -101,7 +101,7 @@ impl Call {
         self.checked(result)
     }
 
-    /// Returns whether a subscriber wants its span.
+    /// Returns whether a subscriber of `tracing` wants the span of the call.
     #[inline]
     fn is_traced(&self) -> bool {
         self.span.is_enabled()

@@ -46,7 +46,7 @@ impl Uses {
     }
 }
 
-/// The uses of a collection by `_id` and by scan, which belong to no declared index.
+/// How often operations found records of a collection by `_id` and by a scan, which belong to no declared index.
 #[derive(Debug, Default)]
 pub(crate) struct CollectionUses {
     /// Operations that found records by their `_id`.
@@ -55,7 +55,7 @@ pub(crate) struct CollectionUses {
     pub(crate) scans: Uses,
 }
 
-/// The uses of all collections and indexes by their keyspaces. They stay when the catalog is read again.
+/// The counts of uses of all collections and indexes, by keyspace. They stay when the catalog is read again.
 #[derive(Debug, Default)]
 pub(crate) struct UseTable(Mutex<UseMaps>);
 

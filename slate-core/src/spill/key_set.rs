@@ -42,7 +42,7 @@ impl KeySet {
         self.bytes.len() + self.offsets.allocation_size() > self.memory.limit()
     }
 
-    /// Writes the keys to a file as a sorted run. They count as seen.
+    /// Writes the keys to a file as a sorted run. They count as seen: equal keys that follow are repetitions.
     pub(crate) fn overflow(self) -> Result<KeyOverflow> {
         // `KeyOverflow::finish` uses two sorters at the same time, after this set has been freed.
         let memory = self.memory.shared_by(2);
@@ -54,7 +54,8 @@ impl KeySet {
     }
 }
 
-/// The tie key of keys that were in the set; the keys pushed later are numbered from one.
+/// The tie key of all keys that were in the set when it overflowed. It is below the numbers, from one, of the keys that
+/// are pushed later, so that among equal keys it comes first and the later ones are known as repetitions.
 const SEEN: [u8; 8] = 0_u64.to_be_bytes();
 
 fn key_at(bytes: &[u8], offset: usize) -> &[u8] {

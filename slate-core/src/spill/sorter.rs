@@ -94,7 +94,8 @@ impl Sorter {
         std::mem::take(&mut bound.is_new).then_some(&bound.sort_key)
     }
 
-    /// Returns whether a row with this key may be among the least rows.
+    /// Returns whether a row with this key can still be among the rows that a sort with a limit returns. If not, the
+    /// caller need not copy it.
     #[inline]
     pub(crate) fn wants(&self, sort_key: &[u8], tie_key: &[u8]) -> bool {
         match &self.bound {

@@ -22,7 +22,7 @@ impl<T: Transaction> Session<T> {
         changes.finish(interrupt)?;
         let unique = changes.check_unique(&self.view(), collection);
         if unique.is_err() {
-            // The reason of the error is part of the transaction's reads.
+            // The error tells about another document. A serializable transaction has thereby read the collection.
             self.read_all(collection);
         }
         unique?;

@@ -295,7 +295,8 @@ impl ChangeSet {
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 
-/// The number of [`Place::Records`], above those of all indexes.
+/// The number of [`Place::Records`] in the order of places: above those of all indexes, because records are written
+/// last.
 const RECORDS: u32 = u32::MAX;
 
 impl Place {

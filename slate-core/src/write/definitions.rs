@@ -106,7 +106,7 @@ impl<T: Transaction> Session<T> {
         Ok(Arc::new(CollectionInfo::new(name, records)))
     }
 
-    /// Creates the collection. Returns whether it did not exist.
+    /// Creates the collection, or returns [`Created::Exists`] if it exists with the same options.
     ///
     /// # Errors
     /// `NamespaceExists` (48) if it exists with other options.
@@ -135,7 +135,7 @@ impl<T: Transaction> Session<T> {
         Ok(Created::New)
     }
 
-    /// Creates the view. Returns whether it did not exist.
+    /// Creates the view, or returns [`Created::Exists`] if it exists with the same definition.
     ///
     /// # Errors
     /// `NamespaceExists` (48) if a collection has the name, or a view with another definition. Also fails as

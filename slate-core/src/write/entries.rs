@@ -7,7 +7,7 @@ pub(crate) struct Entries {
     spans: Vec<Span>,
 }
 
-/// The position of one write in the buffer.
+/// Where one write is in the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     /// The first bytes of the key, padded with zeros. They decide most comparisons without reading the key.
@@ -170,7 +170,7 @@ impl Entries {
     }
 }
 
-/// The writes of one key by one call.
+/// All writes of one key within a call. Several documents can have the same key in a unique index.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeyWrites<'e> {
     bytes: &'e [u8],

@@ -113,8 +113,8 @@ impl DocumentEntries<'_, '_> {
         Ok(())
     }
 
-    /// Replaces the content of `entries` by the document's entries in the index at this position, in key order. Most documents have
-    /// one.
+    /// Writes into `entries` (cleared first) the document's entries in the index at this position, in key order. Most
+    /// documents have one.
     pub(crate) fn of_index(&mut self, collection: &CollectionInfo, at: usize, entries: &mut Entries) -> Result<()> {
         entries.clear();
         let Some(index) = collection.maintained_at(at) else { return Ok(()) };
@@ -126,7 +126,7 @@ impl DocumentEntries<'_, '_> {
     }
 }
 
-/// Replaces the content of `keys` by the keys of a document.
+/// Writes into `keys` (cleared first) the keys of a document.
 fn make(index: &IndexInfo, document: Doc<'_>, keys: &mut Keys) -> Result<()> {
     match &index.wildcard {
         Some(wildcard) => wildcard.pattern.keys(document, keys)?,

@@ -103,7 +103,7 @@ impl<T: Transaction> Session<T> {
             (insert.changes, insert.outcome)
         };
         if !outcome.refused.is_empty() {
-            // The reason of a rejection is part of the transaction's reads.
+            // A rejection tells about another document. A serializable transaction has thereby read the collection.
             self.read_all(&collection);
             if mode == InsertMode::AllOrNone {
                 return Ok(outcome);
@@ -128,13 +128,14 @@ struct Insert<'c, V: View> {
     outcome: InsertOutcome,
 }
 
-/// The keys of the accepted documents.
+/// The keys of the documents accepted so far, with which later ones of the same call are compared.
 #[derive(Default)]
 struct Accepted {
     greatest: Option<Vec<u8>>,
     /// All record keys. `None` as long as each of them was greater than all before it.
     records: Option<AHashSet<SmallBytes>>,
-    /// The keys in unique indexes, by position of the index in the collection.
+    /// For each index, by its position in the collection, the keys that the accepted documents have in it; only filled
+    /// for unique ones.
     unique: Vec<AHashSet<SmallBytes>>,
 }
 
@@ -290,7 +291,8 @@ impl<'c, V: View> Insert<'c, V> {
     }
 }
 
-/// The positions of a batch's keys among the loaded keys.
+/// Where the keys of a batch are among the keys that were loaded in one call: first those of records, then those of
+/// each unique index.
 struct LoadedKeys {
     /// The next record key that was loaded.
     next_record: usize,

@@ -84,7 +84,7 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// The state of a call.
+/// One call that puts documents: what it has collected so far.
 struct Put<'c> {
     kind: PutKind,
     collection: &'c CollectionInfo,
@@ -175,8 +175,8 @@ impl Put<'_> {
         self.changes.add_entries(self.collection, row, old, differs)
     }
 
-    /// Applies a document to the record in this row of the changes, which is `old` if there is no such row yet. Returns
-    /// whether the record changes.
+    /// Replaces, or merges with, a record by a document of the call. The record is row `row` of the changes if an
+    /// earlier document of the call changed it, and `old` otherwise. Returns whether the record changes.
     fn apply(&mut self, row: usize, old: Option<Doc<'_>>, given: &Given<'_>) -> Result<bool> {
         let Self { kind, changes, .. } = self;
         let next = changes.records.len();
@@ -223,7 +223,8 @@ fn key_of(document: &RawDocument) -> Result<Option<SmallBytes>> {
     }
 }
 
-/// Returns whether the entries of two documents with the same `_id` can differ.
+/// Returns whether a record's entries in the index can change when `old` is replaced by `new`. False only if the values
+/// that the index is over are the same, so that no entry has to be computed.
 fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
     index.partial.is_some()
         || index.wildcard.is_some()

@@ -31,7 +31,7 @@ pub(crate) struct Session<T> {
     pub(super) bytes_written: usize,
     isolation: Isolation,
     validation: Validation,
-    /// The options of the operation that is executed.
+    /// The write options of the call that is being executed.
     pub(crate) options: WriteOptions,
     pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
@@ -136,7 +136,8 @@ impl<T: Transaction> Session<T> {
         self.wrote_entries = true;
     }
 
-    /// Returns whether reads must be validated: other transactions can commit, and this one is serializable.
+    /// Returns whether reads must be recorded, to be validated at the commit: this transaction is serializable, and
+    /// others can commit meanwhile.
     fn validates_reads(&self) -> bool {
         self.isolation == Isolation::Serializable && !matches!(self.validation, Validation::None)
     }

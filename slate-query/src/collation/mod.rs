@@ -172,7 +172,7 @@ fn check(completed: &CollationOptions) -> Result<()> {
     Ok(())
 }
 
-/// Returns whether the language compares accents from the end.
+/// Returns whether accents are compared from the end of a string, as in Canadian French.
 fn is_french_canadian(locale: &str) -> bool {
     let name = locale.split('@').next().unwrap_or_default();
     name.eq_ignore_ascii_case("fr_CA")
@@ -215,7 +215,7 @@ pub fn show_sort_key(key: &[u8]) -> String {
     format!("0x{digits}")
 }
 
-/// Returns whether a string is in the value, so that a collation changes it.
+/// Returns whether the value is or contains a string, so that a collation can change how it compares.
 pub fn has_text(value: Value<'_>) -> bool {
     value.text().is_some() || value.as_container().is_some_and(|container| container.values().any(has_text))
 }

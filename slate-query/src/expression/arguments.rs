@@ -69,8 +69,8 @@ impl Function {
         })
     }
 
-    /// Returns whether a call with this number of operands, as an operand of another call of the same function, is replaced
-    /// by its operands.
+    /// Returns whether nested calls of the function are one call: `f(f(a, b), c)` is parsed as `f(a, b, c)`. `operands`
+    /// is the number of the inner call's operands.
     pub(super) fn is_flattened(&self, operands: usize) -> bool {
         match self.operands {
             Operands::Grouped | Operands::ConstantsLast => true,

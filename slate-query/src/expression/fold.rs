@@ -68,7 +68,7 @@ pub(super) fn call(
             grouped.extend(constants);
             grouped
         }
-        // The elements of an only operand count one by one.
+        // An accumulator with a single operand accumulates the elements of that array.
         Operands::ConstantsLast | Operands::Accumulated if operands.len() > 1 => {
             let (constants, mut others): (Vec<_>, Vec<_>) =
                 flattened(function, operands).into_iter().partition(Expression::is_constant);

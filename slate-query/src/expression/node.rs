@@ -54,7 +54,8 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
-    /// Returns whether every evaluation with the same operands gives the same value.
+    /// Returns whether equal operands always give equal values. False for `$rand`, for example, which must not be
+    /// computed once and reused.
     fn is_repeatable(&self) -> bool {
         true
     }

@@ -75,7 +75,7 @@ pub(super) fn encode(value: Value<'_>) -> SmallBytes {
     out.into()
 }
 
-/// The capacity of a key's buffer, in bytes: most keys fit, so that the buffer does not grow.
+/// The first capacity of a buffer for a key, in bytes. Most keys fit, so that the buffer is allocated once.
 const USUAL_KEY_BYTES: usize = 64;
 
 /// Returns the keys of a class of types.

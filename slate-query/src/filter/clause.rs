@@ -142,7 +142,7 @@ pub(super) fn is_operators(value: Value<'_>) -> bool {
     })
 }
 
-/// Returns whether a regular expression is within an operand.
+/// Returns whether an operand is or contains a regular expression.
 pub(super) fn reads_text(value: Value<'_>) -> bool {
     let within = |element: Element<'_>| element.name == b"$regex" || reads_text(element.value);
     value.kind() == Kind::Regex || value.as_container().is_some_and(|container| container.elements().any(within))

@@ -94,7 +94,7 @@ impl Computed {
         if let Form::Any(nodes) = &self.form { Some(nodes) } else { None }
     }
 
-    /// Returns whether the expression is true only for documents that have the field that `condition` requires.
+    /// Returns whether each document for which the expression is true has the field that `condition` requires.
     pub(super) fn implies(&self, condition: &Field) -> bool {
         let of_node = |node: &Node| matches!(&node.tree, Tree::Computed(computed) if computed.implies(condition));
         match &self.form {

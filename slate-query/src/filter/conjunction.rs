@@ -10,13 +10,15 @@ use crate::raw::{Doc, Value};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conjunction {
     nodes: Vec<Node>,
-    /// The places in `nodes` of the probes that are evaluated during the pass.
+    /// Positions in `nodes` of the conditions that are evaluated as soon as the pass reaches their field.
     cheap: Places,
-    /// The places in `nodes` of the probes that are evaluated after the pass; at most [`SLOTS`].
+    /// Positions in `nodes` of the conditions that are evaluated after the pass, if all cheap ones hold; at most
+    /// [`SLOTS`].
     expensive: Places,
 }
 
-/// The largest number of expensive probes that remember their value; further ones are treated as cheap.
+/// The most conditions that wait for the end of the pass with their value. Further expensive ones are evaluated during
+/// the pass.
 const SLOTS: u32 = 4;
 
 /// A set of places among the first 64 nodes, as bits. Later nodes are never probes.

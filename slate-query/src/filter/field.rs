@@ -18,8 +18,8 @@ pub(super) struct Field {
     pub(super) sense: Sense,
     reach: Reach,
     missing: bool,
-    /// The bytes of the field (type, name, value) in a document that satisfies an equality, where no other field of its
-    /// type can satisfy it.
+    /// For an equality that only one encoding satisfies: the bytes of the matching field (type, name, value), which are
+    /// compared with the document's bytes.
     literal: Option<SmallBytes>,
 }
 
@@ -78,7 +78,7 @@ impl Field {
         }
     }
 
-    /// Returns whether a document matches in which the field of the path's first name is `first`.
+    /// Returns whether a document matches, given the value of the field that the path begins with.
     #[inline]
     pub(super) fn matches_from(&self, first: Option<Value<'_>>) -> bool {
         self.holds_from(first) == (self.sense == Sense::Holds)

@@ -11,8 +11,8 @@ use crate::{
 ///
 /// A document satisfies it where one of the values at the path does; see [`super::field::Field`].
 pub(super) trait Operator: Debug + Send + Sync {
-    /// Returns whether this value satisfies the operator. The caller iterates over an array's elements; see
-    /// [`reach`](Self::reach).
+    /// Returns whether this one value satisfies the operator. Where the value is an array, the caller also calls this
+    /// with each of its elements, unless [`reach`](Self::reach) says otherwise.
     fn holds(&self, value: Value<'_>) -> bool;
 
     /// Returns the index keys of the values that satisfy the operator. If an array as a whole satisfies it, the key of
@@ -27,7 +27,8 @@ pub(super) trait Operator: Debug + Send + Sync {
         false
     }
 
-    /// Returns whether the operator is about the text of a string, so that a collation does not concern it.
+    /// Returns whether the operator reads the characters of a string, as `$regex` does, instead of comparing it. A
+    /// collation does not apply to it.
     fn reads_text(&self) -> bool {
         false
     }
@@ -37,12 +38,13 @@ pub(super) trait Operator: Debug + Send + Sync {
         false
     }
 
-    /// Returns whether the operator is evaluated on an array's elements too.
+    /// Returns what the operator is evaluated on where the value is an array.
     fn reach(&self) -> Reach {
         Reach::Elements
     }
 
-    /// Returns the position of the element that made an array satisfy an operator of [`Reach::Whole`].
+    /// Returns the position of the element that made an array satisfy the operator, which a positional `$` then stands
+    /// for. Only for operators of [`Reach::Whole`].
     fn position(&self, _array: Value<'_>) -> Option<usize> {
         None
     }
@@ -53,7 +55,7 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
-    /// Returns the conditions that one element of the array must satisfy together.
+    /// Returns the conditions that one element of the array must satisfy together. `None` except for `$elemMatch`.
     fn element_conditions(&self) -> Option<&super::Node> {
         None
     }
@@ -64,7 +66,7 @@ pub(super) trait Operator: Debug + Send + Sync {
         None
     }
 
-    /// Returns whether a partial index may be limited by the operator.
+    /// Returns whether the filter of a partial index (`partialFilterExpression`) may contain the operator.
     fn may_limit_an_index(&self) -> bool {
         false
     }
@@ -74,7 +76,8 @@ pub(super) trait Operator: Debug + Send + Sync {
         Cost::Cheap
     }
 
-    /// Returns whether an evaluation can be given up: whether there is a pattern that needs backtracking.
+    /// Returns whether an evaluation can fail because it takes too many steps: whether the operand contains a pattern
+    /// that needs backtracking.
     fn can_fail(&self) -> bool {
         false
     }

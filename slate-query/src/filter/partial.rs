@@ -2,8 +2,8 @@ use super::{Filter, Node, clause::is_operators, field::Sense, node::Tree};
 use crate::raw::{Doc, Element};
 
 impl Filter {
-    /// Returns whether the filter may be the condition of a partial index. As in MongoDB it may consist of comparisons,
-    /// `$in`, `$exists: true` and `$type`, joined by `$and` and `$or`.
+    /// Returns whether the filter may be that of a partial index (`partialFilterExpression`). As in MongoDB it may
+    /// consist of comparisons, `$in`, `$exists: true` and `$type`, joined by `$and` and `$or`.
     pub fn may_limit_an_index(&self) -> bool {
         may_limit(self.root())
     }

@@ -22,14 +22,14 @@ pub struct Term {
     pub intervals: IntervalSet,
     /// Whether entries within the intervals imply the condition.
     pub exact: Exactness,
-    /// The indexes for which the term is valid.
+    /// On which indexes the intervals may be used as bounds.
     pub validity: Validity,
 }
 
-/// The indexes for which a [`Term`] is valid.
+/// On which indexes the intervals of a [`Term`] may be used as bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
-    /// The indexes in which no document has an array on the index's path.
+    /// Those in which no document has an array on the index's path.
     WhereNotMultikey,
     /// All indexes.
     Always,
@@ -133,7 +133,8 @@ pub(super) enum Strings<'c> {
 }
 
 impl Strings<'_> {
-    /// Returns whether a condition compares strings, or anything else, as the index does.
+    /// Returns whether the index orders the operand's strings as the condition compares them, so that bounds can be
+    /// made from the operand. True for a condition without strings.
     fn suit(self, field: &Field) -> bool {
         if matches!(self, Self::Bytes) {
             return true;

@@ -27,7 +27,7 @@ pub(super) mod code {
     pub(crate) const RAW: u8 = 8;
 }
 
-/// The high half of a head for fifteen positions or more. The excess follows as a varint.
+/// The high half of an exception's first byte if fifteen positions or more precede it. The excess follows as a varint.
 const MANY: usize = 15;
 
 use crate::raw::Value;
@@ -57,7 +57,7 @@ impl TypeBits {
         &self.bytes
     }
 
-    /// Returns whether there are no exceptions.
+    /// Returns whether there is nothing to store: every value has the most likely type for its key.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -75,11 +75,11 @@ impl TypeBits {
 
 /// Receives what encoding loses.
 pub(super) trait Losses {
-    /// Records a position with the most likely interpretation.
+    /// Records that the next value has the most likely interpretation.
     fn keep(&mut self);
-    /// Records an exception and the bytes that follow its head.
+    /// Records that the next value has another one: its code, and the bytes that follow the head.
     fn except(&mut self, code: u8, payload: &[u8]);
-    /// Records a position whose value must be stored as a whole.
+    /// Records that the next value cannot be restored from its key and is stored as a whole.
     fn raw(&mut self, value: Value<'_>);
     /// Whether this implementation records anything.
     const RECORDS: bool;
@@ -135,7 +135,7 @@ pub fn join(values: &[u8], id: &[u8], out: &mut Vec<u8>) {
 #[derive(Clone, Debug)]
 pub struct TypeReader<'a> {
     rest: &'a [u8],
-    /// The distance of the next exception and its code; `None` if none is left in this part.
+    /// How many positions come before the next exception, and its code. `None` if none is left in this part.
     next: Option<(usize, u8)>,
 }
 

@@ -24,14 +24,14 @@ pub(crate) enum Positions {
     AndFields,
 }
 
-/// The state of one path.
+/// How far one path was followed.
 #[derive(Clone, Copy)]
 pub(crate) enum Slot<'a> {
     /// The path has ended at this value.
     Value(Value<'a>),
     /// The path has ended at a missing field.
     Missing,
-    /// The path continues in the current document with the name at this index.
+    /// The path continues in the current document with the name at this position of the path.
     Open(usize),
     /// This many names of the path lead to this array.
     Array(Value<'a>, usize),

@@ -135,7 +135,7 @@ impl Keys {
 }
 
 impl KeyPattern {
-    /// Replaces the content of `out` by the entries of `doc`. Every document has at least one.
+    /// Writes into `out` (cleared first) the entries of `doc`. Every document has at least one.
     ///
     /// A missing field has the key of null and differs in the type bits. An array has the keys of its elements, an
     /// empty one that of undefined. Fields that lead through the same array are paired element by element.

@@ -84,12 +84,13 @@ impl Bindings {
         self.with(name, self.evaluate(&expression)?)
     }
 
-    /// Like [`with`](Self::with), but for a variable whose value is not known yet.
+    /// Like [`with`](Self::with), but for a variable that gets its value only when the pipeline is executed, such as
+    /// one of the `let` of a `$lookup`.
     pub(super) fn with_unknown(&self, name: &str) -> Result<Self> {
         Ok(Self { has_unknown: true, ..self.with(name, None)? })
     }
 
-    /// Returns whether the value of a variable is not known yet.
+    /// Returns whether some variable gets its value only when the pipeline is executed.
     pub(super) fn has_unknown(&self) -> bool {
         self.has_unknown
     }

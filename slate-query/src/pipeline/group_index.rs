@@ -18,7 +18,7 @@ use crate::{
 pub(super) struct GroupIndex {
     table: HashTable<Slot>,
     places: Vec<Place>,
-    /// The identity of each group, followed by its value if that has other bytes.
+    /// For each group its identity, then its value if that has other bytes than the identity.
     bytes: Vec<u8>,
     hasher: RandomState,
     scratch: Vec<u8>,
@@ -124,7 +124,7 @@ impl GroupIndex {
         number
     }
 
-    /// Returns whether the group has this value.
+    /// Returns whether a document with this value belongs to the group with this number.
     pub(super) fn is(&mut self, number: usize, value: Value<'_>) -> bool {
         let (class, identity) = identity(value, &mut self.scratch);
         is_at(&self.places, &self.bytes, number, class, identity)

@@ -47,7 +47,7 @@ impl Kept {
         self.copy_stored(Doc::new(&writer.finish()), out);
     }
 
-    /// Replaces the content of `out` by the kept fields of a document.
+    /// Writes into `out` (cleared first) the kept fields of a document.
     #[inline]
     pub fn copy(&self, document: Doc<'_>, out: &mut Vec<u8>) {
         out.clear();
@@ -62,8 +62,9 @@ impl Kept {
         *out = writer.finish();
     }
 
-    /// Replaces the content of `head` by the length and the kept fields before `field`, and the content of `tail` by the kept
-    /// fields after it and the terminator. The document must have the field.
+    /// Writes a copy of a document with a gap for one field, whose value the caller inserts: into `head` the length and
+    /// the kept fields before `field`, into `tail` the kept fields after it and the terminator. Both are cleared first.
+    /// The document must have the field.
     pub(super) fn split(&self, document: Doc<'_>, field: &FieldName, head: &mut Vec<u8>, tail: &mut Vec<u8>) {
         let bytes = document.bytes();
         let place = document.place_of(field.as_bytes()).unwrap_or_default();

@@ -31,7 +31,7 @@ impl Needs {
         }
     }
 
-    /// Returns whether the result depends on the order of the fields.
+    /// Returns whether the stages depend on the order in which a document has its fields.
     pub(crate) fn is_ordered(&self) -> bool {
         !matches!(self, Self::Fields(_))
     }

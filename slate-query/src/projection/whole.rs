@@ -106,7 +106,7 @@ impl Projection {
         Ok(Self { passes: shape.into_iter().chain(changes).collect(), computed, kept, included, shown })
     }
 
-    /// Replaces the content of `out` by the projected document. An inclusion shows the first of repeated fields.
+    /// Writes into `out` (cleared first) the projected document. An inclusion shows the first of repeated fields.
     ///
     /// `position` is the array position for the positional `$`; see [`crate::filter::Filter::positional`].
     ///

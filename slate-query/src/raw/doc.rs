@@ -53,7 +53,7 @@ impl<'a> Doc<'a> {
         !self.table.is_empty()
     }
 
-    /// Returns the mark and the offset of a field in the field table, by the field's number.
+    /// Returns the hash byte and the offset that the field table has for the field with this number.
     #[inline]
     pub(crate) fn entry(self, number: usize) -> Option<(u8, usize)> {
         self.table.entry(number)
@@ -137,7 +137,7 @@ impl<'a> Doc<'a> {
         })
     }
 
-    /// Returns whether the field at that offset has this name.
+    /// Returns whether the field at offset `place` has this name.
     pub(super) fn is_named(self, place: usize, name: &[u8]) -> bool {
         self.bytes.get(place..).and_then(|rest| named(rest, name)).is_some()
     }
@@ -161,8 +161,8 @@ impl<'a> Doc<'a> {
         self.search(name)
     }
 
-    /// Returns whether the field of that name consists of exactly the bytes `literal` (type, name and value). `None` if
-    /// the field is not at the remembered position or has another type.
+    /// Returns whether the field consists of exactly the bytes `literal` (type, name and value). `None` if the field is
+    /// not where the last document had it, or has another type.
     #[inline]
     pub fn holds_literal(self, name: &FieldName, literal: &[u8]) -> Option<bool> {
         let (mark, place) = self.table.entry(name.number())?;
@@ -284,9 +284,9 @@ impl Element<'_> {
 /// A field found by [`Doc::fields_of`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Located<'a> {
-    /// The index of its name among the names searched for.
+    /// The number of its name among the names searched for.
     pub number: usize,
-    /// The mark of its name in field tables.
+    /// The hash byte of its name in field tables.
     pub(super) mark: u8,
     /// The field's value.
     pub value: Value<'a>,

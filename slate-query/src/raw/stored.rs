@@ -17,7 +17,8 @@ impl FieldTable<'_> {
     pub(super) const NONE: Self = Self(&[]);
 }
 
-/// Names to look for together. Each is identified by its index.
+/// Names to look for together, in one pass over a document. A name's number is its position in the list that the set
+/// was made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
     /// Sorted by mark.
@@ -46,7 +47,8 @@ pub fn store(document: Doc<'_>, out: &mut Vec<u8>) {
     out.extend_from_slice(document.bytes());
 }
 
-/// Replaces the content of `out` by a document of these fields of `document`, in its order, in the stored form.
+/// Writes into `out` (cleared first) a copy of `document` with only these fields, in the document's order and the
+/// stored form.
 pub(crate) fn store_fields(names: &Names, document: Doc<'_>, out: &mut Vec<u8>) {
     let most = names.names.len();
     let start = if most <= MOST_COPIED { 1 + 3 * most } else { 1 };
@@ -103,7 +105,7 @@ fn write_entry(writer: &mut Writer, number: usize, mark: u8, place: usize) {
     }
 }
 
-/// The most fields that a copy of some fields has a table for: their numbers are bits of a word.
+/// The most fields for which a copy gets a table. Which of them were met is remembered in the bits of one word.
 const MOST_COPIED: usize = 64;
 
 /// Reserves space for a document and its table, which takes about a tenth of the document's size.
@@ -152,7 +154,7 @@ struct TableWriter<'o, 'd> {
     start: usize,
     marks: Marks,
     fields: usize,
-    /// Whether the document gets a table.
+    /// Whether the document still fits a table: see [`store`].
     fits: bool,
 }
 
@@ -179,7 +181,8 @@ impl<'o, 'd> TableWriter<'o, 'd> {
         self.fields += 1;
     }
 
-    /// Returns whether the table already contains a field of that name.
+    /// Returns whether an earlier field has this name too: a table is only written for documents without repeated
+    /// names.
     #[cold]
     fn has_twin(&self, mark: u8, name: &[u8]) -> bool {
         let (entries, _) = self.out.get(self.start + 1..).unwrap_or_default().as_chunks();
@@ -215,7 +218,7 @@ impl Marks {
         self.0.get(usize::from(mark / 64)).is_some_and(|word| word & (1 << (mark % 64)) != 0)
     }
 
-    /// Adds a mark. Returns whether it is new.
+    /// Adds a mark. Returns whether the set did not contain it.
     #[inline]
     fn insert(&mut self, mark: u8) -> bool {
         let is_new = !self.has(mark);
@@ -249,34 +252,37 @@ impl<'a> FieldTable<'a> {
         self.0.is_empty()
     }
 
-    /// Returns the mark and the offset of a field.
+    /// Returns the mark and the offset of the field with this number.
     #[inline]
     pub(super) fn entry(self, number: usize) -> Option<(u8, usize)> {
         self.0.get(number).map(|entry| (entry[0], place(entry)))
     }
 
-    /// Returns the indexes and the offsets of the fields whose names have that mark.
+    /// Returns the number and the offset of each field whose name has the hash byte `wanted`. Other names can have the
+    /// same hash byte, so the caller compares the name.
     #[inline]
     pub(super) fn places_of(self, wanted: u8) -> impl Iterator<Item = (usize, usize)> + use<'a> {
         let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
         marked.map(|(number, entry)| (number, place(entry)))
     }
 
-    /// Returns the marks and the bytes of the fields that may have one of the names, in a document that ends at `end`.
+    /// Returns the hash byte and the range of bytes of each field that may have one of the names, in a document that
+    /// ends at `end`. The caller compares the names.
     #[inline]
     pub(super) fn spans(self, names: &Names, end: usize) -> impl Iterator<Item = (u8, Range<usize>)> + use<'a, '_> {
         let marked = self.0.iter().enumerate().filter(|(_, [mark, ..])| names.has_mark(*mark));
         marked.map(move |(number, entry)| (entry[0], self.span(number, entry, end)))
     }
 
-    /// Returns the indexes and the bytes of the fields whose names have that mark, in a document that ends at `end`.
+    /// Returns the number and the range of bytes of each field whose name has the hash byte `wanted`, in a document
+    /// that ends at `end`. The caller compares the name.
     #[inline]
     pub(super) fn spans_of(self, wanted: u8, end: usize) -> impl Iterator<Item = (usize, Range<usize>)> + use<'a> {
         let marked = self.0.iter().enumerate().filter(move |(_, [mark, ..])| *mark == wanted);
         marked.map(move |(number, entry)| (number, self.span(number, entry, end)))
     }
 
-    /// Returns the mark and the bytes of a field, in a document that ends at `end`.
+    /// Returns the mark and the range of bytes of the field with this number, in a document that ends at `end`.
     #[inline]
     pub(super) fn marked_span(self, number: usize, end: usize) -> Option<(u8, Range<usize>)> {
         let entry = self.0.get(number)?;
@@ -296,13 +302,14 @@ fn place([_, low, high]: &[u8; 3]) -> usize {
 }
 
 impl Names {
-    /// Returns whether one of the names has that mark.
+    /// Returns whether one of the names has this hash byte.
     #[inline]
     pub(super) fn has_mark(&self, mark: u8) -> bool {
         self.marks.has(mark)
     }
 
-    /// Returns whether the field of these bytes (type, name and value) has one of the names with that mark.
+    /// Returns whether a field, given by its bytes (type, name and value) and the hash byte of its name, has one of the
+    /// names.
     #[inline]
     pub(super) fn is_name_of(&self, mark: u8, field: &[u8]) -> bool {
         let named = field.get(1..).unwrap_or_default();
@@ -312,7 +319,7 @@ impl Names {
         self.names.iter().any(|name| name.mark == mark && has(&name.text))
     }
 
-    /// Returns the names with that mark, with their indexes.
+    /// Returns the number and the text of each name with this hash byte.
     #[inline]
     pub(super) fn of_mark(&self, mark: u8) -> impl Iterator<Item = (usize, &[u8])> {
         let mut names = &*self.names;

@@ -178,7 +178,7 @@ pub fn with_id(id: Value<'_>, document: Doc<'_>) -> Vec<u8> {
     writer.finish()
 }
 
-/// Replaces the content of `out` by a document of one field. `name` must not contain a NUL byte. Faster than a
+/// Writes into `out` (cleared first) a document of one field. `name` must not contain a NUL byte. Faster than a
 /// [`Writer`] for one field.
 pub fn write_one(name: &[u8], value: Value<'_>, out: &mut Vec<u8>) {
     let length = 4 + 1 + name.len() + 1 + value.bytes().len() + 1;

@@ -35,8 +35,8 @@ pub fn serialize<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Resu
 #[derive(Debug)]
 struct Serializer<'b> {
     buffer: &'b mut Vec<u8>,
-    /// The offset for the type of the next value. The type is known only after the name was written. `None` for the
-    /// outermost document, which has neither type nor name.
+    /// Where the type byte of the next value goes. It precedes the name and is known only after the name was written.
+    /// `None` for the outermost document, which has neither type nor name.
     place: Option<usize>,
     /// What the next bytes are.
     bytes: Bytes,

@@ -114,8 +114,9 @@ impl Sort {
         true
     }
 
-    /// Returns whether the keys of the fields after field `at` can be computed for any document. A single field has no parallel
-    /// arrays, and its path is never ambiguous without a position.
+    /// Returns whether computing the keys of the fields after `at` succeeds for every document, so that it may be
+    /// skipped. It can fail with two fields, which may lead through different arrays, and on a path with a position,
+    /// which may be ambiguous.
     fn cannot_fail_behind(&self, at: usize) -> bool {
         match self.fields.get(at + 1..) {
             None | Some([]) => true,
@@ -125,7 +126,7 @@ impl Sort {
     }
 }
 
-/// The values of a sort key; see [`Sort::bound`].
+/// A sort key with which rows are compared before their own key is made; see [`Sort::bound`].
 #[derive(Clone, Debug)]
 pub struct Bound {
     values: Vec<OwnedValue>,
@@ -135,7 +136,7 @@ pub struct Bound {
 /// Retains the least of the keys that it receives, in place.
 struct Least<'l> {
     fields: &'l [(Path, Direction)],
-    /// The range of the least key; empty before the first.
+    /// Where the least key so far starts in `out`; equal to `end` before the first.
     start: usize,
     end: usize,
     out: &'l mut Vec<u8>,

@@ -1,4 +1,5 @@
-/// The context of an update: the matched position, the time, and the purpose of the write.
+/// What an update depends on besides the document: the position that the filter matched, the time, and whether it
+/// inserts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Context {
     /// The array position that the positional operator `$` represents.
@@ -20,7 +21,7 @@ pub enum EmptyTimestamps {
     /// The current time.
     #[default]
     Current,
-    /// Nothing else: they stay empty.
+    /// Nothing: they stay empty.
     Kept,
 }
 

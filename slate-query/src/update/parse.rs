@@ -95,7 +95,8 @@ impl Update {
         matches!(self.0, Form::Replacement(_))
     }
 
-    /// Returns whether the update contains the positional operator `$`.
+    /// Returns whether the update contains the positional operator `$`, so that the filter must say which element it
+    /// matched.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
             Form::Operators(operators)

@@ -30,7 +30,7 @@ impl Replacement {
 pub(super) enum Source {
     /// The update itself: at the top level, the context decides on empty timestamps, and names do not begin with `$`.
     Update,
-    /// The stages of an update: the document is stored unchanged.
+    /// An update given as a pipeline: the document is stored as the stages made it.
     Pipeline,
 }
 

@@ -49,7 +49,7 @@ fn step(name: &str, filters: &mut ArrayFilters) -> Result<Step> {
     })
 }
 
-/// Returns whether a name selects positions that depend on the document.
+/// Returns whether the name is `$`, `$[]` or `$[identifier]`: which elements it selects depends on the document.
 pub(super) fn is_dynamic(name: &str) -> bool {
     name == "$" || identifier(name).is_some()
 }

@@ -29,7 +29,8 @@ impl Update {
     }
 }
 
-/// Returns whether one path is a prefix of the other, where steps that may be array positions are optional.
+/// Returns whether the rest of an update's path and the rest of an index's path can lead to the same value: one is a
+/// prefix of the other, where steps that may be array positions are optional.
 fn meet(steps: &[Step], parts: &[Part], creates: Creates) -> bool {
     let (Some((step, later)), Some((part, rest))) = (steps.split_first(), parts.split_first()) else { return true };
     let may_append = match step {

@@ -40,7 +40,8 @@ impl Update {
         Ok(out.finish())
     }
 
-    /// Returns whether the new document starts with the filter's value for this path.
+    /// Returns whether an upsert takes the value of this path from an equality of the filter. A replacement takes only
+    /// `_id`.
     fn starts_from(&self, path: &Path) -> Result<bool> {
         match (&self.0, path.parts()) {
             (Form::Replacement(_), [first, _, ..]) if first.name() == "_id" => {

@@ -29,7 +29,8 @@ pub(super) struct Foreign<V: View> {
     view_stages: Option<Vec<Stage>>,
     optimization: Optimization,
     resources: Resources,
-    /// The counts of the queries, if they are measured.
+    /// Keys and documents that the queries on the other collection have read. `None` unless explain measures the
+    /// execution.
     recorder: Option<Recorder>,
 }
 
@@ -53,7 +54,8 @@ impl<V: View> Foreign<V> {
         self.resources.memory.limit()
     }
 
-    /// Returns whether an index, or `_id`, finds the documents that a filter on `path` matches.
+    /// Returns whether a query with `filter`, a condition on `path`, finds its documents by an index or by `_id`
+    /// instead of a scan.
     pub(super) fn is_indexed(&self, path: &Path, filter: &Filter) -> bool {
         // If every stage of the view passes on the value at the path, a filter on it can be applied to the collection.
         let passes = |stage: &Stage| {

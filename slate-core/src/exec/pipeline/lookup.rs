@@ -32,7 +32,7 @@ pub(crate) struct LookupRows<V: View> {
     lookup: Lookup,
     foreign: Foreign<V>,
     strategy: Strategy<V>,
-    /// The documents of the other collection that are in memory.
+    /// The matching documents of the other collection, as far as they are in memory.
     documents: Documents,
     /// The numbers of the documents in memory that the current document is joined with.
     matches: Vec<usize>,
@@ -62,7 +62,7 @@ enum Strategy<V: View> {
 /// Documents of the input that are joined by one query.
 struct Batches {
     batch: Vec<(Box<[u8]>, Vec<usize>)>,
-    /// The position of the document after the current one.
+    /// The position in the batch of the next input document.
     next: usize,
     /// Documents that were read and are not yet joined, the last to be joined first.
     pending: Vec<Box<[u8]>>,
@@ -365,7 +365,7 @@ impl<V: View> LookupRows<V> {
         batches.batch.clear();
         batches.next = 0;
         let mut bytes = 0;
-        // The other half of the memory is for the matches.
+        // The batch takes half of the memory; the other half is for the matches.
         while batches.batch.len() < most && bytes <= self.foreign.memory_limit() / 2 {
             self.interrupt.tick()?;
             let document: Box<[u8]> = match batches.pending.pop() {

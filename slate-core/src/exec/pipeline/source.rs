@@ -15,7 +15,7 @@ use crate::{
 /// The rows of the plan below the document tier.
 pub(crate) struct SourceRows<V: View> {
     rows: Output<V>,
-    /// The meters of the nodes of the output tier, if they are measured.
+    /// The meters of the output tier's nodes; empty unless explain measures the execution.
     meters: Vec<Meter>,
 }
 

@@ -18,7 +18,7 @@ use crate::{
     sort::Sort,
 };
 
-/// The form of an accumulator's operand.
+/// How an accumulator's operand is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// `{}`.
@@ -56,7 +56,7 @@ struct Spec {
 
 impl Spec {
     fn start(&self, n: usize) -> Stored {
-        // The functions in the table take only `n`, but percentiles have more parameters.
+        // The table's functions take `n` alone, and percentiles have more parameters.
         let mut state = match &self.ranks {
             Some(ranks) => Stored::other(Percentile::new(ranks.clone())),
             None => (self.start)(n),
@@ -246,14 +246,14 @@ impl AccumulatorSpec {
         state.add(value, input.map_or(&[], |input| &input.key))
     }
 
-    /// Returns whether the value is a whole number that depends only on the number of documents.
+    /// Returns whether the accumulator only counts documents: `$count`, or a `$sum` of a constant whole number.
     pub(crate) fn is_count(&self) -> bool {
         &*self.0.name == "$count"
             || &*self.0.name == "$sum" && matches!(self.0.constant, Some(Number::Int32(_) | Number::Int64(_)))
     }
 
-    /// Returns whether the value does not depend on the order of the documents, provided that the operand is a whole number in each
-    /// document and equal numbers have the same type.
+    /// Returns whether the documents may come in any order. `is_whole` says of a field whether it is a whole number in
+    /// each document, of which equal ones have the same type: sums of such numbers need no rounding.
     pub(crate) fn ignores_order(&self, is_whole: impl FnOnce(&FieldName) -> bool) -> bool {
         let is_of_field = || {
             matches!(&*self.0.name, "$sum" | "$avg" | "$min" | "$max")
@@ -262,12 +262,13 @@ impl AccumulatorSpec {
         self.is_count() || is_of_field()
     }
 
-    /// Returns whether the number of values, if there is one, is the same for all groups.
+    /// Returns whether the parameter `n` (of `$firstN` and its like) is a constant, and not computed for each group.
+    /// True for accumulators without `n`.
     pub(crate) fn has_constant_number(&self) -> bool {
         self.0.n.as_ref().is_none_or(|n| n.as_constant().is_some())
     }
 
-    /// Returns whether the accumulator sorts documents.
+    /// Returns whether the accumulator sorts documents, as `$top` does.
     pub(crate) fn has_sort(&self) -> bool {
         self.0.sort.is_some()
     }
@@ -277,7 +278,8 @@ impl AccumulatorSpec {
         Some(&*self.0.name).filter(|name| matches!(*name, "$stdDevPop" | "$stdDevSamp"))
     }
 
-    /// Returns whether [`Gathered::merged`] returns the result for the documents of both states.
+    /// Returns whether the states of two lists of documents can be [merged](Gathered::merged) into the state of both
+    /// lists together.
     pub(crate) fn merges(&self) -> bool {
         self.0.start(1).copied().is_some()
     }
@@ -290,7 +292,8 @@ impl AccumulatorSpec {
         }
     }
 
-    /// Returns whether the accumulator is the `$first` of a path or of a constant.
+    /// Returns whether the result depends on the first document alone, and no document makes the accumulator fail: a
+    /// `$first` of a path or a constant.
     pub(crate) fn needs_first_only(&self) -> bool {
         &*self.0.name == "$first" && self.0.operand.is_infallible()
     }
@@ -349,7 +352,7 @@ impl Gathered {
     }
 }
 
-/// The error codes for a parameter `n` that is not a number, not whole, or not positive.
+/// The three error codes for a parameter `n`: if it is not a number, not whole, not positive.
 type NumberCodes = [i32; 3];
 
 pub(in crate::expression) const NUMBER_CODES: NumberCodes = [5_787_902, 5_787_903, 5_787_908];

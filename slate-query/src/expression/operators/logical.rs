@@ -21,7 +21,7 @@ pub(super) fn not<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 #[derive(Debug)]
 struct Decide {
     operands: Box<[Expression]>,
-    /// The truth of an operand that decides the result.
+    /// The truth that decides the result as soon as one operand has it: false for `$and`, true for `$or`.
     decisive: bool,
 }
 

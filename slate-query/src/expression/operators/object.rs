@@ -18,7 +18,7 @@ use crate::{
 /// Returns the fields of all documents; a later field replaces the value of an earlier one of the same name.
 pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
-    // The elements of a single array are merged.
+    // A single operand that is an array stands for its elements.
     let elements = match &*arguments.values {
         [only] => only.as_value().and_then(Value::as_array),
         _ => None,

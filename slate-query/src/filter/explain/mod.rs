@@ -88,7 +88,8 @@ impl Explanation<'_> {
         out.close();
     }
 
-    /// Returns whether the clause is to blame: it has the outcome that `blame` names, or its evaluation fails.
+    /// Returns whether the clause is a reason for the result: it has the outcome that `blame` names, or cannot be
+    /// evaluated.
     fn is_to_blame(&self, clause: &Clause<'_>, blame: Blame) -> bool {
         self.evaluate(clause).map_or(true, |matches| matches == (blame == Blame::Match))
     }

@@ -29,7 +29,8 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(Some(if nodes.is_empty() { Node::never() } else { Node::all(nodes) }))
 }
 
-/// Returns whether MongoDB takes the document for an operator: a document that begins with `$not` is a literal here.
+/// Returns whether MongoDB reads this operand of `$all` as an operator expression, such as `{$gt: 5}`, which `$all`
+/// refuses, instead of a literal document. One that begins with `$not` is a literal here.
 fn is_operator(operand: Doc<'_>) -> bool {
     let first = operand.elements().next();
     first.is_some_and(|first| is_value_operator(first.name) && first.name != b"$not")

@@ -91,7 +91,8 @@ impl WildcardPattern {
         self.before
     }
 
-    /// Returns whether every document has entries of the other fields alone.
+    /// Returns whether each document also has an entry without a path, for the fields before the wildcard alone. It
+    /// serves queries on these fields.
     pub fn has_part_of_others(&self) -> bool {
         self.before > 0
     }
@@ -137,24 +138,24 @@ impl WildcardPattern {
         self.selection.extent(path)
     }
 
-    /// Returns the bounds of the path of entries: exactly this path.
+    /// Returns bounds on the first field of an entry, which is a path: exactly this one.
     pub fn at(path: &Path) -> IntervalSet {
         Interval::point(path_key(path.as_str())).into()
     }
 
-    /// Returns the bounds of the path of entries: this path and those below it.
+    /// Returns bounds on the first field of an entry, which is a path: this one and those below it.
     pub fn at_or_below(path: &Path) -> IntervalSet {
         let below: IntervalSet = key::prefix_interval(format!("{path}.").as_bytes()).into();
         Self::at(path).union(&below)
     }
 
-    /// Returns the bounds of the path of entries: those of the other fields alone, which have no path.
+    /// Returns bounds on the first field of an entry for entries without a path: those of the other fields alone.
     pub fn at_no_path() -> IntervalSet {
         Interval::point(null_key()).into()
     }
 
-    /// Returns whether a document with a value in `values` at a path has an entry for it. Documents and missing fields,
-    /// which have the key of null, have none.
+    /// Returns whether the index has an entry for every value within `values`, so that it can answer a condition on
+    /// them. It has none for documents and missing fields; the latter have the key of null.
     pub fn has_all(values: &IntervalSet) -> bool {
         let documents: IntervalSet = key::bracket_interval(Bracket::Document).into();
         !values.contains(&null_key()) && values.intersect(&documents).is_empty()

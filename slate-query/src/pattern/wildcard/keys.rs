@@ -18,7 +18,7 @@ const FEW_FIELDS: usize = 16;
 const MAX_COMBINED: usize = 100_000;
 
 impl WildcardPattern {
-    /// Replaces the content of `out` by the entries of `doc`. There may be none if no field precedes the wildcard.
+    /// Writes into `out` (cleared first) the entries of `doc`. There may be none if no field precedes the wildcard.
     ///
     /// # Errors
     /// As [`KeyPattern::keys`](crate::pattern::KeyPattern::keys) for the other fields; `CannotBuildIndexKeys` (201) if arrays in them
@@ -57,9 +57,9 @@ impl WildcardPattern {
 
 /// Collects the keys of the fields other than the wildcard.
 struct Others<'k, 'a> {
-    /// The values of all keys, one after the other.
+    /// The values of all combinations, one after the other: an array in these fields gives several.
     values: Vec<Option<Value<'a>>>,
-    /// The number of keys.
+    /// The number of combinations.
     keys: usize,
     multikey: &'k mut [u64],
 }
@@ -87,9 +87,9 @@ enum Room {
 /// A walk over the fields of a document.
 struct Walk<'w, 'a> {
     pattern: &'w WildcardPattern,
-    /// The values of the other fields, key after key.
+    /// The values of the fields other than the wildcard, one combination after the other.
     others: &'w [Option<Value<'a>>],
-    /// The number of keys in `others`.
+    /// The number of combinations in `others`.
     combined: usize,
     keys: &'w mut Keys,
     /// The path of the current field.

@@ -339,7 +339,7 @@ impl DenseRows {
         Ok(place)
     }
 
-    /// Replaces the content of `out` by the next document to add; returns false if there is none.
+    /// Writes into `out` (cleared first) the next document to add; returns false if there is none.
     ///
     /// # Errors
     /// 5897900 for more than 500,000 documents.

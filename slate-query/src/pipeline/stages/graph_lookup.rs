@@ -164,7 +164,7 @@ impl GraphLookup {
         Ok(vec![Stage::Match(filter)])
     }
 
-    /// Replaces the content of `out` by a found document with its depth.
+    /// Writes into `out` (cleared first) a found document with its depth.
     pub fn write_found(&self, document: Doc<'_>, depth: u64, out: &mut Vec<u8>) {
         match &self.depth {
             Some(path) => with_int64(i64::try_from(depth).unwrap_or(i64::MAX), |depth| {
@@ -177,7 +177,7 @@ impl GraphLookup {
         }
     }
 
-    /// Replaces the content of `out` by a document with what was found for it.
+    /// Writes into `out` (cleared first) a document with what was found for it.
     pub fn write(&self, document: Doc<'_>, found: Value<'_>, out: &mut Vec<u8>) {
         set(document, self.target.parts(), Some(found), out);
     }

@@ -50,7 +50,8 @@ impl<'v> Member<'v> {
         self.id
     }
 
-    /// Replaces the content of `out` by bytes that are equal for the documents of one group, and order groups.
+    /// Writes into `out` (cleared first) the encoded key of the group: equal for the documents of one group, and in the
+    /// order in which groups are returned.
     pub fn key(&self, out: &mut Vec<u8>) {
         out.clear();
         key::encode(self.compared, out);
@@ -171,7 +172,7 @@ impl Group {
             .map_err(compiled)?
     }
 
-    /// Returns whether each accumulator with a number of values has the same number for all groups.
+    /// Returns whether no accumulator computes its parameter `n` for each group.
     pub(super) fn has_constant_numbers(&self) -> bool {
         self.fields.iter().all(|(_, spec)| spec.has_constant_number())
     }
@@ -209,7 +210,8 @@ impl Group {
         }
     }
 
-    /// Drops the fields that are not needed and cannot fail. Returns whether it dropped any.
+    /// Drops the accumulators whose fields later stages do not need, unless they can fail. Returns whether it dropped
+    /// any.
     pub fn keep(&mut self, needs: &Needs) -> bool {
         let Some(needed) = needs.fields() else { return false };
         let before = self.fields.len();
@@ -228,8 +230,8 @@ impl Group {
         true
     }
 
-    /// Returns whether the result does not depend on the order of the documents that the stage `before` returns: the stage
-    /// accumulates and groups only numbers of documents.
+    /// Returns whether the groups of the stage `before` may arrive in any order. They may if this stage reads only
+    /// fields in which `before` has counted documents: those are whole numbers.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
         let is_count = |field: &FieldName| {
             let mut named = before.fields.iter().filter(|(name, _)| **name == *field.as_str());
@@ -258,7 +260,8 @@ impl Group {
         Some((Path::parse(field.as_str()).ok()?, direction))
     }
 
-    /// Returns whether the only group has the value of [`end`](Self::end).
+    /// Returns whether a document with a value of the field of [`end`](Self::end) was met: further documents cannot
+    /// change the result.
     pub fn has_end(&self, states: &mut GroupStates) -> bool {
         self.gathered(states, 0).iter().any(Gathered::has_value)
     }
@@ -301,7 +304,7 @@ impl Group {
         Ok(())
     }
 
-    /// Replaces the content of `out` by the [`Member::key`] of a group's documents.
+    /// Writes into `out` (cleared first) the key of a group, as [`Member::key`] does for a document of it.
     pub fn key(&self, states: &GroupStates, group: usize, out: &mut Vec<u8>) {
         out.clear();
         let id = states.index.value(group);
@@ -311,7 +314,7 @@ impl Group {
         }
     }
 
-    /// Replaces the content of `out` by the group's document, and releases what the group has gathered.
+    /// Writes into `out` (cleared first) the group's document, and releases what the group has gathered.
     pub fn finish(&self, states: &mut GroupStates, group: usize, out: &mut Vec<u8>) {
         let GroupStates { index, gathered, .. } = states;
         self.finish_as(self.of_group(gathered, group), index.value(group), out);

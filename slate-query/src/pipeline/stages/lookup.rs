@@ -31,9 +31,10 @@ pub struct Lookup {
     bindings: Bindings,
     collections: Box<[Box<str>]>,
     is_refused_in_facet: bool,
-    /// The fields of its input that later stages need.
+    /// The fields of the input documents that later stages need; the others are not copied.
     kept: Kept,
-    /// Whether there is a document for each match instead of an array.
+    /// Whether the stage returns a document for each match instead of one with an array of them: a `$unwind` that
+    /// followed was merged into it.
     is_unwound: bool,
     argument: OwnedValue,
 }
@@ -45,7 +46,7 @@ pub struct Join {
     foreign: Path,
 }
 
-/// The most bytes of the documents that one document is joined with: as many as the largest document may have.
+/// The most bytes that the matches of one document may have together: the limit of a document, whose array they become.
 const MAX_JOINED: usize = 16 << 20;
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
@@ -186,12 +187,12 @@ impl Lookup {
         self.join.as_ref()
     }
 
-    /// Returns whether matches pass through a pipeline.
+    /// Returns whether the stage has a pipeline, which its matches pass through.
     pub fn has_pipeline(&self) -> bool {
         self.pipeline.is_some()
     }
 
-    /// Returns whether every document has the same matches.
+    /// Returns whether every document has the same matches, because nothing of the document selects them.
     pub fn is_constant(&self) -> bool {
         self.join.is_none() && self.variables.is_empty()
     }
@@ -209,7 +210,7 @@ impl Lookup {
         parse_pipeline(self.pipeline.iter().flatten().map(OwnedValue::as_value), &inner)
     }
 
-    /// Replaces the content of `out` by a document with its matches.
+    /// Writes into `out` (cleared first) a document with its matches.
     pub fn write(&self, document: Doc<'_>, matches: Value<'_>, copy: &mut Vec<u8>, out: &mut Vec<u8>) {
         self.kept.copy(document, copy);
         set(Doc::new(copy), self.target.parts(), Some(matches), out);
@@ -240,7 +241,7 @@ impl Lookup {
         unwinds
     }
 
-    /// Returns whether there is a document for each match.
+    /// Returns whether the stage returns a document for each match; see [`unwind`](Self::unwind).
     pub fn is_unwound(&self) -> bool {
         self.is_unwound
     }

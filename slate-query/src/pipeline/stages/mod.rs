@@ -145,10 +145,10 @@ fn parse_within(stage: &str, code: i32, stages: Doc<'_>, bindings: &Bindings) ->
     })
 }
 
-/// The code of a stage that writes and is not the last.
+/// The error code for a `$out` or `$merge` that is not the last stage.
 const NOT_LAST: Code = Code(40_601);
 
-/// Returns whether a pipeline has its own documents, so that it reads no collection.
+/// Returns whether a pipeline begins with `$documents`, so that it reads no collection.
 fn documents_first(stages: &[Stage]) -> bool {
     matches!(stages.first(), Some(Stage::Documents(_)))
 }

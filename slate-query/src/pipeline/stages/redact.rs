@@ -42,7 +42,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
 }
 
 impl Redact {
-    /// Replaces the content of `out` by what is left of the document. Returns false if nothing is left.
+    /// Writes into `out` (cleared first) what is left of the document. Returns false if nothing is left.
     ///
     /// # Errors
     /// 17053 for a value that is no decision; those of the expression.

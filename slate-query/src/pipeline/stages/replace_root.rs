@@ -47,7 +47,7 @@ impl ReplaceRoot {
         needs
     }
 
-    /// Replaces the content of `out` by the document that replaces `document`.
+    /// Writes into `out` (cleared first) the document that replaces `document`.
     ///
     /// # Errors
     /// 40228 if the expression's value is not a document.

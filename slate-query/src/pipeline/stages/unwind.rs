@@ -18,7 +18,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub struct Unwind {
     path: Path,
-    /// The field for the element's position in the array.
+    /// The field that receives the element's position in the array (`includeArrayIndex`).
     index: Option<Path>,
     empty: Empty,
     kept: Kept,
@@ -161,8 +161,8 @@ impl Template {
         self.head.push(0);
     }
 
-    /// Replaces the content of `row` by the row of an element. `another` is whether `row` contains the row of an earlier element of the
-    /// document. That row begins with the head, unless it contains a position.
+    /// Writes into `row` the row of an element. If `another` is true, `row` contains the row of an earlier element of
+    /// the same document, and its head is kept instead of copied again. Rows with a position are always made anew.
     fn write(&self, unwind: &Unwind, element: Value<'_>, another: bool, row: &mut Vec<u8>) {
         if self.tail.is_empty() {
             return set(Doc::new(&self.head), unwind.path.parts(), Some(element), row);

@@ -45,7 +45,7 @@ impl<T: PartialOrd> Limit<T> {
 }
 
 impl Frame {
-    /// Returns whether documents leave the window as it moves.
+    /// Returns whether the window has a lower end that moves, so that documents leave it.
     pub(super) fn slides(&self) -> bool {
         match self {
             Self::All => false,
@@ -59,7 +59,7 @@ impl Frame {
         matches!(self, Self::All | Self::Documents(Limit::Unbounded, Limit::Unbounded))
     }
 
-    /// Returns whether the documents of the partition so far contain the window of the document at `row`.
+    /// Returns whether enough of the partition was read to know the window of the document at `row`.
     ///
     /// # Errors
     /// The errors of [`Frames::next`].

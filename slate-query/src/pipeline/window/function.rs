@@ -27,7 +27,7 @@ pub(super) enum Function {
     /// An accumulator over the window.
     Accumulate(AccumulatorSpec),
     Rank(Rank),
-    /// The value of another document, at a distance from the current one.
+    /// `$shift`: the value of the document that is `by` documents after the current one, or before it if negative.
     Shift {
         output: Expression,
         by: i64,
@@ -142,7 +142,8 @@ impl Function {
         }
     }
 
-    /// Returns whether the function needs the values of the sort field, not only their order.
+    /// Returns whether the function computes with the values of the sort field, as `$derivative` does, and not only
+    /// with their order.
     pub(super) fn reads_places(&self) -> bool {
         matches!(self, Self::Rate { .. } | Self::Fill { how: Filling::Linear, .. })
     }
@@ -183,7 +184,7 @@ impl Running {
         }
     }
 
-    /// Returns whether the documents of the partition so far suffice for the value of the document at `row`.
+    /// Returns whether enough of the partition was read to compute the value of the document at `row`.
     pub(super) fn is_ready(
         &self,
         output: &Output,

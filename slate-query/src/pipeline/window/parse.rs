@@ -28,11 +28,11 @@ pub struct Windows {
     bindings: Bindings,
     /// Whether an output depends on which documents are equal under the sort.
     compares_peers: bool,
-    /// Whether an output needs the values of the sort field, not only their order.
+    /// Whether an output computes with the values of the sort field, not only with their order.
     reads_places: bool,
-    /// The fields of its input that later stages need.
+    /// The fields of the input documents that later stages need; the others are not copied.
     kept: Kept,
-    /// The fields of its input that this stage or later ones need.
+    /// The fields of the input documents that this stage or later ones need; the others are not read.
     read: Kept,
     argument: OwnedValue,
 }
@@ -147,7 +147,8 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
 }
 
 impl Output {
-    /// Returns whether the output is one value for the whole partition, which needs no operands of single documents.
+    /// Returns whether the output is one value for the whole partition: no operands of single documents have to be kept
+    /// for it.
     pub(super) fn is_whole(&self) -> bool {
         matches!(self.function, Function::Accumulate(_)) && self.frame.is_whole()
     }
@@ -189,7 +190,8 @@ impl Windows {
         self.partition.as_ref().is_some_and(|partition| partition.as_field().is_none())
     }
 
-    /// Replaces the content of `out` by the key of a document's partition, which is equal for the documents of one partition.
+    /// Writes into `out` (cleared first) the key of a document's partition, which is equal for the documents of one
+    /// partition.
     ///
     /// # Errors
     /// The errors of the expression; `TypeMismatch` (14) if its value is an array.
@@ -201,7 +203,7 @@ impl Windows {
         })
     }
 
-    /// Replaces the content of `out` by a key that orders documents by partition and sort.
+    /// Writes into `out` (cleared first) a key that orders documents by partition and sort.
     ///
     /// # Errors
     /// The errors of the expression and of the sort; `TypeMismatch` (14) if a partition is an array.
@@ -276,7 +278,7 @@ impl fmt::Display for Windows {
     }
 }
 
-/// Replaces the content of `out` by the key of a partition.
+/// Writes into `out` (cleared first) the key of a partition.
 ///
 /// # Errors
 /// `TypeMismatch` (14) if the value is an array.

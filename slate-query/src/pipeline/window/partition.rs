@@ -147,7 +147,7 @@ impl Results {
         self.heap + self.running.iter().map(|(_, running)| running.memory()).sum::<usize>()
     }
 
-    /// Returns whether the documents of the partition so far suffice for the outputs of the next document. Otherwise the
+    /// Returns whether enough of the partition was read to compute the outputs of the next document. Otherwise the
     /// caller adds further documents or [completes](Partition::complete) the partition.
     ///
     /// # Errors
@@ -166,8 +166,8 @@ impl Results {
         Ok(true)
     }
 
-    /// Replaces the content of `out` by the [kept](Windows::kept) fields of the next document and its outputs. Releases
-    /// the parts of the partition that later documents do not need. `scratch` is a buffer.
+    /// Writes into `out` (cleared first) the [kept](Windows::kept) fields of the next document and its outputs.
+    /// Releases the parts of the partition that later documents do not need. `scratch` is a buffer.
     ///
     /// # Errors
     /// The errors of the functions.

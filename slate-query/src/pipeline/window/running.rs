@@ -61,7 +61,7 @@ impl RunningResults {
         }
     }
 
-    /// Replaces the content of `out` by the kept fields of the next document, with its outputs.
+    /// Writes into `out` (cleared first) the kept fields of the next document, with its outputs.
     ///
     /// # Errors
     /// The errors of the expressions.

@@ -89,7 +89,8 @@ impl Fill {
         Ok(y0.plus(x.minus(x0).times(y1.minus(y0).over(x1.minus(x0)))).into())
     }
 
-    /// Returns whether the value of the document at `row`, which is in the column, needs no later documents.
+    /// Returns whether the value for `row`, which the column contains, can be computed without documents that were not
+    /// read yet.
     pub(super) fn is_ready(&self, how: Filling, column: &Column<Operand>, row: usize) -> bool {
         let has_value = |row: usize| column.get(row).and_then(Operand::present).is_some();
         let is_between = how == Filling::Linear && self.before.is_some() && !has_value(row);

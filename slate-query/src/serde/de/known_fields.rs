@@ -142,7 +142,7 @@ impl<'de> MapAccess<'de> for KnownFields<'de> {
 #[derive(Debug)]
 struct Names {
     names: &'static [&'static str],
-    /// The index of the name that is expected next: most documents have the fields in the same order as the target.
+    /// The number of the name that is expected next: most documents have the fields in the same order as the target.
     next: usize,
     /// The number of names that no field had yet. Repeated fields may make it too low.
     missing: usize,

@@ -12,7 +12,7 @@ use crate::raw::Kind;
 pub(super) struct Extended<'a, 'b> {
     serializer: &'a mut Serializer<'b>,
     kind: Kind,
-    /// The number of keys so far, inner ones included.
+    /// The number of keys that were written, those of inner documents included.
     keys: usize,
     /// Where the value begins in the buffer.
     start: usize,

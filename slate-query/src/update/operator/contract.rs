@@ -23,7 +23,7 @@ pub(in crate::update) trait Operator: fmt::Debug + Send + Sync {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }
 
-    /// Returns whether the operator creates missing fields.
+    /// Returns what the operator does where the field is missing.
     fn creates(&self) -> Creates {
         Creates::Fields
     }

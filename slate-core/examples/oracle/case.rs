@@ -3,6 +3,7 @@
 use std::error::Error;
 
 use bson::{Bson, Document, Regex};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 #[derive(Debug)]
@@ -64,7 +65,7 @@ pub(crate) enum Precision {
 
 impl Case {
     pub(crate) fn parse(line: &[u8]) -> Result<Self, Box<dyn Error>> {
-        let mut fields: Document = serde_json::from_slice::<Map<String, Value>>(line)?.try_into()?;
+        let mut fields: Document = json(line)?.try_into()?;
         if let Some(pipeline) = fields.get_mut("pipeline") {
             read_regexes(pipeline);
         }
@@ -114,6 +115,41 @@ impl Case {
             _ => false,
         }
     }
+}
+
+/// The most levels of a case. MongoDB's documents have up to 200, and a case wraps them in a few more.
+const MOST_LEVELS: usize = 512;
+
+/// Reads a line of JSON. The parser's own limit is 128 levels.
+fn json(line: &[u8]) -> Result<Map<String, Value>, Box<dyn Error>> {
+    if levels(line) > MOST_LEVELS {
+        return Err(format!("a case has more than {MOST_LEVELS} levels").into());
+    }
+    let mut reader = serde_json::Deserializer::from_slice(line);
+    reader.disable_recursion_limit();
+    let fields = Map::deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(fields)
+}
+
+/// Returns how many arrays and documents are within each other.
+fn levels(line: &[u8]) -> usize {
+    let (mut level, mut most) = (0_usize, 0);
+    let (mut in_text, mut is_escaped) = (false, false);
+    for byte in line {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b'[' | b'{' if !in_text => {
+                level += 1;
+                most = most.max(level);
+            }
+            b']' | b'}' if !in_text => level = level.saturating_sub(1),
+            _ => {}
+        }
+    }
+    most
 }
 
 /// Reads the regular expressions of `$regexMatch` and its relatives, which some cases have in the obsolete form
@@ -196,5 +232,41 @@ fn as_i32(value: &Bson) -> Option<i32> {
         Bson::Int32(int) => Some(*int),
         Bson::Int64(int) => i32::try_from(*int).ok(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_document_of_mongodb_is_read() {
+        let nested = |levels: usize| format!("{}1{}", "{\"a\":".repeat(levels), "}".repeat(levels));
+        let line = |doc: &str| format!(r#"{{"id": "i", "area": "a", "op": "find", "docs": [{doc}], "expected": []}}"#);
+        for levels in [1, 127, 200] {
+            let case = Case::parse(line(&nested(levels)).as_bytes()).unwrap();
+            let mut inner = &case.collections[0].1[0];
+            for _ in 0..levels {
+                inner = inner.as_document().and_then(|document| document.get("a")).unwrap();
+            }
+            assert_eq!(inner, &Bson::Int32(1));
+        }
+        let error = Case::parse(line(&nested(100_000)).as_bytes()).unwrap_err();
+        assert!(error.to_string().contains("levels"));
+        assert!(Case::parse(format!("{} x", line("{}")).as_bytes()).is_err());
+    }
+
+    #[test]
+    fn every_double_is_read_exactly() {
+        for text in
+            ["5e-324", "-5e-324", "4.9406564584124654e-324", "2.2250738585072011e-308", "1e-310", "0.1", "1e308"]
+        {
+            let line = format!(
+                r#"{{"id": "i", "area": "a", "op": "find", "docs": [{text}, {{"$numberDouble": "{text}"}}], "expected": []}}"#
+            );
+            let case = Case::parse(line.as_bytes()).unwrap();
+            let expected = Bson::Double(text.parse().unwrap());
+            assert_eq!(case.collections[0].1, [expected.clone(), expected], "{text}");
+        }
     }
 }

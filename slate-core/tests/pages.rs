@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "pages/architecture.rs"]
+mod architecture;
 #[path = "pages/links.rs"]
 mod links;
 #[path = "pages/operators.rs"]

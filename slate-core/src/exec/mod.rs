@@ -1,6 +1,64 @@
-//! Executes plans over a view: each node is a cursor that lends its current row until its next move.
+//! Executes plans over a view.
 //!
-//! The nodes are generic over the view and compiled once per backend. The type is erased once, at the top, as [`Rows`].
+//! A plan is a tree of nodes, and each becomes a cursor: [`advance`](Rows::advance) moves it to its next row and moves its
+//! input as far as that takes; [`current`](Rows::current) lends the row. The filter `{active: true}` over an index on
+//! `city`, sorted by `name`:
+//!
+//! ```text
+//! plan                          executor                      lends
+//! SORT { name: 1 }              SortRows       sort.rs        a row that it holds in memory or in a temporary file
+//! └─ FILTER { active: true }    FilterRows     rows.rs        what its input lends
+//!    └─ FETCH                   FetchRows      fetch.rs       a record of the batch that it loaded from the store
+//!       └─ INDEX SCAN city_1    IdRows         ids.rs         batches of record keys
+//!                               └─ EntryWalk   walk.rs        the index entry at the position of a store's cursor
+//! ```
+//!
+//! The tiers of a plan are types, and so are those of their rows:
+//!
+//! | tier | plan | rows | a row is |
+//! |---|---|---|---|
+//! | ids | `IdPlan` | `IdRows` (ids.rs) | a record's key |
+//! | raw records | `RawPlan` | [`RawRows`] (rows.rs) | a [`Record`](rows::Record): its key and its stored bytes |
+//! | output | `Plan` | [`Output`](output::Output) (output.rs) | a document of the result |
+//! | documents | `Plan::Pipeline` | `DocumentRows` ([`pipeline`]) | a document, made by the stages so far |
+//!
+//! # What must stay true
+//!
+//! - **A row is lent until the next move.** A node that needs it longer copies it into a type of [`spill`](crate::spill), so that
+//!   it counts towards the memory limit. A node that only rejects, skips or counts rows copies nothing: a rejected record
+//!   costs no allocation, which `tests/allocations.rs` checks.
+//! - **All nodes of a query read one view.** Entries and records therefore belong together, and an index entry without its
+//!   record is damage, not a race. An `_id` of the filter without a record is simply no match; [`Promise`](ids::Promise) tells
+//!   the two apart.
+//! - **Rows and their order depend on the plan and the data alone.** The store, the memory limit and the sizes of batches
+//!   change when something is read, never what is returned. `tests/forced_plans.rs` executes every possible plan of a query.
+//! - **Every loop that can be long calls [`tick`](crate::interrupt::Interrupt::tick)**, so that a deadline or a cancellation
+//!   ends it. A node that passes on its input's rows need not, because the input does.
+//! - **Keys and documents are counted when they are read**, by the node's [`Meter`](meter::Meter). The counts are the same on
+//!   every store, so tests assert them.
+//! - **Executors import plans, never the reverse**, and never write. Whether a filter is still needed, or a sort, was decided
+//!   by the planner.
+//!
+//! # Why it is built this way
+//!
+//! *Moving and reading are two calls* because a lending `next()` cannot be written in safe Rust for a loop that skips rows,
+//! and every filter is one.
+//!
+//! *The rows of a tier are an enum instead of trait objects*, generic over the view and compiled once per backend: moving by a row
+//! is then a match instead of a virtual call per node, and can be inlined down to the store's cursor. The type of the store
+//! is erased once, at the top, as [`Rows`].
+//!
+//! *What nodes share* (interrupt, memory, catalog, recorder) is in [`Resources`]. The nodes that hold rows are counted before
+//! execution, and each gets an equal part of the memory.
+//!
+//! *Ids come in batches*, because a store loads many records for little more than one, over a network above all. Batches begin
+//! small and double, so that a caller who takes three rows causes few reads.
+//!
+//! # Where to begin reading
+//!
+//! [`open`] turns a plan into rows. [`gather()`] reads them to their end for a transaction, whose caller may write while
+//! iterating. [`analyze()`] measures each node for explain. [`visit_targets`] finds the records that a write changes.
+//! [`express`] answers the simplest queries without a plan.
 
 mod analyze;
 mod covered;

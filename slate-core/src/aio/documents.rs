@@ -33,7 +33,8 @@ use crate::{
 pub struct Cursor {
     batch: Rows,
     collection: Arc<str>,
-    /// Number of rows of the batch to which the cursor has moved; one more after the last row.
+    /// How many rows of the batch were moved to: the current row is the last of them. One more than the batch has,
+    /// after its end.
     moved: usize,
     /// The error that ended the batch.
     error: Option<Error>,

@@ -30,7 +30,7 @@ pub(crate) struct CollectionInfo {
     pub(crate) statistics: Option<Arc<CollectionStatistics>>,
     /// The indexes that are being built: writers maintain their entries, but no query uses them.
     pub(crate) building: Vec<Arc<IndexInfo>>,
-    /// The uses that this process has counted. Not stored.
+    /// How often operations of this process used the collection by `_id` and by scans. Not stored.
     pub(crate) uses: Arc<CollectionUses>,
 }
 
@@ -133,7 +133,8 @@ impl CollectionInfo {
         Ok(Self { collation, validator, indexes, building, ..Self::new(name, records) })
     }
 
-    /// Counts the uses of the collection and its indexes in `table`, and so continues its counts.
+    /// Lets the collection and its indexes count their uses in `table`, which has the counts of earlier versions of the
+    /// catalog.
     pub(super) fn count_in(&mut self, table: &UseTable) {
         self.uses = table.of_collection(self.records);
         for index in self.indexes.iter_mut().chain(&mut self.building) {

@@ -40,7 +40,7 @@ pub(crate) struct IndexInfo {
     pub(crate) constant_fields: usize,
     /// Whether the values of some entry were truncated: its bounds are then exact for no condition.
     pub(crate) truncated: bool,
-    /// The uses that this process has counted. Not stored.
+    /// How often operations of this process used the index. Not stored.
     pub(crate) uses: Arc<Uses>,
 }
 

@@ -14,12 +14,12 @@ const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
 
-/// Returns the counter of changes to a collection's index properties. Sorts after [`VERSION`].
+/// Returns the key of the counter of changes to the properties of a collection's indexes. Sorts after [`VERSION`].
 pub(super) fn properties_version(name: &str) -> Vec<u8> {
     [VERSION, name.as_bytes()].concat()
 }
 
-/// Returns the range of all versions.
+/// Returns the range of the keys of all versions and counters.
 pub(super) fn versions() -> (&'static [u8], &'static [u8]) {
     (VERSION, b"x")
 }

@@ -104,7 +104,8 @@ impl Catalog {
         Ok(Self { version, next_keyspace, collections, views })
     }
 
-    /// Counts the uses of the collections and indexes in `table`, and so continues its counts.
+    /// Lets the collections and indexes count their uses in `table`, which has the counts of earlier versions of the
+    /// catalog.
     fn count_in(&mut self, table: &UseTable) {
         self.collections.values_mut().for_each(|collection| Arc::make_mut(collection).count_in(table));
     }

@@ -50,7 +50,7 @@ enum Effect {
     Deleted(u64),
 }
 
-/// The sums of the effects.
+/// The counts of a reply: what all operations together have done.
 #[derive(Default)]
 struct Sums {
     inserted: u64,

@@ -76,7 +76,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     reply.finish()
 }
 
-/// Fails with the first option that is given.
+/// Fails, with `why`, if one of these options is given.
 fn refuse(options: [(&str, bool); 2], why: &str) -> Result<()> {
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
@@ -87,7 +87,7 @@ fn refuse(options: [(&str, bool); 2], why: &str) -> Result<()> {
     }
 }
 
-/// The change of an index.
+/// What the command changes about an index.
 struct IndexChange<'c> {
     name: Option<&'c str>,
     keys: Option<Doc<'c>>,

@@ -30,7 +30,7 @@ pub(crate) struct Call {
     bytes: u64,
     /// Documents that a write has inserted, changed or deleted.
     written: u64,
-    /// The keys examined without a plan.
+    /// How many keys the call examined without a plan.
     keys: u64,
     documents: u64,
     /// What the plan examines, for the span and a report.

@@ -39,9 +39,9 @@ struct Bound {
 enum Output {
     /// The sorter is not finished.
     None,
-    /// Rows in memory; the position of the current row.
+    /// The rows are in memory. Contains the position of the current one.
     Arena(Option<usize>),
-    /// Rows of merged runs; how many remain to be returned.
+    /// The rows are in runs that are merged while they are read. Contains how many remain to be returned.
     Merge(Box<Merge>, u64, SortedRuns),
 }
 

@@ -197,7 +197,8 @@ impl Put<'_> {
         Ok(has_changed)
     }
 
-    /// Sets the resulting `_id` from the record in this row.
+    /// Sets the `_id` that the call returns for the document at position `place`: that of the record in row `row` of
+    /// the changes.
     fn set_id(&mut self, place: usize, row: usize) {
         if let Some(document) = self.changes.document(row) {
             set(&mut self.outcome.ids, place, id(document));

@@ -49,7 +49,7 @@ pub(super) trait Operator: Debug + Send + Sync {
     /// operator is constant and which fields it reads.
     fn operands(&self) -> Vec<&Expression>;
 
-    /// Returns how the truth of the value follows from the truth of the operands, if it does.
+    /// Returns the operator as an "and" or "or" of its operands, if it is one: an index can then serve the operands.
     fn logic(&self) -> Option<Logic<'_>> {
         None
     }

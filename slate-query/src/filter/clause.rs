@@ -9,7 +9,8 @@ use crate::{
     raw::{Doc, Element, Kind, MAX_DEPTH, Value},
 };
 
-/// The parser's position in the filter.
+/// What the parser knows about the place in the filter that it is at: what the conditions there are evaluated on, and
+/// what is allowed.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     /// The values on which the conditions are evaluated.

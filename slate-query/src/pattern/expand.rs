@@ -14,7 +14,7 @@ use crate::{
 /// The most fields that an index or a sort may have.
 pub(crate) const MAX_FIELDS: usize = 32;
 
-/// The meaning of a name that is a position of the array that it is applied to.
+/// What a name such as `0` in a path selects where the path has led to an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Positions {
     /// The element at that position. Used by sorts.
@@ -37,7 +37,7 @@ pub(crate) enum Slot<'a> {
     Array(Value<'a>, usize),
 }
 
-/// Receives the results.
+/// Receives the keys of a document.
 pub(crate) trait Emit<'a> {
     /// Receives a key: a value for each field, `None` if it is missing.
     fn key(&mut self, values: &[Option<Value<'a>>]);

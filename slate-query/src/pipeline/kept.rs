@@ -15,7 +15,7 @@ impl Kept {
         Self(needs.fields().map(|fields| fields.iter().map(|name| name.as_bytes()).collect()))
     }
 
-    /// Keeps the fields at the start of these paths.
+    /// Keeps the top-level fields that these paths begin with.
     pub fn paths(paths: &[Path]) -> Self {
         let mut needs = Needs::NOTHING;
         paths.iter().for_each(|path| needs.add_path(path));

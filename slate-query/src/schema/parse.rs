@@ -175,7 +175,8 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// Returns a boolean or a schema. `None` where everything is allowed.
+    /// Returns what `additionalItems` or `additionalProperties` requires: a boolean or a schema. `None` where
+    /// everything is allowed.
     fn additional(&self, name: &str) -> Result<Option<Additional>> {
         let Some(value) = self.get(name) else { return Ok(None) };
         match (value.as_bool(), value.kind()) {

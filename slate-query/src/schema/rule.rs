@@ -212,7 +212,7 @@ impl Additional {
     }
 }
 
-/// Returns whether neither a name nor a pattern concerns the field.
+/// Returns whether the field is named by none of the names and matched by none of the patterns.
 pub(super) fn is_additional(name: &[u8], names: &[FieldName], patterns: &[Pattern]) -> bool {
     names.iter().all(|known| known.as_bytes() != name) && patterns.iter().all(|pattern| !pattern.holds(name))
 }

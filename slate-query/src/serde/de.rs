@@ -45,7 +45,8 @@ struct Context {
     depth: usize,
 }
 
-/// The form in which types that have two forms are represented.
+/// The form that types such as dates of `chrono` or UUIDs choose if they have one for people and one for machines;
+/// serde's `is_human_readable`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Form {
     #[default]
@@ -69,7 +70,7 @@ fn too_deep() -> Error {
 /// How types without a counterpart in serde's data model are presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hint {
-    /// As the maps of extended JSON.
+    /// As maps of extended JSON, such as `{"$oid": "…"}`: what any other type can read.
     Extended,
     /// As what the `bson` crate's raw types expect: documents and binaries are lent.
     Raw,

@@ -38,19 +38,20 @@ struct Serializer<'b> {
     /// Where the type byte of the next value goes. It precedes the name and is known only after the name was written.
     /// `None` for the outermost document, which has neither type nor name.
     place: Option<usize>,
-    /// What the next bytes are.
+    /// What the next byte string is written as.
     bytes: Bytes,
     form: Form,
 }
 
-/// The form in which types that have two forms are represented.
+/// The form that types such as dates of `chrono` or UUIDs choose if they have one for people and one for machines;
+/// serde's `is_human_readable`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Compact,
     HumanReadable,
 }
 
-/// What bytes are, according to the type that they come from.
+/// What a byte string is written as, which depends on the type that serializes it.
 #[derive(Clone, Copy, Debug)]
 enum Bytes {
     Binary,

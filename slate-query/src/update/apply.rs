@@ -50,21 +50,21 @@ pub(super) struct Pending<'n> {
     pub(super) met: Met,
 }
 
-/// Whether a branch's field was found.
+/// Whether the field of a branch was found in the document. If not, it may have to be created.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Met {
     Yes,
     No,
 }
 
-/// The kind of several branches that apply to one value.
+/// What several branches that apply to one value do with it.
 pub(super) enum Place<'s, 'n> {
     Leaf(&'n Leaf),
     Named(Vec<&'n Named>),
     Each(&'s [&'n Node]),
 }
 
-/// Determines the kind of these branches.
+/// Determines what these branches do with their value.
 ///
 /// # Errors
 /// `ConflictingUpdateOperators` (40) if they cannot be combined.
@@ -304,7 +304,7 @@ const CANNOT_BACKFILL_ARRAY: Code = Code(34);
 /// Copies unchanged elements in runs.
 struct Run<'a> {
     bytes: &'a [u8],
-    /// The start of the run that was not copied yet.
+    /// Where the run of unchanged elements begins that was not copied yet.
     start: usize,
     end: usize,
     outcome: Outcome,

@@ -14,7 +14,7 @@ pub(super) enum Outcome {
     Removed,
 }
 
-/// The context in which operators are applied.
+/// What operators may read besides the value that they change.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scope<'a> {
     pub(super) filters: &'a ArrayFilters,

@@ -15,7 +15,7 @@ use crate::{
 /// Returns one document per bucket. Sorts the documents, in temporary files beyond the memory limit, and holds what one
 /// bucket accumulates.
 pub(crate) struct BucketAutoRows<V: View> {
-    /// `None` once it was read.
+    /// `None` once all of it was read.
     input: Option<DocumentRows<V>>,
     stage: BucketAuto,
     sorter: Sorter,

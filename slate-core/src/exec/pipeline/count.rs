@@ -6,7 +6,7 @@ use crate::{Result, exec::Resources, interrupt::Interrupt};
 
 /// One document `{name: number}`, or none if the number is 0. The number is an int32 if it fits.
 pub(crate) struct CountRows<V: View> {
-    /// `None` once it was read.
+    /// `None` once all of it was read.
     input: Option<DocumentRows<V>>,
     how: How,
     name: Box<str>,

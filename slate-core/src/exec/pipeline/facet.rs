@@ -22,7 +22,7 @@ use crate::{
 /// documents are held with only the fields that these pipelines need, in a temporary file beyond the memory limit.
 /// These pipelines read the held documents one after the other.
 pub(crate) struct FacetRows<V: View> {
-    /// `None` once it was read.
+    /// `None` once all of it was read.
     input: Option<DocumentRows<V>>,
     facets: Vec<(Box<str>, Vec<DocumentNode>)>,
     kept: Kept,
@@ -32,10 +32,11 @@ pub(crate) struct FacetRows<V: View> {
     meter: Meter,
 }
 
-/// The first stage of a pipeline.
+/// How a pipeline of the facet gets the documents: as a `$group` that receives them while the input is read, or by
+/// replaying them after that.
 enum First<V: View> {
     Group(Box<GroupRows<V>>),
-    /// Reads the held documents.
+    /// Reads the documents that were held in memory or a temporary file.
     Replay,
 }
 

@@ -19,7 +19,7 @@ use crate::{
 /// by group, and each group is completed from its sorted documents when it is returned, so that only one group grows at
 /// a time. In both cases a group receives its documents in the order of the input.
 pub(crate) struct GroupRows<V: View> {
-    /// `None` once it was read.
+    /// `None` once all of it was read.
     input: Option<DocumentRows<V>>,
     group: Group,
     /// Whether there is one group, which is complete after the first value that is not null.

@@ -6,7 +6,7 @@ use crate::{Result, interrupt::Interrupt};
 
 /// Documents without fields, as many as the input has counted.
 pub(crate) struct RepeatRows<V: View> {
-    /// `None` once it was read.
+    /// `None` once all of it was read.
     input: Option<DocumentRows<V>>,
     left: u64,
     has_row: bool,

@@ -12,7 +12,7 @@ use crate::{
 
 /// Sorts documents. Documents with equal keys stay in the order of the input.
 pub(crate) struct SortRows<V: View> {
-    /// `None` once it was read.
+    /// `None` once all of it was read.
     input: Option<DocumentRows<V>>,
     key: SortKey,
     sorter: Sorter,

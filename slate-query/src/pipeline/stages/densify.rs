@@ -268,7 +268,7 @@ fn at<'d>(document: Doc<'d>, path: &Path) -> Option<Value<'d>> {
 pub struct DenseRows {
     partitions: HashMap<SmallBytes, usize, RandomState>,
     states: Vec<Partition>,
-    /// The values of the first and the last document.
+    /// The values of the first and the last document, which are the least and the greatest.
     least: Option<OwnedValue>,
     greatest: Option<OwnedValue>,
     /// The partition to which documents are added, and the end of the gap.

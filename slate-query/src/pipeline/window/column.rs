@@ -3,7 +3,7 @@ use std::ops::Range;
 /// A list whose first items can be released. The others keep their numbers.
 #[derive(Debug)]
 pub(super) struct Column<T> {
-    /// The number of the first item that is held.
+    /// The number of the first item that was not released.
     first: usize,
     items: Vec<T>,
 }

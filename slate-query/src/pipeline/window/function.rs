@@ -149,7 +149,7 @@ impl Function {
     }
 }
 
-/// A function in the course of a partition.
+/// What a function remembers from the documents of a partition that it has seen, for those that follow.
 #[derive(Debug)]
 pub(super) enum Running {
     /// An accumulator over the whole partition, and its result once it was read.

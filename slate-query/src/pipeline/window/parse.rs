@@ -91,7 +91,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
     }
     let windows = Windows {
         partition,
-        // An order of no fields is enough for functions and windows that need an order, but orders nothing.
+        // `sortBy: {}` satisfies functions and windows that require an order, but orders nothing.
         sort: sort.filter(|sort| !sort.fields().is_empty()),
         compares_peers: outputs.iter().any(|output| output.function.compares_peers()),
         reads_places: outputs.iter().any(Output::reads_places),

@@ -4,7 +4,7 @@ use crate::{
     raw::{Doc, Kind, Value},
 };
 
-/// The partition of the documents that follow each other.
+/// Finds where one partition ends and the next begins in documents that come partition by partition.
 #[derive(Debug, Default)]
 pub struct CurrentPartition {
     /// The last value that documents are partitioned by: equal bytes of one type need no comparison of keys.

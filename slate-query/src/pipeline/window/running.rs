@@ -23,7 +23,7 @@ pub struct RunningResults {
     scratch: Vec<u8>,
 }
 
-/// The state of an output after the previous documents.
+/// What an output remembers from the previous documents of the partition.
 #[derive(Debug)]
 enum State {
     Accumulate(Gathered),

@@ -97,7 +97,7 @@ impl Fill {
         !is_between || self.after > row || has_value(column.len() - 1)
     }
 
-    /// Returns the first row that following values need.
+    /// Returns the first row that the values of later rows still need; earlier ones can be released.
     pub(super) fn first_needed(&self) -> Option<usize> {
         self.before
     }

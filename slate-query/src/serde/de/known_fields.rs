@@ -146,7 +146,7 @@ struct Names {
     next: usize,
     /// The number of names that no field had yet. Repeated fields may make it too low.
     missing: usize,
-    /// The marks of all names, once a field had another name than the expected one.
+    /// The hash bytes of all names. Computed only once a field had another name than the expected one.
     marks: Option<Marks>,
 }
 

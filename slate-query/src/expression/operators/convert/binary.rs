@@ -51,7 +51,7 @@ impl Format {
         })
     }
 
-    /// Returns the format for the bytes of a subtype.
+    /// Returns the format itself, or the one that `auto` chooses for this subtype and, if they are given, bytes.
     fn of(self, subtype: u8, bytes: Option<&[u8]>) -> Self {
         match self {
             Self::Auto if subtype == UUID && bytes.is_none_or(|bytes| bytes.len() == 16) => Self::Uuid,

@@ -22,7 +22,7 @@ impl Consume {
     /// Both modes.
     pub const ALL: [Self; 2] = [Self::Lent, Self::Owned];
 
-    /// Returns the name of the row's variant.
+    /// Returns the word that distinguishes the two rows of a query in reports: `lent` or `owned`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Lent => "lent",

@@ -85,7 +85,8 @@ impl Interrupt {
         let (is_second, is_idle) = {
             let mut state = self.state();
             let is_second = state.token.is_cancelled();
-            // The exit code is that of the first signal, unless the second ends more.
+            // The exit code is that of the first signal, unless the first ended only the command and the second ends
+            // the program.
             if !is_second || signal.ends_program() {
                 state.signal = signal;
             }

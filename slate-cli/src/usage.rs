@@ -39,7 +39,8 @@ pub(crate) fn report(error: &clap::Error, typed: &str) -> Exit {
     }
 }
 
-/// Returns the message for a value that its argument does not accept. A document is shown where it is wrong only.
+/// Returns the message for a value that its argument does not accept. Of a document, which can be long, the message has
+/// only the part around the mistake.
 fn invalid_value(error: &clap::Error) -> Option<String> {
     use std::error::Error as _;
 

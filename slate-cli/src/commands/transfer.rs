@@ -14,7 +14,7 @@ use crate::{
 pub(super) struct NewFiles(Option<PathBuf>);
 
 impl NewFiles {
-    /// Looks whether the database exists.
+    /// Notes whether a database exists at this URL already, because only the files of a new one may be removed.
     pub(super) fn at(url: &str) -> Self {
         let path = url.split_once(':').filter(|(scheme, _)| *scheme != "memory").map(|(_, path)| Path::new(path));
         Self(path.filter(|path| path.symlink_metadata().is_err()).map(Path::to_owned))

@@ -244,7 +244,7 @@ mod tests {
     proptest::proptest! {
         #[test]
         fn any_text_is_read_to_its_end(text in "[\\[\\]{}:,\"'a0 \n\\\\/(]{0,40}") {
-            // Terminates, reports each unreadable text, and never fails.
+            // The iterator ends, and reports an unreadable text as an item instead of failing.
             for entry in Documents::new(Box::new(io::Cursor::new(text.clone().into_bytes())), Dialect::DATA) {
                 let _ = entry.unwrap();
             }

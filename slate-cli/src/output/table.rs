@@ -133,8 +133,8 @@ impl Grid {
     }
 }
 
-/// Returns the widths of the columns that fit, at least of the first. The last may be shortened. Does not compute the
-/// widths of the columns after them.
+/// Returns the widths of as many leading columns as fit into `width`, at least of the first. The last of them may be
+/// narrower than its content. The widths of further columns are not computed.
 fn fitting(widths: impl ExactSizeIterator<Item = usize>, width: usize) -> Vec<usize> {
     let only = widths.len() == 1;
     let (mut fitting, mut used) = (Vec::new(), 0);

@@ -15,7 +15,7 @@ use crate::Result;
 /// The milliseconds of a day.
 pub(super) const DAY: i64 = 86_400_000;
 
-/// The days after which the calendar repeats itself.
+/// The days of a cycle of the calendar, 400 years, after which weekdays and leap years repeat themselves.
 const CYCLE_DAYS: i64 = 146_097;
 const CYCLE: i64 = CYCLE_DAYS * DAY;
 
@@ -83,7 +83,8 @@ fn civil(known: i64) -> DateTime {
 /// A local time as a date and a time of the day.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Local {
-    /// The local time, moved by whole cycles into the cycle that begins in 1970.
+    /// The local time, moved by whole cycles of the calendar (400 years) into the years 1970 to 2369, where `jiff` can
+    /// compute with it.
     within: DateTime,
     cycles: i64,
 }

@@ -114,3 +114,19 @@ fn a_large_put_is_atomic() {
         assert_eq!(c.count_documents(doc! { "more": { "$gte": 1 } }).run().unwrap(), 7);
     });
 }
+
+#[test]
+fn a_new_document_above_the_limit_fails_with_code_2() {
+    on_every_store(|test| {
+        let c = test.collection("c");
+        let large = long(1, (16 << 20) + 1);
+        let error = c.insert_one(&large).unwrap_err();
+        assert_eq!((error.kind(), error.code()), (ErrorKind::TooLarge, 2), "{error}");
+        let large = bson::Document::try_from(&*large).unwrap();
+        let reply = test.db.command(doc! { "insert": "c", "documents": [large] }).unwrap();
+        let reply = bson::Document::try_from(&*reply).unwrap();
+        let errors = reply.get_array("writeErrors").unwrap();
+        assert_eq!(errors[0].as_document().unwrap().get_i32("code").unwrap(), 2, "{reply}");
+        c.insert_one(&long(1, 16 << 20)).unwrap();
+    });
+}

@@ -7,8 +7,6 @@ use slate_query::{
 };
 use slate_store::Keyspace;
 
-use crate::catalog::Definitions;
-
 /// The result of every fallible call of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -31,21 +29,6 @@ struct Inner {
     details: Option<Document>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
-
-/// The source of [`Error::redefined`].
-#[derive(Debug)]
-struct Redefined {
-    name: Box<str>,
-    definitions: Definitions,
-}
-
-impl fmt::Display for Redefined {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the definition of {} is {:?}", self.name, self.definitions)
-    }
-}
-
-impl StdError for Redefined {}
 
 /// What an error is about: a collection, a key of one of its indexes, or a document.
 #[derive(Clone, Debug, Default)]
@@ -172,21 +155,6 @@ impl Error {
     pub(crate) fn with_details(mut self, details: Document) -> Self {
         self.0.details = Some(details);
         self
-    }
-
-    /// Returns the error for a request on `name` that was parsed for other definitions. It does not reach the caller: the request is
-    /// parsed again, with these definitions.
-    pub(crate) fn redefined(name: &str, definitions: Definitions) -> Self {
-        let mut error = Self::new(ErrorKind::Io, Code::INTERNAL_ERROR, "the request was parsed for another collection");
-        error.0.source = Some(Box::new(Redefined { name: name.into(), definitions }));
-        error
-    }
-
-    /// Returns the collection and the definitions with which the request must be parsed again, of an error made by
-    /// [`redefined`](Self::redefined).
-    pub(crate) fn definitions(&self) -> Option<(&str, &Definitions)> {
-        let source = self.0.source.as_deref()?;
-        source.downcast_ref().map(|Redefined { name, definitions }| (&**name, definitions))
     }
 
     /// Returns the error for an index entry without a record.

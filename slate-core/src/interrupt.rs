@@ -70,6 +70,7 @@ pub(crate) struct Interrupt {
 pub(crate) struct CallLimits {
     deadline: Option<CallDeadline>,
     token: Option<CancelToken>,
+    short: Option<ShortCall>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,7 +93,19 @@ impl CallLimits {
 
     /// Returns the interrupt of a call that begins now.
     pub(crate) fn begin(&self) -> Interrupt {
-        Interrupt { deadline: self.end(), token: self.token.clone(), ..Interrupt::default() }
+        let (token, short) = (self.token.clone(), self.short.clone());
+        Interrupt { deadline: self.end(), token, short, ..Interrupt::default() }
+    }
+
+    /// Returns the same limits for calls that must not take long.
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Self {
+        Self { short: Some(ShortCall::default()), ..self.clone() }
+    }
+
+    /// Returns whether the calls must not wait.
+    pub(crate) fn is_short(&self) -> bool {
+        self.short.as_ref().is_some_and(ShortCall::is_limited)
     }
 
     /// Fails if a call that begins now is already cancelled, or has no time left.
@@ -104,7 +117,7 @@ impl CallLimits {
     /// Returns the limits of a call that begins now and continues on another thread.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
-        Self { deadline: self.end().map(CallDeadline::At), token: self.token.clone() }
+        Self { deadline: self.end().map(CallDeadline::At), ..self.clone() }
     }
 
     /// Returns the time left for a call that begins now.
@@ -189,12 +202,30 @@ impl Interrupt {
             (own, outer) => own.or(outer),
         };
         let (token, transaction_token) = (self.token.clone(), outer.token.clone());
-        Self { deadline, token, transaction_token, short: outer.short.clone(), ..Self::default() }
+        Self {
+            deadline,
+            token,
+            transaction_token,
+            short: self.short.clone().or_else(|| outer.short.clone()),
+            ..Self::default()
+        }
     }
 
-    /// Returns the same interrupt for a call that must not take long.
-    pub(crate) fn short(&self, call: &ShortCall) -> Self {
-        Self { short: Some(call.clone()), ..self.clone() }
+    /// Makes the call one that must not take long.
+    #[cfg(feature = "async")]
+    pub(crate) fn shorten(&mut self) {
+        self.short = Some(ShortCall::default());
+    }
+
+    /// Returns the limit of a call that must not take long.
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Option<&ShortCall> {
+        self.short.as_ref()
+    }
+
+    /// Returns an interrupt without deadline and tokens.
+    pub(crate) fn only_short(&self) -> Self {
+        Self { short: self.short.clone(), ..Self::default() }
     }
 
     /// Returns whether the call executes on a thread that must not wait.

@@ -40,11 +40,12 @@
 #[cfg(feature = "async")]
 pub mod aio;
 mod api;
+mod call;
+mod call_context;
 mod catalog;
 mod clock;
 mod command;
 mod commit;
-mod engine;
 mod entry;
 mod error;
 mod exec;
@@ -53,7 +54,6 @@ mod key_range;
 mod maintenance;
 mod metrics;
 mod namespace;
-mod operation;
 mod plan;
 mod spill;
 mod trace;
@@ -132,7 +132,7 @@ pub use api::validator::Validator;
 pub use api::verify::Verify;
 pub use api::view::View;
 pub use api::write_operation::WriteOperation;
-pub use engine::{Access, Recovery, Sharing};
+pub use call::{Access, Recovery, Sharing};
 pub use error::{Error, ErrorKind, Result};
 pub use interrupt::CancelToken;
 pub use maintenance::{

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::job::{Job, job};
 use crate::{
     Error, ErrorKind, Result, Transaction,
-    operation::open_transactions::{Caller, OpenTransaction},
+    call::open_transactions::{Caller, OpenTransaction},
 };
 
 /// The thread that owns an open transaction and executes its calls in order.

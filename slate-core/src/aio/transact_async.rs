@@ -6,7 +6,7 @@ use super::{Database, Transaction, runner::on_pool};
 use crate::{
     CancelToken, Error, Result, TransactionOptions,
     api::transaction_options::Started,
-    operation::retry::{Attempts, Failure},
+    call::retry::{Attempts, Failure},
 };
 
 /// The future of [`Database::transact_async`]. It borrows what the closure borrows.

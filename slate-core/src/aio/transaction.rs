@@ -3,11 +3,11 @@ use std::{fmt, sync::Arc};
 use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
 use crate::{
     CancelToken, Durability, Result, TransactionOptions,
-    interrupt::CallLimits,
-    operation::{
+    call::{
+        Scope,
         open_transactions::{Caller, OpenTransaction, OpenTransactions},
-        scope::Scope,
     },
+    interrupt::CallLimits,
 };
 
 /// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on its

@@ -6,7 +6,7 @@ use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
     api::document::As,
     api::setters::setters,
-    operation::{request::Request, scope::Scope},
+    call::{Request, Scope},
 };
 
 /// An aggregation; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate) and
@@ -40,7 +40,7 @@ impl<T> Aggregate<T> {
         aggregate
     }
 
-    setters! { request: hint, limited, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation, bypass_document_validation, force }
+    setters! { request: hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit, allow_disk_use, bypass_document_validation }
 
     /// Executes every stage as written, on all documents of the collection.
     #[cfg(feature = "unstable-testing")]
@@ -71,19 +71,19 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// Fails as [`Aggregate::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |request| Ok(request.parse_aggregate()?.0))
+        self.request.explain(&self.scope, &self.collection, verbosity, |bound| Ok(bound.parse_aggregate()?.0))
     }
 
     /// Returns the same aggregation, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        let scope = if self.request.writes() { None } else { self.scope.queries_without_waiting() };
-        Some(Self { scope: scope?, ..self.clone() })
+        let is_tried = !self.request.writes() && self.scope.tries_queries();
+        is_tried.then(|| Self { request: self.request.short(), ..self.clone() })
     }
 
     #[cfg(feature = "async")]
     pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
-        self.scope.short()
+        self.request.call.interrupt.short().cloned()
     }
 }
 

@@ -1,7 +1,4 @@
-use std::{
-    collections::{BTreeMap, HashMap},
-    fmt,
-};
+use std::{collections::BTreeMap, fmt};
 
 use bson::Bson;
 use slate_query::raw::OwnedValue;
@@ -9,9 +6,8 @@ use slate_query::raw::OwnedValue;
 use crate::{
     Error, Result, WriteError, WriteOperation,
     api::setters::setters,
-    interrupt::Interrupt,
-    operation::write_op::WriteOptions,
-    operation::{scope::Scope, write_op::WriteOp},
+    call::Scope,
+    call_context::CallContext,
     write::{BulkOperation, BulkOutcome, InsertMode},
 };
 
@@ -27,8 +23,7 @@ pub struct BulkWrite {
     scope: Scope,
     operations: Vec<(String, WriteOperation)>,
     mode: InsertMode,
-    options: WriteOptions,
-    interrupt: Interrupt,
+    call: CallContext,
 }
 
 /// The result of a [`BulkWrite`].
@@ -63,42 +58,28 @@ impl BulkWriteResult {
 
 impl BulkWrite {
     pub(crate) fn new(scope: Scope, operations: Vec<(String, WriteOperation)>) -> Self {
-        Self {
-            scope,
-            operations,
-            mode: InsertMode::Ordered,
-            options: WriteOptions::default(),
-            interrupt: Interrupt::default(),
-        }
+        Self { scope, operations, mode: InsertMode::Ordered, call: CallContext::default() }
     }
 
-    setters! { mode: ordered; options: bypass_document_validation, bypass_empty_ts_replacement; interrupt: limited, deadline, cancel }
+    setters! { mode: ordered; call: bypass_document_validation, bypass_empty_ts_replacement, limited, deadline, cancel }
 
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///
     /// # Errors
     /// Fails, with nothing written, if the storage fails or the time is up.
     pub fn run(self) -> Result<BulkWriteResult> {
-        let mut definitions = HashMap::new();
-        loop {
+        self.scope.write(&self.call, |writer| {
             let mut faults = BTreeMap::new();
             let mut operations = Vec::with_capacity(self.operations.len());
             for (at, (collection, operation)) in self.operations.iter().enumerate() {
-                let parsed = operation.parse(definitions.get(collection)).unwrap_or_else(|error| {
+                let parsed = operation.parse(writer.catalog(), collection).unwrap_or_else(|error| {
                     faults.insert(at, error);
                     BulkOperation::Fault
                 });
                 operations.push((collection.as_str(), parsed));
             }
-            let outcome = self.scope.write(&self.interrupt, |writer| {
-                let (mode, interrupt) = (self.mode, &self.interrupt);
-                writer.run(self.options.of(WriteOp::Bulk { operations: &operations, mode, interrupt }))
-            });
-            match outcome.as_ref().err().and_then(Error::definitions) {
-                Some((collection, changed)) => drop(definitions.insert(collection.to_owned(), changed.clone())),
-                None => return Ok(result(outcome?, faults)),
-            }
-        }
+            Ok(result(writer.bulk(&operations, self.mode, &self.call)?, faults))
+        })
     }
 }
 

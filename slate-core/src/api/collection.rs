@@ -10,12 +10,14 @@ use crate::{
     UpsertManyResult, Verify, WriteOperation,
     api::document::As,
     api::document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
+    call::{ReadSet, Scope},
+    call_context::CallContext,
     catalog::Namespace,
     entry::record_key,
     exec::Target,
     interrupt::CallLimits,
-    operation::{read_op::ReadOp, scope::Scope, write_op::WriteOp},
-    write::{InsertMode, InsertOutcome, PutKind, UpdateKind},
+    metrics::PointRead,
+    write::{InsertMode, PutKind, UpdateKind},
 };
 
 /// The reading half of a collection: what a [`Snapshot`](crate::Snapshot) returns, and part of every [`Collection`].
@@ -85,7 +87,7 @@ impl<T> ReadCollection<T> {
     /// Returns the same collection, but with reads that fail instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { scope: self.scope.without_waiting()?, ..self.clone() })
+        self.scope.tries_calls().then(|| Self { limits: self.limits.short(), ..self.clone() })
     }
 
     /// Finds the documents that match `filter`, in MongoDB's query language. Nothing is read until [`Find::run`],
@@ -159,8 +161,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Code 166 for a view; fails if the storage fails.
     pub fn list_indexes(&self) -> Result<Vec<IndexDescription>> {
-        self.limits.check()?;
-        let collection = self.scope.definition(&self.name)?.map(Namespace::into_collection).transpose()?;
+        let collection = self.definition()?.map(Namespace::into_collection).transpose()?;
         Ok(collection.map_or_else(Vec::new, |collection| IndexDescription::all(&collection)))
     }
 
@@ -171,7 +172,8 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Code 166 for a view; fails if the storage fails.
     pub fn stats(&self) -> Result<CollectionStats> {
-        self.scope.read(&self.name, ReadOp::Stats { interrupt: &self.limits.begin() })
+        let call = &CallContext::begin(&self.limits);
+        self.scope.read(ReadSet::Collection(&self.name), call, |reader| reader.stats(&self.name, call))
     }
 
     /// Verifies the collection: every record is a valid document with a correct field table under the key of its `_id`, and
@@ -185,7 +187,13 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(self.scope.clone(), Some(Arc::clone(&self.name))).limited(&self.limits)
+        Verify::collection(self.scope.clone(), &self.name).limited(&self.limits)
+    }
+
+    fn definition(&self) -> Result<Option<Namespace>> {
+        let call = &CallContext::begin(&self.limits);
+        call.check()?;
+        self.scope.definition(&self.name, call)
     }
 
     /// Returns whether the collection or view exists: it was created, or written to.
@@ -193,8 +201,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Fails if the storage fails.
     pub fn exists(&self) -> Result<bool> {
-        self.limits.check()?;
-        Ok(self.scope.definition(&self.name)?.is_some())
+        Ok(self.definition()?.is_some())
     }
 }
 
@@ -237,10 +244,9 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
             found = Some(from_raw(&self.name, document)?);
             Ok(())
         };
-        match self.scope.read::<()>(&self.name, ReadOp::Get { key: &key, visitor }) {
-            // A view has no records that could be read by key.
-            Err(error) if error.definitions().is_some() => self.find_one(doc! { "_id": { "$eq": id } }).run(),
-            read => read.map(|()| found),
+        match self.scope.get(&self.name, &key, visitor, &self.limits)? {
+            PointRead::View => self.find_one(doc! { "_id": { "$eq": id } }).run(),
+            PointRead::Found(_) | PointRead::Missing | PointRead::Postponed => Ok(found),
         }
     }
 }
@@ -320,10 +326,8 @@ impl<T> Collection<T> {
     }
 
     fn put_raw(&self, documents: &[&RawDocument], kind: PutKind) -> Result<UpsertManyResult> {
-        let interrupt = &self.limits.begin();
-        let outcome = self.scope.write(interrupt, |writer| {
-            writer.run(WriteOp::Put { collection: &self.name, documents, kind, interrupt })
-        })?;
+        let call = &CallContext::begin(&self.limits);
+        let outcome = self.scope.write(call, |writer| writer.put(&self.name, documents, kind, call))?;
         Ok(UpsertManyResult::of(outcome))
     }
 
@@ -356,7 +360,8 @@ impl<T> Collection<T> {
 impl<T> Collection<T> {
     /// Returns the same collection, but with calls that fail instead of waiting, for the async API.
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { read: ReadCollection { scope: self.scope.queries_without_waiting()?, ..self.read.clone() } })
+        let read = || ReadCollection { limits: self.limits.short(), ..self.read.clone() };
+        self.scope.tries_queries().then(|| Self { read: read() })
     }
 }
 
@@ -367,11 +372,9 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id`, or its values of a unique index, exist;
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let (document, interrupt) = (to_raw(&self.name, document)?, &self.limits.begin());
-        let inserted = self.scope.write(interrupt, |writer| {
-            let (collection, documents) = (&*self.name, &[&*document][..]);
-            let mode = InsertMode::AllOrNone;
-            let mut outcome: InsertOutcome = writer.run(WriteOp::Insert { collection, documents, mode, interrupt })?;
+        let (document, call) = (to_raw(&self.name, document)?, &CallContext::begin(&self.limits));
+        let inserted = self.scope.write(call, |writer| {
+            let mut outcome = writer.insert(&self.name, &[&*document], InsertMode::AllOrNone, call)?;
             outcome.refused.pop().map_or(Ok(outcome), |(_, error)| Err(error))
         })?;
         inserted.ids().next().ok_or_else(|| Error::corrupt("an insertion returned no _id"))

@@ -2,11 +2,18 @@ use slate_query::Code;
 
 use crate::{
     Collection, CollectionOptions, CreateIndex, Error, ErrorKind, Index, RenameTarget, Result, Validator, View,
-    operation::write_op::WriteOp, write::Visibility,
+    call::Writer,
+    call_context::CallContext,
+    write::{Created, Visibility},
 };
 
 /// The definition of a collection: its indexes, options, name and existence.
 impl<T> Collection<T> {
+    /// Changes definitions within the limits of the handle.
+    fn write<R>(&self, work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        self.scope.write(&CallContext::begin(&self.limits), work)
+    }
+
     /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists,
     /// nothing changes. Returns the index's name.
     pub fn create_index(&self, index: Index) -> CreateIndex<'static> {
@@ -18,8 +25,8 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails as [`CreateIndex::run`] does. The indexes before the one that fails stay.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
-        let interrupt = self.limits.begin();
-        indexes.into_iter().map(|index| self.create_index(index).within(&interrupt).run()).collect()
+        let call = CallContext::begin(&self.limits);
+        indexes.into_iter().map(|index| self.create_index(index).within(&call).run()).collect()
     }
 
     /// Hides an index from queries, to see what dropping it would do: writes still maintain it, and its uniqueness holds. Returns
@@ -40,9 +47,8 @@ impl<T> Collection<T> {
     }
 
     fn set_visibility(&self, index: &str, visibility: Visibility) -> Result<bool> {
-        let collection = &*self.name;
-        self.scope
-            .write(&self.limits.begin(), |writer| writer.run(WriteOp::SetVisibility { collection, index, visibility }))
+        let before = self.write(|writer| writer.set_visibility(&self.name, index, visibility))?;
+        Ok(before == Visibility::Hidden)
     }
 
     /// Drops an index by name; returns whether it existed.
@@ -50,8 +56,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails for the index on `_id`; if the storage fails.
     pub fn drop_index(&self, index: &str) -> Result<bool> {
-        self.scope
-            .write(&self.limits.begin(), |writer| writer.run(WriteOp::DropIndex { collection: &self.name, index }))
+        self.write(|writer| writer.drop_index(&self.name, index))
     }
 
     /// Gathers the statistics from which the planner estimates selectivity, from every key of the collection and its indexes.
@@ -63,7 +68,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails with [`ErrorKind::ReadOnly`] within a transaction; otherwise fails as a write does.
     pub fn analyze(&self) -> Result<()> {
-        self.scope.analyze(&self.name, &self.limits.begin())
+        self.scope.analyze(&self.name, &CallContext::begin(&self.limits))
     }
 
     /// Creates the collection, empty. This is rarely needed: the first document creates it too.
@@ -80,8 +85,8 @@ impl<T> Collection<T> {
     /// Fails as [`create`](Self::create) does; with MongoDB's code for an invalid option.
     pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
         let spec = options.spec()?;
-        self.scope.write(&self.limits.begin(), |writer| {
-            if writer.run(spec.create(&self.name))? {
+        self.write(|writer| {
+            if spec.create(writer, &self.name)? == Created::New {
                 return Ok(());
             }
             Err(Error::new(
@@ -98,8 +103,8 @@ impl<T> Collection<T> {
     /// [`ErrorKind::NotFound`] with code 26 if the view does not exist; code 72 for a collection; MongoDB's
     /// code for a pipeline that is not valid.
     pub fn set_view(&self, view: &View) -> Result<()> {
-        let (name, spec) = (&*self.name, &view.spec(None)?);
-        self.scope.write(&self.limits.begin(), |writer| writer.run::<()>(WriteOp::SetView { name, spec }))
+        let spec = view.spec(None)?;
+        self.write(|writer| writer.set_view(&self.name, &spec))
     }
 
     /// Replaces the validator of the collection, or removes it. Stored documents are not checked.
@@ -109,8 +114,7 @@ impl<T> Collection<T> {
     /// that is not valid.
     pub fn set_validator(&self, validator: Option<Validator>) -> Result<()> {
         let spec = validator.as_ref().map(Validator::spec).transpose()?;
-        let (collection, spec) = (&*self.name, spec.as_ref());
-        self.scope.write(&self.limits.begin(), |writer| writer.run::<()>(WriteOp::SetValidator { collection, spec }))
+        self.write(|writer| writer.set_validator(&self.name, spec.as_ref()))
     }
 
     /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles
@@ -121,9 +125,7 @@ impl<T> Collection<T> {
     /// exists and `target` is [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if `to` is the
     /// collection's own name; code 166 for a view.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
-        self.scope.write(&self.limits.begin(), |writer| {
-            writer.run::<()>(WriteOp::RenameCollection { from: &self.name, to, target })
-        })?;
+        self.write(|writer| writer.rename_collection(&self.name, to, target))?;
         Ok(Self::new(self.scope.clone(), to, self.limits.clone()))
     }
 
@@ -133,6 +135,6 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails if the storage fails.
     pub fn drop(&self) -> Result<bool> {
-        self.scope.write(&self.limits.begin(), |writer| writer.run(WriteOp::DropCollection(&self.name)))
+        self.write(|writer| writer.drop_collection(&self.name))
     }
 }

@@ -2,8 +2,8 @@ use slate_query::Code;
 
 use crate::{
     CollectionDescription, Error, IntoDocument, Result, Validator, View,
-    operation::{request::Request, write_op::WriteOp},
-    write::{CollectionSpec, ViewSpec},
+    call::{Request, Writer},
+    write::{CollectionSpec, Created, ViewSpec},
 };
 
 /// The options of a collection to create; see [`Collection::create_with`](crate::Collection::create_with).
@@ -29,10 +29,10 @@ pub(crate) enum Spec<'o> {
 
 impl Spec<'_> {
     /// Returns the operation that creates it under this name.
-    pub(crate) fn create<'s>(&'s self, name: &'s str) -> WriteOp<'s> {
+    pub(crate) fn create(&self, writer: &mut dyn Writer, name: &str) -> Result<Created> {
         match self {
-            Self::Collection(spec) => WriteOp::CreateCollection { collection: name, spec },
-            Self::View(spec) => WriteOp::CreateView { name, spec },
+            Self::Collection(spec) => writer.create_collection(name, spec),
+            Self::View(spec) => writer.create_view(name, spec),
         }
     }
 }

@@ -5,7 +5,7 @@ use slate_query::Code;
 
 use crate::{
     Collection, CollectionDescription, CollectionOptions, Database, Durability, Error, ErrorKind, Index, RenameTarget,
-    Result, Snapshot, TransactionOptions, api::setters::setters, interrupt::Interrupt,
+    Result, Snapshot, TransactionOptions, api::setters::setters, call_context::CallContext,
 };
 
 /// A copy of a database into another one, on any store; see [`Database::copy_to`].
@@ -14,7 +14,7 @@ pub struct CopyTo<'p> {
     source: Database,
     target: CopyTarget,
     existing: ExistingCollections,
-    interrupt: Interrupt,
+    call: CallContext,
     progress: Option<Progress<'p>>,
 }
 
@@ -104,8 +104,8 @@ const UNFINISHED: &str = "slate.copy.";
 
 impl<'p> CopyTo<'p> {
     pub(crate) fn new(source: Database, target: CopyTarget) -> Self {
-        let (existing, interrupt) = (ExistingCollections::default(), Interrupt::default());
-        Self { source, target, existing, interrupt, progress: None }
+        let (existing, call) = (ExistingCollections::default(), CallContext::default());
+        Self { source, target, existing, call, progress: None }
     }
 
     /// Sets what happens if the target has collections. By default the copy then fails.
@@ -118,11 +118,11 @@ impl<'p> CopyTo<'p> {
     ///
     /// Cost: each collection is counted before it is copied, which on disk is a scan of its keys.
     pub fn progress<'q>(self, progress: impl FnMut(&CopyProgress<'_>) + Send + 'q) -> CopyTo<'q> {
-        let Self { source, target, existing, interrupt, .. } = self;
-        CopyTo { source, target, existing, interrupt, progress: Some(Box::new(progress)) }
+        let Self { source, target, existing, call, .. } = self;
+        CopyTo { source, target, existing, call, progress: Some(Box::new(progress)) }
     }
 
-    setters! { interrupt: limited, deadline, cancel }
+    setters! { call: limited, deadline, cancel }
 
     /// Copies, and returns what was copied. The copy is synced to the device when this returns.
     ///
@@ -137,7 +137,7 @@ impl<'p> CopyTo<'p> {
     /// large for the target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a
     /// transaction open in the target; the errors of [`Database::open`], of reads and of writes.
     pub fn run(self) -> Result<CopyResult> {
-        let Self { source, target, existing, interrupt, progress } = self;
+        let Self { source, target, existing, call, progress } = self;
         let snapshot = source.snapshot()?;
         let (target, is_own) = match target.0 {
             Place::Open(database) => (database, false),
@@ -147,7 +147,7 @@ impl<'p> CopyTo<'p> {
             }
             Place::Url(url) => (Database::open(&url)?, true),
         };
-        let mut run = Run { snapshot, target, interrupt, progress };
+        let mut run = Run { snapshot, target, call, progress };
         let copied = run.collections(existing);
         let Run { target, .. } = run;
         if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied }
@@ -158,7 +158,7 @@ impl<'p> CopyTo<'p> {
 struct Run<'p> {
     snapshot: Snapshot,
     target: Database,
-    interrupt: Interrupt,
+    call: CallContext,
     progress: Option<Progress<'p>>,
 }
 
@@ -219,7 +219,7 @@ impl Run<'_> {
             self.report(name, 0, total);
             copied.documents += self.documents(name, &target, total)?;
             for index in indexes {
-                let build = target.create_index(Index::from(index)).within(&self.interrupt);
+                let build = target.create_index(Index::from(index)).within(&self.call);
                 let progress = &mut self.progress;
                 build
                     .progress(|documents| {
@@ -238,7 +238,7 @@ impl Run<'_> {
     /// Copies the documents of a collection; returns how many.
     fn documents(&mut self, name: &str, target: &Collection<RawDocumentBuf>, total: u64) -> Result<u64> {
         let mut rows = self.snapshot.collection::<RawDocumentBuf>(name).find(RawDocumentBuf::new());
-        rows.target.request.interrupt = self.interrupt.clone();
+        rows.target.request.call = self.call.clone();
         let mut rows = rows.cursor()?;
         let (mut batch, mut bytes, mut documents) = (Vec::new(), 0, 0);
         loop {
@@ -261,7 +261,7 @@ impl Run<'_> {
 
     /// Writes a batch. It is not synced: the last transaction syncs all of them.
     fn write(&self, target: &Collection<RawDocumentBuf>, batch: &[RawDocumentBuf]) -> Result<()> {
-        self.interrupt.check()?;
+        self.call.check()?;
         let unsynced = TransactionOptions::new().durability(Durability::Deferred);
         self.target.transact_with(&unsynced, |transaction| {
             let target = transaction.collection::<RawDocumentBuf>(target.name());
@@ -273,7 +273,7 @@ impl Run<'_> {
 
     /// Gives all copies their names, in one transaction.
     fn publish(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
-        self.interrupt.check()?;
+        self.call.check()?;
         let synced = TransactionOptions::new().durability(Durability::Sync);
         self.target.transact_with(&synced, |transaction| {
             if existing == ExistingCollections::Replace {

@@ -10,13 +10,12 @@ use crate::{
     api::database_builder::LOCK_TIMEOUT,
     api::index_build,
     api::transaction_options::Started,
-    command,
-    engine::{self, OpenOptions},
-    operation::{
+    call::{
+        self, DatabaseHandle, OpenOptions, Scope,
         retry::{self, Failure},
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
     },
+    call_context::CallContext,
+    command,
 };
 
 /// An open database.
@@ -64,7 +63,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn with_store(store: impl Store) -> Result<Self> {
-        let engine = engine::with_store(store, &OpenOptions::default())?;
+        let engine = call::with_store(store, &OpenOptions::default())?;
         Ok(Self::new(DatabaseHandle::new(engine, Durability::Sync, LOCK_TIMEOUT)))
     }
 
@@ -199,7 +198,7 @@ impl Database {
 
     /// Returns the transactions that callers have open.
     #[cfg(feature = "async")]
-    pub(crate) fn open_transactions(&self) -> &std::sync::Arc<crate::operation::open_transactions::OpenTransactions> {
+    pub(crate) fn open_transactions(&self) -> &std::sync::Arc<crate::call::open_transactions::OpenTransactions> {
         self.handle.open_transactions()
     }
 
@@ -322,8 +321,8 @@ impl Database {
     /// Fails if the storage fails.
     pub fn drop_database(&self) -> Result<()> {
         let names = self.list_collection_names()?;
-        Scope::Database(self.handle.clone()).write(&self.handle.limits().begin(), |writer| {
-            names.iter().try_for_each(|name| writer.run::<bool>(WriteOp::DropCollection(name)).map(drop))
+        Scope::Database(self.handle.clone()).write(&CallContext::begin(self.handle.limits()), |writer| {
+            names.iter().try_for_each(|name| writer.drop_collection(name).map(drop))
         })
     }
 
@@ -467,7 +466,7 @@ impl Database {
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
     pub fn verify(&self) -> Verify<'static> {
-        Verify::new(Scope::Database(self.handle.clone()), None).limited(self.handle.limits())
+        Verify::database(self.handle.clone()).limited(self.handle.limits())
     }
 
     /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
@@ -514,7 +513,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails; on redb, also fails as a write does.
     pub fn stats(&self) -> Result<DatabaseStats> {
-        self.handle.stats(&self.handle.limits().begin(), SizeDetail::Measured(self.wait()))
+        self.handle.stats(&CallContext::begin(self.handle.limits()), SizeDetail::Measured(self.wait()))
     }
 
     /// Returns how long a call may wait in the writer queue.

@@ -2,8 +2,8 @@ use std::{path::Path, time::Duration};
 
 use crate::{
     Access, Database, Durability, Recovery, Result, Sharing, SlowQuery,
-    engine::{self, OpenOptions},
-    operation::scope::DatabaseHandle,
+    call::DatabaseHandle,
+    call::{self, OpenOptions},
 };
 
 /// The default of [`DatabaseBuilder::lock_timeout`].
@@ -150,7 +150,7 @@ impl DatabaseBuilder {
     /// temporary files does not exist.
     pub fn open(self) -> Result<Database> {
         self.options.memory.check()?;
-        let engine = engine::open_within(self.open_timeout, &self.url, &self.options)?;
+        let engine = call::open_within(self.open_timeout, &self.url, &self.options)?;
         Ok(Database::new(DatabaseHandle::new(engine, self.durability, self.lock_timeout)))
     }
 }

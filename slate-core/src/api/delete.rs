@@ -4,10 +4,9 @@ use crate::{
     Explain, ExplainVerbosity, IntoDocument, Result,
     api::setters::setters,
     api::update::target_query,
+    call::{BoundRequest, Request, Scope},
     exec::Target,
-    operation::request::Request,
-    operation::{scope::Scope, write_op::WriteOp},
-    write::{DeleteOutcome, DeleteRequest, Shows},
+    write::{DeleteRequest, Shows},
 };
 
 /// A deletion of one or many documents; see [`Collection::delete_many`](crate::Collection::delete_many).
@@ -28,10 +27,10 @@ impl Delete {
     /// Returns the same deletion, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+        self.scope.tries_queries().then(|| Self { request: self.request.short(), ..self.clone() })
     }
 
-    setters! { request: hint, limited, deadline, cancel, memory_limit, let_variables, collation, force }
+    setters! { request: hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// deleted with any verbosity.
@@ -39,8 +38,8 @@ impl Delete {
     /// # Errors
     /// Fails as [`Delete::run`] does for a filter that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |request| {
-            Ok(target_query(request.parse_targets(self.target)?, self.target))
+        self.request.explain(&self.scope, &self.collection, verbosity, |bound| {
+            Ok(target_query(bound.parse_targets(self.target)?, self.target))
         })
     }
 
@@ -49,20 +48,18 @@ impl Delete {
     /// # Errors
     /// Fails if the filter is not valid or the storage fails.
     pub fn run(self) -> Result<u64> {
-        let outcome = self.request.resolved(|request| {
-            let deletion = delete_request(request, self.target)?;
-            self.scope.write(&request.interrupt, |writer| {
-                let (collection, interrupt) = (&*self.collection, &request.interrupt);
-                writer.run::<DeleteOutcome>(WriteOp::Delete { collection, request: &deletion, interrupt })
-            })
+        let Self { scope, collection, request, target } = &self;
+        let outcome = scope.write(&request.call, |writer| {
+            let deletion = delete_request(&request.bind(writer.catalog(), collection)?, *target)?;
+            writer.delete(collection, &deletion, &request.call)
         })?;
         Ok(outcome.deleted)
     }
 }
 
 /// Parses a deletion.
-pub(crate) fn delete_request(request: &Request, target: Target) -> Result<DeleteRequest> {
-    Ok(DeleteRequest { query: request.parse_targets(target)?, target, shows: Shows::Nothing })
+pub(crate) fn delete_request(bound: &BoundRequest<'_>, target: Target) -> Result<DeleteRequest> {
+    Ok(DeleteRequest { query: bound.parse_targets(target)?, target, shows: Shows::Nothing })
 }
 
 impl std::fmt::Debug for Delete {

@@ -3,7 +3,7 @@ use std::{fmt, time::Duration};
 use bson::Document;
 
 use crate::{
-    operation::read_op::Explained,
+    plan::Explained,
     plan::{Drawing, Measures, Stage},
 };
 
@@ -71,8 +71,8 @@ pub struct ExecutionStats {
 }
 
 impl Explain {
-    pub(crate) fn new(explained: Box<Explained>) -> Self {
-        let Explained { collection, plan, rules, candidates, analysis } = *explained;
+    pub(crate) fn new(explained: Explained) -> Self {
+        let Explained { collection, plan, rules, candidates, analysis } = explained;
         let drawing = Drawing::new(&plan, rules, &collection);
         let plan = drawing.describe();
         let Some(analysis) = analysis else {

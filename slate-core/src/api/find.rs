@@ -8,7 +8,7 @@ use crate::{
     Cursor, Documents, Error, Explain, ExplainVerbosity, IntoDocument, Result,
     api::document::As,
     api::setters::setters,
-    operation::{request::Request, scope::Scope},
+    call::{Request, Scope},
 };
 
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
@@ -46,7 +46,7 @@ pub(super) struct Target {
 #[cfg(feature = "async")]
 impl Target {
     fn without_waiting(&self) -> Option<Self> {
-        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+        self.scope.tries_queries().then(|| Self { request: self.request.short(), ..self.clone() })
     }
 }
 
@@ -58,7 +58,7 @@ impl<T> Find<T> {
     }
 
     pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
-        self.target.scope.short()
+        self.target.request.call.interrupt.short().cloned()
     }
 }
 
@@ -83,8 +83,8 @@ impl<T> Find<T> {
     }
 
     setters! {
-        target.request: sort, projection, skip, limit, hint, limited, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
-        force
+        target.request: sort, projection, skip, limit, hint, let_variables, collation, force;
+        target.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
     }
 
     /// Opens a cursor that lends each document without copying it.
@@ -131,7 +131,7 @@ impl<T> Find<T> {
     /// Fails as [`Find::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
-        request.explain(scope, collection, verbosity, Request::parse_find)
+        request.explain(scope, collection, verbosity, |bound| bound.parse_find())
     }
 }
 
@@ -163,7 +163,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
 }
 
 impl Count {
-    setters! { target.request: skip, limit, collation, hint, deadline, cancel, memory_limit, force }
+    setters! { target.request: skip, limit, collation, hint, force; target.request.call: deadline, cancel, memory_limit }
 
     /// Runs the query and returns the number of documents.
     ///
@@ -180,12 +180,12 @@ impl Count {
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
-        request.explain(scope, collection, verbosity, Request::parse_count)
+        request.explain(scope, collection, verbosity, |bound| bound.parse_count())
     }
 }
 
 impl Distinct {
-    setters! { target.request: sort, skip, limit, collation, hint, deadline, cancel, memory_limit, force }
+    setters! { target.request: sort, skip, limit, collation, hint, force; target.request.call: deadline, cancel, memory_limit }
 
     /// Collects the values.
     ///
@@ -233,7 +233,7 @@ impl Distinct {
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let Target { scope, collection, request } = &self.target;
-        request.explain(scope, collection, verbosity, |request| request.parse_distinct(&self.path))
+        request.explain(scope, collection, verbosity, |bound| bound.parse_distinct(&self.path))
     }
 }
 

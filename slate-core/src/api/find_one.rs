@@ -2,7 +2,7 @@ use std::{any::Any, fmt, sync::Arc};
 
 use serde::de::DeserializeOwned;
 
-use crate::{Explain, ExplainVerbosity, Find, IntoDocument, Result, api::setters::setters, operation::scope::Scope};
+use crate::{Explain, ExplainVerbosity, Find, IntoDocument, Result, api::setters::setters, call::Scope};
 
 /// A query for one document; see [`ReadCollection::find_one`](crate::ReadCollection::find_one).
 #[must_use = "nothing is read until `run` or `explain`"]
@@ -17,8 +17,8 @@ impl<T> FindOne<T> {
     }
 
     setters! {
-        find.target.request: sort, projection, skip, hint, limited, deadline, cancel, memory_limit, allow_disk_use, let_variables, collation,
-        force
+        find.target.request: sort, projection, skip, hint, let_variables, collation, force;
+        find.target.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
     }
 
     /// Returns the same read, but one that fails instead of waiting, for the async API.

@@ -15,11 +15,9 @@ use crate::{
     api::document::from_raw,
     api::setters::setters,
     api::update::Change,
-    engine::Writer,
+    call::{Request, Scope, Writer},
     exec::Target,
-    operation::request::Request,
-    operation::{scope::Scope, write_op::WriteOp},
-    write::{DeleteOutcome, DeleteRequest, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
+    write::{DeleteRequest, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };
 
 /// An update of one document that returns it; see
@@ -47,16 +45,19 @@ pub struct FindOneAndDelete<T> {
 #[cfg(feature = "async")]
 impl<T> FindOneAndUpdate<T> {
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        let (collection, request, change) = (Arc::clone(&self.collection), self.request.clone(), self.change.clone());
-        Some(Self { scope: self.scope.queries_without_waiting()?, collection, request, change, documents: PhantomData })
+        let Self { scope, collection, request, change, documents } = self;
+        let (scope, collection, change) = (scope.clone(), Arc::clone(collection), change.clone());
+        let request = scope.tries_queries().then(|| request.short())?;
+        Some(Self { scope, collection, request, change, documents: *documents })
     }
 }
 
 #[cfg(feature = "async")]
 impl<T> FindOneAndDelete<T> {
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        let (collection, request) = (Arc::clone(&self.collection), self.request.clone());
-        Some(Self { scope: self.scope.queries_without_waiting()?, collection, request, documents: PhantomData })
+        let Self { scope, collection, request, documents } = self;
+        let request = scope.tries_queries().then(|| request.short())?;
+        Some(Self { scope: scope.clone(), collection: Arc::clone(collection), request, documents: *documents })
     }
 }
 
@@ -74,7 +75,8 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     }
 
     setters! {
-        request: upsert, array_filters, return_document, sort, projection, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, bypass_empty_ts_replacement, force
+        request: upsert, array_filters, return_document, sort, projection, hint, let_variables, collation, force;
+        request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -92,7 +94,7 @@ impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), documents: PhantomData }
     }
 
-    setters! { request: sort, projection, hint, limited, deadline, cancel, memory_limit, let_variables, collation, force }
+    setters! { request: sort, projection, hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit }
 
     /// Runs the deletion and returns the document; `None` if none matched.
     ///
@@ -111,43 +113,29 @@ pub(crate) fn update_one(
     request: &Request,
     change: &Change,
 ) -> Result<(UpdateOutcome, Option<Vec<u8>>)> {
-    request.resolved(|request| {
-        let projection = request.parse_projection()?;
+    scope.write(&request.call, |writer| {
+        let bound = request.bind(writer.catalog(), collection)?;
+        let projection = bound.parse_projection()?;
         if request.returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
             let message = "the positional projection '$' has no meaning for the document after its update";
             return Err(Error::invalid(Code::BAD_VALUE, message));
         }
-        let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, Target::One)? };
-        scope.write(&request.interrupt, |writer| {
-            let mut outcome = writer.run::<UpdateOutcome>(request.write_options.of(WriteOp::Update {
-                collection,
-                request: &update,
-                interrupt: &request.interrupt,
-            }))?;
-            let shown = outcome
-                .shown
-                .take()
-                .map(|document| shape(document, projection.as_ref(), &update.query.filter))
-                .transpose();
-            Ok((outcome, shown_or_undone(writer, shown)?))
-        })
+        let update = UpdateRequest { shows: Some(request.returns), ..change.parse(&bound, Target::One)? };
+        let mut outcome = writer.update(collection, &update, &request.call)?;
+        let shown = outcome.shown.take().map(|document| shape(document, projection.as_ref(), &update.query.filter));
+        Ok((outcome, shown_or_undone(writer, shown.transpose())?))
     })
 }
 
 /// Deletes the first document that matches; returns it, projected.
 pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> Result<Option<Vec<u8>>> {
-    request.resolved(|request| {
-        let projection = request.parse_projection()?;
-        let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, Target::One)? };
-        scope.write(&request.interrupt, |writer| {
-            let outcome = writer.run::<DeleteOutcome>(WriteOp::Delete {
-                collection,
-                request: &deletion,
-                interrupt: &request.interrupt,
-            })?;
-            let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
-            shown_or_undone(writer, shown.transpose())
-        })
+    scope.write(&request.call, |writer| {
+        let bound = request.bind(writer.catalog(), collection)?;
+        let projection = bound.parse_projection()?;
+        let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(&bound, Target::One)? };
+        let outcome = writer.delete(collection, &deletion, &request.call)?;
+        let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
+        shown_or_undone(writer, shown.transpose())
     })
 }
 

@@ -7,13 +7,11 @@ use crate::{
     IntoDocument, Result,
     api::index_build,
     api::setters::setters,
+    call::{Request, Scope},
+    call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
-    command,
-    interrupt::Interrupt,
-    operation::request::Request,
-    operation::{scope::Scope, write_op::WriteOp},
-    plan,
-    write::IndexSpec,
+    command, plan,
+    write::{Created, IndexSpec},
 };
 
 /// The definition of an index to create.
@@ -131,19 +129,13 @@ pub struct CreateIndex<'p> {
     scope: Scope,
     collection: String,
     index: Index,
-    interrupt: Interrupt,
+    call: CallContext,
     progress: Box<dyn FnMut(u64) + Send + 'p>,
 }
 
 impl<'p> CreateIndex<'p> {
     pub(crate) fn new(scope: Scope, collection: &str, index: Index) -> Self {
-        Self {
-            scope,
-            collection: collection.into(),
-            index,
-            interrupt: Interrupt::default(),
-            progress: Box::new(|_| {}),
-        }
+        Self { scope, collection: collection.into(), index, call: CallContext::default(), progress: Box::new(|_| {}) }
     }
 
     /// Calls `progress` about every thousand documents with the number of documents read.
@@ -152,16 +144,16 @@ impl<'p> CreateIndex<'p> {
             scope: self.scope,
             collection: self.collection,
             index: self.index,
-            interrupt: self.interrupt,
+            call: self.call,
             progress: Box::new(progress),
         }
     }
 
-    setters! { interrupt: limited, deadline, cancel }
+    setters! { call: limited, deadline, cancel }
 
     /// Sets the deadline and the cancel token of the call that creates the index.
-    pub(crate) fn within(mut self, interrupt: &Interrupt) -> Self {
-        self.interrupt = interrupt.clone();
+    pub(crate) fn within(mut self, call: &CallContext) -> Self {
+        self.call = call.clone();
         self
     }
 
@@ -181,7 +173,7 @@ impl<'p> CreateIndex<'p> {
     }
 
     /// Creates the index; returns its name and whether it is new.
-    pub(crate) fn run_and_tell(self) -> Result<(String, bool)> {
+    pub(crate) fn run_and_tell(self) -> Result<(String, Created)> {
         self.index.request.check()?;
         let spec = IndexSpec {
             name: self.index.name,
@@ -193,13 +185,12 @@ impl<'p> CreateIndex<'p> {
             collation: self.index.collation,
             wildcard_projection: self.index.wildcard_projection,
         };
-        let Self { scope, collection, interrupt, mut progress, .. } = self;
+        let Self { scope, collection, call, mut progress, .. } = self;
         match &scope {
-            Scope::Database(database) => index_build::create(database, &collection, &spec, &interrupt, &mut *progress),
-            Scope::Snapshot(_) | Scope::Transaction(_) => scope.write(&interrupt, |writer| {
-                let (collection, spec, interrupt) = (&collection, &spec, &interrupt);
-                writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
-            }),
+            Scope::Database(database) => index_build::create(database, &collection, &spec, &mut *progress, &call),
+            Scope::Snapshot(_) | Scope::Transaction(_) => {
+                scope.write(&call, |writer| writer.create_index(&collection, &spec, &mut *progress, &call))
+            }
         }
     }
 }

@@ -7,14 +7,13 @@ use slate_store::Keyspace;
 
 use crate::{
     Durability, Error, ErrorKind, Result,
-    interrupt::Interrupt,
-    operation::{
+    call::{
+        DatabaseHandle,
         retry::{FIRST_PAUSE, LONGEST_PAUSE},
-        scope::DatabaseHandle,
-        write_op::WriteOp,
     },
+    call_context::CallContext,
     trace,
-    write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, IndexSpec},
+    write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, Created, IndexSpec},
 };
 
 /// Creates an index while writers of the collection continue. Returns its name, and whether it is new.
@@ -25,37 +24,35 @@ pub(crate) fn create(
     database: &DatabaseHandle,
     collection: &str,
     spec: &IndexSpec,
-    interrupt: &Interrupt,
     progress: BuildProgress<'_>,
-) -> Result<(String, bool)> {
-    interrupt.check()?;
-    match database.write(interrupt, |writer| writer.run(WriteOp::BeginBuild { collection, spec }))? {
-        BuildStart::Exists(name) => Ok((name, false)),
+    call: &CallContext,
+) -> Result<(String, Created)> {
+    call.check()?;
+    match database.write(call, |writer| writer.begin_build(collection, spec))? {
+        BuildStart::Exists(name) => Ok((name, Created::Exists)),
         BuildStart::Small(name) => {
             let start = Instant::now();
-            let created = database.write(interrupt, |writer| {
-                writer.run(WriteOp::CreateIndex { collection, spec, interrupt, progress: &mut *progress })
-            });
+            let created = database.write(call, |writer| writer.create_index(collection, spec, &mut *progress, call));
             trace::index_built(collection, &name, start.elapsed(), created.as_ref().err());
             created
         }
         BuildStart::Declared { name, keyspace } => {
-            finish(database, Target { collection, index: &name, keyspace }, interrupt, progress)?;
+            finish(database, Target { collection, index: &name, keyspace }, progress, call)?;
             // If this fails, queries use the index without statistics.
             let _ = database.engine_to_write()?.analyze(collection, Duration::ZERO);
-            Ok((name, true))
+            Ok((name, Created::New))
         }
     }
 }
 
 /// Finishes interrupted index builds and returns how many.
 pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
-    let interrupt = &database.limits().begin();
+    let call = &CallContext::begin(database.limits());
     let mut finished = 0;
     for collection in database.catalog()?.collections() {
         for index in &collection.building {
             let target = Target { collection: &collection.name, index: &index.name, keyspace: index.keyspace };
-            finish(database, target, interrupt, &mut |_| {})?;
+            finish(database, target, &mut |_| {}, call)?;
             finished += 1;
         }
     }
@@ -73,33 +70,27 @@ struct Target<'t> {
 fn finish(
     database: &DatabaseHandle,
     target: Target<'_>,
-    interrupt: &Interrupt,
     progress: BuildProgress<'_>,
+    call: &CallContext,
 ) -> Result<()> {
     let Target { collection, index, keyspace } = target;
     let start = Instant::now();
-    let filled = fill(database, target, interrupt, progress);
+    let filled = fill(database, target, progress, call);
     trace::index_built(collection, index, start.elapsed(), filled.as_ref().err());
     if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
         // If that fails, too, the index remains as being built and can be dropped or finished later.
-        let abandon = || WriteOp::AbandonBuild { collection, keyspace };
-        let _ = database.write(&Interrupt::default(), |writer| writer.run::<()>(abandon()));
+        let _ = database.write(&CallContext::default(), |writer| writer.abandon_build(collection, keyspace));
     }
     filled
 }
 
-fn fill(
-    database: &DatabaseHandle,
-    target: Target<'_>,
-    interrupt: &Interrupt,
-    progress: BuildProgress<'_>,
-) -> Result<()> {
+fn fill(database: &DatabaseHandle, target: Target<'_>, progress: BuildProgress<'_>, call: &CallContext) -> Result<()> {
     let mut limit = BUILD_ROUND;
     let mut pause = FIRST_PAUSE;
     let mut last_success = Instant::now();
     loop {
-        interrupt.check()?;
-        match round(database, target, limit, interrupt) {
+        call.check()?;
+        match round(database, target, limit, call) {
             Ok(BuildRound::More(read)) => {
                 progress(read);
                 limit = (limit * 2).min(BUILD_ROUND);
@@ -124,10 +115,10 @@ fn fill(
     }
 }
 
-fn round(database: &DatabaseHandle, target: Target<'_>, limit: usize, interrupt: &Interrupt) -> Result<BuildRound> {
+fn round(database: &DatabaseHandle, target: Target<'_>, limit: usize, call: &CallContext) -> Result<BuildRound> {
     let Target { collection, index, keyspace } = target;
-    let mut writer = database.begin_write(interrupt)?;
-    let round = writer.run(WriteOp::BuildRound { collection, keyspace, limit, interrupt })?;
+    let mut writer = database.begin_write(call)?;
+    let round = writer.build_round(collection, keyspace, limit, call)?;
     let durability = match round {
         // After a crash, lost rounds are repeated.
         BuildRound::More(_) => Durability::Deferred,

@@ -3,15 +3,8 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 use bson::{Bson, RawDocument};
 
 use crate::{
-    Error, Result,
-    api::document::borrowed,
-    api::setters::setters,
-    interrupt::Interrupt,
-    operation::{
-        scope::Scope,
-        write_op::{WriteOp, WriteOptions},
-    },
-    write::{InsertMode, InsertOutcome},
+    Error, Result, api::document::borrowed, api::setters::setters, call::Scope, call_context::CallContext,
+    write::InsertMode,
 };
 
 /// An insertion of documents, in one transaction: all of them or none, unless [`InsertMany::ordered`] says otherwise; a crash
@@ -22,8 +15,7 @@ pub struct InsertMany<'d> {
     collection: Arc<str>,
     documents: Vec<Result<Cow<'d, RawDocument>>>,
     mode: InsertMode,
-    options: WriteOptions,
-    interrupt: Interrupt,
+    call: CallContext,
 }
 
 /// The result of an [`InsertMany`].
@@ -70,24 +62,17 @@ impl InsertManyResult {
 
 impl<'d> InsertMany<'d> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, documents: Vec<Result<Cow<'d, RawDocument>>>) -> Self {
-        let (collection, interrupt) = (Arc::clone(collection), Interrupt::default());
-        Self { scope, collection, documents, mode: InsertMode::AllOrNone, options: WriteOptions::default(), interrupt }
+        let (collection, call) = (Arc::clone(collection), CallContext::default());
+        Self { scope, collection, documents, mode: InsertMode::AllOrNone, call }
     }
 
-    setters! { mode: ordered, all_or_nothing; options: bypass_document_validation, bypass_empty_ts_replacement; interrupt: limited, deadline, cancel }
+    setters! { mode: ordered, all_or_nothing; call: bypass_document_validation, bypass_empty_ts_replacement, limited, deadline, cancel }
 
     /// Copies the documents, so that the builder borrows nothing.
     #[cfg(feature = "async")]
     pub(crate) fn into_owned(self) -> InsertMany<'static> {
         let documents = self.documents.into_iter().map(|document| Ok(Cow::Owned(document?.into_owned()))).collect();
-        InsertMany {
-            documents,
-            scope: self.scope,
-            collection: self.collection,
-            mode: self.mode,
-            options: self.options,
-            interrupt: self.interrupt,
-        }
+        InsertMany { documents, scope: self.scope, collection: self.collection, mode: self.mode, call: self.call }
     }
 
     /// Inserts the documents.
@@ -117,11 +102,9 @@ impl<'d> InsertMany<'d> {
             }
         }
         let documents = borrowed(&documents);
-        let outcome = self.scope.write(&self.interrupt, |writer| {
-            let (collection, mode, interrupt) = (&*self.collection, self.mode, &self.interrupt);
-            let mut outcome: InsertOutcome =
-                writer.run(self.options.of(WriteOp::Insert { collection, documents: &documents, mode, interrupt }))?;
-            match (mode, outcome.refused.pop()) {
+        let outcome = self.scope.write(&self.call, |writer| {
+            let mut outcome = writer.insert(&self.collection, &documents, self.mode, &self.call)?;
+            match (self.mode, outcome.refused.pop()) {
                 (InsertMode::AllOrNone, Some((_, error))) => Err(error),
                 (_, refused) => {
                     outcome.refused.extend(refused);

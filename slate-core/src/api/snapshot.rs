@@ -1,16 +1,20 @@
 use std::{fmt, sync::Arc};
 
-use crate::{CollectionDescription, ReadCollection, engine::Reader, interrupt::CallLimits, operation::scope::Scope};
+use crate::{
+    CollectionDescription, ReadCollection,
+    call::{Scope, SharedReader},
+    interrupt::CallLimits,
+};
 
 /// One commit of a database, across all its collections; see [`Database::snapshot`](crate::Database::snapshot).
 #[derive(Clone)]
 pub struct Snapshot {
-    reader: Arc<dyn Reader>,
+    reader: SharedReader,
     limits: CallLimits,
 }
 
 impl Snapshot {
-    pub(crate) fn new(reader: Arc<dyn Reader>, limits: CallLimits) -> Self {
+    pub(crate) fn new(reader: SharedReader, limits: CallLimits) -> Self {
         Self { reader, limits }
     }
 

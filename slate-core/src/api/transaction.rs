@@ -2,12 +2,9 @@ use std::fmt;
 
 use crate::{
     Collection, Durability, Result,
-    engine::Writer,
+    call::Writer,
+    call::{DatabaseHandle, Scope, open_transactions::OpenTransaction},
     interrupt::CallLimits,
-    operation::{
-        open_transactions::OpenTransaction,
-        scope::{DatabaseHandle, Scope},
-    },
 };
 
 /// An open transaction over any number of collections. It reads one commit and its own writes; whether it conflicts with

@@ -2,8 +2,8 @@ use std::time::{Duration, Instant};
 
 use crate::{
     CancelToken, Durability, Isolation,
+    call::retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
     interrupt::{CallLimits, Interrupt},
-    operation::retry::{FIRST_PAUSE, LONGEST_PAUSE, Retry},
     write::BeginOptions,
 };
 

@@ -6,11 +6,10 @@ use slate_query::raw::{Kind, OwnedValue, Value, Writer};
 use crate::{
     Explain, ExplainVerbosity, IntoDocument, IntoUpdate, Result, UpdateModifications,
     api::setters::setters,
+    call::{BoundRequest, Request, Scope},
     exec::Target,
-    operation::request::Request,
-    operation::{scope::Scope, write_op::WriteOp},
     plan::Query,
-    write::{UpdateKind, UpdateOutcome, UpdateRequest},
+    write::{UpdateKind, UpdateRequest},
 };
 
 /// An update of one or many documents; see [`Collection::update_many`](crate::Collection::update_many).
@@ -52,10 +51,10 @@ impl Change {
     }
 
     /// Parses the update and the query for its targets.
-    pub(crate) fn parse(&self, request: &Request, target: Target) -> Result<UpdateRequest> {
-        let query = request.parse_targets(target)?;
-        let update = request.parse_update(self.update.as_value())?;
-        UpdateRequest::new(query, update, self.kind, target, request.upsert)
+    pub(crate) fn parse(&self, bound: &BoundRequest<'_>, target: Target) -> Result<UpdateRequest> {
+        let query = bound.parse_targets(target)?;
+        let update = bound.parse_update(self.update.as_value())?;
+        UpdateRequest::new(query, update, self.kind, target, bound.upserts())
     }
 }
 
@@ -88,10 +87,10 @@ impl Update {
     /// Returns the same update, but one that fails instead of waiting, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { scope: self.scope.queries_without_waiting()?, ..self.clone() })
+        self.scope.tries_queries().then(|| Self { request: self.request.short(), ..self.clone() })
     }
 
-    setters! { request: upsert, array_filters, sort, hint, limited, deadline, cancel, memory_limit, let_variables, collation, bypass_document_validation, bypass_empty_ts_replacement, force }
+    setters! { request: upsert, array_filters, sort, hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated with any verbosity.
@@ -99,8 +98,8 @@ impl Update {
     /// # Errors
     /// Fails as [`Update::run`] does for an update that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |request| {
-            Ok(target_query(self.change.parse(request, self.target)?.query, self.target))
+        self.request.explain(&self.scope, &self.collection, verbosity, |bound| {
+            Ok(target_query(self.change.parse(bound, self.target)?.query, self.target))
         })
     }
 
@@ -110,13 +109,10 @@ impl Update {
     /// Fails with MongoDB's code and the path at fault if the update is not valid; with
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if it violates a unique index.
     pub fn run(self) -> Result<UpdateResult> {
-        let outcome = self.request.resolved(|request| {
-            let update = self.change.parse(request, self.target)?;
-            self.scope.write(&request.interrupt, |writer| {
-                let (collection, interrupt) = (&*self.collection, &request.interrupt);
-                let op = WriteOp::Update { collection, request: &update, interrupt };
-                writer.run::<UpdateOutcome>(request.write_options.of(op))
-            })
+        let Self { scope, collection, request, change, target } = &self;
+        let outcome = scope.write(&request.call, |writer| {
+            let update = change.parse(&request.bind(writer.catalog(), collection)?, *target)?;
+            writer.update(collection, &update, &request.call)
         })?;
         Ok(UpdateResult {
             matched: outcome.matched,

@@ -1,8 +1,6 @@
 use bson::RawDocumentBuf;
 
-use crate::{
-    IntoDocument, Result, ValidationAction, ValidationLevel, operation::request::Request, write::ValidatorSpec,
-};
+use crate::{IntoDocument, Result, ValidationAction, ValidationLevel, call::Request, write::ValidatorSpec};
 
 /// The condition that the documents of a collection must fulfil; see [`CollectionOptions::validator`](crate::CollectionOptions::validator)
 /// and [`Collection::set_validator`](crate::Collection::set_validator).

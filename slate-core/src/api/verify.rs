@@ -3,34 +3,47 @@ use std::{fmt, sync::Arc};
 use crate::{
     Result, VerifyProgress, VerifyReport,
     api::setters::setters,
-    interrupt::Interrupt,
+    call::{DatabaseHandle, ReadSet, Scope},
+    call_context::CallContext,
     maintenance::VerifyRun,
-    operation::{read_op::ReadOp, scope::Scope},
 };
 
 /// Checks collections for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and
 /// [`Database::verify`](crate::Database::verify).
 #[must_use = "verification starts with `run`"]
 pub struct Verify<'p> {
-    scope: Scope,
-    /// The collection to verify; all if `None`.
-    collection: Option<Arc<str>>,
-    interrupt: Interrupt,
+    subject: Verified,
+    call: CallContext,
     progress: Box<dyn FnMut(&VerifyProgress<'_>) + Send + 'p>,
 }
 
+/// What is verified.
+enum Verified {
+    Collection(Scope, Arc<str>),
+    /// All collections.
+    Database(DatabaseHandle),
+}
+
 impl<'p> Verify<'p> {
-    pub(crate) fn new(scope: Scope, collection: Option<Arc<str>>) -> Self {
-        Self { scope, collection, interrupt: Interrupt::default(), progress: Box::new(|_| {}) }
+    pub(crate) fn collection(scope: Scope, collection: &Arc<str>) -> Self {
+        Self::new(Verified::Collection(scope, Arc::clone(collection)))
+    }
+
+    pub(crate) fn database(database: DatabaseHandle) -> Self {
+        Self::new(Verified::Database(database))
+    }
+
+    fn new(subject: Verified) -> Self {
+        Self { subject, call: CallContext::default(), progress: Box::new(|_| {}) }
     }
 
     /// Sets a callback that is called about every thousand documents.
     pub fn progress<'q>(self, progress: impl FnMut(&VerifyProgress<'_>) + Send + 'q) -> Verify<'q> {
-        let Self { scope, collection, interrupt, .. } = self;
-        Verify { scope, collection, interrupt, progress: Box::new(progress) }
+        let Self { subject, call, .. } = self;
+        Verify { subject, call, progress: Box::new(progress) }
     }
 
-    setters! { interrupt: limited, deadline, cancel }
+    setters! { call: limited, deadline, cancel }
 
     /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
     ///
@@ -39,19 +52,19 @@ impl<'p> Verify<'p> {
     /// # Errors
     /// Fails if the store fails or detects damage in its own structures, and if the check is interrupted.
     pub fn run(mut self) -> Result<VerifyReport> {
-        self.interrupt.check()?;
-        let mut run =
-            VerifyRun { interrupt: self.interrupt, progress: &mut *self.progress, report: VerifyReport::default() };
-        match (self.collection, self.scope) {
-            (Some(collection), scope) => scope.read::<()>(&collection, ReadOp::Verify(&mut run))?,
-            (None, Scope::Database(database)) => {
-                let snapshot = database.engine()?.snapshot()?;
+        self.call.check()?;
+        let (call, progress) = (self.call, &mut *self.progress);
+        let mut run = VerifyRun { interrupt: call.interrupt.clone(), progress, report: VerifyReport::default() };
+        match self.subject {
+            Verified::Collection(scope, name) => {
+                scope.read(ReadSet::Collection(&name), &call, |reader| reader.verify(&name, &mut run))?;
+            }
+            Verified::Database(database) => {
+                let snapshot = database.reader(&call)?;
                 for collection in snapshot.catalog().collections() {
-                    snapshot.read(&collection.name, ReadOp::Verify(&mut run))?;
+                    snapshot.verify(&collection.name, &mut run)?;
                 }
             }
-            // Only `Database::verify` names no collection.
-            (None, Scope::Snapshot(_) | Scope::Transaction(_)) => {}
         }
         Ok(run.report)
     }
@@ -59,6 +72,10 @@ impl<'p> Verify<'p> {
 
 impl fmt::Debug for Verify<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Verify").field("collection", &self.collection).finish_non_exhaustive()
+        let collection = match &self.subject {
+            Verified::Collection(_, name) => Some(name),
+            Verified::Database(_) => None,
+        };
+        f.debug_struct("Verify").field("collection", &collection).finish_non_exhaustive()
     }
 }

@@ -1,6 +1,6 @@
 use bson::RawDocumentBuf;
 
-use crate::{IntoDocument, Result, catalog::ViewInfo, operation::request::Request, write::ViewSpec};
+use crate::{IntoDocument, Result, call::Request, catalog::ViewInfo, write::ViewSpec};
 
 /// The definition of a view: a pipeline over a collection or another view. See [`CollectionOptions::view`] and
 /// [`Collection::set_view`](crate::Collection::set_view).

@@ -4,9 +4,9 @@ use crate::{
     Hint, IntoDocument, IntoUpdate, Result,
     api::delete::delete_request,
     api::update::Change,
-    catalog::Definitions,
+    call::Request,
+    catalog::Catalog,
     exec::Target,
-    operation::request::Request,
     write::{BulkOperation, UpdateKind},
 };
 
@@ -115,15 +115,14 @@ impl WriteOperation {
         self.request.refuse(&format!("{what} takes no '{option}'"), option);
     }
 
-    /// Parses the operation for a collection with these definitions.
-    pub(crate) fn parse(&self, definitions: Option<&Definitions>) -> Result<BulkOperation> {
+    /// Parses the operation on a collection of this catalog.
+    pub(crate) fn parse(&self, catalog: &Catalog, collection: &str) -> Result<BulkOperation> {
         self.request.check()?;
-        let defined = definitions.map(|definitions| self.request.with_definitions(definitions));
-        let request = defined.as_ref().unwrap_or(&self.request);
+        let bound = self.request.bind(catalog, collection)?;
         Ok(match &self.kind {
             Kind::Insert(document) => BulkOperation::Insert(document.clone()),
-            Kind::Update(change, target) => BulkOperation::Update(change.parse(request, *target)?),
-            Kind::Delete(target) => BulkOperation::Delete(delete_request(request, *target)?),
+            Kind::Update(change, target) => BulkOperation::Update(change.parse(&bound, *target)?),
+            Kind::Delete(target) => BulkOperation::Delete(delete_request(&bound, *target)?),
         })
     }
 }

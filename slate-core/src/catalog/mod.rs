@@ -5,7 +5,6 @@
 
 mod cache;
 mod collection;
-mod definitions;
 mod index;
 mod keys;
 mod namespace;
@@ -26,7 +25,6 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionE
 
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
-pub(crate) use definitions::Definitions;
 pub(crate) use index::{Held, IndexInfo, Partial, is_key_of_id};
 pub(crate) use namespace::Namespace;
 pub(crate) use place::KeyFields;

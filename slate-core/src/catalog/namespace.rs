@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::{CollectionInfo, ViewInfo, not_on_view};
+use super::{Catalog, CollectionInfo, ViewInfo, not_on_view};
 use crate::Result;
 
 /// The collection or view that a name refers to.
@@ -19,6 +19,16 @@ impl Namespace {
         match self {
             Self::Collection(collection) => Ok(collection),
             Self::View(view) => Err(not_on_view(&view.name)),
+        }
+    }
+}
+
+impl Catalog {
+    /// Returns the collection or view with this name.
+    pub(crate) fn namespace(&self, name: &str) -> Option<Namespace> {
+        match self.view(name) {
+            Some(view) => Some(Namespace::View(Arc::clone(view))),
+            None => self.collection(name).cloned().map(Namespace::Collection),
         }
     }
 }

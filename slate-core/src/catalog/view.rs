@@ -146,7 +146,7 @@ impl Catalog {
     ///
     /// # Errors
     /// Fails as [`resolved_view`](Self::resolved_view) does.
-    pub(super) fn resolved_views(&self, names: impl Iterator<Item = Box<str>>) -> Result<Vec<Arc<ResolvedView>>> {
+    pub(crate) fn resolved_views(&self, names: impl Iterator<Item = Box<str>>) -> Result<Vec<Arc<ResolvedView>>> {
         let mut found: Vec<Arc<ResolvedView>> = Vec::new();
         if !self.has_views() {
             return Ok(found);

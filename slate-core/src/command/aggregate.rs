@@ -16,8 +16,7 @@ use super::{
 use crate::{
     Error, Explain, ExplainVerbosity, Result,
     api::aggregate::NO_COLLECTION,
-    operation::request::Request,
-    operation::scope::{DatabaseHandle, Scope},
+    call::{DatabaseHandle, Request, Scope},
 };
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
@@ -32,7 +31,7 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    parse(call, Cursor::Optional)?.explain(database, verbosity, |request| Ok(request.parse_aggregate()?.0))
+    parse(call, Cursor::Optional)?.explain(database, verbosity, |bound| Ok(bound.parse_aggregate()?.0))
 }
 
 /// Whether the command must have the field `cursor`.
@@ -65,12 +64,12 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     }
     let mut request = Request::default();
     request.has_own_documents = collection.is_none();
-    request.bypass_document_validation(is_bypassed);
+    request.call.bypass_document_validation(is_bypassed);
     request.pipeline(pipeline);
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    request.allow_disk_use(disk_use.unwrap_or(true));
+    request.call.allow_disk_use(disk_use.unwrap_or(true));
     Ok(ReadCommand::new(collection.unwrap_or(NO_COLLECTION), request, common))
 }
 

@@ -19,14 +19,11 @@ use super::{
 use crate::{
     Error, Result,
     api::document::borrowed,
+    call::{DatabaseHandle, Scope},
+    call_context::CallContext,
     exec::Target,
-    interrupt::Interrupt,
     namespace,
-    operation::{
-        scope::{DatabaseHandle, Scope},
-        write_op::{WriteOp, WriteOptions},
-    },
-    write::{InsertMode, InsertOutcome},
+    write::InsertMode,
 };
 
 const OPS: &str = "bulkWrite.ops";
@@ -73,6 +70,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let options = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
+    let call = common.within(options);
     let operations = statements::required(operations, "bulkWrite", "ops")?;
     let collections = collections(namespaces.ok_or_else(|| missing("bulkWrite", "nsInfo"))?)?;
     for (place, operation) in operations.iter().enumerate() {
@@ -86,7 +84,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(&operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
-        let effect = operation.write.run(&scope, collection, (variables, options), &common.interrupt)?;
+        let effect = operation.write.run(&scope, collection, variables, &call)?;
         sums.add(&effect);
         if !errors_only {
             effects.push((place, effect));
@@ -187,27 +185,19 @@ impl<'c> Operation<'c> {
 }
 
 impl Write<'_> {
-    fn run(
-        &self,
-        scope: &Scope,
-        collection: &str,
-        (variables, options): (Option<Doc<'_>>, WriteOptions),
-        interrupt: &Interrupt,
-    ) -> Result<Effect> {
+    fn run(&self, scope: &Scope, collection: &str, variables: Option<Doc<'_>>, call: &CallContext) -> Result<Effect> {
         match self {
             Self::Insert(document) => {
-                let inserted = scope.write(interrupt, |writer| {
-                    let documents = &borrowed(std::slice::from_ref(document));
-                    let op = WriteOp::Insert { collection, documents, mode: InsertMode::Ordered, interrupt };
-                    writer.run::<InsertOutcome>(options.of(op))
+                let inserted = scope.write(call, |writer| {
+                    writer.insert(collection, &borrowed(std::slice::from_ref(document)), InsertMode::Ordered, call)
                 })?;
                 inserted.refused.into_iter().next().map_or(Ok(Effect::Inserted), |(_, error)| Err(error))
             }
             Self::Update(statement) => {
-                let outcome = statement.run(scope, collection, (variables, options), interrupt)?;
+                let outcome = statement.run(scope, collection, variables, call)?;
                 Ok(Effect::Updated { matched: outcome.matched, modified: outcome.modified, upserted: outcome.upserted })
             }
-            Self::Delete(statement) => statement.run(scope, collection, variables, interrupt).map(Effect::Deleted),
+            Self::Delete(statement) => statement.run(scope, collection, variables, call).map(Effect::Deleted),
         }
     }
 }

@@ -10,13 +10,9 @@ use super::{
 };
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
+    call::Writer,
+    call::{DatabaseHandle, Scope},
     catalog::{CollectionInfo, Namespace, Validator, is_key_of_id},
-    engine::Writer,
-    operation::{
-        read_op::ReadOp,
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
     write::{ValidatorSpec, ViewSpec, Visibility},
 };
 
@@ -40,8 +36,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.refuse(&REFUSED)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
-    let was_hidden = Scope::Database(database.clone()).write(&common.interrupt, |writer: &mut dyn Writer| {
-        let there = match Option::try_from(writer.read(collection, ReadOp::Definition)?)? {
+    let was_hidden = Scope::Database(database.clone()).write(&common.call, |writer: &mut dyn Writer| {
+        let there = match writer.definition(collection)? {
             Some(Namespace::View(view)) => {
                 let collection_only = [("validator", options.is_given()), ("index", index.is_some())];
                 refuse(collection_only, "not supported on a view")?;
@@ -50,7 +46,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
                     pipeline: pipeline.clone().unwrap_or_else(|| view.pipeline.clone()),
                     collation: None,
                 };
-                writer.run::<()>(WriteOp::SetView { name: collection, spec: &spec })?;
+                writer.set_view(collection, &spec)?;
                 return Ok(None);
             }
             Some(Namespace::Collection(there)) => Some(there),
@@ -60,11 +56,10 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
             refuse([("viewOn", on.is_some()), ("pipeline", pipeline.is_some())], "only supported on a view")?;
         }
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
-        writer.run::<()>(WriteOp::SetValidator { collection, spec: spec.as_ref() })?;
+        writer.set_validator(collection, spec.as_ref())?;
         let change = |index: &IndexChange<'_>| {
-            let visibility = index.visibility;
-            let name = index.name(there.as_deref())?;
-            writer.run::<bool>(WriteOp::SetVisibility { collection, index: &name, visibility })
+            let before = writer.set_visibility(collection, &index.name(there.as_deref())?, index.visibility)?;
+            Ok::<_, Error>(before == Visibility::Hidden)
         };
         index.as_ref().map(change).transpose()
     })?;

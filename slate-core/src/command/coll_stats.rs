@@ -2,11 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::Code;
 
 use super::{call::Call, common::Common, concern::Concerns, fields::Fields, reply::Reply};
-use crate::{
-    CollectionStats, Error, Result,
-    maintenance::sizes,
-    operation::{read_op::ReadOp, scope::DatabaseHandle},
-};
+use crate::{Error, Result, call::DatabaseHandle, maintenance::sizes};
 
 /// `{collStats: collection, scale}`: the sizes of a collection and its indexes.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -16,7 +12,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     call.fields.finish()?;
 
     let snapshot = database.engine()?.snapshot()?;
-    let stats: CollectionStats = snapshot.read(name, ReadOp::Stats { interrupt: &common.interrupt })?.try_into()?;
+    let stats = snapshot.stats(name, &common.call)?;
     let sizes = match snapshot.catalog().collection(name) {
         Some(collection) => sizes::of_collection(&stats, collection, scale),
         None => sizes::of_no_collection(scale),

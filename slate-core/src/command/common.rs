@@ -7,14 +7,14 @@ use super::{
     fields::Fields,
     number,
 };
-use crate::{Error, Result, interrupt::Interrupt};
+use crate::{Error, Result, call_context::CallContext, interrupt::Interrupt};
 
 /// The fields that every command accepts.
 #[derive(Debug)]
 pub(super) struct Common {
     /// The database name for the namespaces in replies; MongoDB's default if none is given.
     pub(super) database: String,
-    pub(super) interrupt: Interrupt,
+    pub(super) call: CallContext,
 }
 
 impl Common {
@@ -25,7 +25,7 @@ impl Common {
     pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<Self> {
         concern::take(fields, concerns)?;
         let database = fields.string("$db")?.unwrap_or("test").to_owned();
-        let interrupt = max_time(fields)?;
+        let call = CallContext::within(max_time(fields)?);
         // Accepted and ignored: they concern logs, drivers and the choice of a server.
         fields.any("comment");
         for name in ["lsid", "$clusterTime", "$readPreference", "$queryOptions", "$client"] {
@@ -50,10 +50,15 @@ impl Common {
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        Ok(Self { database, interrupt })
+        Ok(Self { database, call })
     }
 
     /// Returns a collection's full name.
+    /// Returns the context of a write with these options and the time limit of the command.
+    pub(super) fn within(self, options: CallContext) -> CallContext {
+        options.with_interrupt(self.call.interrupt)
+    }
+
     pub(super) fn namespace(&self, collection: &str) -> String {
         format!("{}.{collection}", self.database)
     }

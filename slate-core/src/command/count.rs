@@ -12,8 +12,7 @@ use super::{
 };
 use crate::{
     Error, Explain, ExplainVerbosity, Result,
-    operation::request::Request,
-    operation::scope::{DatabaseHandle, Scope},
+    call::{DatabaseHandle, Request, Scope},
 };
 
 /// `{count: collection, query, limit, skip, hint}`.
@@ -31,7 +30,7 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    parse(call)?.explain(database, verbosity, Request::parse_count)
+    parse(call)?.explain(database, verbosity, |bound| bound.parse_count())
 }
 
 fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {

@@ -12,11 +12,8 @@ use super::{
 };
 use crate::{
     Error, Result,
+    call::{DatabaseHandle, Scope},
     catalog::is_key_of_id,
-    operation::{
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
     write::{self, CollectionSpec, IndexSpec, ViewSpec},
 };
 
@@ -61,9 +58,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     match view {
         (None, None) => {
             let spec = &CollectionSpec { collation, validator };
-            scope.write(&common.interrupt, |writer| {
-                writer.run::<bool>(WriteOp::CreateCollection { collection, spec })
-            })?;
+            scope.write(&common.call, |writer| writer.create_collection(collection, spec))?;
         }
         (None, Some(_)) => return refused("'pipeline' requires 'viewOn' to also be specified", "pipeline"),
         (Some(_), _) if validator.is_some() => {
@@ -72,9 +67,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         (Some(""), _) => return Err(Error::invalid(Code::BAD_VALUE, "'viewOn' cannot be empty").at("viewOn")),
         (Some(on), pipeline) => {
             let spec = &ViewSpec { on: on.into(), pipeline: pipeline.unwrap_or_default(), collation };
-            scope.write(&common.interrupt, |writer| {
-                writer.run::<bool>(WriteOp::CreateView { name: collection, spec })
-            })?;
+            scope.write(&common.call, |writer| writer.create_view(collection, spec))?;
         }
     }
     Reply::default().finish()

@@ -15,12 +15,9 @@ use super::{
 };
 use crate::{
     Error, Result,
+    call::Writer,
+    call::{DatabaseHandle, Scope},
     catalog::is_key_of_id,
-    engine::Writer,
-    operation::{
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
     write::{self, IndexSpec},
 };
 
@@ -68,11 +65,10 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         let there = writer.collection(collection)?;
         Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
     };
-    let made = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
+    let made = Scope::Database(database.clone()).write(&common.call, |writer| {
         let before = indexes(writer)?;
         for spec in &specs {
-            let (interrupt, progress) = (&common.interrupt, &mut |_| {});
-            writer.run::<(String, bool)>(WriteOp::CreateIndex { collection, spec, interrupt, progress })?;
+            writer.create_index(collection, spec, &mut |_| {}, &common.call)?;
         }
         let after = indexes(writer)?.unwrap_or_default();
         Ok((before, after))

@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_store::SizeDetail;
 
 use super::{call::Call, coll_stats, common::Common, concern::Concerns, reply::Reply};
-use crate::{Result, maintenance::sizes, operation::scope::DatabaseHandle};
+use crate::{Result, call::DatabaseHandle, maintenance::sizes};
 
 /// `{dbStats: 1, scale}`: the sizes of all collections and indexes together.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -12,7 +12,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     call.fields.finish()?;
 
     let detail = if has_free { SizeDetail::Measured(database.lock_timeout()) } else { SizeDetail::Known };
-    let stats = database.stats(&common.interrupt, detail)?;
+    let stats = database.stats(&common.call, detail)?;
     let mut sizes = sizes::of_database(&stats, scale);
     if let Some(free) = stats.storage.free.filter(|_| has_free) {
         sizes.insert("totalFreeStorageSize", sizes::scaled(free, scale));

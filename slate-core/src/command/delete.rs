@@ -17,15 +17,10 @@ use super::{
 use crate::{
     Error, Result,
     api::delete::delete_request,
+    call::{DatabaseHandle, Request, Scope},
+    call_context::CallContext,
     exec::Target,
-    interrupt::Interrupt,
-    operation::{
-        request::Request,
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
     plan::Hint,
-    write::DeleteOutcome,
 };
 
 /// One of the statements of a `delete`, or a delete of a `bulkWrite`.
@@ -46,12 +41,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
+    let call = common.call;
     let deletes = statements::required(deletes, "delete", "deletes")?;
 
     let scope = Scope::Database(database.clone());
     let mut deleted = 0;
     let errors = WriteErrors::run(&deletes, order, |_, statement| {
-        deleted += statement.run(&scope, collection, variables, &common.interrupt)?;
+        deleted += statement.run(&scope, collection, variables, &call)?;
         Ok(())
     })?;
     let mut reply = Reply::default();
@@ -82,16 +78,16 @@ impl<'c> Statement<'c> {
         scope: &Scope,
         collection: &str,
         variables: Option<Doc<'_>>,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<u64> {
         let mut request = Request::new(owned(self.filter)?);
         given(self.collation, |collation| request.collation(collation))?;
         request.hint = self.hint.clone();
         given(variables, |variables| request.let_variables(variables))?;
-        request.interrupt = interrupt.clone();
-        let outcome: DeleteOutcome = request.resolved(|request| {
-            let deletion = delete_request(request, self.target)?;
-            scope.write(interrupt, |writer| writer.run(WriteOp::Delete { collection, request: &deletion, interrupt }))
+        request.call = call.clone();
+        let outcome = scope.write(call, |writer| {
+            let deletion = delete_request(&request.bind(writer.catalog(), collection)?, self.target)?;
+            writer.delete(collection, &deletion, call)
         })?;
         Ok(outcome.deleted)
     }

@@ -11,8 +11,7 @@ use super::{
 };
 use crate::{
     Explain, ExplainVerbosity, Result,
-    operation::request::Request,
-    operation::scope::{DatabaseHandle, Scope},
+    call::{DatabaseHandle, Request, Scope},
 };
 
 /// `{distinct: collection, key, query, hint}`.
@@ -37,7 +36,7 @@ pub(super) fn explain(
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
     let (distinct, key) = parse(call)?;
-    distinct.explain(database, verbosity, |request| request.parse_distinct(key))
+    distinct.explain(database, verbosity, |bound| bound.parse_distinct(key))
 }
 
 /// Returns the command and its key.

@@ -3,12 +3,8 @@ use bson::RawDocumentBuf;
 use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Result,
+    call::{DatabaseHandle, Scope},
     catalog::Namespace,
-    operation::{
-        read_op::ReadOp,
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
 };
 
 /// `{drop: collection or view}`. Dropping one that does not exist is not an error.
@@ -17,9 +13,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(&mut call.fields, Concerns::Write)?;
     call.fields.refuse(&["collectionUUID"])?;
     call.fields.finish()?;
-    let dropped = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
-        let there = Option::try_from(writer.read(collection, ReadOp::Definition)?)?;
-        writer.run::<bool>(WriteOp::DropCollection(collection))?;
+    let dropped = Scope::Database(database.clone()).write(&common.call, |writer| {
+        let there = writer.definition(collection)?;
+        writer.drop_collection(collection)?;
         Ok(there)
     })?;
     let mut reply = Reply::default();

@@ -9,11 +9,8 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
+    call::{DatabaseHandle, Scope},
     catalog::{CollectionInfo, is_key_of_id},
-    operation::{
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
 };
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: drops all of these indexes or none.
@@ -25,11 +22,11 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     call.fields.finish()?;
     let wanted = wanted.ok_or_else(|| missing("dropIndexes", "index"))?;
 
-    let were = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
+    let were = Scope::Database(database.clone()).write(&common.call, |writer| {
         let there = writer.collection(collection)?;
         let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
         for name in names(&there, wanted)? {
-            writer.run::<bool>(WriteOp::DropIndex { collection, index: &name })?;
+            writer.drop_index(collection, &name)?;
         }
         Ok(there.indexes.len() + 1)
     })?;

@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
 use super::{aggregate, call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
-use crate::{Error, ExplainVerbosity, Result, operation::scope::DatabaseHandle};
+use crate::{Error, ExplainVerbosity, Result, call::DatabaseHandle};
 
 /// `{explain: {find | aggregate | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
 /// did during execution.

@@ -11,8 +11,7 @@ use super::{
 };
 use crate::{
     Error, Explain, ExplainVerbosity, Result,
-    operation::request::{FindResult, Request},
-    operation::scope::{DatabaseHandle, Scope},
+    call::{DatabaseHandle, FindResult, Request, Scope},
 };
 
 /// The number of documents in MongoDB's first batch if the command gives no size.
@@ -30,7 +29,7 @@ pub(super) fn explain(
     call: Call<'_>,
     verbosity: ExplainVerbosity,
 ) -> Result<(Common, Explain)> {
-    parse(call)?.explain(database, verbosity, Request::parse_find)
+    parse(call)?.explain(database, verbosity, |bound| bound.parse_find())
 }
 
 fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
@@ -84,7 +83,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     request.min = min.map(owned).transpose()?;
     request.max = max.map(owned).transpose()?;
     request.unlike_aggregate = unlike_aggregate;
-    request.allow_disk_use(disk_use.unwrap_or(true));
+    request.call.allow_disk_use(disk_use.unwrap_or(true));
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);
     if single {

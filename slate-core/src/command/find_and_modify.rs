@@ -17,8 +17,7 @@ use crate::{
     Error, Result, ReturnDocument,
     api::find_one_and::{delete_one, update_one},
     api::update::Change,
-    operation::request::Request,
-    operation::scope::{DatabaseHandle, Scope},
+    call::{DatabaseHandle, Request, Scope},
     write::UpdateKind,
 };
 
@@ -46,8 +45,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
     let mut request = Request::default();
-    request.bypass_document_validation(bypasses_validation);
-    request.bypass_empty_ts_replacement(keeps_timestamps);
+    request.call.bypass_document_validation(bypasses_validation);
+    request.call.bypass_empty_ts_replacement(keeps_timestamps);
     let modification = modification.check(&mut request)?;
 
     request.filter(filter.map(owned).transpose()?.unwrap_or_default());
@@ -56,7 +55,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    request.interrupt = common.interrupt;
+    request.call.interrupt = common.call.interrupt;
     let scope = Scope::Database(database.clone());
     match modification {
         Modification::Remove => remove(&scope, collection, &request),

@@ -12,11 +12,8 @@ use super::{
 use crate::{
     Result,
     api::document::borrowed,
-    operation::{
-        scope::{DatabaseHandle, Scope},
-        write_op::WriteOp,
-    },
-    write::{InsertMode, InsertOutcome},
+    call::{DatabaseHandle, Scope},
+    write::InsertMode,
 };
 
 /// `{insert: collection, documents: […], ordered}`: one transaction.
@@ -28,6 +25,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let options = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
+    let call = common.within(options);
     let documents = statements::required(documents, "insert", "documents")?;
     // The write path validates each document.
     let documents: Vec<RawDocumentBuf> = documents.into_iter().map(|doc: Doc<'_>| owned(doc)).collect::<Result<_>>()?;
@@ -36,11 +34,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         Order::Ordered => InsertMode::Ordered,
         Order::Unordered => InsertMode::Unordered,
     };
-    let outcome = Scope::Database(database.clone()).write(&common.interrupt, |writer| {
-        let (documents, interrupt) = (&borrowed(&documents), &common.interrupt);
-        let op = WriteOp::Insert { collection, documents, mode, interrupt };
-        writer.run::<InsertOutcome>(options.of(op))
-    })?;
+    let outcome = Scope::Database(database.clone())
+        .write(&call, |writer| writer.insert(collection, &borrowed(&documents), mode, &call))?;
     let mut errors = WriteErrors::default();
     for (place, error) in outcome.refused {
         errors.note(place, error);

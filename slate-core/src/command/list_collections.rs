@@ -6,9 +6,9 @@ use slate_query::{filter::Filter, pipeline::Bindings, raw::Doc};
 use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Result,
+    call::DatabaseHandle,
     catalog::{CollectionInfo, ViewInfo},
     clock::now_millis,
-    operation::scope::DatabaseHandle,
 };
 
 /// `{listCollections: 1, filter, nameOnly}`.

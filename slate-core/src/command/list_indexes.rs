@@ -4,7 +4,7 @@ use slate_query::Code;
 use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{
     Error, ErrorKind, IndexDescription, IndexState, Result,
-    operation::scope::{DatabaseHandle, Scope},
+    call::{DatabaseHandle, Scope},
 };
 
 /// `{listIndexes: collection}`: returns the index on `_id` first, then the others in the order of their declaration.
@@ -14,7 +14,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let common = Common::take(&mut call.fields, Concerns::Neither)?;
     call.fields.finish()?;
 
-    let there = Scope::Database(database.clone()).definition(collection)?;
+    let there = Scope::Database(database.clone()).definition(collection, &common.call)?;
     let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?.into_collection()?;
     let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
     let indexes = IndexDescription::all(&there).into_iter().filter(|index| index.state == IndexState::Ready);

@@ -38,7 +38,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{Code, raw::Doc};
 
 use self::call::Call;
-use crate::{Error, Result, operation::scope::DatabaseHandle, write::IndexSpec};
+use crate::{Error, Result, call::DatabaseHandle, write::IndexSpec};
 
 /// An implementation of a command.
 #[derive(Clone, Copy)]

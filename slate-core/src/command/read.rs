@@ -3,11 +3,8 @@ use bson::RawDocumentBuf;
 use super::{common::Common, reply::Reply};
 use crate::{
     Explain, ExplainVerbosity, Result,
+    call::{BoundRequest, DatabaseHandle, Request, Scope},
     exec::Rows,
-    operation::{
-        request::Request,
-        scope::{DatabaseHandle, Scope},
-    },
     plan::Query,
 };
 
@@ -20,7 +17,7 @@ pub(super) struct ReadCommand<'c> {
 
 impl<'c> ReadCommand<'c> {
     pub(super) fn new(collection: &'c str, mut request: Request, common: Common) -> Self {
-        request.interrupt = common.interrupt.clone();
+        request.call.interrupt = common.call.interrupt.clone();
         Self { collection, request, common }
     }
 
@@ -29,7 +26,7 @@ impl<'c> ReadCommand<'c> {
         self,
         database: &DatabaseHandle,
         verbosity: ExplainVerbosity,
-        parse: impl Fn(&Request) -> Result<Query>,
+        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
     ) -> Result<(Common, Explain)> {
         let scope = Scope::Database(database.clone());
         let explain = self.request.explain(&scope, self.collection, verbosity, parse)?;

@@ -8,7 +8,7 @@ use super::{
     fields::{Fields, missing},
     reply::Reply,
 };
-use crate::{Error, ErrorKind, Result, operation::write_op::WriteOptions};
+use crate::{Error, ErrorKind, Result, call_context::CallContext};
 
 /// MongoDB's limit on the statements of a command.
 const MAX_STATEMENTS: usize = 100_000;
@@ -29,8 +29,8 @@ impl Order {
 }
 
 /// Takes the fields that every write command accepts: the options for storing documents, and fields without an effect.
-pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<WriteOptions> {
-    let mut options = WriteOptions::default();
+pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<CallContext> {
+    let mut options = CallContext::default();
     options.bypass_document_validation(fields.truth("bypassDocumentValidation")?.unwrap_or_default());
     options.bypass_empty_ts_replacement(fields.boolean_not_null("bypassEmptyTsReplacement")?.unwrap_or_default());
     fields.integer("stmtId")?;

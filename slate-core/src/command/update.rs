@@ -16,13 +16,9 @@ use super::{
 use crate::{
     Error, Result,
     api::update::Change,
+    call::{DatabaseHandle, Request, Scope},
+    call_context::CallContext,
     exec::Target,
-    interrupt::Interrupt,
-    operation::{
-        request::Request,
-        scope::{DatabaseHandle, Scope},
-        write_op::{WriteOp, WriteOptions},
-    },
     plan::Hint,
     write::{UpdateKind, UpdateOutcome},
 };
@@ -51,12 +47,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let options = statements::take_common(fields)?;
     let common = Common::take(fields, Concerns::Write)?;
     call.fields.finish()?;
+    let call = common.within(options);
     let updates = statements::required(updates, "update", "updates")?;
 
     let scope = Scope::Database(database.clone());
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(&updates, order, |place, statement| {
-        let outcome = statement.run(&scope, collection, (variables, options), &common.interrupt)?;
+        let outcome = statement.run(&scope, collection, variables, &call)?;
         matched += outcome.matched;
         modified += outcome.modified;
         if let Some(id) = outcome.upserted {
@@ -125,8 +122,8 @@ impl<'c> Statement<'c> {
         &self,
         scope: &Scope,
         collection: &str,
-        (variables, options): (Option<Doc<'_>>, WriteOptions),
-        interrupt: &Interrupt,
+        variables: Option<Doc<'_>>,
+        call: &CallContext,
     ) -> Result<UpdateOutcome> {
         if self.constants.is_some() && self.update.kind() != Kind::Array {
             let message = "Constant values may only be specified for pipeline updates";
@@ -142,15 +139,13 @@ impl<'c> Statement<'c> {
         request.constants = self.constants.map(owned).transpose()?;
         given(self.collation, |collation| request.collation(collation))?;
         request.hint = self.hint.clone();
-        request.interrupt = interrupt.clone();
+        request.call = call.clone();
         request.array_filters.clone_from(&self.array_filters);
         request.upsert = self.upsert;
         let change = Change { update: self.update.to_owned(), kind: UpdateKind::Either };
-        request.resolved(|request| {
-            let update = change.parse(request, self.target)?;
-            scope.write(interrupt, |writer| {
-                writer.run(options.of(WriteOp::Update { collection, request: &update, interrupt }))
-            })
+        scope.write(call, |writer| {
+            let update = change.parse(&request.bind(writer.catalog(), collection)?, self.target)?;
+            writer.update(collection, &update, call)
         })
     }
 }

@@ -28,7 +28,6 @@ pub(crate) fn visit_targets<V: View>(
     mut visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
 ) -> Result<()> {
     resources.interrupt.check()?;
-    query.check(collection)?;
     if let Some(key) = express::record_key(query) {
         collection.uses.ids.add();
         let mut reader = view.point_reader()?;

@@ -44,7 +44,7 @@ pub(crate) struct Call {
 enum Outcome {
     Done,
     Failed,
-    /// The call will be repeated on a thread that may wait, or with the collation of its collection, and is not counted.
+    /// The call will be repeated on a thread that may wait, and is not counted.
     Postponed,
 }
 
@@ -124,8 +124,7 @@ impl Call {
 
     #[cold]
     fn failed(&mut self, error: &Error) {
-        let is_repeated = is_would_wait(error) || error.definitions().is_some();
-        self.outcome = if is_repeated { Outcome::Postponed } else { Outcome::Failed };
+        self.outcome = if is_would_wait(error) { Outcome::Postponed } else { Outcome::Failed };
         self.span.failed(error);
         self.observer.failed(error);
     }

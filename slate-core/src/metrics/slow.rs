@@ -10,7 +10,7 @@ use std::{
 use slate_query::filter::Filter;
 
 use super::OperationKind;
-use crate::{Explain, operation::read_op::Explained, plan::Plan, trace};
+use crate::{Explain, plan::Explained, plan::Plan, trace};
 
 /// The threshold if only a closure is set: MongoDB's.
 const DEFAULT_THRESHOLD: Duration = Duration::from_millis(100);
@@ -78,7 +78,7 @@ impl SlowQuery {
     pub fn plan(&self) -> Option<Explain> {
         let Executed { plan, rules } = self.plan.clone()?;
         let collection = self.collection().unwrap_or_default().into();
-        Some(Explain::new(Box::new(Explained { collection, plan, rules, candidates: 0, analysis: None })))
+        Some(Explain::new(Explained { collection, plan, rules, candidates: 0, analysis: None }))
     }
 }
 

@@ -1,20 +1,10 @@
-use std::{borrow::Cow, sync::Arc};
+use std::sync::Arc;
 
 use bson::{RawDocumentBuf, rawdoc};
-use slate_query::{
-    collation::Collation, filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort,
-};
+use slate_query::{filter::Filter, path::Path, pattern::Direction, projection::Projection, raw::Doc, sort::Sort};
 
-use super::{
-    FiredRules, KeyLimits, Nodes, Values, Window,
-    view::{self, ForeignView},
-};
-use crate::{
-    Error, Result,
-    catalog::{Catalog, CollectionInfo, Definitions, ResolvedView},
-    metrics::OperationKind,
-    spill::Budget,
-};
+use super::{FiredRules, KeyLimits, Nodes, Values, Window, view::ForeignView};
+use crate::{Result, catalog::ResolvedView, metrics::OperationKind};
 
 /// A parsed query.
 #[derive(Clone, Debug)]
@@ -31,12 +21,8 @@ pub(crate) struct Query {
     pub(crate) limits: Option<Arc<KeyLimits>>,
     pub(crate) force: Force,
     pub(crate) ties: Ties,
-    /// The memory for the rows that the query holds.
-    pub(crate) memory: Budget,
     /// The stages of a pipeline that follow the output.
     pub(crate) pipeline: Nodes,
-    /// The collation of the collection for which the query was parsed, if the request has none of its own.
-    pub(crate) inherited: Option<Option<Collation>>,
     /// The view whose pipeline the query begins with.
     pub(crate) view: Option<Arc<ResolvedView>>,
     /// The views that the stages of the pipeline read.
@@ -111,9 +97,7 @@ impl Query {
             limits: None,
             force: Force::No,
             ties: Ties::Any,
-            memory: Budget::default(),
             pipeline: Nodes::default(),
-            inherited: None,
             view: None,
             others: Arc::default(),
         }
@@ -121,56 +105,7 @@ impl Query {
 
     /// Returns the query without conditions, window and pipeline, in the order of `sort`.
     pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
-        Self {
-            kind: self.kind,
-            sort: Some(sort),
-            output: self.output.clone(),
-            memory: self.memory,
-            ..Self::of(Filter::all())
-        }
-    }
-
-    /// Returns the collection that a query of the collection or view `name` reads, an empty one if it does not exist.
-    ///
-    /// # Errors
-    /// [`Error::redefined`] if the query must be parsed with other definitions.
-    pub(crate) fn target<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<Cow<'c, CollectionInfo>> {
-        if catalog.has_views() || self.view.is_some() || !self.others.is_empty() {
-            self.check_views(catalog, name)?;
-        }
-        let name = self.view.as_ref().map_or(name, |view| &view.collection);
-        let collection = catalog.collection_or_empty(name);
-        // The collation of a view is not that of its collection.
-        if self.view.is_none() {
-            self.check(&collection)?;
-        }
-        Ok(collection)
-    }
-
-    fn check_views(&self, catalog: &Catalog, name: &str) -> Result<()> {
-        let definitions = catalog.definitions(name, self.pipeline.collections())?;
-        let is_known = |other: &Arc<ResolvedView>| {
-            view::find(&self.others, other.name()).is_some_and(|known| known.definition == *other)
-        };
-        if definitions.view == self.view && definitions.others.iter().all(is_known) {
-            return Ok(());
-        }
-        Err(Error::redefined(name, definitions))
-    }
-
-    /// Checks that the query was parsed for a collection with this collation.
-    ///
-    /// # Errors
-    /// [`Error::redefined`] if it must be parsed with the collation of the collection.
-    pub(crate) fn check(&self, collection: &CollectionInfo) -> Result<()> {
-        match &self.inherited {
-            Some(inherited) if *inherited != collection.collation => {
-                let others = self.others.iter().map(|other| Arc::clone(&other.definition)).collect();
-                let definitions = Definitions { collation: collection.collation.clone(), view: None, others };
-                Err(Error::redefined(&collection.name, definitions))
-            }
-            _ => Ok(()),
-        }
+        Self { kind: self.kind, sort: Some(sort), output: self.output.clone(), ..Self::of(Filter::all()) }
     }
 
     /// Returns the skip and the limit.

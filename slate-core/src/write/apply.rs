@@ -9,7 +9,7 @@ use super::{
     entries::{Entries, KeyWrites, Write},
     unique::{Existing, record_key},
 };
-use crate::{Error, Result, catalog::CollectionInfo, interrupt::Interrupt};
+use crate::{Error, Result, call_context::CallContext, catalog::CollectionInfo};
 
 impl<T: Transaction> Session<T> {
     /// Checks uniqueness, then applies the changes.
@@ -17,16 +17,16 @@ impl<T: Transaction> Session<T> {
         &mut self,
         collection: &Arc<CollectionInfo>,
         mut changes: ChangeSet,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<()> {
-        changes.finish(interrupt)?;
+        changes.finish(call)?;
         let unique = changes.check_unique(&self.view(), collection);
         if unique.is_err() {
             // The error tells about another document. A serializable transaction has thereby read the collection.
             self.read_all(collection);
         }
         unique?;
-        self.apply(collection, changes, interrupt)
+        self.apply(collection, changes, call)
     }
 
     /// Applies changes whose uniqueness has been checked; creates the collection if it does not exist.
@@ -37,9 +37,9 @@ impl<T: Transaction> Session<T> {
         &mut self,
         collection: &Arc<CollectionInfo>,
         mut changes: ChangeSet,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<()> {
-        changes.finish(interrupt)?;
+        changes.finish(call)?;
         self.check_transaction_size(collection, &changes)?;
         let applied = self.apply_all(collection, &mut changes);
         self.end_on_error(applied)

@@ -16,9 +16,8 @@ use super::{
 };
 use crate::{
     Result,
+    call_context::CallContext,
     catalog::{BuildPosition, CollectionInfo, IndexInfo},
-    interrupt::Interrupt,
-    spill::Budget,
 };
 
 /// Bytes of entries, with their bookkeeping, after which a round ends: it bounds the memory of a round, and how long other writers wait for it.
@@ -83,12 +82,7 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Reads up to `limit` more documents, fewer if they have many entries, and puts their entries.
-    pub(crate) fn build_round(
-        &mut self,
-        keyspace: Keyspace,
-        limit: usize,
-        interrupt: &Interrupt,
-    ) -> Result<BuildRound> {
+    pub(crate) fn build_round(&mut self, keyspace: Keyspace, limit: usize, call: &CallContext) -> Result<BuildRound> {
         self.check_open()?;
         let mut position = BuildPosition::load(&self.view(), keyspace)?;
         let Some((collection, at)) = self.find_build(keyspace) else {
@@ -97,9 +91,9 @@ impl<T: Transaction> Session<T> {
             return Ok(if is_ready { BuildRound::Ready(position.read) } else { BuildRound::Gone });
         };
         self.written(&collection.name)?;
-        let mut changes = self.change_set(&collection, Budget::default());
+        let mut changes = self.change_set(&collection, call);
         let after = Some(position.after.as_slice()).filter(|key| !key.is_empty());
-        let last = self.read_records(&collection, after, interrupt, |key, document| {
+        let last = self.read_records(&collection, after, call, |key, document| {
             changes.guards.push((collection.records, key.into()));
             changes.index(&collection, at, key, document)?;
             let is_full = changes.guards.len() >= limit || changes.size() >= ROUND_BYTES;
@@ -107,7 +101,7 @@ impl<T: Transaction> Session<T> {
         })?;
         changes.check_unique(&self.view(), &collection)?;
         position.read += changes.guards.len() as u64;
-        self.apply(&collection, changes, interrupt)?;
+        self.apply(&collection, changes, call)?;
         self.wrote_entries();
         match last {
             Some(last) => {

@@ -13,9 +13,8 @@ use slate_store::{Bounds, Keyspace, Transaction, View};
 use super::{Created, Session, change_set::ChangeSet};
 use crate::{
     Error, ErrorKind, Result,
+    call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo, Partial, Wildcard, is_key_of_id},
-    interrupt::Interrupt,
-    spill::Budget,
 };
 
 /// The definition of an index to create.
@@ -43,11 +42,11 @@ impl<T: Transaction> Session<T> {
         &mut self,
         name: &str,
         spec: &IndexSpec,
-        interrupt: &Interrupt,
         progress: BuildProgress<'_>,
+        call: &CallContext,
     ) -> Result<(String, Created)> {
         self.check_open()?;
-        let interrupt = &self.limited(interrupt);
+        let call = &self.limited(call);
         let collection = self.written_or_new(name)?;
         let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
@@ -63,9 +62,9 @@ impl<T: Transaction> Session<T> {
         defined.indexes.push(Arc::new(index));
         let defined = Arc::new(defined);
         self.read_whole(name);
-        let mut changes = self.change_set(&defined, Budget::default());
+        let mut changes = self.change_set(&defined, call);
         let mut read = 0;
-        self.read_records(&defined, None, interrupt, |key, document| {
+        self.read_records(&defined, None, call, |key, document| {
             changes.index(&defined, at, key, document)?;
             changes.spill_if_full()?;
             read += 1;
@@ -74,7 +73,7 @@ impl<T: Transaction> Session<T> {
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        changes.finish(interrupt)?;
+        changes.finish(call)?;
         changes.check_unique(&self.view(), &defined)?;
         self.check_transaction_size(&defined, &changes)?;
         let applied = self.apply_index(unfinished, &defined, &mut changes);
@@ -122,10 +121,10 @@ impl<T: Transaction> Session<T> {
         &self,
         collection: &CollectionInfo,
         after: Option<&[u8]>,
-        interrupt: &Interrupt,
+        call: &CallContext,
         mut visitor: impl FnMut(&[u8], Doc<'_>) -> Result<ControlFlow<()>>,
     ) -> Result<Option<Vec<u8>>> {
-        let mut interrupt = interrupt.clone();
+        let mut interrupt = call.interrupt.clone();
         interrupt.check()?;
         // The least key above another is that key followed by a zero byte.
         let start = after.map(|key| [key, &[0]].concat());

@@ -3,7 +3,7 @@ use slate_query::raw::OwnedValue;
 use slate_store::Transaction;
 
 use super::{DeleteRequest, InsertMode, Session, UpdateRequest, insert::InsertOutcome};
-use crate::{Error, Result, interrupt::Interrupt, plan::Query};
+use crate::{Error, Result, call_context::CallContext};
 
 /// One operation of a bulk write.
 #[derive(Debug)]
@@ -13,17 +13,6 @@ pub(crate) enum BulkOperation {
     Delete(DeleteRequest),
     /// An operation that could not be parsed. It is rejected when it would be executed.
     Fault,
-}
-
-impl BulkOperation {
-    /// Returns the query for the targets of an update or a deletion.
-    fn query(&self) -> Option<&Query> {
-        match self {
-            Self::Update(request) => Some(&request.query),
-            Self::Delete(request) => Some(&request.query),
-            Self::Insert(_) | Self::Fault => None,
-        }
-    }
 }
 
 /// The result of a bulk write. Positions are those of the operations.
@@ -55,21 +44,15 @@ impl<T: Transaction> Session<T> {
         &mut self,
         operations: &[(&str, BulkOperation)],
         mode: InsertMode,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<BulkOutcome> {
-        // Checks all queries before the first operation is applied.
-        for (collection, operation) in operations {
-            if let Some((query, collection)) = operation.query().zip(self.catalog().collection(collection)) {
-                query.check(collection)?;
-            }
-        }
         let mut outcome = BulkOutcome::default();
         let mut at = 0;
         while let Some((collection, operation)) = operations.get(at) {
             let refused = outcome.refused.len();
             let next = match operation {
-                BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, interrupt),
-                other => match self.bulk_one(collection, other, at, &mut outcome, interrupt) {
+                BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, call),
+                other => match self.bulk_one(collection, other, at, &mut outcome, call) {
                     Err(error) if error.is_refusal() => {
                         outcome.refused.push((at, Some(error)));
                         Ok(at + 1)
@@ -93,16 +76,16 @@ impl<T: Transaction> Session<T> {
         operation: &BulkOperation,
         at: usize,
         outcome: &mut BulkOutcome,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<()> {
         match operation {
             BulkOperation::Update(request) => {
-                let updated = self.update(collection, request, interrupt)?;
+                let updated = self.update(collection, request, call)?;
                 outcome.matched += updated.matched;
                 outcome.modified += updated.modified;
                 outcome.upserted.extend(updated.upserted.map(|id| (at, id)));
             }
-            BulkOperation::Delete(request) => outcome.deleted += self.delete(collection, request, interrupt)?.deleted,
+            BulkOperation::Delete(request) => outcome.deleted += self.delete(collection, request, call)?.deleted,
             BulkOperation::Insert(_) => {}
             BulkOperation::Fault => outcome.refused.push((at, None)),
         }
@@ -116,7 +99,7 @@ impl<T: Transaction> Session<T> {
         first: usize,
         mode: InsertMode,
         outcome: &mut BulkOutcome,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<usize> {
         let rest = operations.get(first..).unwrap_or_default();
         let Some((collection, _)) = rest.first() else { return Ok(first) };
@@ -127,14 +110,14 @@ impl<T: Transaction> Session<T> {
                 _ => None,
             })
             .collect();
-        match self.insert(collection, &documents, mode, interrupt) {
+        match self.insert(collection, &documents, mode, call) {
             Ok(inserted) => outcome.add_inserted(first, inserted),
             // The error concerns all documents: the collection name is invalid, or the documents exceed the bytes of a
             // transaction. Inserts each document separately, so that each is accepted or rejected by itself.
             Err(error) if error.is_refusal() => {
                 let refused = outcome.refused.len();
                 for (at, document) in (first..).zip(documents.iter()) {
-                    match self.insert(collection, std::slice::from_ref(document), mode, interrupt) {
+                    match self.insert(collection, std::slice::from_ref(document), mode, call) {
                         Ok(inserted) => outcome.add_inserted(at, inserted),
                         Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
                         Err(error) => return self.end_on_error(Err(error)),

@@ -11,10 +11,9 @@ use super::{
 };
 use crate::{
     Error, Result,
+    call_context::{CallContext, DocumentValidation},
     catalog::{CollectionInfo, IndexInfo},
     entry::MAX_ENTRY_KEY,
-    interrupt::Interrupt,
-    operation::write_op::DocumentValidation,
     spill::{Memory, Sorter},
 };
 
@@ -240,11 +239,11 @@ impl ChangeSet {
     }
 
     /// Ends collecting. Where writes were spilled, this sorts all of them.
-    pub(super) fn finish(&mut self, interrupt: &Interrupt) -> Result<()> {
+    pub(super) fn finish(&mut self, call: &CallContext) -> Result<()> {
         if self.spilled.is_some() && !self.is_finished {
             self.spill()?;
             if let Some(sorter) = &mut self.spilled {
-                sorter.finish(&mut interrupt.clone())?;
+                sorter.finish(&mut call.interrupt.clone())?;
             }
             self.is_finished = true;
         }

@@ -1,7 +1,7 @@
 use slate_store::Transaction;
 
 use super::{Reads, Session};
-use crate::{Result, exec::Target, interrupt::Interrupt, plan::Query};
+use crate::{Result, call_context::CallContext, exec::Target, plan::Query};
 
 /// A parsed delete of one or many documents.
 #[derive(Clone, Debug)]
@@ -28,19 +28,14 @@ pub(crate) struct DeleteOutcome {
 
 impl<T: Transaction> Session<T> {
     /// Deletes the matching documents. The call is atomic.
-    pub(crate) fn delete(
-        &mut self,
-        name: &str,
-        request: &DeleteRequest,
-        interrupt: &Interrupt,
-    ) -> Result<DeleteOutcome> {
+    pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
         self.check_open()?;
-        let interrupt = &self.limited(interrupt);
+        let call = &self.limited(call);
         let mut outcome = DeleteOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         let Some(collection) = self.written(name)? else { return Ok(outcome) };
-        let mut changes = self.change_set(&collection, request.query.memory);
-        self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
+        let mut changes = self.change_set(&collection, call);
+        self.visit_targets(&collection, &request.query, request.target, call, |key, old| {
             outcome.deleted += 1;
             changes.delete(&collection, key, old)?;
             if request.shows == Shows::Deleted {
@@ -50,7 +45,7 @@ impl<T: Transaction> Session<T> {
         })?;
         changes.growth = i64::try_from(outcome.deleted).map_or(i64::MIN, |records| -records);
         // Deletes cannot violate uniqueness.
-        self.apply(&collection, changes, interrupt)?;
+        self.apply(&collection, changes, call)?;
         Ok(outcome)
     }
 }

@@ -2,10 +2,7 @@ use std::sync::Arc;
 
 use ahash::AHashSet;
 use bson::{Bson, RawDocument};
-use slate_query::{
-    raw::{Doc, OwnedValue, SmallBytes},
-    update::EmptyTimestamps,
-};
+use slate_query::raw::{Doc, OwnedValue, SmallBytes};
 use slate_store::{Bounds, Cursor, Edge, Keyspace, PointReader, Transaction, View};
 
 use super::{
@@ -16,10 +13,10 @@ use super::{
 };
 use crate::{
     Error, Result,
+    call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
     entry::record_key,
     interrupt::Interrupt,
-    spill::Budget,
 };
 
 /// The result of an insert.
@@ -75,30 +72,18 @@ impl<T: Transaction> Session<T> {
         name: &str,
         documents: &[impl AsRef<RawDocument>],
         mode: InsertMode,
-        interrupt: &Interrupt,
-    ) -> Result<InsertOutcome> {
-        self.insert_with(name, documents, mode, self.options.empty_timestamps, interrupt)
-    }
-
-    /// Like [`insert`](Self::insert), for documents whose empty timestamps are stored in this way.
-    pub(super) fn insert_with(
-        &mut self,
-        name: &str,
-        documents: &[impl AsRef<RawDocument>],
-        mode: InsertMode,
-        empty_timestamps: EmptyTimestamps,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<InsertOutcome> {
         self.check_open()?;
-        let interrupt = &self.limited(interrupt);
-        interrupt.check()?;
+        let call = &self.limited(call);
+        call.check()?;
         let collection = self.written_or_new(name)?;
-        let mut changes = self.change_set(&collection, Budget::default());
-        changes.empty_timestamps = empty_timestamps;
+        let mut changes = self.change_set(&collection, call);
+        changes.empty_timestamps = call.empty_timestamps;
         let (changes, outcome) = {
             let view = self.transaction.view();
             let mut insert = Insert::open(&view, &collection, changes, documents.len())?;
-            insert.add(documents, mode, &mut interrupt.clone())?;
+            insert.add(documents, mode, &mut call.interrupt.clone())?;
             insert.changes.growth = i64::try_from(insert.outcome.ids.len()).unwrap_or(i64::MAX);
             (insert.changes, insert.outcome)
         };
@@ -109,7 +94,7 @@ impl<T: Transaction> Session<T> {
                 return Ok(outcome);
             }
         }
-        self.apply(&collection, changes, interrupt)?;
+        self.apply(&collection, changes, call)?;
         Ok(outcome)
     }
 }

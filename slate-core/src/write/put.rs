@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     Result,
+    call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
     entry::record_key,
     interrupt::Interrupt,
-    spill::Budget,
 };
 
 /// What a document does to the existing record with its `_id`.
@@ -60,26 +60,26 @@ impl<T: Transaction> Session<T> {
         name: &str,
         documents: &[impl AsRef<RawDocument>],
         kind: PutKind,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<PutOutcome> {
         self.check_open()?;
-        let interrupt = &self.limited(interrupt);
-        interrupt.check()?;
+        let call = &self.limited(call);
+        call.check()?;
         let collection = self.written_or_new(name)?;
         let mut put = Put {
             kind,
             collection: &collection,
-            changes: self.change_set(&collection, Budget::default()),
+            changes: self.change_set(&collection, call),
             outcome: PutOutcome { ids: vec![Value::NULL.to_owned(); documents.len()], ..PutOutcome::default() },
             unchanged: Vec::new(),
         };
-        put.add(&self.transaction.view(), documents, &mut interrupt.clone())?;
+        put.add(&self.transaction.view(), documents, &mut call.interrupt.clone())?;
         let Put { mut changes, outcome, unchanged, .. } = put;
         changes.growth = i64::try_from(outcome.inserted).unwrap_or(i64::MAX);
         for key in unchanged {
             self.read_key(&collection, &key)?;
         }
-        self.check_and_apply(&collection, changes, interrupt)?;
+        self.check_and_apply(&collection, changes, call)?;
         Ok(outcome)
     }
 }

@@ -5,13 +5,13 @@ use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, View};
 
 use crate::{
     Error, Isolation, Result,
+    call_context::CallContext,
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
     commit::Validation,
     entry::record_key,
     interrupt::{Interrupt, would_wait},
     metrics::Tally,
-    operation::write_op::WriteOptions,
-    spill::{Budget, Memory},
+    spill::Memory,
 };
 
 use super::{
@@ -31,8 +31,6 @@ pub(crate) struct Session<T> {
     pub(super) bytes_written: usize,
     isolation: Isolation,
     validation: Validation,
-    /// The write options of the call that is being executed.
-    pub(crate) options: WriteOptions,
     pub(super) pending_drops: Vec<Keyspace>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
@@ -78,7 +76,6 @@ impl<T: Transaction> Session<T> {
             bytes_written: 0,
             isolation: options.isolation,
             validation,
-            options: WriteOptions::default(),
             pending_drops: Vec::new(),
             limits: options.limits.clone(),
             ended: None,
@@ -122,8 +119,8 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Combines a call's limits with those of the transaction.
-    pub(crate) fn limited(&self, interrupt: &Interrupt) -> Interrupt {
-        interrupt.or(&self.limits)
+    pub(crate) fn limited(&self, call: &CallContext) -> CallContext {
+        call.with_interrupt(call.interrupt.or(&self.limits))
     }
 
     /// Records that documents of the collection are written.
@@ -200,9 +197,9 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Returns an empty change set, with half of the memory of the call.
-    pub(super) fn change_set(&self, collection: &CollectionInfo, budget: Budget) -> ChangeSet {
-        let memory = self.memory().of(budget).shared_by(2);
-        ChangeSet::new(collection, memory, self.capabilities(), self.options.document_validation)
+    pub(super) fn change_set(&self, collection: &CollectionInfo, call: &CallContext) -> ChangeSet {
+        let memory = self.memory().of(call.memory).shared_by(2);
+        ChangeSet::new(collection, memory, self.capabilities(), call.document_validation)
     }
 
     /// Fails if the transaction must not wait but its commit may have to: other operations wait for changes of the

@@ -12,10 +12,10 @@ use slate_store::{Transaction, View};
 use super::{Reads, Session, insert::InsertMode, prepare::check_size};
 use crate::{
     Error, Result, ReturnDocument,
+    call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
     clock,
     exec::{self, Resources, Target},
-    interrupt::Interrupt,
     plan::Query,
 };
 
@@ -73,22 +73,16 @@ pub(crate) struct UpdateOutcome {
 
 impl<T: Transaction> Session<T> {
     /// Updates the matching documents. The call is atomic.
-    pub(crate) fn update(
-        &mut self,
-        name: &str,
-        request: &UpdateRequest,
-        interrupt: &Interrupt,
-    ) -> Result<UpdateOutcome> {
+    pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
         self.check_open()?;
-        let interrupt = &self.limited(interrupt);
+        let call = &self.limited(call);
         let mut outcome = UpdateOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
-            let mut changes = self.change_set(&collection, request.query.memory);
-            let empty_timestamps = self.options.empty_timestamps;
-            self.visit_targets(&collection, &request.query, request.target, interrupt, |key, old| {
+            let mut changes = self.change_set(&collection, call);
+            self.visit_targets(&collection, &request.query, request.target, call, |key, old| {
                 outcome.matched += 1;
-                let new = changed(old, request, empty_timestamps)?;
+                let new = changed(old, request, call.empty_timestamps)?;
                 if let Some(new) = &new {
                     outcome.modified += 1;
                     let affects = |index: &IndexInfo, _: Doc<'_>| affects(&request.update, index);
@@ -101,10 +95,10 @@ impl<T: Transaction> Session<T> {
                 });
                 Ok(())
             })?;
-            self.check_and_apply(&collection, changes, interrupt)?;
+            self.check_and_apply(&collection, changes, call)?;
         }
         if outcome.matched == 0 && request.upsert {
-            self.upsert(name, request, &mut outcome, interrupt)?;
+            self.upsert(name, request, &mut outcome, call)?;
         }
         Ok(outcome)
     }
@@ -115,11 +109,11 @@ impl<T: Transaction> Session<T> {
         collection: &CollectionInfo,
         query: &Query,
         target: Target,
-        interrupt: &Interrupt,
+        call: &CallContext,
         visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
     ) -> Result<()> {
-        let memory = self.memory().of(query.memory).shared_by(2);
-        let resources = Resources::tallied(interrupt, memory, self.catalog(), Arc::clone(self.tally()));
+        let memory = self.memory().of(call.memory).shared_by(2);
+        let resources = Resources::tallied(&call.interrupt, memory, self.catalog(), Arc::clone(self.tally()));
         exec::visit_targets(query, &self.view(), collection, target, &resources, visitor)
     }
 
@@ -128,16 +122,16 @@ impl<T: Transaction> Session<T> {
         name: &str,
         request: &UpdateRequest,
         outcome: &mut UpdateOutcome,
-        interrupt: &Interrupt,
+        call: &CallContext,
     ) -> Result<()> {
         let context = Context::insert(request.now_millis)
             .with_timestamp(clock::timestamp(request.now_millis))
-            .with_empty_timestamps(self.options.empty_timestamps);
+            .with_empty_timestamps(call.empty_timestamps);
         let document = request.update.upsert(&request.query.filter, &context).map_err(Error::from)?;
         let document = RawDocumentBuf::from_bytes(document).map_err(Error::conversion)?;
         // `upsert` has already handled the empty timestamps of a replacement.
-        let (documents, kept) = (std::slice::from_ref(&document), EmptyTimestamps::Kept);
-        let inserted = self.insert_with(name, documents, InsertMode::AllOrNone, kept, interrupt)?;
+        let call = &CallContext { empty_timestamps: EmptyTimestamps::Kept, ..call.clone() };
+        let inserted = self.insert(name, std::slice::from_ref(&document), InsertMode::AllOrNone, call)?;
         if let Some((_, error)) = inserted.refused.into_iter().next() {
             return Err(error);
         }

@@ -1,8 +1,4 @@
-//! Where operations are executed: [`Scope`] dispatches those of a collection to a snapshot, to an open transaction, or to the
-//! [`DatabaseHandle`], which executes each write in a transaction of its own.
-
 use std::{
-    borrow::Cow,
     collections::BTreeMap,
     sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant},
@@ -11,125 +7,25 @@ use std::{
 use slate_query::Code;
 use slate_store::{Capabilities, SizeDetail};
 
+use super::{
+    engine::{Engine, RecordVisitor, SharedReader, Writer},
+    open_transactions::OpenTransactions,
+    retry,
+};
 use crate::{
-    CollectionStats, DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
+    DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
     api::transaction_options::Started,
-    catalog::{Catalog, Namespace},
-    engine::{Engine, Reader, Writer},
-    exec::Rows,
-    interrupt::{CallLimits, Interrupt, ShortCall, past_deadline, would_wait},
-    metrics::{Metrics, Observer},
-    operation::{
-        open_transactions::{OpenTransaction, OpenTransactions},
-        read_op::{ReadOp, ReadOutput},
-        retry,
-    },
-    plan::Query,
+    call_context::CallContext,
+    catalog::Catalog,
+    interrupt::{CallLimits, Interrupt, past_deadline, would_wait},
+    metrics::{Metrics, Observer, PointRead},
     write::BeginOptions,
 };
-
-/// Where a collection's operations are executed.
-#[derive(Clone)]
-pub(crate) enum Scope {
-    /// Each read sees the latest commit; each write is its own transaction.
-    Database(DatabaseHandle),
-    /// All reads see one commit; writes fail.
-    Snapshot(Arc<dyn Reader>),
-    /// Reads and writes belong to one transaction.
-    Transaction(OpenTransaction),
-}
-
-impl Scope {
-    /// Executes `op` and converts its output to the result type of the operation.
-    pub(crate) fn read<R>(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<R>
-    where
-        ReadOutput: TryInto<R, Error = Error>,
-    {
-        match self {
-            Self::Database(database) => database.read(collection, op)?,
-            Self::Snapshot(reader) => reader.read(collection, op)?,
-            Self::Transaction(transaction) => transaction.with(|writer| writer.read(collection, op))?,
-        }
-        .try_into()
-    }
-
-    pub(crate) fn find(&self, collection: &str, query: &Query, interrupt: &Interrupt) -> Result<Box<dyn Rows + Send>> {
-        let interrupt = match self {
-            Self::Database(database) => &*database.limited(interrupt),
-            Self::Snapshot(_) | Self::Transaction(_) => interrupt,
-        };
-        self.read(collection, ReadOp::Find { query, interrupt })
-    }
-
-    /// Returns the same scope for calls that must not wait; `None` if its calls always wait.
-    #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        match self {
-            Self::Database(database) => Some(Self::Database(database.without_waiting())),
-            Self::Snapshot(_) | Self::Transaction(_) => None,
-        }
-    }
-
-    /// Like [`without_waiting`](Self::without_waiting), for queries and writes; `None` also if the store always has to
-    /// wait for queries.
-    #[cfg(feature = "async")]
-    pub(crate) fn queries_without_waiting(&self) -> Option<Self> {
-        match self {
-            Self::Database(database) if !database.tries_queries() => None,
-            scope => scope.without_waiting(),
-        }
-    }
-
-    /// Returns the limit of calls that must not wait, if the scope has one.
-    #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
-        match self {
-            Self::Database(database) => database.short().cloned(),
-            Self::Snapshot(_) | Self::Transaction(_) => None,
-        }
-    }
-
-    /// Returns the definition of the collection or view; `None` if it does not exist.
-    pub(crate) fn definition(&self, collection: &str) -> Result<Option<Namespace>> {
-        self.read(collection, ReadOp::Definition)
-    }
-
-    /// Gathers a collection's statistics, outside any transaction.
-    pub(crate) fn analyze(&self, collection: &str, interrupt: &Interrupt) -> Result<()> {
-        match self {
-            Self::Database(database) => database.analyze(collection, interrupt),
-            Self::Snapshot(_) | Self::Transaction(_) => {
-                let message = "statistics are gathered outside of transactions and snapshots";
-                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, message))
-            }
-        }
-    }
-
-    /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict until `interrupt` ends it.
-    pub(crate) fn write<R>(
-        &self,
-        interrupt: &Interrupt,
-        mut work: impl FnMut(&mut dyn Writer) -> Result<R>,
-    ) -> Result<R> {
-        match self {
-            Self::Database(database) => database.write(interrupt, work),
-            Self::Snapshot(_) => {
-                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot cannot be written to"))
-            }
-            Self::Transaction(transaction) => {
-                interrupt.check()?;
-                transaction.with(|writer| work(writer))
-            }
-        }
-    }
-}
 
 /// An open database as used by operations, without the public API.
 #[derive(Clone)]
 pub(crate) struct DatabaseHandle {
     inner: Arc<Inner>,
-    /// If set, a call that would have to wait fails with [`would_wait`].
-    short: Option<ShortCall>,
     limits: CallLimits,
     rights: Rights,
 }
@@ -158,7 +54,7 @@ impl DatabaseHandle {
         let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
         let inner = Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions, observer };
-        Self { inner: Arc::new(inner), short: None, limits: CallLimits::default(), rights: Rights::ReadAndWrite }
+        Self { inner: Arc::new(inner), limits: CallLimits::default(), rights: Rights::ReadAndWrite }
     }
 
     /// Returns the limits of each call through this handle.
@@ -231,46 +127,45 @@ impl DatabaseHandle {
         }
     }
 
-    /// Returns a handle of the same database for calls that must not wait.
-    #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Self {
-        Self { short: Some(ShortCall::default()), ..self.clone() }
-    }
-
     /// Returns whether queries can be executed without waiting.
     #[cfg(feature = "async")]
     pub(crate) fn tries_queries(&self) -> bool {
         self.engine().is_ok_and(|engine| engine.tries_queries())
     }
 
-    #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<&ShortCall> {
-        self.short.as_ref()
-    }
-
-    /// Executes `op` on the latest commit.
-    pub(crate) fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
+    /// Returns a reader of the latest commit.
+    pub(crate) fn reader(&self, call: &CallContext) -> Result<SharedReader> {
         let engine = self.engine()?;
-        match self.short {
-            Some(_) => engine.try_read(collection, op)?.ok_or_else(would_wait),
-            None => engine.read(collection, op),
-        }
+        if call.interrupt.is_short() { engine.try_snapshot()?.ok_or_else(would_wait) } else { engine.snapshot() }
     }
 
-    /// Returns the interrupt of a read, see [`Interrupt::short`].
-    pub(crate) fn limited<'i>(&self, interrupt: &'i Interrupt) -> Cow<'i, Interrupt> {
-        self.short.as_ref().map_or(Cow::Borrowed(interrupt), |short| Cow::Owned(interrupt.short(short)))
+    /// Calls `visitor` with a record of the latest commit, if it exists.
+    pub(crate) fn get(
+        &self,
+        collection: &str,
+        key: &[u8],
+        visitor: RecordVisitor<'_>,
+        limits: &CallLimits,
+    ) -> Result<PointRead> {
+        let engine = self.engine()?;
+        if !limits.is_short() {
+            return engine.get(collection, key, visitor);
+        }
+        match engine.try_get(collection, key, visitor)? {
+            PointRead::Postponed => Err(would_wait()),
+            read => Ok(read),
+        }
     }
 
     /// Runs one write in its own transaction and retries it after a conflict. Waiting for other writers ends at the deadline
     /// of the call.
-    pub(crate) fn write<R>(&self, limits: &Interrupt, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+    pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
-        limits.check()?;
-        if let Some(short) = &self.short {
-            return self.write_short(short, work);
+        call.check()?;
+        if call.interrupt.is_short() {
+            return self.write_short(call, work);
         }
-        let started = self.started(limits);
+        let started = self.started(call);
         let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
             // `work` checks the limits. A commit that has begun is completed.
             let options = BeginOptions { limits: Interrupt::default(), ..started.begin_options() };
@@ -281,13 +176,13 @@ impl DatabaseHandle {
         });
         // No further attempt is made if it would begin after the deadline.
         let soon = Instant::now() + 2 * started.retry.longest_pause;
-        let is_over = limits.end().is_some_and(|end| end <= soon);
+        let is_over = call.interrupt.end().is_some_and(|end| end <= soon);
         written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
     }
 
     /// Runs one write in its own transaction, which fails with [`would_wait`] instead of waiting or being retried.
-    fn write_short<R>(&self, short: &ShortCall, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let limits = Interrupt::default().short(short);
+    fn write_short<R>(&self, call: &CallContext, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        let limits = call.interrupt.only_short();
         let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
         let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(would_wait)?;
         let written = work(&mut *writer).and_then(|result| {
@@ -298,13 +193,12 @@ impl DatabaseHandle {
     }
 
     /// Measures all collections and indexes of the latest commit, and the files.
-    pub(crate) fn stats(&self, interrupt: &Interrupt, detail: SizeDetail) -> Result<DatabaseStats> {
+    pub(crate) fn stats(&self, call: &CallContext, detail: SizeDetail) -> Result<DatabaseStats> {
         let engine = self.engine()?;
         let snapshot = engine.snapshot()?;
         let mut collections = BTreeMap::new();
         for collection in snapshot.catalog().collections() {
-            let stats: CollectionStats = snapshot.read(&collection.name, ReadOp::Stats { interrupt })?.try_into()?;
-            collections.insert(collection.name.to_string(), stats);
+            collections.insert(collection.name.to_string(), snapshot.stats(&collection.name, call)?);
         }
         let views = snapshot.catalog().views().count();
         drop(snapshot);
@@ -312,25 +206,25 @@ impl DatabaseHandle {
     }
 
     /// Gathers a collection's statistics and retries after a conflict.
-    pub(crate) fn analyze(&self, collection: &str, interrupt: &Interrupt) -> Result<()> {
+    pub(crate) fn analyze(&self, collection: &str, call: &CallContext) -> Result<()> {
         self.inner.open_transactions.check_outside()?;
-        interrupt.check()?;
-        let started = self.started(interrupt);
+        call.check()?;
+        let started = self.started(call);
         retry::on_conflict(&started.retry, &self.inner.observer, || {
             Ok(self.engine_to_write()?.analyze(collection, started.begin_options().wait)?)
         })
     }
 
     /// Begins a transaction without retries. Waiting for other writers ends at the deadline of the call.
-    pub(crate) fn begin_write(&self, limits: &Interrupt) -> Result<Box<dyn Writer>> {
+    pub(crate) fn begin_write(&self, call: &CallContext) -> Result<Box<dyn Writer>> {
         self.inner.open_transactions.check_outside()?;
-        self.engine_to_write()?.begin(&self.started(limits).begin_options())
+        self.engine_to_write()?.begin(&self.started(call).begin_options())
     }
 
     /// Starts the clock of a write within the limits of a call.
-    fn started(&self, limits: &Interrupt) -> Started {
+    fn started(&self, call: &CallContext) -> Started {
         let mut started = TransactionOptions::default().start(self.inner.lock_timeout);
-        started.retry.limits = limits.clone();
+        started.retry.limits = call.interrupt.clone();
         started
     }
 

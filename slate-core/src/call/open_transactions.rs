@@ -21,7 +21,8 @@ use std::{
 
 use slate_query::Code;
 
-use crate::{Error, ErrorKind, Result, engine::Writer};
+use super::engine::Writer;
+use crate::{Error, ErrorKind, Result};
 
 /// A transaction's writer, until it is committed or rolled back.
 #[derive(Clone)]

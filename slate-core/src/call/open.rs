@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use slate_query::Code;
 use slate_store::{Store, memory::MemoryStore};
 
-use super::{Engine, backend::Backend};
+use super::{backend::Backend, engine::Engine};
 use crate::{Error, ErrorKind, Result, metrics::SlowQueries, spill::Memory};
 
 /// Options for opening a database.

@@ -11,21 +11,21 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::request::{FindResult, Request};
+use super::{bound_request::BoundRequest, request::FindResult};
 use crate::{
     Error, IntoDocument, Result,
     metrics::OperationKind,
     plan::{Query, Window},
 };
 
-impl Request {
+impl BoundRequest<'_> {
     /// Returns the query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self) -> Result<Query> {
         let named = |name, is_given: bool| is_given.then_some(name);
-        let refused = named("min", self.min.is_some())
-            .or_else(|| named("max", self.max.is_some()))
-            .or_else(|| named("returnKey", self.find_result == FindResult::Key))
-            .or(self.unlike_aggregate);
+        let refused = named("min", self.request.min.is_some())
+            .or_else(|| named("max", self.request.max.is_some()))
+            .or_else(|| named("returnKey", self.request.find_result == FindResult::Key))
+            .or(self.request.unlike_aggregate);
         if let Some(name) = refused {
             let message = format!("Option '{name}' not supported in aggregation.");
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
@@ -34,7 +34,9 @@ impl Request {
         let mut stages = self.matches_in_view(&bindings)?;
         stages.extend(self.order_in_view(&bindings)?);
         stages.extend(window(self.window()));
-        if let Some(projection) = self.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty()) {
+        if let Some(projection) =
+            self.request.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty())
+        {
             stages.extend(parse([rawdoc! { "$project": projection.clone() }], &bindings)?);
         }
         Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(stages, &bindings)? })
@@ -85,16 +87,18 @@ impl Request {
 
     /// Returns the stages of the view, and one for the filter.
     fn matches_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
-        self.check()?;
+        self.request.check()?;
         let mut stages = self.view_stages(bindings)?;
-        if let Some(filter) = self.filter.as_ref().filter(|filter| !Doc::from(*filter).is_empty()) {
+        if let Some(filter) = self.request.filter.as_ref().filter(|filter| !Doc::from(*filter).is_empty()) {
             stages.extend(parse([rawdoc! { "$match": filter.clone() }], bindings)?);
         }
         Ok(stages)
     }
 
     fn order_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
-        let Some(sort) = self.sort.as_ref().filter(|sort| !Doc::from(*sort).is_empty()) else { return Ok(Vec::new()) };
+        let Some(sort) = self.request.sort.as_ref().filter(|sort| !Doc::from(*sort).is_empty()) else {
+            return Ok(Vec::new());
+        };
         if Sort::parse(sort.into())?.natural().is_some() {
             let message = "$natural is not supported in the sort of a view";
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at("sort"));

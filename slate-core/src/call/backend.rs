@@ -4,15 +4,15 @@ use slate_query::raw::Doc;
 use slate_store::{CacheReads, Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction};
 
 use super::{
-    Engine, OpenOptions, Reader, Writer,
-    read::{SnapshotReader, Source},
+    engine::{Engine, RecordVisitor, SharedReader, Writer},
+    open::OpenOptions,
+    reader::SnapshotReader,
 };
 use crate::{
     Error, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     commit::{OptimisticValidator, Validation},
     metrics::{Metrics, Observer, PointRead},
-    operation::read_op::{ReadOp, ReadOutput},
     trace,
     write::{AfterCommit, BeginOptions, Session, Shared},
 };
@@ -65,12 +65,7 @@ impl<S: Store> Backend<S> {
     }
 
     /// Calls `visitor` with a record of the latest commit if the record exists and the read need not wait.
-    fn try_get(
-        &self,
-        collection: &str,
-        key: &[u8],
-        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
-    ) -> Result<PointRead> {
+    fn try_visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
         self.observer().point_read(collection, || {
             let records = |catalog: &Catalog| match catalog.collection(collection) {
                 // A view is read by a query.
@@ -99,17 +94,13 @@ impl<S: Store> Backend<S> {
     /// Calls `visitor` with a record of the latest commit if the record exists. Inlined where no span surrounds it, because a point
     /// read takes little more time than a call.
     #[inline(always)]
-    fn get(&self, collection: &str, key: &[u8], visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>) -> Result<PointRead> {
-        let read = self.try_get(collection, key, visitor)?;
+    fn visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        let read = self.try_visit(collection, key, visitor)?;
         if read != PointRead::Postponed {
             return Ok(read);
         }
-        let (view, catalog) = self.last()?;
-        self.observer().point_read(collection, || self.source(&view, &catalog).get(collection, key, visitor))
-    }
-
-    fn source<'s>(&'s self, view: &'s S::Snapshot, catalog: &'s Arc<Catalog>) -> Source<'s, S::Snapshot> {
-        Source { view, catalog, memory: &self.shared.memory }
+        let reader = self.reader()?;
+        self.observer().point_read(collection, || reader.visit(collection, key, visitor))
     }
 
     fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
@@ -151,37 +142,26 @@ impl<S: Store> Engine for Backend<S> {
         self.store.try_snapshot().is_some()
     }
 
-    fn snapshot(&self) -> Result<Arc<dyn Reader>> {
+    fn snapshot(&self) -> Result<SharedReader> {
         Ok(Arc::new(self.reader()?))
     }
 
-    fn read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<ReadOutput> {
-        if let ReadOp::Get { key, visitor } = op {
-            if trace::wants_calls() {
-                trace::point_read(collection, || self.get(collection, key, visitor))?;
-            } else {
-                self.get(collection, key, visitor)?;
-            }
-            return Ok(().into());
-        }
-        let (view, catalog) = self.last()?;
-        self.source(&view, &catalog).read_snapshot(collection, op)
+    fn try_snapshot(&self) -> Result<Option<SharedReader>> {
+        let Some(view) = self.store.try_snapshot() else { return Ok(None) };
+        let catalog = self.shared.catalogs.load(&view)?;
+        Ok(Some(Arc::new(SnapshotReader::new(view, catalog, self.shared.memory.clone()))))
     }
 
-    fn try_read(&self, collection: &str, op: ReadOp<'_, '_>) -> Result<Option<ReadOutput>> {
-        match op {
-            ReadOp::Get { key, visitor } => {
-                let read = trace::point_read(collection, || self.try_get(collection, key, visitor))?;
-                Ok((read != PointRead::Postponed).then(|| ().into()))
-            }
-            // A query fails after a number of rows, see [`ShortCall`](crate::interrupt::ShortCall).
-            ReadOp::Definition | ReadOp::Find { .. } => {
-                let Some(view) = self.store.try_snapshot() else { return Ok(None) };
-                let catalog = self.shared.catalogs.load(&view)?;
-                self.source(&view, &catalog).read_snapshot(collection, op).map(Some)
-            }
-            ReadOp::Explain { .. } | ReadOp::Stats { .. } | ReadOp::Verify(_) => Ok(None),
+    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        if trace::wants_calls() {
+            trace::point_read(collection, || self.visit(collection, key, visitor))
+        } else {
+            self.visit(collection, key, visitor)
         }
+    }
+
+    fn try_get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        trace::point_read(collection, || self.try_visit(collection, key, visitor))
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {

@@ -1,5 +1,7 @@
 //! Writes the documents of a pipeline into a collection, in the transaction that reads them.
 
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -10,61 +12,56 @@ use slate_query::{
 };
 
 use super::{
-    read_op::ReadOp,
-    scope::Scope,
-    write_op::{WriteOp, WriteOptions},
+    engine::{ReadSet, Writer},
+    request::Request,
 };
 use crate::{
     Error, ErrorKind, Result,
     api::document::borrowed,
-    engine::Writer,
+    call_context::CallContext,
     exec::{Rows, Target},
-    interrupt::Interrupt,
     plan::{Output, Query, Ties},
-    write::{
-        CollectionSpec, DeleteOutcome, DeleteRequest, InsertMode, InsertOutcome, PutKind, PutOutcome, Shows,
-        UpdateKind, UpdateOutcome, UpdateRequest,
-    },
+    spill::Budget,
+    write::{CollectionSpec, DeleteRequest, InsertMode, PutKind, Shows, UpdateKind, UpdateRequest},
 };
 
 /// Documents that are written together.
 const BATCH: usize = 1_000;
 const BATCH_BYTES: usize = 4 << 20;
 
-/// Executes a pipeline and writes its documents: all of them or none.
-pub(crate) fn write(
-    scope: &Scope,
-    source: &str,
-    query: &Query,
-    sink: &Sink,
-    options: WriteOptions,
-    interrupt: &Interrupt,
-) -> Result<()> {
-    scope.write(interrupt, |writer| {
-        // A transaction reads all rows before the first is returned, so that the source can be the target.
-        let rows: Box<dyn Rows + Send> = writer.read(source, ReadOp::Find { query, interrupt })?.try_into()?;
-        let mut target = Destination { writer, into: sink.into(), options, interrupt };
-        match sink {
-            Sink::Out(_) => target.replace_all(rows),
-            Sink::Merge(merge) => target.merge(merge, rows),
-        }
-    })
+/// Executes the pipeline of an aggregation that ends with `$out` or `$merge`, and writes its documents: all of them or none.
+pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) -> Result<()> {
+    let catalog = Arc::clone(writer.catalog());
+    let bound = request.bind(&catalog, source)?;
+    let (query, sink) = bound.parse_aggregate()?;
+    let Some(sink) = sink else { return Ok(()) };
+    if matches!(sink, Sink::Merge(_)) && bound.compares_by_collation() {
+        return Err(Error::unsupported_by_name("collation in $merge").at("collation"));
+    }
+    // A transaction reads all rows before the first is returned, so that the source can be the target.
+    let reader = writer.reading(ReadSet::Query(source, &query))?;
+    let rows = reader.find(bound.source(), &query, &request.call)?;
+    // The memory limit is that of the pipeline. Writes have their own.
+    let call = CallContext { memory: Budget::default(), ..request.call.clone() };
+    let mut target = Destination { writer, into: (&sink).into(), call };
+    match &sink {
+        Sink::Out(_) => target.replace_all(rows),
+        Sink::Merge(merge) => target.merge(merge, rows),
+    }
 }
 
 /// The collection that is written.
 struct Destination<'w> {
     writer: &'w mut dyn Writer,
     into: &'w str,
-    options: WriteOptions,
-    interrupt: &'w Interrupt,
+    call: CallContext,
 }
 
 impl Destination<'_> {
     /// Creates the collection if it does not exist.
     fn create(&mut self) -> Result<()> {
         if self.writer.collection(self.into)?.is_none() {
-            let (collection, spec) = (self.into, &CollectionSpec::default());
-            let _: bool = self.writer.run(WriteOp::CreateCollection { collection, spec })?;
+            self.writer.create_collection(self.into, &CollectionSpec::default())?;
         }
         Ok(())
     }
@@ -73,8 +70,7 @@ impl Destination<'_> {
     fn replace_all(&mut self, rows: Box<dyn Rows + Send>) -> Result<()> {
         self.create()?;
         let request = DeleteRequest { query: Query::of(Filter::all()), target: Target::All, shows: Shows::Nothing };
-        let (collection, interrupt) = (self.into, self.interrupt);
-        let _: DeleteOutcome = self.writer.run(WriteOp::Delete { collection, request: &request, interrupt })?;
+        self.writer.delete(self.into, &request, &self.call)?;
         self.in_batches(rows, Self::insert)
     }
 
@@ -122,18 +118,16 @@ impl Destination<'_> {
     }
 
     fn merge_one(&mut self, merge: &Merge, document: Doc<'_>, nulls: MergedNulls) -> Result<()> {
-        let (collection, interrupt) = (self.into, self.interrupt);
         if let Some(filter) = merge.filter(document, nulls)? {
             let query = Query { output: Output::Whole, ties: Ties::ById, ..Query::of(filter) };
             let request =
                 UpdateRequest::new(query, merge.update(Some(document))?, UpdateKind::Either, Target::One, false)?;
-            let updated: UpdateOutcome =
-                self.writer.run(self.options.of(WriteOp::Update { collection, request: &request, interrupt }))?;
+            let updated = self.writer.update(self.into, &request, &self.call)?;
             if updated.matched > 0 {
                 return match merge.matched() {
                     WhenMatched::Fail => {
                         let message =
-                            format!("$merge with whenMatched: fail found an existing document in {collection}");
+                            format!("$merge with whenMatched: fail found an existing document in {}", self.into);
                         Err(Error::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message))
                     }
                     _ => Ok(()),
@@ -173,17 +167,12 @@ impl Destination<'_> {
     }
 
     fn insert(&mut self, documents: &[RawDocumentBuf]) -> Result<()> {
-        let (collection, interrupt, mode) = (self.into, self.interrupt, InsertMode::AllOrNone);
-        let op = WriteOp::Insert { collection, documents: &borrowed(documents), mode, interrupt };
-        let inserted: InsertOutcome = self.writer.run(self.options.of(op))?;
+        let inserted = self.writer.insert(self.into, &borrowed(documents), InsertMode::AllOrNone, &self.call)?;
         inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 
     fn put(&mut self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<()> {
-        let (collection, interrupt) = (self.into, self.interrupt);
-        let op = WriteOp::Put { collection, documents: &borrowed(documents), kind, interrupt };
-        let _: PutOutcome = self.writer.run(self.options.of(op))?;
-        Ok(())
+        self.writer.put(self.into, &borrowed(documents), kind, &self.call).map(drop)
     }
 }
 

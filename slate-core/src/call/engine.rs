@@ -1,0 +1,179 @@
+//! The traits that erase the store's type. They have no type parameters; [`Backend`](super::backend::Backend) implements
+//! them for any store.
+
+use std::{path::Path, sync::Arc, time::Duration};
+
+use bson::RawDocument;
+use slate_query::raw::Doc;
+use slate_store::{Capabilities, Durability, Keyspace, Size, SizeDetail};
+
+use crate::{
+    CollectionStats, ExplainVerbosity, RenameTarget, Result,
+    call_context::CallContext,
+    catalog::{Catalog, CollectionInfo, Namespace},
+    exec::Rows,
+    maintenance::VerifyRun,
+    metrics::{Metrics, Observer, PointRead},
+    plan::{Explained, Query},
+    write::{
+        AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec,
+        Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome,
+        UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
+    },
+};
+
+/// An open store.
+pub(crate) trait Engine: Send + Sync {
+    /// Counts the work of the database.
+    fn observer(&self) -> &Arc<Observer>;
+    /// Returns the database's metrics.
+    fn metrics(&self) -> Metrics;
+    fn capabilities(&self) -> Capabilities;
+    /// Returns whether [`try_snapshot`](Self::try_snapshot) can return a reader. It may still refuse.
+    #[cfg(feature = "async")]
+    fn tries_queries(&self) -> bool;
+    /// Returns a reader of the latest commit.
+    fn snapshot(&self) -> Result<SharedReader>;
+    /// Returns a reader of the latest commit whose short reads do not wait for a device, a network or another thread; `None` if
+    /// there is none.
+    fn try_snapshot(&self) -> Result<Option<SharedReader>>;
+    /// Calls `visitor` with a record of the latest commit, if it exists.
+    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
+    /// Like [`get`](Self::get), but postpones a read that would have to wait.
+    fn try_get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
+    fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
+    /// Begins a transaction, unless it or its commit would have to wait for a device, a network or another thread.
+    fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
+    /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
+    fn after_commit(&self, work: &AfterCommit, wait: Duration);
+    /// Gathers a collection's statistics from all its keys.
+    fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
+    fn flush(&self) -> Result<()>;
+    fn backup(&self, to: &Path) -> Result<()>;
+    /// `wait` bounds the time in the writer queue.
+    fn compact(&self, wait: Duration) -> Result<()>;
+    fn size(&self, detail: SizeDetail) -> Result<Size>;
+}
+
+/// Receives the document that a read by key finds.
+pub(crate) type RecordVisitor<'v> = &'v mut dyn FnMut(Doc<'_>) -> Result<()>;
+
+/// A reader of a snapshot.
+pub(crate) type SharedReader = Arc<dyn Reader + Send + Sync>;
+
+/// Reads of one commit, or of a transaction's snapshot and its own writes. A collection that does not exist is read as empty.
+pub(crate) trait Reader {
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// Runs a query of `collection`. A snapshot's rows are read as they are consumed; a transaction reads all of them at
+    /// once, so that it can write while its caller iterates.
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>>;
+    /// Calls `visitor` with the document stored under `key`, if it exists.
+    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
+    /// Plans a query, and executes the plan if `verbosity` requires it.
+    fn explain(
+        &self,
+        collection: &CollectionInfo,
+        query: &Query,
+        verbosity: ExplainVerbosity,
+        call: &CallContext,
+    ) -> Result<Explained>;
+    /// Counts documents, index entries and their bytes.
+    fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats>;
+    /// Verifies documents and index entries.
+    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
+}
+
+/// What a read in a transaction depends on.
+#[derive(Clone, Copy)]
+pub(crate) enum ReadSet<'r> {
+    /// The definition of the collection or view.
+    Definition(&'r str),
+    /// The record with this key.
+    Key(&'r str, &'r [u8]),
+    /// What the query of the collection or view reads.
+    Query(&'r str, &'r Query),
+    /// Any record of the collection.
+    Collection(&'r str),
+}
+
+/// An open write transaction.
+pub(crate) trait Writer: Send {
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// Adds what a read depends on to the transaction's read set, and returns the reader that executes the read.
+    fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader>;
+    fn insert(
+        &mut self,
+        collection: &str,
+        documents: &[&RawDocument],
+        mode: InsertMode,
+        call: &CallContext,
+    ) -> Result<InsertOutcome>;
+    fn update(&mut self, collection: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome>;
+    fn delete(&mut self, collection: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome>;
+    /// Upserts or merges documents by `_id`.
+    fn put(
+        &mut self,
+        collection: &str,
+        documents: &[&RawDocument],
+        kind: PutKind,
+        call: &CallContext,
+    ) -> Result<PutOutcome>;
+    fn bulk(
+        &mut self,
+        operations: &[(&str, BulkOperation)],
+        mode: InsertMode,
+        call: &CallContext,
+    ) -> Result<BulkOutcome>;
+    fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created>;
+    fn create_view(&mut self, name: &str, spec: &ViewSpec) -> Result<Created>;
+    /// Replaces a view's definition.
+    fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()>;
+    /// Replaces or removes a collection's validator.
+    fn set_validator(&mut self, collection: &str, spec: Option<&ValidatorSpec>) -> Result<()>;
+    /// Hides or shows an index. Returns its visibility before.
+    fn set_visibility(&mut self, collection: &str, index: &str, visibility: Visibility) -> Result<Visibility>;
+    fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()>;
+    /// Returns whether the collection existed.
+    fn drop_collection(&mut self, name: &str) -> Result<bool>;
+    /// Creates an index in this transaction. Returns its name, and whether it is new.
+    fn create_index(
+        &mut self,
+        collection: &str,
+        spec: &IndexSpec,
+        progress: BuildProgress<'_>,
+        call: &CallContext,
+    ) -> Result<(String, Created)>;
+    /// Returns whether the index existed.
+    fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool>;
+    /// Declares an index that later transactions fill.
+    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart>;
+    /// Fills a declared index from at most `limit` documents.
+    fn build_round(
+        &mut self,
+        collection: &str,
+        keyspace: Keyspace,
+        limit: usize,
+        call: &CallContext,
+    ) -> Result<BuildRound>;
+    /// Drops a declared index.
+    fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()>;
+    /// Ends the transaction: every later call fails with `reason`.
+    fn end(&mut self, reason: &str);
+    /// Commits; returns the work to do after the commit.
+    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit>;
+}
+
+impl dyn Writer + '_ {
+    /// Reads the definition of the collection or view; `None` if it does not exist.
+    pub(crate) fn definition(&mut self, name: &str) -> Result<Option<Namespace>> {
+        Ok(self.reading(ReadSet::Definition(name))?.catalog().namespace(name))
+    }
+
+    /// Reads the definition of a collection; `None` if it does not exist.
+    ///
+    /// # Errors
+    /// `CommandNotSupportedOnView` (166) for a view.
+    pub(crate) fn collection(&mut self, name: &str) -> Result<Option<Arc<CollectionInfo>>> {
+        self.definition(name)?.map(Namespace::into_collection).transpose()
+    }
+}

@@ -1,0 +1,50 @@
+//! Executes calls: what happens between the public API and the planner, the executor and the write path.
+//!
+//! ```text
+//! api, command                a builder collects a Request and a CallContext
+//!      │
+//!    Scope                    the database, a snapshot, or an open transaction
+//!      ├─ read ── Reader      a snapshot and its catalog, or the transaction's
+//!      │            bind:     the name becomes a collection, a view, a collation   (BoundRequest)
+//!      │            parse:    the arguments become a Query                         (slate-query)
+//!      │            execute:  express path or plan, on the same snapshot           (exec)
+//!      └─ write ─ Writer      a transaction: of its own, retried after a conflict, or the open one
+//!                   bind, parse, execute                                           (write)
+//! ```
+//!
+//! A request is bound before it is parsed, because what its strings mean depends on the definition of what it reads: a
+//! collection compares by its collation, and a view is a pipeline. Both come from the catalog of the snapshot on which the
+//! request is then executed, so definitions and data belong to one commit.
+//!
+//! | file | contents |
+//! |---|---|
+//! | [`scope`], [`database_handle`] | where a call is executed |
+//! | [`request`], [`bound_request`], [`over_view`] | arguments; arguments with definitions; requests over views as pipelines |
+//! | [`engine`] | the traits without the store's type: [`Engine`](engine::Engine), [`Reader`](engine::Reader), [`Writer`](engine::Writer) |
+//! | [`backend`], [`reader`], [`writer`], [`statistics`] | their implementation for any store |
+//! | [`open`] | opens stores by URL; the only file that names them |
+//! | [`open_transactions`], [`retry`] | transactions that callers have open; retries after conflicts |
+//! | [`sink`] | `$out` and `$merge` |
+
+mod backend;
+mod bound_request;
+mod database_handle;
+mod engine;
+mod open;
+pub(crate) mod open_transactions;
+mod over_view;
+mod reader;
+mod request;
+pub(crate) mod retry;
+mod scope;
+mod sink;
+mod statistics;
+mod writer;
+
+pub(crate) use bound_request::BoundRequest;
+pub(crate) use database_handle::DatabaseHandle;
+pub(crate) use engine::{ReadSet, SharedReader, Writer};
+pub use open::{Access, Recovery, Sharing};
+pub(crate) use open::{OpenOptions, open_within, with_store};
+pub(crate) use request::{FindResult, Request};
+pub(crate) use scope::Scope;

@@ -1,0 +1,188 @@
+use std::{borrow::Cow, sync::Arc};
+
+use slate_query::raw::Doc;
+use slate_store::{Snapshot, View};
+
+use super::engine::{Reader, RecordVisitor};
+use crate::{
+    CollectionStats, ExplainVerbosity, Result,
+    call_context::CallContext,
+    catalog::{Catalog, CollectionInfo, not_on_view},
+    exec::{self, Resources, Rows, express},
+    maintenance::{self, VerifyRun},
+    metrics::{Call, ObservedRows, OperationKind, PointRead},
+    plan::{self, Explained, Plan, Planned, Query},
+    spill::Memory,
+    trace,
+};
+
+/// A store's snapshot and its catalog.
+pub(super) struct SnapshotReader<V> {
+    view: V,
+    catalog: Arc<Catalog>,
+    memory: Memory,
+}
+
+impl<V: Snapshot> SnapshotReader<V> {
+    pub(super) fn new(view: V, catalog: Arc<Catalog>, memory: Memory) -> Self {
+        Self { view, catalog, memory }
+    }
+
+    pub(super) fn view(&self) -> &V {
+        &self.view
+    }
+
+    /// Like [`get`](Reader::get), not counted.
+    pub(super) fn visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        self.source().visit(collection, key, visitor)
+    }
+
+    fn source(&self) -> Source<'_, V> {
+        Source { view: &self.view, catalog: &self.catalog, memory: &self.memory }
+    }
+}
+
+impl<V: Snapshot> Reader for SnapshotReader<V> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        &self.catalog
+    }
+
+    /// Executes a query by the express path if possible, with a plan otherwise. The rows own the parts of the snapshot that they
+    /// need.
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
+        let source = self.source();
+        let mut measured = Call::of_query(self.memory.observer(), query, collection);
+        if let Some(rows) = measured.within(|| express::find(query, &self.view, collection, &call.interrupt))? {
+            measured.examined(rows.keys(), rows.documents());
+            return Ok(Box::new(ObservedRows::new(rows, measured)));
+        }
+        let resources = source.resources(query, call);
+        measured.tallied(&resources.tally);
+        let rows = measured.within(|| {
+            let plan = resources.executes(query, collection, plan::build(query, &self.view, collection)?);
+            exec::open(plan, &self.view, collection, &resources)
+        })?;
+        Ok(Box::new(ObservedRows::new(rows, measured)))
+    }
+
+    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        self.source().get(collection, key, visitor)
+    }
+
+    fn explain(
+        &self,
+        collection: &CollectionInfo,
+        query: &Query,
+        verbosity: ExplainVerbosity,
+        call: &CallContext,
+    ) -> Result<Explained> {
+        self.source().explain(collection, query, verbosity, call)
+    }
+
+    fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
+        self.source().stats(collection, call)
+    }
+
+    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
+        self.source().verify(collection, run)
+    }
+}
+
+/// What a read is executed on: a view and its catalog.
+pub(super) struct Source<'s, V> {
+    pub(super) view: &'s V,
+    pub(super) catalog: &'s Arc<Catalog>,
+    pub(super) memory: &'s Memory,
+}
+
+impl<V: View> Source<'_, V> {
+    /// Runs a query on any view, and reads all its rows at once.
+    pub(super) fn gather(
+        &self,
+        collection: &CollectionInfo,
+        query: &Query,
+        call: &CallContext,
+    ) -> Result<Box<dyn Rows + Send>> {
+        let resources = self.resources(query, call);
+        let mut measured = Call::of_query(self.memory.observer(), query, collection);
+        measured.tallied(&resources.tally);
+        let gathered = measured.within(|| {
+            let plan = resources.executes(query, collection, plan::build(query, self.view, collection)?);
+            exec::gather(plan, self.view, collection, &resources)
+        })?;
+        Ok(Box::new(ObservedRows::new(gathered, measured)))
+    }
+
+    /// Calls `visitor` with the record of a key, if it exists, and counts the read.
+    pub(super) fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        let visit = || self.visit(collection, key, visitor);
+        trace::point_read(collection, || self.memory.observer().point_read(collection, visit))
+    }
+
+    fn visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        let Some(found) = self.catalog.collection(collection) else {
+            return Ok(if self.catalog.view(collection).is_some() { PointRead::View } else { PointRead::Missing });
+        };
+        found.uses.ids.add();
+        let read = self.view.get(found.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
+        read.unwrap_or(Ok(PointRead::Missing))
+    }
+
+    pub(super) fn explain(
+        &self,
+        collection: &CollectionInfo,
+        query: &Query,
+        verbosity: ExplainVerbosity,
+        call: &CallContext,
+    ) -> Result<Explained> {
+        Call::measure(self.memory.observer(), OperationKind::Explain, Some(&collection.name), || {
+            let mut explained = self.planned(collection, query)?;
+            if verbosity == ExplainVerbosity::ExecutionStats {
+                let resources = self.resources(query, call);
+                explained.analysis = Some(exec::analyze(explained.plan.clone(), self.view, collection, &resources)?);
+            }
+            Ok(explained)
+        })
+    }
+
+    fn planned(&self, collection: &CollectionInfo, query: &Query) -> Result<Explained> {
+        let name = Arc::clone(&collection.name);
+        // A stage can have its own documents (`$documents`).
+        if self.catalog.collection(&name).is_none() && query.pipeline.nodes.is_empty() {
+            let plan = Plan::eof("the collection does not exist");
+            return Ok(Explained { collection: name, plan, rules: Vec::new(), candidates: 0, analysis: None });
+        }
+        let Planned { plan, rules } = plan::build(query, self.view, collection)?;
+        let rules = query.rules(rules).collect();
+        let candidates = plan::candidate_count(collection, query);
+        Ok(Explained { collection: name, plan, rules, candidates, analysis: None })
+    }
+
+    pub(super) fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
+        Call::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
+            maintenance::stats(self.view, &*self.resolve(collection)?, &call.interrupt)
+        })
+    }
+
+    pub(super) fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
+        Call::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
+            maintenance::verify(self.view, &*self.resolve(collection)?, run)
+        })
+    }
+
+    /// Returns the resources of a query's execution.
+    fn resources(&self, query: &Query, call: &CallContext) -> Resources {
+        Resources::new(&call.interrupt, self.memory.of(call.memory), self.catalog).with_views(&query.others)
+    }
+
+    /// Returns the collection, or an empty one if it does not exist.
+    ///
+    /// # Errors
+    /// `CommandNotSupportedOnView` (166) for a view.
+    fn resolve(&self, name: &str) -> Result<Cow<'_, CollectionInfo>> {
+        if self.catalog.view(name).is_some() {
+            return Err(not_on_view(name));
+        }
+        Ok(self.catalog.collection_or_empty(name))
+    }
+}

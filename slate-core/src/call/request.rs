@@ -1,0 +1,281 @@
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    collation::Collation,
+    number::Number,
+    raw::{Doc, Value, validate},
+};
+
+use super::{bound_request::BoundRequest, scope::Scope, sink};
+use crate::{
+    Error, Explain, ExplainVerbosity, IntoDocument, Result, ReturnDocument,
+    call_context::CallContext,
+    catalog::Catalog,
+    exec::Rows,
+    plan::{Force, Hint, Optimization, Query},
+};
+
+/// The arguments that a builder collects. When the builder is run they are bound to the definitions of what it reads or
+/// writes, and then parsed; see [`BoundRequest`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Request {
+    /// `None` matches every document, and is also used for an invalid argument.
+    pub(super) filter: Option<RawDocumentBuf>,
+    pub(super) sort: Option<RawDocumentBuf>,
+    pub(super) projection: Option<RawDocumentBuf>,
+    pub(crate) skip: u64,
+    pub(crate) limit: Option<u64>,
+    pub(crate) hint: Option<Hint>,
+    /// `min` and `max` of a find.
+    pub(crate) min: Option<RawDocumentBuf>,
+    pub(crate) max: Option<RawDocumentBuf>,
+    pub(crate) find_result: FindResult,
+    /// An option of a find that aggregations do not have. A find over a view does not support it either.
+    pub(crate) unlike_aggregate: Option<&'static str>,
+    pub(crate) force: Force,
+    /// The stages of an aggregation.
+    pub(super) pipeline: Vec<RawDocumentBuf>,
+    /// Whether the pipeline reads no collection.
+    pub(crate) has_own_documents: bool,
+    /// The variables of expressions.
+    pub(super) variables: Option<RawDocumentBuf>,
+    /// How strings are compared. `Some(None)`: by their bytes, even if the collection has a collation.
+    pub(super) collation: Option<Option<Collation>>,
+    /// Values of further variables, for an update given as a pipeline.
+    pub(crate) constants: Option<RawDocumentBuf>,
+    pub(super) optimization: Optimization,
+    pub(crate) call: CallContext,
+    /// The conditions on array elements of an update.
+    pub(crate) array_filters: Vec<RawDocumentBuf>,
+    /// Whether an update inserts a document if none matches.
+    pub(crate) upsert: bool,
+    /// Which version of the document an update returns.
+    pub(crate) returns: ReturnDocument,
+    /// The error of the first invalid argument, returned when the builder is run.
+    fault: Option<Fault>,
+}
+
+/// What a find returns of a document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum FindResult {
+    /// The document, or its projection.
+    #[default]
+    Document,
+    /// Its key in the index that found it: `returnKey`.
+    Key,
+}
+
+/// An error that is returned each time the builder or a clone of it is run.
+#[derive(Clone, Debug)]
+struct Fault(Arc<Error>);
+
+impl Request {
+    pub(crate) fn new(filter: impl IntoDocument) -> Self {
+        let mut request = Self::default();
+        request.filter(filter);
+        request
+    }
+
+    pub(crate) fn filter(&mut self, filter: impl IntoDocument) {
+        self.filter = self.take(filter);
+    }
+
+    /// Returns the document; if it is invalid, stores the error and returns `None`.
+    pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
+        // Validates the bytes of raw documents here; all later code relies on it.
+        let whole = |document: RawDocumentBuf| validate(document.as_bytes()).map(drop).map(|()| document);
+        self.accept(document.into_document().and_then(|document| Ok(whole(document)?)))
+    }
+
+    /// Returns the argument; if it is an error, stores the error and returns `None`.
+    pub(crate) fn accept<T>(&mut self, argument: Result<T>) -> Option<T> {
+        argument.map_err(|error| self.fault(error)).ok()
+    }
+
+    /// Stores an error about an option that the call does not support.
+    pub(crate) fn refuse(&mut self, message: &str, option: &str) {
+        self.fault(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
+    }
+
+    fn fault(&mut self, error: Error) {
+        self.fault.get_or_insert_with(|| Fault(Arc::new(error)));
+    }
+
+    pub(crate) fn sort(&mut self, sort: impl IntoDocument) {
+        self.sort = self.take(sort);
+    }
+
+    pub(crate) fn projection(&mut self, projection: impl IntoDocument) {
+        self.projection = self.take(projection);
+    }
+
+    pub(crate) fn skip(&mut self, documents: u64) {
+        self.skip = documents;
+    }
+
+    pub(crate) fn limit(&mut self, documents: u64) {
+        self.limit = Some(documents);
+    }
+
+    pub(crate) fn hint(&mut self, hint: crate::Hint) {
+        self.hint = Some(hint.into());
+    }
+
+    pub(crate) fn collation(&mut self, collation: impl IntoDocument) {
+        let Some(collation) = self.take(collation) else { return };
+        let collation = Collation::parse(Doc::from(&collation)).map_err(Error::from);
+        self.collation = self.accept(collation);
+    }
+
+    pub(crate) fn let_variables(&mut self, variables: impl IntoDocument) {
+        self.variables = self.take(variables);
+    }
+
+    pub(crate) fn array_filters(&mut self, filters: impl IntoIterator<Item = impl IntoDocument>) {
+        self.array_filters = filters.into_iter().filter_map(|filter| self.take(filter)).collect();
+    }
+
+    pub(crate) fn upsert(&mut self) {
+        self.upsert = true;
+    }
+
+    pub(crate) fn return_document(&mut self, returns: ReturnDocument) {
+        self.returns = returns;
+    }
+
+    #[cfg(feature = "unstable-testing")]
+    pub(crate) fn force(&mut self, candidate: usize) {
+        self.force = Force::Candidate(candidate);
+    }
+
+    pub(crate) fn pipeline(&mut self, stages: impl IntoIterator<Item = impl IntoDocument>) {
+        self.pipeline = stages.into_iter().filter_map(|stage| self.take(stage)).collect();
+    }
+
+    #[cfg(feature = "unstable-testing")]
+    pub(crate) fn unoptimized(&mut self) {
+        self.optimization = Optimization::Off;
+    }
+
+    /// Returns the same request for a call that must not wait or take long.
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Self {
+        Self { call: self.call.short(), ..self.clone() }
+    }
+
+    /// Looks up in `catalog` what the request reads or writes.
+    ///
+    /// # Errors
+    /// Fails as [`Catalog::resolved_view`] does.
+    pub(crate) fn bind<'r>(&'r self, catalog: &'r Catalog, name: &str) -> Result<BoundRequest<'r>> {
+        BoundRequest::new(self, catalog, name)
+    }
+
+    /// Fails with the error of the first invalid argument, if there is one.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.fault.as_ref().map_or(Ok(()), |fault| Err(fault.0.again()))
+    }
+
+    /// Finds the rows of the query.
+    pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
+        self.rows(scope, collection, |bound| bound.parse_find())
+    }
+
+    /// Returns the rows of the query that `parse` returns.
+    fn rows(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+    ) -> Result<Box<dyn Rows + Send>> {
+        scope.query(collection, self, parse, |reader, source, query| reader.find(source, query, &self.call))
+    }
+
+    /// Explains the query that `parse` returns.
+    pub(crate) fn explain(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        verbosity: ExplainVerbosity,
+        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+    ) -> Result<Explain> {
+        scope.query(collection, self, parse, |reader, source, query| {
+            reader.explain(source, query, verbosity, &self.call).map(Explain::new)
+        })
+    }
+
+    /// Executes an aggregation: finds its rows, or writes them and returns none.
+    pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
+        if !self.writes() {
+            return self.rows(scope, collection, |bound| Ok(bound.parse_aggregate()?.0));
+        }
+        scope.write(&self.call, |writer| sink::write(writer, collection, self))?;
+        Ok(Box::new(NoRows))
+    }
+
+    /// Returns whether an aggregation writes its documents into a collection.
+    pub(crate) fn writes(&self) -> bool {
+        let name = self.pipeline.last().and_then(|last| Doc::from(last).elements().next().map(|first| first.name));
+        matches!(name, Some(b"$out" | b"$merge"))
+    }
+
+    /// Counts the documents, after skip and limit.
+    pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
+        let mut rows = self.rows(scope, collection, |bound| bound.parse_count())?;
+        rows.advance()?;
+        let counted = rows.current().and_then(|row| row.get("n")).and_then(Number::of);
+        Ok(counted.and_then(Number::to_i64).and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
+    }
+
+    /// Calls `visitor` with each distinct value at `path`, in order.
+    pub(crate) fn distinct(
+        &self,
+        scope: &Scope,
+        collection: &str,
+        path: &str,
+        mut visitor: impl FnMut(Value<'_>),
+    ) -> Result<()> {
+        let mut rows = self.rows(scope, collection, |bound| bound.parse_distinct(path))?;
+        while rows.advance()? {
+            if let Some(value) = rows.current().and_then(|row| row.get("v")) {
+                visitor(value);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The rows of an aggregation that has written its documents.
+struct NoRows;
+
+impl Rows for NoRows {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{doc, rawdoc};
+
+    use super::*;
+
+    #[test]
+    fn an_argument_that_is_not_a_document_fails_the_call() {
+        let broken = || bson::RawDocumentBuf::from_bytes(vec![9, 0, 0, 0, 16, b'a', 0, 1, 0]).unwrap();
+        let (mut sorted, mut projected) = (Request::new(doc! { "a": 5 }), Request::new(doc! { "a": 5 }));
+        sorted.sort(broken());
+        projected.projection(broken());
+        let undefined = Request::new(rawdoc! { "a": bson::RawBson::Undefined });
+        for request in [Request::new(broken()), sorted, projected, undefined] {
+            let catalog = Catalog::default();
+            assert!(request.bind(&catalog, "c").unwrap().parse_find().is_err(), "{request:?}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Where calls are executed: [`Scope`] directs those of a collection to the [`DatabaseHandle`], which executes each write in
+//! a transaction of its own, to a snapshot, or to an open transaction.
+
+use std::sync::Arc;
+
+use slate_query::Code;
+
+use super::{
+    bound_request::BoundRequest,
+    database_handle::DatabaseHandle,
+    engine::{ReadSet, Reader, RecordVisitor, SharedReader, Writer},
+    open_transactions::OpenTransaction,
+    request::Request,
+};
+use crate::{
+    Error, ErrorKind, Result,
+    call_context::CallContext,
+    catalog::{CollectionInfo, Namespace},
+    interrupt::CallLimits,
+    metrics::PointRead,
+    plan::Query,
+};
+
+/// Where a collection's calls are executed.
+#[derive(Clone)]
+pub(crate) enum Scope {
+    /// Each read sees the latest commit; each write is its own transaction.
+    Database(DatabaseHandle),
+    /// All reads see one commit; writes fail.
+    Snapshot(SharedReader),
+    /// Reads and writes belong to one transaction.
+    Transaction(OpenTransaction),
+}
+
+impl Scope {
+    /// Calls `work` with the reader of a read that depends on `reads`.
+    pub(crate) fn read<R>(
+        &self,
+        reads: ReadSet<'_>,
+        call: &CallContext,
+        work: impl FnOnce(&dyn Reader) -> Result<R>,
+    ) -> Result<R> {
+        match self {
+            Self::Database(database) => work(&*database.reader(call)?),
+            Self::Snapshot(reader) => work(&**reader),
+            Self::Transaction(transaction) => transaction.with(|writer| work(writer.reading(reads)?)),
+        }
+    }
+
+    /// Binds the request to what it reads, parses it, and calls `work` with the reader, the collection that the query reads,
+    /// and the query.
+    pub(crate) fn query<R>(
+        &self,
+        collection: &str,
+        request: &Request,
+        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+        work: impl FnOnce(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
+    ) -> Result<R> {
+        let latest;
+        let reader = match self {
+            Self::Database(database) => {
+                latest = database.reader(&request.call)?;
+                &latest
+            }
+            Self::Snapshot(reader) => reader,
+            Self::Transaction(transaction) => {
+                return transaction.with(|writer| {
+                    let catalog = Arc::clone(writer.catalog());
+                    let bound = request.bind(&catalog, collection)?;
+                    let query = parse(&bound)?;
+                    work(writer.reading(ReadSet::Query(collection, &query))?, bound.source(), &query)
+                });
+            }
+        };
+        let bound = request.bind(reader.catalog(), collection)?;
+        work(&**reader, bound.source(), &parse(&bound)?)
+    }
+
+    /// Calls `visitor` with the document stored under `key`, if it exists.
+    pub(crate) fn get(
+        &self,
+        collection: &str,
+        key: &[u8],
+        visitor: RecordVisitor<'_>,
+        limits: &CallLimits,
+    ) -> Result<PointRead> {
+        match self {
+            Self::Database(database) => database.get(collection, key, visitor, limits),
+            Self::Snapshot(reader) => reader.get(collection, key, visitor),
+            Self::Transaction(transaction) => {
+                transaction.with(|writer| writer.reading(ReadSet::Key(collection, key))?.get(collection, key, visitor))
+            }
+        }
+    }
+
+    /// Returns whether calls can be tried without waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn tries_calls(&self) -> bool {
+        matches!(self, Self::Database(_))
+    }
+
+    /// Returns whether queries and writes can be tried without waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn tries_queries(&self) -> bool {
+        matches!(self, Self::Database(database) if database.tries_queries())
+    }
+
+    /// Returns the definition of the collection or view; `None` if it does not exist.
+    pub(crate) fn definition(&self, name: &str, call: &CallContext) -> Result<Option<Namespace>> {
+        self.read(ReadSet::Definition(name), call, |reader| Ok(reader.catalog().namespace(name)))
+    }
+
+    /// Gathers a collection's statistics, outside any transaction.
+    pub(crate) fn analyze(&self, collection: &str, call: &CallContext) -> Result<()> {
+        match self {
+            Self::Database(database) => database.analyze(collection, call),
+            Self::Snapshot(_) | Self::Transaction(_) => {
+                let message = "statistics are gathered outside of transactions and snapshots";
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, message))
+            }
+        }
+    }
+
+    /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict until the limits of
+    /// `call` end it.
+    pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        match self {
+            Self::Database(database) => database.write(call, work),
+            Self::Snapshot(_) => {
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, "a snapshot cannot be written to"))
+            }
+            Self::Transaction(transaction) => {
+                call.check()?;
+                transaction.with(|writer| work(writer))
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Executes the calls of a transaction: each in a span, counted, and with conflicts that name their collection.
+
+use std::sync::Arc;
+
+use bson::RawDocument;
+use slate_store::{Durability, Keyspace, Transaction};
+
+use super::{
+    engine::{ReadSet, Reader, RecordVisitor, Writer},
+    reader::Source,
+};
+use crate::{
+    CollectionStats, Error, ExplainVerbosity, RenameTarget, Result,
+    call_context::CallContext,
+    catalog::{Catalog, CollectionInfo, ResolvedView},
+    exec::Rows,
+    maintenance::VerifyRun,
+    metrics::{Call, OperationKind, PointRead, Subject},
+    plan::{Explained, Query},
+    write::{
+        AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
+        DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session,
+        UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome,
+    },
+};
+
+impl<T: Transaction> Reader for Session<T> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        Session::catalog(self)
+    }
+
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
+        self.read(|source| source.gather(collection, query, &self.limited(call)))
+    }
+
+    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        self.read(|source| source.get(collection, key, visitor))
+    }
+
+    fn explain(
+        &self,
+        collection: &CollectionInfo,
+        query: &Query,
+        verbosity: ExplainVerbosity,
+        call: &CallContext,
+    ) -> Result<Explained> {
+        self.read(|source| source.explain(collection, query, verbosity, &self.limited(call)))
+    }
+
+    fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
+        self.read(|source| source.stats(collection, call))
+    }
+
+    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
+        self.read(|source| source.verify(collection, run))
+    }
+}
+
+impl<T: Transaction> Session<T> {
+    fn read<R>(&self, read: impl FnOnce(Source<'_, T::View<'_>>) -> Result<R>) -> Result<R> {
+        self.check_open()?;
+        let source = Source { view: &self.view(), catalog: self.catalog(), memory: self.memory() };
+        read(source).map_err(|error| located(error, self.catalog()))
+    }
+
+    /// Records what a query of the collection or view `name` reads.
+    fn reads_of(&mut self, name: &str, query: &Query) -> Result<()> {
+        let matches = Reads::Matches(&query.filter);
+        match &query.view {
+            None => self.reads(name, matches)?,
+            Some(view) => self.reads_view(view, matches)?,
+        }
+        query.pipeline.collections().try_for_each(|name| self.reads(name, Reads::All))?;
+        query.others.iter().try_for_each(|other| {
+            self.reads_view(&other.definition, Reads::All)?;
+            other.definition.reads().try_for_each(|name| self.reads(name, Reads::All))
+        })
+    }
+
+    /// Records a read through a view: of the view's definition, and of the collection that it reads.
+    fn reads_view(&mut self, view: &ResolvedView, what: Reads<'_>) -> Result<()> {
+        view.names.iter().try_for_each(|name| self.reads(name, Reads::Nothing))?;
+        self.reads(&view.collection, what)
+    }
+
+    /// Executes and counts a write of `subject`.
+    fn measured<R: WriteOutcome>(
+        &mut self,
+        kind: OperationKind,
+        subject: Subject<'_>,
+        write: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
+        let observer = Arc::clone(self.memory().observer());
+        let mut call = Call::new(&observer, kind, subject.collection);
+        let result = call.within(|| {
+            let outcome = write(self).map_err(|error| located(error, self.catalog()))?;
+            self.check_short().map(|()| outcome)
+        });
+        if let Ok(outcome) = &result {
+            call.wrote(outcome.written());
+            if outcome.has_refusals() {
+                call.refused();
+            }
+        }
+        if let Some(tally) = self.take_tally() {
+            call.tallied(&tally);
+        }
+        call.end(subject);
+        result
+    }
+
+    /// Executes and counts a change of the definition of `name`.
+    fn defined<R: WriteOutcome>(&mut self, name: &str, write: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        self.measured(OperationKind::Definition, Subject::collection(name), write)
+    }
+}
+
+impl<T: Transaction> Writer for Session<T> {
+    fn catalog(&self) -> &Arc<Catalog> {
+        Session::catalog(self)
+    }
+
+    fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader> {
+        self.check_open()?;
+        let recorded = match reads {
+            ReadSet::Definition(name) => self.reads(name, Reads::Nothing),
+            ReadSet::Key(name, key) => self.reads(name, Reads::Key(key)),
+            ReadSet::Query(name, query) => self.reads_of(name, query),
+            ReadSet::Collection(name) => self.reads(name, Reads::All),
+        };
+        recorded.map_err(|error| located(error, self.catalog()))?;
+        Ok(self)
+    }
+
+    fn insert(
+        &mut self,
+        collection: &str,
+        documents: &[&RawDocument],
+        mode: InsertMode,
+        call: &CallContext,
+    ) -> Result<InsertOutcome> {
+        self.measured(OperationKind::Insert, Subject::collection(collection), |session| {
+            session.insert(collection, documents, mode, call)
+        })
+    }
+
+    fn update(&mut self, collection: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
+        let subject = Subject { collection: Some(collection), filter: Some(&request.query.filter) };
+        self.measured(OperationKind::Update, subject, |session| session.update(collection, request, call))
+    }
+
+    fn delete(&mut self, collection: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
+        let subject = Subject { collection: Some(collection), filter: Some(&request.query.filter) };
+        self.measured(OperationKind::Delete, subject, |session| session.delete(collection, request, call))
+    }
+
+    fn put(
+        &mut self,
+        collection: &str,
+        documents: &[&RawDocument],
+        kind: PutKind,
+        call: &CallContext,
+    ) -> Result<PutOutcome> {
+        self.measured(OperationKind::Upsert, Subject::collection(collection), |session| {
+            session.put(collection, documents, kind, call)
+        })
+    }
+
+    fn bulk(
+        &mut self,
+        operations: &[(&str, BulkOperation)],
+        mode: InsertMode,
+        call: &CallContext,
+    ) -> Result<BulkOutcome> {
+        let subject = match operations {
+            [(first, _), others @ ..] if others.iter().all(|(collection, _)| collection == first) => {
+                Subject::collection(first)
+            }
+            _ => Subject::default(),
+        };
+        self.measured(OperationKind::BulkWrite, subject, |session| session.bulk(operations, mode, call))
+    }
+
+    fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created> {
+        self.defined(name, |session| session.create_collection(name, spec))
+    }
+
+    fn create_view(&mut self, name: &str, spec: &ViewSpec) -> Result<Created> {
+        self.defined(name, |session| session.create_view(name, spec))
+    }
+
+    fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()> {
+        self.defined(name, |session| session.set_view(name, spec))
+    }
+
+    fn set_validator(&mut self, collection: &str, spec: Option<&ValidatorSpec>) -> Result<()> {
+        self.defined(collection, |session| session.set_validator(collection, spec))
+    }
+
+    fn set_visibility(&mut self, collection: &str, index: &str, visibility: Visibility) -> Result<Visibility> {
+        self.defined(collection, |session| session.set_visibility(collection, index, visibility))
+    }
+
+    fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
+        self.defined(from, |session| session.rename_collection(from, to, target))
+    }
+
+    fn drop_collection(&mut self, name: &str) -> Result<bool> {
+        self.defined(name, |session| session.drop_collection(name))
+    }
+
+    fn create_index(
+        &mut self,
+        collection: &str,
+        spec: &IndexSpec,
+        progress: BuildProgress<'_>,
+        call: &CallContext,
+    ) -> Result<(String, Created)> {
+        self.measured(OperationKind::IndexBuild, Subject::collection(collection), |session| {
+            session.create_index(collection, spec, progress, call)
+        })
+    }
+
+    fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool> {
+        self.defined(collection, |session| session.drop_index(collection, index))
+    }
+
+    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart> {
+        self.measured(OperationKind::IndexBuild, Subject::collection(collection), |session| {
+            session.begin_build(collection, spec)
+        })
+    }
+
+    fn build_round(
+        &mut self,
+        collection: &str,
+        keyspace: Keyspace,
+        limit: usize,
+        call: &CallContext,
+    ) -> Result<BuildRound> {
+        self.measured(OperationKind::IndexBuild, Subject::collection(collection), |session| {
+            session.build_round(keyspace, limit, call)
+        })
+    }
+
+    fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()> {
+        self.defined(collection, |session| session.abandon_build(keyspace))
+    }
+
+    fn end(&mut self, reason: &str) {
+        Session::end(self, reason);
+    }
+
+    fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
+        let catalog = Arc::clone(Session::catalog(&self));
+        let observer = Arc::clone(self.memory().observer());
+        Call::measure(&observer, OperationKind::Commit, None, || {
+            Session::commit(*self, durability).map_err(|error| located(error, &catalog))
+        })
+    }
+}
+
+/// Adds the collection and the index to a conflict.
+fn located(error: Error, catalog: &Catalog) -> Error {
+    error.located(|keyspace, key| catalog.place(keyspace, key))
+}

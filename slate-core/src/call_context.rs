@@ -1,0 +1,97 @@
+//! What a call may use and how it writes: made where a call enters, borrowed downwards to the nodes of its plan.
+
+use std::time::Duration;
+
+use slate_query::update::EmptyTimestamps;
+
+use crate::{
+    CancelToken,
+    interrupt::{CallLimits, Interrupt},
+    spill::{Budget, DiskUse},
+};
+
+/// The time and the memory that a call may use, and how it treats the documents that it stores.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct CallContext {
+    /// The deadline and the cancel tokens that can end the call.
+    pub(crate) interrupt: Interrupt,
+    pub(crate) memory: Budget,
+    pub(crate) document_validation: DocumentValidation,
+    pub(crate) empty_timestamps: EmptyTimestamps,
+}
+
+/// Whether documents are checked by the validators of their collections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum DocumentValidation {
+    #[default]
+    Enforced,
+    Bypassed,
+}
+
+/// The setters of builders; each has the documentation of the builder's method with its name.
+impl CallContext {
+    pub(crate) fn limit_by(&mut self, limits: &CallLimits) {
+        self.interrupt.limit_by(limits);
+    }
+
+    pub(crate) fn deadline(&mut self, within: Duration) {
+        self.interrupt.deadline(within);
+    }
+
+    pub(crate) fn cancel(&mut self, token: CancelToken) {
+        self.interrupt.cancel(token);
+    }
+
+    /// Replaces the caller's token by a child of it, and returns the child.
+    #[cfg(feature = "async")]
+    pub(crate) fn child_token(&mut self) -> CancelToken {
+        self.interrupt.child_token()
+    }
+
+    pub(crate) fn memory_limit(&mut self, bytes: usize) {
+        self.memory.limit = Some(bytes);
+    }
+
+    pub(crate) fn allow_disk_use(&mut self, is_allowed: bool) {
+        self.memory.disk = if is_allowed { DiskUse::Allowed } else { DiskUse::Refused };
+    }
+
+    pub(crate) fn bypass_document_validation(&mut self, is_bypassed: bool) {
+        self.document_validation =
+            if is_bypassed { DocumentValidation::Bypassed } else { DocumentValidation::Enforced };
+    }
+
+    pub(crate) fn bypass_empty_ts_replacement(&mut self, is_bypassed: bool) {
+        self.empty_timestamps = if is_bypassed { EmptyTimestamps::Kept } else { EmptyTimestamps::Current };
+    }
+}
+
+impl CallContext {
+    /// Returns the context of a call with these limits of time, and otherwise the defaults.
+    pub(crate) fn within(interrupt: Interrupt) -> Self {
+        Self { interrupt, ..Self::default() }
+    }
+
+    /// Returns the context of a call that a handle with these limits begins now.
+    pub(crate) fn begin(limits: &CallLimits) -> Self {
+        Self::within(limits.begin())
+    }
+
+    /// Returns the same context for a call that must not wait or take long.
+    #[cfg(feature = "async")]
+    pub(crate) fn short(&self) -> Self {
+        let mut call = self.clone();
+        call.interrupt.shorten();
+        call
+    }
+
+    /// Returns the same context with another interrupt.
+    pub(crate) fn with_interrupt(&self, interrupt: Interrupt) -> Self {
+        Self { interrupt, ..*self }
+    }
+
+    /// Fails if the deadline has passed or a token was cancelled.
+    pub(crate) fn check(&self) -> crate::Result<()> {
+        self.interrupt.check()
+    }
+}

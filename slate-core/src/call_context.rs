@@ -6,7 +6,7 @@ use slate_query::update::EmptyTimestamps;
 
 use crate::{
     CancelToken,
-    interrupt::{CallLimits, Interrupt},
+    interrupt::{CallLimits, Interrupt, WaitBudget},
     spill::{Budget, DiskUse},
 };
 
@@ -77,11 +77,11 @@ impl CallContext {
         Self::within(limits.begin())
     }
 
-    /// Returns the same context for a call that must not wait or take long.
+    /// Returns the same context with this budget.
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Self {
+    pub(crate) fn within_budget(&self, budget: &WaitBudget) -> Self {
         let mut call = self.clone();
-        call.interrupt.shorten();
+        call.interrupt.limit_to(budget);
         call
     }
 

@@ -1,7 +1,7 @@
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicU8, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -61,7 +61,7 @@ pub(crate) struct Interrupt {
     token: Option<CancelToken>,
     /// The token of the operation's transaction, if it has one.
     transaction_token: Option<CancelToken>,
-    short: Option<ShortCall>,
+    budget: Option<WaitBudget>,
     ticks: u32,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Interrupt {
 pub(crate) struct CallLimits {
     deadline: Option<CallDeadline>,
     token: Option<CancelToken>,
-    short: Option<ShortCall>,
+    budget: Option<WaitBudget>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -93,19 +93,19 @@ impl CallLimits {
 
     /// Returns the interrupt of a call that begins now.
     pub(crate) fn begin(&self) -> Interrupt {
-        let (token, short) = (self.token.clone(), self.short.clone());
-        Interrupt { deadline: self.end(), token, short, ..Interrupt::default() }
+        let (token, budget) = (self.token.clone(), self.budget.clone());
+        Interrupt { deadline: self.end(), token, budget, ..Interrupt::default() }
     }
 
-    /// Returns the same limits for calls that must not take long.
+    /// Returns the same limits for a call with this budget.
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Self {
-        Self { short: Some(ShortCall::default()), ..self.clone() }
+    pub(crate) fn within(&self, budget: &WaitBudget) -> Self {
+        Self { budget: Some(budget.clone()), ..self.clone() }
     }
 
-    /// Returns whether the calls must not wait.
-    pub(crate) fn is_short(&self) -> bool {
-        self.short.as_ref().is_some_and(ShortCall::is_limited)
+    /// Returns the budget of a call that must not wait.
+    pub(crate) fn budget(&self) -> Option<&WaitBudget> {
+        self.budget.as_ref().filter(|budget| budget.is_limited())
     }
 
     /// Fails if a call that begins now is already cancelled, or has no time left.
@@ -146,33 +146,37 @@ impl CallLimits {
 /// Rows between two checks. Reading the clock costs about as much as processing a row.
 const ROWS_PER_CHECK: u32 = 128;
 
-/// The limit of a call that must not wait or take long: a plan node that processes [`ROWS_PER_CHECK`] rows fails with
-/// [`would_wait`], unless the call was moved to a thread that may wait.
+/// The work that a call may do on a thread of an async runtime: it must not wait for a device, a network or another thread, and no
+/// node of its plan may process more than [`ROWS_PER_CHECK`] rows. A call that has spent its budget ends, and is repeated on a
+/// thread that may wait.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ShortCall(Arc<AtomicBool>);
+pub(crate) struct WaitBudget(Arc<AtomicU8>);
 
-impl ShortCall {
-    /// Lifts the limit, for a thread that may wait.
+/// The states of a [`WaitBudget`] that is no longer limited to short work. It begins with 0.
+const SPENT: u8 = 1;
+const LIFTED: u8 = 2;
+
+impl WaitBudget {
+    /// Lifts the limit, because the call continues on a thread that may wait.
     #[cfg(feature = "async")]
     pub(crate) fn lift(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.store(LIFTED, Ordering::Relaxed);
     }
 
     fn is_limited(&self) -> bool {
-        !self.0.load(Ordering::Relaxed)
+        self.0.load(Ordering::Relaxed) != LIFTED
     }
-}
 
-/// The code of [`would_wait`]. It never leaves the crate.
-const WOULD_WAIT: Code = Code(i32::MIN);
+    /// Returns whether the call has ended because it would have had to wait.
+    pub(crate) fn is_spent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == SPENT
+    }
 
-/// Returns the error of an operation that must not wait, but would have to wait or to process many rows.
-pub(crate) fn would_wait() -> Error {
-    Error::new(ErrorKind::Interrupted, WOULD_WAIT, "the operation would have to wait")
-}
-
-pub(crate) fn is_would_wait(error: &Error) -> bool {
-    error.code() == WOULD_WAIT.0
+    /// Spends the budget. Returns the error with which the call ends.
+    pub(crate) fn spend(&self) -> Error {
+        self.0.store(SPENT, Ordering::Relaxed);
+        Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation would have to wait")
+    }
 }
 
 /// Returns the error of an operation that did not end before its deadline.
@@ -206,31 +210,25 @@ impl Interrupt {
             deadline,
             token,
             transaction_token,
-            short: self.short.clone().or_else(|| outer.short.clone()),
+            budget: self.budget.clone().or_else(|| outer.budget.clone()),
             ..Self::default()
         }
     }
 
-    /// Makes the call one that must not take long.
+    /// Gives the call this budget.
     #[cfg(feature = "async")]
-    pub(crate) fn shorten(&mut self) {
-        self.short = Some(ShortCall::default());
+    pub(crate) fn limit_to(&mut self, budget: &WaitBudget) {
+        self.budget = Some(budget.clone());
     }
 
-    /// Returns the limit of a call that must not take long.
-    #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<&ShortCall> {
-        self.short.as_ref()
+    /// Returns the budget of a call that must not wait.
+    pub(crate) fn budget(&self) -> Option<&WaitBudget> {
+        self.budget.as_ref().filter(|budget| budget.is_limited())
     }
 
-    /// Returns an interrupt without deadline and tokens.
-    pub(crate) fn only_short(&self) -> Self {
-        Self { short: self.short.clone(), ..Self::default() }
-    }
-
-    /// Returns whether the call executes on a thread that must not wait.
-    pub(crate) fn is_short(&self) -> bool {
-        self.short.as_ref().is_some_and(ShortCall::is_limited)
+    /// Returns an interrupt with the budget alone.
+    pub(crate) fn only_budget(&self) -> Self {
+        Self { budget: self.budget.clone(), ..Self::default() }
     }
 
     /// Replaces the caller's token by a child of it, and returns the child.
@@ -262,7 +260,7 @@ impl Interrupt {
     }
 
     fn check_rows(&self) -> Result<()> {
-        if self.is_short() { Err(would_wait()) } else { self.check() }
+        self.budget().map_or_else(|| self.check(), |budget| Err(budget.spend()))
     }
 
     /// Like [`check`](Self::check), for the evaluation of an expression.

@@ -13,7 +13,7 @@ use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
     Distinct, ExistingCollections, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete, FindOneAndUpdate,
     InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
-    api::setters::setters,
+    api::setters::setters, interrupt::WaitBudget,
 };
 
 /// A builder of the blocking API whose call is awaited: `builder.await` and `builder.run().await` do the same.
@@ -239,13 +239,13 @@ impl Call<Verify<'static>> {
     }
 }
 
-/// Implements [`Short`] by the type's own method `without_waiting`.
+/// Implements [`Short`] by the type's own method `within_budget`.
 macro_rules! short {
     ($([$($generics:tt)*] $call:ty;)*) => {
         $(
             impl<$($generics)*> Short for $call {
-                fn without_waiting(&self) -> Option<Self> {
-                    Self::without_waiting(self)
+                fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
+                    Self::within_budget(self, budget)
                 }
             }
         )*

@@ -12,6 +12,7 @@ use crate::{
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
     RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, WriteOperation,
     api::document::{Converted, each_to_raw, to_raw},
+    interrupt::WaitBudget,
 };
 
 /// The reading half of a collection: what a [`Snapshot`](super::Snapshot) returns, and part of every [`Collection`].
@@ -281,11 +282,12 @@ struct InsertOne {
 }
 
 impl Short for InsertOne {
-    fn without_waiting(&self) -> Option<Self> {
+    fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
         /// Maximum length in bytes of a document that the awaiting task inserts. A longer document takes too long to
         /// validate and to store.
         const LONGEST: usize = 64 << 10;
-        let collection = (self.document.as_bytes().len() <= LONGEST).then(|| self.collection.without_waiting())??;
+        let collection =
+            (self.document.as_bytes().len() <= LONGEST).then(|| self.collection.within_budget(budget))??;
         Some(Self { collection, document: Arc::clone(&self.document) })
     }
 }

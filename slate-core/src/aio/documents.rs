@@ -19,7 +19,7 @@ use crate::{
         cursor::deserialize_current,
         document::{As, as_raw, from_raw},
     },
-    interrupt::{ShortCall, is_would_wait, would_wait},
+    interrupt::WaitBudget,
 };
 
 /// Lends the documents of a query, one at a time, without a copy for each.
@@ -78,14 +78,14 @@ struct Rows {
 
 /// A builder whose documents are streamed.
 pub(super) trait Streamed {
-    /// Returns the limit of a read that must not wait; `None` for a read that may wait.
-    fn short(&self) -> Option<ShortCall>;
+    /// Returns the budget of a read that must not wait; `None` for a read that may wait.
+    fn budget(&self) -> Option<&WaitBudget>;
     fn cursor(self) -> Result<crate::Cursor>;
 }
 
 impl<T> Streamed for Find<T> {
-    fn short(&self) -> Option<ShortCall> {
-        Self::short(self)
+    fn budget(&self) -> Option<&WaitBudget> {
+        Self::budget(self)
     }
 
     fn cursor(self) -> Result<crate::Cursor> {
@@ -94,8 +94,8 @@ impl<T> Streamed for Find<T> {
 }
 
 impl<T> Streamed for Aggregate<T> {
-    fn short(&self) -> Option<ShortCall> {
-        Self::short(self)
+    fn budget(&self) -> Option<&WaitBudget> {
+        Self::budget(self)
     }
 
     fn cursor(self) -> Result<crate::Cursor> {
@@ -134,14 +134,14 @@ impl Rows {
 impl Batch {
     /// Reads the first batch. If the find must not wait, a thread that may wait reads the later batches.
     pub(super) fn first(query: impl Streamed) -> Result<Self> {
-        let short = query.short();
-        let reading = if short.is_some() { Reading::InPlace } else { Reading::OnPool };
-        let batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS, reading });
-        if let Some(short) = short {
-            if batch.error.as_ref().is_some_and(is_would_wait) {
-                return Err(would_wait());
+        let budget = query.budget().cloned();
+        let reading = if budget.is_some() { Reading::InPlace } else { Reading::OnPool };
+        let mut batch = Self::read(Rest { cursor: query.cursor()?, rows_at_once: FIRST_BATCH_ROWS, reading });
+        if let Some(budget) = budget {
+            if let Some(error) = batch.error.take_if(|_| budget.is_spent()) {
+                return Err(error);
             }
-            short.lift();
+            budget.lift();
         }
         Ok(batch)
     }
@@ -167,13 +167,11 @@ impl Batch {
 
 /// Reads all documents of a query.
 pub(super) fn collect<T: DeserializeOwned + Any>(query: impl Streamed) -> Result<Vec<T>> {
-    if query.short().is_none() {
-        return crate::Documents::new(query.cursor()?).collect();
-    }
+    let Some(budget) = query.budget().cloned() else { return crate::Documents::new(query.cursor()?).collect() };
     let Batch { rows, collection, error, rest } = Batch::first(query)?;
     match error {
         Some(error) => Err(error),
-        None if rest.is_some() => Err(would_wait()),
+        None if rest.is_some() => Err(budget.spend()),
         None => {
             let documents = (0..rows.ends.len()).filter_map(|row| rows.get(row));
             documents.map(|document| from_raw(&collection, document)).collect()

@@ -29,7 +29,7 @@ use super::{
     operation::{CancelOnDrop, Operation},
     thread::TransactionThread,
 };
-use crate::{CancelToken, Error, ErrorKind, Result, interrupt::is_would_wait};
+use crate::{CancelToken, Error, ErrorKind, Result, interrupt::WaitBudget};
 
 /// The place where the calls of a handle are executed.
 #[derive(Clone, Debug)]
@@ -42,8 +42,8 @@ pub enum Runner {
 
 /// A call that can be tried without waiting.
 pub(super) trait Short: Send + Sized + 'static {
-    /// Returns the same call, but one that fails instead of waiting. `None` if the call always waits.
-    fn without_waiting(&self) -> Option<Self>;
+    /// Returns the same call, but one that ends when it has spent the budget. `None` if the call always waits.
+    fn within_budget(&self, budget: &WaitBudget) -> Option<Self>;
 }
 
 impl Runner {
@@ -57,10 +57,11 @@ impl Runner {
     ) -> Operation<R> {
         let (runner, abandoned) = (self.clone(), CancelOnDrop(token));
         Operation::new(async move {
-            if let (Self::Pool(_), Some(short)) = (&runner, read.without_waiting()) {
+            let budget = WaitBudget::default();
+            if let (Self::Pool(_), Some(short)) = (&runner, read.within_budget(&budget)) {
                 runtime()?;
                 match run(short) {
-                    Err(error) if is_would_wait(&error) => {}
+                    Err(_) if budget.is_spent() => {}
                     result => return result,
                 }
             }
@@ -99,13 +100,14 @@ impl Runner {
     ) -> Operation<R> {
         let runner = self.clone();
         Operation::new(async move {
+            let budget = WaitBudget::default();
             if let Self::Pool(pool) = &runner
                 && pool.is_idle()
-                && let Some(short) = write.without_waiting()
+                && let Some(short) = write.within_budget(&budget)
             {
                 runtime()?;
                 match run(short) {
-                    Err(error) if is_would_wait(&error) => {}
+                    Err(_) if budget.is_spent() => {}
                     result => return result,
                 }
             }

@@ -74,16 +74,16 @@ impl<T> Aggregate<T> {
         self.request.explain(&self.scope, &self.collection, verbosity, |bound| Ok(bound.parse_aggregate()?.0))
     }
 
-    /// Returns the same aggregation, but one that fails instead of waiting, for the async API.
+    /// Returns the same aggregation, but within a budget, for the async API.
     #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         let is_tried = !self.request.writes() && self.scope.tries_queries();
-        is_tried.then(|| Self { request: self.request.short(), ..self.clone() })
+        is_tried.then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
     }
 
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
-        self.request.call.interrupt.short().cloned()
+    pub(crate) fn budget(&self) -> Option<&crate::interrupt::WaitBudget> {
+        self.request.call.interrupt.budget()
     }
 }
 

@@ -86,8 +86,8 @@ impl<T> ReadCollection<T> {
 
     /// Returns the same collection, but with reads that fail instead of waiting, for the async API.
     #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        self.scope.tries_calls().then(|| Self { limits: self.limits.short(), ..self.clone() })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        self.scope.tries_calls().then(|| Self { limits: self.limits.within(budget), ..self.clone() })
     }
 
     /// Finds the documents that match `filter`, in MongoDB's query language. Nothing is read until [`Find::run`],
@@ -359,8 +359,8 @@ impl<T> Collection<T> {
 #[cfg(feature = "async")]
 impl<T> Collection<T> {
     /// Returns the same collection, but with calls that fail instead of waiting, for the async API.
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        let read = || ReadCollection { limits: self.limits.short(), ..self.read.clone() };
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        let read = || ReadCollection { limits: self.limits.within(budget), ..self.read.clone() };
         self.scope.tries_queries().then(|| Self { read: read() })
     }
 }

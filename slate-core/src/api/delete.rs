@@ -24,10 +24,10 @@ impl Delete {
         Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
     }
 
-    /// Returns the same deletion, but one that fails instead of waiting, for the async API.
+    /// Returns the same deletion, but within a budget, for the async API.
     #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        self.scope.tries_queries().then(|| Self { request: self.request.short(), ..self.clone() })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
     }
 
     setters! { request: hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit }

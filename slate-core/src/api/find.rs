@@ -45,34 +45,34 @@ pub(super) struct Target {
 
 #[cfg(feature = "async")]
 impl Target {
-    fn without_waiting(&self) -> Option<Self> {
-        self.scope.tries_queries().then(|| Self { request: self.request.short(), ..self.clone() })
+    fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
     }
 }
 
-/// For the async API: the same reads, but ones that fail instead of waiting.
+/// For the async API: the same reads, but within a budget.
 #[cfg(feature = "async")]
 impl<T> Find<T> {
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { target: self.target.without_waiting()?, documents: PhantomData })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        Some(Self { target: self.target.within_budget(budget)?, documents: PhantomData })
     }
 
-    pub(crate) fn short(&self) -> Option<crate::interrupt::ShortCall> {
-        self.target.request.call.interrupt.short().cloned()
+    pub(crate) fn budget(&self) -> Option<&crate::interrupt::WaitBudget> {
+        self.target.request.call.interrupt.budget()
     }
 }
 
 #[cfg(feature = "async")]
 impl Count {
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { target: self.target.without_waiting()? })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        Some(Self { target: self.target.within_budget(budget)? })
     }
 }
 
 #[cfg(feature = "async")]
 impl Distinct {
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { target: self.target.without_waiting()?, path: self.path.clone() })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        Some(Self { target: self.target.within_budget(budget)?, path: self.path.clone() })
     }
 }
 

@@ -21,10 +21,10 @@ impl<T> FindOne<T> {
         find.target.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
     }
 
-    /// Returns the same read, but one that fails instead of waiting, for the async API.
+    /// Returns the same read, but within a budget, for the async API.
     #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        Some(Self { find: self.find.without_waiting()? })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        Some(Self { find: self.find.within_budget(budget)? })
     }
 
     /// Returns the query's plan, as [`Find::explain`] does.

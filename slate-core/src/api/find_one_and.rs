@@ -41,22 +41,22 @@ pub struct FindOneAndDelete<T> {
     documents: As<T>,
 }
 
-/// For the async API: the same writes, but ones that fail instead of waiting.
+/// For the async API: the same writes, but within a budget.
 #[cfg(feature = "async")]
 impl<T> FindOneAndUpdate<T> {
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         let Self { scope, collection, request, change, documents } = self;
         let (scope, collection, change) = (scope.clone(), Arc::clone(collection), change.clone());
-        let request = scope.tries_queries().then(|| request.short())?;
+        let request = scope.tries_queries().then(|| request.within_budget(budget))?;
         Some(Self { scope, collection, request, change, documents: *documents })
     }
 }
 
 #[cfg(feature = "async")]
 impl<T> FindOneAndDelete<T> {
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         let Self { scope, collection, request, documents } = self;
-        let request = scope.tries_queries().then(|| request.short())?;
+        let request = scope.tries_queries().then(|| request.within_budget(budget))?;
         Some(Self { scope: scope.clone(), collection: Arc::clone(collection), request, documents: *documents })
     }
 }

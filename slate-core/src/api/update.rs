@@ -84,10 +84,10 @@ impl Update {
         Self { scope, collection: Arc::clone(collection), request, change, target }
     }
 
-    /// Returns the same update, but one that fails instead of waiting, for the async API.
+    /// Returns the same update, but within a budget, for the async API.
     #[cfg(feature = "async")]
-    pub(crate) fn without_waiting(&self) -> Option<Self> {
-        self.scope.tries_queries().then(|| Self { request: self.request.short(), ..self.clone() })
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
+        self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
     }
 
     setters! { request: upsert, array_filters, sort, hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement }

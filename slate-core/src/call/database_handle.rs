@@ -17,7 +17,7 @@ use crate::{
     api::transaction_options::Started,
     call_context::CallContext,
     catalog::Catalog,
-    interrupt::{CallLimits, Interrupt, past_deadline, would_wait},
+    interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
     write::BeginOptions,
 };
@@ -136,7 +136,10 @@ impl DatabaseHandle {
     /// Returns a reader of the latest commit.
     pub(crate) fn reader(&self, call: &CallContext) -> Result<SharedReader> {
         let engine = self.engine()?;
-        if call.interrupt.is_short() { engine.try_snapshot()?.ok_or_else(would_wait) } else { engine.snapshot() }
+        match call.interrupt.budget() {
+            Some(budget) => engine.try_snapshot()?.ok_or_else(|| budget.spend()),
+            None => engine.snapshot(),
+        }
     }
 
     /// Calls `visitor` with a record of the latest commit, if it exists.
@@ -148,11 +151,9 @@ impl DatabaseHandle {
         limits: &CallLimits,
     ) -> Result<PointRead> {
         let engine = self.engine()?;
-        if !limits.is_short() {
-            return engine.get(collection, key, visitor);
-        }
+        let Some(budget) = limits.budget() else { return engine.get(collection, key, visitor) };
         match engine.try_get(collection, key, visitor)? {
-            PointRead::Postponed => Err(would_wait()),
+            PointRead::Postponed => Err(budget.spend()),
             read => Ok(read),
         }
     }
@@ -162,8 +163,8 @@ impl DatabaseHandle {
     pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
         self.inner.open_transactions.check_outside()?;
         call.check()?;
-        if call.interrupt.is_short() {
-            return self.write_short(call, work);
+        if let Some(budget) = call.interrupt.budget() {
+            return self.write_within(budget, call, work);
         }
         let started = self.started(call);
         let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
@@ -180,16 +181,21 @@ impl DatabaseHandle {
         written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
     }
 
-    /// Runs one write in its own transaction, which fails with [`would_wait`] instead of waiting or being retried.
-    fn write_short<R>(&self, call: &CallContext, work: impl FnOnce(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let limits = call.interrupt.only_short();
+    /// Runs one write in its own transaction, which spends the budget instead of waiting or being retried.
+    fn write_within<R>(
+        &self,
+        budget: &WaitBudget,
+        call: &CallContext,
+        work: impl FnOnce(&mut dyn Writer) -> Result<R>,
+    ) -> Result<R> {
+        let limits = call.interrupt.only_budget();
         let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
-        let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(would_wait)?;
+        let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?;
         let written = work(&mut *writer).and_then(|result| {
             // There is no work to do after a short commit.
             writer.commit(self.inner.durability).map(|_| result)
         });
-        written.map_err(|error| if error.is_retryable() { would_wait() } else { error })
+        written.map_err(|error| if error.is_retryable() { budget.spend() } else { error })
     }
 
     /// Measures all collections and indexes of the latest commit, and the files.

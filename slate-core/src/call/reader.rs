@@ -51,7 +51,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     /// need.
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
         let source = self.source();
-        let mut measured = Call::of_query(self.memory.observer(), query, collection);
+        let mut measured = Call::of_query(self.memory.observer(), query, collection, call);
         if let Some(rows) = measured.within(|| express::find(query, &self.view, collection, &call.interrupt))? {
             measured.examined(rows.keys(), rows.documents());
             return Ok(Box::new(ObservedRows::new(rows, measured)));
@@ -104,7 +104,7 @@ impl<V: View> Source<'_, V> {
         call: &CallContext,
     ) -> Result<Box<dyn Rows + Send>> {
         let resources = self.resources(query, call);
-        let mut measured = Call::of_query(self.memory.observer(), query, collection);
+        let mut measured = Call::of_query(self.memory.observer(), query, collection, call);
         measured.tallied(&resources.tally);
         let gathered = measured.within(|| {
             let plan = resources.executes(query, collection, plan::build(query, self.view, collection)?);

@@ -159,10 +159,10 @@ impl Request {
         self.optimization = Optimization::Off;
     }
 
-    /// Returns the same request for a call that must not wait or take long.
+    /// Returns the same request with this budget.
     #[cfg(feature = "async")]
-    pub(crate) fn short(&self) -> Self {
-        Self { call: self.call.short(), ..self.clone() }
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Self {
+        Self { call: self.call.within_budget(budget), ..self.clone() }
     }
 
     /// Looks up in `catalog` what the request reads or writes.

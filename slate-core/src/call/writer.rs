@@ -91,10 +91,10 @@ impl<T: Transaction> Session<T> {
         write: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
         let observer = Arc::clone(self.memory().observer());
-        let mut call = Call::new(&observer, kind, subject.collection);
+        let mut call = Call::new(&observer, kind, subject.collection, self.budget());
         let result = call.within(|| {
             let outcome = write(self).map_err(|error| located(error, self.catalog()))?;
-            self.check_short().map(|()| outcome)
+            self.check_budget().map(|()| outcome)
         });
         if let Ok(outcome) = &result {
             call.wrote(outcome.written());
@@ -254,9 +254,10 @@ impl<T: Transaction> Writer for Session<T> {
     fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
         let catalog = Arc::clone(Session::catalog(&self));
         let observer = Arc::clone(self.memory().observer());
-        Call::measure(&observer, OperationKind::Commit, None, || {
-            Session::commit(*self, durability).map_err(|error| located(error, &catalog))
-        })
+        let mut call = Call::new(&observer, OperationKind::Commit, None, self.budget());
+        let result = call.within(|| Session::commit(*self, durability).map_err(|error| located(error, &catalog)));
+        call.end(Subject::default());
+        result
     }
 }
 

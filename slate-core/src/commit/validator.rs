@@ -3,10 +3,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
 use ahash::AHashMap;
 use slate_store::Version;
 
-use crate::{
-    Error, Result,
-    interrupt::{Interrupt, would_wait},
-};
+use crate::{Error, Result, interrupt::Interrupt};
 
 /// How the collection reads of a transaction are validated when it commits.
 #[derive(Clone, Debug)]
@@ -37,8 +34,8 @@ impl OptimisticValidator {
     /// and wrote to those of `written`.
     ///
     /// # Errors
-    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`; the error of
-    /// [`would_wait`] if a short call would have to wait.
+    /// `Conflict` if a collection of the read set was written after `base`; any error of `commit`. A commit that would have to wait
+    /// spends the budget of a call that must not.
     pub(crate) fn commit<'n>(
         &self,
         base: Version,
@@ -55,9 +52,9 @@ impl OptimisticValidator {
             if let Some(changed) = std::iter::once(first).chain(read_set).find(|name| is_changed(name)) {
                 return Err(Error::read_conflict(changed));
             }
-        } else if limits.is_short() {
+        } else if let Some(budget) = limits.budget() {
             _shared = match self.commits.try_read() {
-                Err(TryLockError::WouldBlock) => return Err(would_wait()),
+                Err(TryLockError::WouldBlock) => return Err(budget.spend()),
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
                 Ok(shared) => shared,
             };

@@ -12,9 +12,10 @@ use super::{
 };
 use crate::{
     Error, Result,
+    call_context::CallContext,
     catalog::CollectionInfo,
     exec::Rows,
-    interrupt::is_would_wait,
+    interrupt::WaitBudget,
     plan::Query,
     trace::{CallResult, Span},
 };
@@ -38,6 +39,8 @@ pub(crate) struct Call {
     /// The collection and the filter of a read whose rows outlive the query, for a report.
     subject: Option<Box<OwnedSubject>>,
     outcome: Outcome,
+    /// The budget of a call that must not wait.
+    budget: Option<WaitBudget>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -49,7 +52,12 @@ enum Outcome {
 }
 
 impl Call {
-    pub(crate) fn new(observer: &Arc<Observer>, kind: OperationKind, collection: Option<&str>) -> Self {
+    pub(crate) fn new(
+        observer: &Arc<Observer>,
+        kind: OperationKind,
+        collection: Option<&str>,
+        budget: Option<&WaitBudget>,
+    ) -> Self {
         let span = Span::call(kind, collection);
         let (observer, start) = (Arc::clone(observer), Instant::now());
         Self {
@@ -66,12 +74,18 @@ impl Call {
             tally: None,
             subject: None,
             outcome: Outcome::Done,
+            budget: budget.cloned(),
         }
     }
 
     /// Returns the call of a read whose rows are read after its query is gone.
-    pub(crate) fn of_query(observer: &Arc<Observer>, query: &Query, collection: &CollectionInfo) -> Self {
-        let mut call = Self::new(observer, query.kind, Some(&collection.name));
+    pub(crate) fn of_query(
+        observer: &Arc<Observer>,
+        query: &Query,
+        collection: &CollectionInfo,
+        context: &CallContext,
+    ) -> Self {
+        let mut call = Self::new(observer, query.kind, Some(&collection.name), context.interrupt.budget());
         if observer.reports_slow_queries() {
             let (collection, filter) = (Arc::clone(&collection.name), query.filter.clone());
             call.subject = Some(Box::new(OwnedSubject { collection, filter }));
@@ -86,7 +100,7 @@ impl Call {
         collection: Option<&str>,
         work: impl FnOnce() -> Result<R>,
     ) -> Result<R> {
-        let mut call = Self::new(observer, kind, collection);
+        let mut call = Self::new(observer, kind, collection, None);
         let result = call.within(work);
         call.end(Subject { collection, filter: None });
         result
@@ -124,7 +138,8 @@ impl Call {
 
     #[cold]
     fn failed(&mut self, error: &Error) {
-        self.outcome = if is_would_wait(error) { Outcome::Postponed } else { Outcome::Failed };
+        let is_repeated = self.budget.as_ref().is_some_and(WaitBudget::is_spent);
+        self.outcome = if is_repeated { Outcome::Postponed } else { Outcome::Failed };
         self.span.failed(error);
         self.observer.failed(error);
     }

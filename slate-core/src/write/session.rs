@@ -9,7 +9,7 @@ use crate::{
     catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
     commit::Validation,
     entry::record_key,
-    interrupt::{Interrupt, would_wait},
+    interrupt::{Interrupt, WaitBudget},
     metrics::Tally,
     spill::Memory,
 };
@@ -118,6 +118,11 @@ impl<T: Transaction> Session<T> {
         self.limits.check()
     }
 
+    /// Returns the budget of a transaction that must not wait.
+    pub(crate) fn budget(&self) -> Option<&WaitBudget> {
+        self.limits.budget()
+    }
+
     /// Combines a call's limits with those of the transaction.
     pub(crate) fn limited(&self, call: &CallContext) -> CallContext {
         call.with_interrupt(call.interrupt.or(&self.limits))
@@ -202,15 +207,18 @@ impl<T: Transaction> Session<T> {
         ChangeSet::new(collection, memory, self.capabilities(), call.document_validation)
     }
 
-    /// Fails if the transaction must not wait but its commit may have to: other operations wait for changes of the
+    /// Spends the budget of a transaction that must not wait if its commit may have to: other operations wait for changes of the
     /// catalog, and gathering statistics may take long.
-    pub(crate) fn check_short(&self) -> Result<()> {
+    pub(crate) fn check_budget(&self) -> Result<()> {
         let commit_may_wait = || {
             self.collections.changed().next().is_some()
                 || !self.pending_drops.is_empty()
                 || after_commit::makes_stale(&self.collections, &self.catalog, &self.shared.staleness)
         };
-        if self.limits.is_short() && commit_may_wait() { Err(would_wait()) } else { Ok(()) }
+        match self.limits.budget() {
+            Some(budget) if commit_may_wait() => Err(budget.spend()),
+            _ => Ok(()),
+        }
     }
 
     /// Commits. Returns the work that remains after the commit.

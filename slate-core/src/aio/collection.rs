@@ -11,7 +11,7 @@ use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Find,
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
     RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, WriteOperation,
-    api::document::{Converted, each_to_raw, to_raw},
+    document::{Converted, each_to_raw, to_raw},
     interrupt::WaitBudget,
 };
 

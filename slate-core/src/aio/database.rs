@@ -353,3 +353,9 @@ impl Snapshot {
         &self.snapshot
     }
 }
+
+impl From<&Database> for CopyTarget {
+    fn from(database: &Database) -> Self {
+        database.as_blocking().into()
+    }
+}

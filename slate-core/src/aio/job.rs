@@ -7,7 +7,7 @@ use std::{
 
 use tokio::sync::oneshot;
 
-use crate::{Error, call::open_transactions::Caller, trace::Span};
+use crate::{Error, call::open_transactions::Caller, metrics::trace::Span};
 
 /// Work for another thread, which calls it with an `A`.
 pub(super) type Job<A = ()> = Box<dyn FnOnce(A) + Send>;

@@ -5,8 +5,8 @@ use slate_query::Code;
 use super::{Database, Transaction, runner::on_pool};
 use crate::{
     CancelToken, Error, Result, TransactionOptions,
-    api::transaction_options::Started,
     call::retry::{Attempts, Failure},
+    call::transaction_options::Started,
 };
 
 /// The future of [`Database::transact_async`]. It borrows what the closure borrows.

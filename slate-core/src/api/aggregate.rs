@@ -4,9 +4,9 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
-    api::document::As,
     api::setters::setters,
     call::{Request, Scope},
+    document::As,
 };
 
 /// An aggregation; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate) and

@@ -48,13 +48,6 @@ impl From<&Database> for CopyTarget {
     }
 }
 
-#[cfg(feature = "async")]
-impl From<&crate::aio::Database> for CopyTarget {
-    fn from(database: &crate::aio::Database) -> Self {
-        Self(Place::Open(database.as_blocking().clone()))
-    }
-}
-
 /// What a copy does if its target has collections or views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingCollections {

@@ -5,8 +5,8 @@ use slate_query::{raw::Doc, serde::deserialize};
 
 use crate::{
     Error, Result, Row,
-    api::document::As,
-    api::document::{as_raw, from_raw},
+    document::As,
+    document::{as_raw, from_raw},
     exec::Rows,
 };
 

@@ -1,6 +1,6 @@
 use std::{fmt, path::Path, time::Duration};
 
-use bson::{Document, RawDocumentBuf};
+use bson::Document;
 use slate_store::{SizeDetail, Store};
 
 use crate::{
@@ -9,13 +9,12 @@ use crate::{
     TransactionOptions, Verify, WriteOperation,
     api::database_builder::LOCK_TIMEOUT,
     api::index_build,
-    api::transaction_options::Started,
+    call::transaction_options::Started,
     call::{
         self, DatabaseHandle, OpenOptions, Scope,
         retry::{self, Failure},
     },
     call_context::CallContext,
-    command,
 };
 
 /// An open database.
@@ -29,6 +28,10 @@ pub struct Database {
 impl Database {
     pub(crate) fn new(handle: DatabaseHandle) -> Self {
         Self { handle }
+    }
+
+    pub(crate) fn handle(&self) -> &DatabaseHandle {
+        &self.handle
     }
 
     /// Opens a database by URL and creates it if it does not exist:
@@ -333,45 +336,6 @@ impl Database {
     pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
         self.handle.limits().check()?;
         Ok(CollectionDescription::all(&*self.handle.catalog()?))
-    }
-
-    /// Runs one of MongoDB's commands and returns its reply, for tests, tools and wire protocols. Commands execute the same
-    /// operations as the typed API and are parsed as strictly as by MongoDB: an invalid command fails with MongoDB's code, an
-    /// unsupported option with its name ([`Error::unsupported`](crate::Error::unsupported)).
-    ///
-    /// | command | support |
-    /// |---|---|
-    /// | `find` | all documents in the first batch: the cursor's `id` is 0 |
-    /// | `count`, `distinct` | full |
-    /// | `aggregate` | the stages of [aggregations](crate::ReadCollection::aggregate) |
-    /// | `insert`, `update`, `delete`, `bulkWrite` | an `insert` is one transaction; otherwise each statement is one |
-    /// | `findAndModify` | full |
-    /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |
-    /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered and wildcard indexes, with all options but those of other types |
-    /// | `collStats`, `dbStats` | sizes of documents and indexes |
-    /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
-    /// | `ping` | |
-    ///
-    /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and have
-    /// no effect. A refused statement is reported in `writeErrors`, in a reply whose `ok` is 1.
-    ///
-    /// # Errors
-    /// Fails if the command is unknown (code 59), unsupported or not valid; if the storage fails.
-    ///
-    /// ```
-    /// # let db = slate_core::Database::open("memory:")?;
-    /// use bson::doc;
-    /// use slate_core::Row;
-    ///
-    /// db.command(doc! { "insert": "users", "documents": [{ "_id": 1, "age": 36 }] })?;
-    /// let reply = db.command(doc! { "find": "users", "filter": { "age": { "$gt": 21 } } })?;
-    /// assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().into_iter().count(), 1);
-    /// println!("{}", Row::from(&reply));                                             // as extended JSON
-    /// # Ok::<(), slate_core::Error>(())
-    /// ```
-    pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
-        self.handle.limits().check()?;
-        command::run(&self.handle, &command.into_document()?)
     }
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].

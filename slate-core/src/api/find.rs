@@ -6,9 +6,9 @@ use slate_query::serde::deserialize_value;
 
 use crate::{
     Cursor, Documents, Error, Explain, ExplainVerbosity, IntoDocument, Result,
-    api::document::As,
     api::setters::setters,
     call::{Request, Scope},
+    document::As,
 };
 
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).

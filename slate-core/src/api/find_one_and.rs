@@ -11,11 +11,11 @@ use slate_query::{
 use crate::{
     Error, IntoDocument, IntoUpdate, Result, ReturnDocument,
     api::delete::delete_request,
-    api::document::As,
-    api::document::from_raw,
     api::setters::setters,
     api::update::Change,
     call::{Request, Scope, Writer},
+    document::As,
+    document::from_raw,
     exec::Target,
     write::{DeleteRequest, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };

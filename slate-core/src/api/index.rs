@@ -1,16 +1,13 @@
 use std::fmt;
 
-use bson::{RawDocumentBuf, cstr, rawdoc};
-use slate_query::{collation::Collation, raw::Doc};
+use bson::{RawDocumentBuf, rawdoc};
 
 use crate::{
-    IntoDocument, Result,
+    IndexDescription, IntoDocument, Result,
     api::index_build,
     api::setters::setters,
     call::{Request, Scope},
     call_context::CallContext,
-    catalog::{CollectionInfo, IndexInfo},
-    command, plan,
     write::{Created, IndexSpec},
 };
 
@@ -61,18 +58,11 @@ impl Index {
         }
     }
 
-    /// Creates an index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of
-    /// `mongodump`: `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`] is the
-    /// inverse.
-    ///
-    /// # Errors
-    /// Fails as the command `createIndexes` does if the definition is not valid, or has an option that Slate does not support.
-    pub fn from_definition(definition: impl IntoDocument) -> Result<Self> {
-        let definition = definition.into_document()?;
-        let IndexSpec { name, keys, unique, sparse, hidden, partial, collation, wildcard_projection } =
-            command::parse_index(Doc::from(&definition))?;
+    /// Creates an index with this definition.
+    pub(crate) fn of_spec(spec: IndexSpec) -> Self {
+        let IndexSpec { name, keys, unique, sparse, hidden, partial, collation, wildcard_projection } = spec;
         let request = Request::default();
-        Ok(Self { request, keys, name, unique, sparse, hidden, partial, collation, wildcard_projection })
+        Self { request, keys, name, unique, sparse, hidden, partial, collation, wildcard_projection }
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
@@ -201,32 +191,6 @@ impl fmt::Debug for CreateIndex<'_> {
     }
 }
 
-/// The description of an existing index.
-#[derive(Clone, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct IndexDescription {
-    /// Its name.
-    pub name: String,
-    /// Its fields and their directions.
-    pub keys: RawDocumentBuf,
-    /// Whether two documents with the same values are rejected.
-    pub unique: bool,
-    /// Whether documents without any of the fields are left out.
-    pub sparse: bool,
-    /// Whether no query uses it; see [`Collection::hide_index`](crate::Collection::hide_index).
-    pub hidden: bool,
-    /// The filter of a partial index.
-    pub only: Option<RawDocumentBuf>,
-    /// How it compares strings, with all options; `None`: by their bytes.
-    pub collation: Option<RawDocumentBuf>,
-    /// The fields that a wildcard index is limited to; see [`Index::wildcard_projection`].
-    pub wildcard_projection: Option<RawDocumentBuf>,
-    /// Whether any of its fields has contained an array.
-    pub multikey: bool,
-    /// Whether queries can use it.
-    pub state: IndexState,
-}
-
 /// Converts a description to the definition that creates an index like it, again or on another collection.
 impl From<&IndexDescription> for Index {
     fn from(description: &IndexDescription) -> Self {
@@ -254,88 +218,6 @@ impl From<&IndexDescription> for Index {
             // An index without a collation inherits that of its collection.
             collation: Some(collation.clone().unwrap_or_else(|| rawdoc! { "locale": "simple" })),
             wildcard_projection: wildcard_projection.clone(),
-        }
-    }
-}
-
-/// Whether an index can be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum IndexState {
-    /// It is complete, and queries use it.
-    Ready,
-    /// It is being built, or a crash interrupted the build: writers maintain it, queries do not use it. Creating the same
-    /// index again finishes it, as does [`Database::resume_index_builds`](crate::Database::resume_index_builds).
-    Building,
-}
-
-impl IndexDescription {
-    /// Returns the index as MongoDB describes it in the result of `listIndexes`; [`Index::from_definition`] is the inverse.
-    pub fn to_definition(&self) -> RawDocumentBuf {
-        // Names every field, so that a new option is not forgotten here.
-        let Self { name, keys, unique, sparse, hidden, only, collation, wildcard_projection, multikey: _, state: _ } =
-            self;
-        let mut definition = rawdoc! { "v": 2, "key": keys.clone(), "name": name.as_str() };
-        for (option, is_set) in [(cstr!("unique"), unique), (cstr!("sparse"), sparse), (cstr!("hidden"), hidden)] {
-            if *is_set {
-                definition.append(option, true);
-            }
-        }
-        for (option, document) in [
-            (cstr!("partialFilterExpression"), only),
-            (cstr!("wildcardProjection"), wildcard_projection),
-            (cstr!("collation"), collation),
-        ] {
-            if let Some(document) = document {
-                definition.append(option, document.clone());
-            }
-        }
-        definition
-    }
-
-    /// Returns every index of a collection.
-    pub(crate) fn all(collection: &CollectionInfo) -> Vec<Self> {
-        let ready = collection.indexes.iter().map(|index| Self::of(index, IndexState::Ready));
-        let building = collection.building.iter().map(|index| Self::of(index, IndexState::Building));
-        ready.chain(building).collect()
-    }
-
-    fn of(index: &IndexInfo, state: IndexState) -> Self {
-        Self {
-            name: index.name.to_string(),
-            keys: index.keys.clone(),
-            unique: index.unique,
-            sparse: index.sparse,
-            hidden: index.hidden,
-            only: index.partial.as_ref().map(|partial| partial.document.clone()),
-            collation: index.collation.as_ref().map(Collation::to_document),
-            wildcard_projection: index.wildcard.as_ref().and_then(|wildcard| wildcard.projection.clone()),
-            multikey: index.is_multikey(),
-            state,
-        }
-    }
-}
-
-/// The access path that a query must use. A sparse or partial index restricts the query to the documents of the index.
-#[derive(Clone, Debug)]
-pub enum Hint {
-    /// A scan in the order of `_id`.
-    Forward,
-    /// A scan in descending order of `_id`.
-    Backward,
-    /// The index of this name; `_id_` is the one on `_id`.
-    Name(String),
-    /// The only index on exactly these keys. If several indexes have them, the call fails with `IndexNotFound` (27).
-    Keys(RawDocumentBuf),
-}
-
-impl From<Hint> for plan::Hint {
-    fn from(hint: Hint) -> Self {
-        use slate_query::pattern::Direction;
-        match hint {
-            Hint::Forward => Self::Natural(Direction::Ascending),
-            Hint::Backward => Self::Natural(Direction::Descending),
-            Hint::Name(name) => Self::Name(name),
-            Hint::Keys(keys) => Self::Keys(keys),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::{
         retry::{FIRST_PAUSE, LONGEST_PAUSE},
     },
     call_context::CallContext,
-    trace,
+    metrics::trace,
     write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, Created, IndexSpec},
 };
 

@@ -3,8 +3,7 @@ use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 use bson::{Bson, RawDocument};
 
 use crate::{
-    Error, Result, api::document::borrowed, api::setters::setters, call::Scope, call_context::CallContext,
-    write::InsertMode,
+    Error, Result, api::setters::setters, call::Scope, call_context::CallContext, document::borrowed, write::InsertMode,
 };
 
 /// An insertion of documents, in one transaction: all of them or none, unless [`InsertMany::ordered`] says otherwise; a crash

@@ -5,7 +5,7 @@ use crate::{
     api::setters::setters,
     call::{DatabaseHandle, ReadSet, Scope},
     call_context::CallContext,
-    maintenance::VerifyRun,
+    verify::VerifyRun,
 };
 
 /// Checks collections for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and

@@ -12,8 +12,8 @@ use crate::{
     Error, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     commit::{OptimisticValidator, Validation},
+    metrics::trace,
     metrics::{Metrics, Observer, PointRead},
-    trace,
     write::{AfterCommit, BeginOptions, Session, Shared},
 };
 

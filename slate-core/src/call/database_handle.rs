@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
-    api::transaction_options::Started,
+    call::transaction_options::Started,
     call_context::CallContext,
     catalog::Catalog,
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},

@@ -12,9 +12,9 @@ use crate::{
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, Namespace},
     exec::Rows,
-    maintenance::VerifyRun,
     metrics::{Metrics, Observer, PointRead},
     plan::{Explained, Query},
+    verify::VerifyRun,
     write::{
         AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec,
         Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome,

@@ -30,6 +30,7 @@ mod backend;
 mod bound_request;
 mod database_handle;
 mod engine;
+mod measured;
 mod open;
 pub(crate) mod open_transactions;
 mod over_view;
@@ -39,6 +40,7 @@ pub(crate) mod retry;
 mod scope;
 mod sink;
 mod statistics;
+pub(crate) mod transaction_options;
 mod writer;
 
 pub(crate) use bound_request::BoundRequest;

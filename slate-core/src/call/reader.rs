@@ -3,17 +3,20 @@ use std::{borrow::Cow, sync::Arc};
 use slate_query::raw::Doc;
 use slate_store::{Snapshot, View};
 
-use super::engine::{Reader, RecordVisitor};
+use super::{
+    engine::{Reader, RecordVisitor},
+    measured::{MeasuredCall, ObservedRows},
+};
 use crate::{
     CollectionStats, ExplainVerbosity, Result,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, not_on_view},
     exec::{self, Resources, Rows, express},
-    maintenance::{self, VerifyRun},
-    metrics::{Call, ObservedRows, OperationKind, PointRead},
+    metrics::{OperationKind, PointRead, trace},
     plan::{self, Explained, Plan, Planned, Query},
     spill::Memory,
-    trace,
+    stats,
+    verify::{self, VerifyRun},
 };
 
 /// A store's snapshot and its catalog.
@@ -51,7 +54,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     /// need.
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
         let source = self.source();
-        let mut measured = Call::of_query(self.memory.observer(), query, collection, call);
+        let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
         if let Some(rows) = measured.within(|| express::find(query, &self.view, collection, &call.interrupt))? {
             measured.examined(rows.keys(), rows.documents());
             return Ok(Box::new(ObservedRows::new(rows, measured)));
@@ -104,7 +107,7 @@ impl<V: View> Source<'_, V> {
         call: &CallContext,
     ) -> Result<Box<dyn Rows + Send>> {
         let resources = self.resources(query, call);
-        let mut measured = Call::of_query(self.memory.observer(), query, collection, call);
+        let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
         measured.tallied(&resources.tally);
         let gathered = measured.within(|| {
             let plan = resources.executes(query, collection, plan::build(query, self.view, collection)?);
@@ -135,7 +138,7 @@ impl<V: View> Source<'_, V> {
         verbosity: ExplainVerbosity,
         call: &CallContext,
     ) -> Result<Explained> {
-        Call::measure(self.memory.observer(), OperationKind::Explain, Some(&collection.name), || {
+        MeasuredCall::measure(self.memory.observer(), OperationKind::Explain, Some(&collection.name), || {
             let mut explained = self.planned(collection, query)?;
             if verbosity == ExplainVerbosity::ExecutionStats {
                 let resources = self.resources(query, call);
@@ -159,14 +162,14 @@ impl<V: View> Source<'_, V> {
     }
 
     pub(super) fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
-        Call::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
-            maintenance::stats(self.view, &*self.resolve(collection)?, &call.interrupt)
+        MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
+            stats::stats(self.view, &*self.resolve(collection)?, &call.interrupt)
         })
     }
 
     pub(super) fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        Call::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
-            maintenance::verify(self.view, &*self.resolve(collection)?, run)
+        MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
+            verify::verify(self.view, &*self.resolve(collection)?, run)
         })
     }
 

@@ -14,7 +14,7 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     exec::Rows,
-    plan::{Force, Hint, Optimization, Query},
+    plan::{Explained, Force, Hint, Optimization, Query},
 };
 
 /// The arguments that a builder collects. When the builder is run they are bound to the definitions of what it reads or
@@ -202,7 +202,7 @@ impl Request {
         parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
     ) -> Result<Explain> {
         scope.query(collection, self, parse, |reader, source, query| {
-            reader.explain(source, query, verbosity, &self.call).map(Explain::new)
+            reader.explain(source, query, verbosity, &self.call).map(Explained::draw)
         })
     }
 

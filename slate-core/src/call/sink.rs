@@ -17,8 +17,8 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Result,
-    api::document::borrowed,
     call_context::CallContext,
+    document::borrowed,
     exec::{Rows, Target},
     plan::{Output, Query, Ties},
     spill::Budget,

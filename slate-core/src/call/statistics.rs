@@ -9,7 +9,7 @@ use super::backend::Backend;
 use crate::{
     Result,
     catalog::{CollectionInfo, CollectionStatistics},
-    trace,
+    metrics::trace,
     write::StaleCollection,
 };
 

@@ -7,6 +7,7 @@ use slate_store::{Durability, Keyspace, Transaction};
 
 use super::{
     engine::{ReadSet, Reader, RecordVisitor, Writer},
+    measured::MeasuredCall,
     reader::Source,
 };
 use crate::{
@@ -14,9 +15,9 @@ use crate::{
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, ResolvedView},
     exec::Rows,
-    maintenance::VerifyRun,
-    metrics::{Call, OperationKind, PointRead, Subject},
+    metrics::{OperationKind, PointRead, Subject},
     plan::{Explained, Query},
+    verify::VerifyRun,
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
         DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session,
@@ -91,7 +92,7 @@ impl<T: Transaction> Session<T> {
         write: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
         let observer = Arc::clone(self.memory().observer());
-        let mut call = Call::new(&observer, kind, subject.collection, self.budget());
+        let mut call = MeasuredCall::new(&observer, kind, subject.collection, self.budget());
         let result = call.within(|| {
             let outcome = write(self).map_err(|error| located(error, self.catalog()))?;
             self.check_budget().map(|()| outcome)
@@ -254,7 +255,7 @@ impl<T: Transaction> Writer for Session<T> {
     fn commit(self: Box<Self>, durability: Durability) -> Result<AfterCommit> {
         let catalog = Arc::clone(Session::catalog(&self));
         let observer = Arc::clone(self.memory().observer());
-        let mut call = Call::new(&observer, OperationKind::Commit, None, self.budget());
+        let mut call = MeasuredCall::new(&observer, OperationKind::Commit, None, self.budget());
         let result = call.within(|| Session::commit(*self, durability).map_err(|error| located(error, &catalog)));
         call.end(Subject::default());
         result

@@ -6,6 +6,7 @@
 mod cache;
 mod collection;
 mod index;
+mod index_description;
 mod keys;
 mod namespace;
 mod place;
@@ -26,6 +27,7 @@ use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionE
 pub(crate) use cache::CatalogCache;
 pub(crate) use collection::CollectionInfo;
 pub(crate) use index::{Held, IndexInfo, Partial, is_key_of_id};
+pub use index_description::{IndexDescription, IndexState};
 pub(crate) use namespace::Namespace;
 pub(crate) use place::KeyFields;
 pub(crate) use staleness::StatisticsStaleness;

@@ -18,9 +18,9 @@ use super::{
 };
 use crate::{
     Error, Result,
-    api::document::borrowed,
     call::{DatabaseHandle, Scope},
     call_context::CallContext,
+    document::borrowed,
     exec::Target,
     namespace,
     write::InsertMode,

@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::Code;
 
 use super::{call::Call, common::Common, concern::Concerns, fields::Fields, reply::Reply};
-use crate::{Error, Result, call::DatabaseHandle, maintenance::sizes};
+use crate::{Error, Result, call::DatabaseHandle, stats::sizes};
 
 /// `{collStats: collection, scale}`: the sizes of a collection and its indexes.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -14,7 +14,7 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    Error, Result,
+    Error, Index, IntoDocument, Result,
     call::Writer,
     call::{DatabaseHandle, Scope},
     catalog::is_key_of_id,
@@ -82,6 +82,18 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         reply.text("note", "all indexes already exist");
     }
     reply.finish()
+}
+
+impl Index {
+    /// Creates an index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of
+    /// `mongodump`: `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`] is the
+    /// inverse.
+    ///
+    /// # Errors
+    /// Fails as the command `createIndexes` does if the definition is not valid, or has an option that Slate does not support.
+    pub fn from_definition(definition: impl IntoDocument) -> Result<Self> {
+        parse(Doc::from(&definition.into_document()?), Unknown::Refused).map(Self::of_spec)
+    }
 }
 
 /// The treatment of an index option that Slate does not support.

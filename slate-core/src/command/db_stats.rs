@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_store::SizeDetail;
 
 use super::{call::Call, coll_stats, common::Common, concern::Concerns, reply::Reply};
-use crate::{Result, call::DatabaseHandle, maintenance::sizes};
+use crate::{Result, call::DatabaseHandle, stats::sizes};
 
 /// `{dbStats: 1, scale}`: the sizes of all collections and indexes together.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {

@@ -7,7 +7,7 @@ use slate_query::{
 };
 
 use super::number;
-use crate::{Error, Result, api::document::as_raw};
+use crate::{Error, Result, document::as_raw};
 
 /// The fields of a command or of a document within it. Reading a field removes it; the fields that remain at the end
 /// are unknown.

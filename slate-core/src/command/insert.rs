@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     Result,
-    api::document::borrowed,
     call::{DatabaseHandle, Scope},
+    document::borrowed,
     write::InsertMode,
 };
 

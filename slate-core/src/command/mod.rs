@@ -38,7 +38,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_query::{Code, raw::Doc};
 
 use self::call::Call;
-use crate::{Error, Result, call::DatabaseHandle, write::IndexSpec};
+use crate::{Database, Error, IntoDocument, Result, call::DatabaseHandle};
 
 /// An implementation of a command.
 #[derive(Clone, Copy)]
@@ -115,11 +115,52 @@ static COMMANDS: &[(&str, Command)] = &[
     ("whatsmyuri", Unsupported),
 ];
 
+impl Database {
+    /// Runs one of MongoDB's commands and returns its reply, for tests, tools and wire protocols. Commands execute the same
+    /// operations as the typed API and are parsed as strictly as by MongoDB: an invalid command fails with MongoDB's code, an
+    /// unsupported option with its name ([`Error::unsupported`](crate::Error::unsupported)).
+    ///
+    /// | command | support |
+    /// |---|---|
+    /// | `find` | all documents in the first batch: the cursor's `id` is 0 |
+    /// | `count`, `distinct` | full |
+    /// | `aggregate` | the stages of [aggregations](crate::ReadCollection::aggregate) |
+    /// | `insert`, `update`, `delete`, `bulkWrite` | an `insert` is one transaction; otherwise each statement is one |
+    /// | `findAndModify` | full |
+    /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |
+    /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered and wildcard indexes, with all options but those of other types |
+    /// | `collStats`, `dbStats` | sizes of documents and indexes |
+    /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
+    /// | `ping` | |
+    ///
+    /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and have
+    /// no effect. A refused statement is reported in `writeErrors`, in a reply whose `ok` is 1.
+    ///
+    /// # Errors
+    /// Fails if the command is unknown (code 59), unsupported or not valid; if the storage fails.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::doc;
+    /// use slate_core::Row;
+    ///
+    /// db.command(doc! { "insert": "users", "documents": [{ "_id": 1, "age": 36 }] })?;
+    /// let reply = db.command(doc! { "find": "users", "filter": { "age": { "$gt": 21 } } })?;
+    /// assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().into_iter().count(), 1);
+    /// println!("{}", Row::from(&reply));                                             // as extended JSON
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
+        self.handle().limits().check()?;
+        run(self.handle(), &command.into_document()?)
+    }
+}
+
 /// Executes the command that the first field names, and returns its reply.
 ///
 /// # Errors
 /// Fails like [`Database::command`](crate::Database::command).
-pub(crate) fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<RawDocumentBuf> {
+fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<RawDocumentBuf> {
     let call = Call::read(Doc::from(command))?;
     match known(call.name) {
         Some(Offered(run)) => run(database, call),
@@ -130,14 +171,6 @@ pub(crate) fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<Ra
 
 fn unknown(name: &str) -> Error {
     Error::invalid(Code::COMMAND_NOT_FOUND, format!("no such command: '{name}'"))
-}
-
-/// Parses the definition of an index, as `createIndexes` has it.
-///
-/// # Errors
-/// Fails if it is not valid, or has an option that is not supported.
-pub(crate) fn parse_index(definition: Doc<'_>) -> Result<IndexSpec> {
-    create_indexes::parse(definition, create_indexes::Unknown::Refused)
 }
 
 fn known(name: &str) -> Option<Command> {

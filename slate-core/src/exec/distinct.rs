@@ -11,8 +11,9 @@ use super::{RawRows, Resources, distinct_keys::DistinctKeyRows};
 use crate::{
     Result,
     interrupt::Interrupt,
+    metrics::Spilled,
     plan::{IndexScan, Values, Window},
-    spill::{FirstRows, Memory, Sorter, Spilled},
+    spill::{FirstRows, Memory, Sorter},
 };
 
 /// Distinct values in order, each in a document `{v}`. Of values that compare equal, the one in the record with the

@@ -9,9 +9,9 @@ use std::{
 };
 
 use crate::{
+    metrics::Spilled,
     metrics::Tally,
     plan::{Measures, Stage},
-    spill::Spilled,
 };
 
 /// Collects what each node of one execution has counted: keys and documents read, rows, time. Only explain with

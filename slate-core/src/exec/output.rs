@@ -12,8 +12,8 @@ use super::{
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
+    metrics::Spilled,
     plan::{Plan, RawPlan},
-    spill::Spilled,
 };
 
 /// The rows of a result, without a backend in their type.

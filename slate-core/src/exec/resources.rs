@@ -7,8 +7,8 @@ use crate::{
     Error, Result,
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
-    metrics::{Executed, Tally},
-    plan::{CountedKeys, DocumentNode, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
+    metrics::{ReportedPlan, Tally},
+    plan::{CountedKeys, DocumentNode, Explained, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -56,7 +56,14 @@ impl Resources {
         Planned { plan, rules }: Planned,
     ) -> Plan {
         plan.count_uses(collection);
-        self.tally.executes(|| Executed { plan: plan.clone(), rules: query.rules(rules).collect() });
+        self.tally.executes(|| {
+            let (collection, plan) = (Arc::clone(&collection.name), plan.clone());
+            let rules: Vec<&'static str> = query.rules(rules).collect();
+            ReportedPlan(Arc::new(move || {
+                let (collection, plan, rules) = (Arc::clone(&collection), plan.clone(), rules.clone());
+                Explained { collection, plan, rules, candidates: 0, analysis: None }.draw()
+            }))
+        });
         plan
     }
 

@@ -77,7 +77,7 @@ fn end(bucket: usize) -> Option<Duration> {
 
 /// A histogram to which one thread adds.
 #[derive(Debug)]
-pub(super) struct Timer {
+pub(crate) struct Timer {
     counts: [Counter; BUCKETS],
     nanos: Counter,
 }
@@ -89,7 +89,7 @@ impl Default for Timer {
 }
 
 impl Timer {
-    pub(super) fn record(&self, time: Duration) {
+    pub(crate) fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let bits = u64::BITS - nanos.leading_zeros();
         let bucket = usize::try_from(bits.saturating_sub(FIRST_BITS)).unwrap_or(usize::MAX).min(BUCKETS - 1);

@@ -1,9 +1,7 @@
-//! Counts the work of a database. [`observer`] holds the counters of one database, [`call`] measures one call and
-//! the rows that it returns, [`tally`] collects what the nodes of its plan examine, and [`report`] is what
+//! Counts the work of a database. [`observer`] holds the counters of one database, [`tally`] collects what the nodes of a plan examine, and [`report`] is what
 //! [`Database::metrics`](crate::Database::metrics) returns. [`prometheus`] writes it as text. [`slow`] reports calls that take too
-//! long. [`uses`] counts the uses of each index.
+//! long. [`uses`] counts the uses of each index. [`trace`] has the spans and events. `call::measured` counts one call and its rows.
 
-mod call;
 mod counters;
 mod histogram;
 mod kind;
@@ -11,16 +9,18 @@ mod observer;
 mod prometheus;
 mod report;
 mod slow;
+mod spilled;
 mod tally;
+pub(crate) mod trace;
 mod uses;
 
-pub(crate) use call::{Call, ObservedRows};
 pub use histogram::Histogram;
 pub use kind::OperationKind;
 pub(crate) use observer::{Observer, PointRead};
 pub use prometheus::Prometheus;
 pub use report::{Metrics, OperationMetrics};
 pub use slow::SlowQuery;
-pub(crate) use slow::{Executed, SlowQueries, Subject};
+pub(crate) use slow::{OwnedSubject, ReportedPlan, SlowQueries, Subject};
+pub(crate) use spilled::Spilled;
 pub(crate) use tally::Tally;
 pub(crate) use uses::{CollectionUses, UseTable, Uses};

@@ -6,8 +6,8 @@ use std::{
 use slate_query::raw::Doc;
 use thread_local::ThreadLocal;
 
-use super::{Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries};
-use crate::{Error, Result, spill::Spilled, trace};
+use super::{Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries, spilled::Spilled, trace};
+use crate::{Error, Result};
 
 /// One of this many point reads of a thread is timed. Reading the clock twice would take a tenth of the time of a point
 /// read.
@@ -47,7 +47,7 @@ impl Observer {
     }
 
     #[inline]
-    pub(super) fn slow_queries(&self) -> &SlowQueries {
+    pub(crate) fn slow_queries(&self) -> &SlowQueries {
         &self.slow_queries
     }
 
@@ -59,7 +59,7 @@ impl Observer {
 
     /// Returns the counters of this thread.
     #[inline]
-    pub(super) fn counters(&self) -> &Counters {
+    pub(crate) fn counters(&self) -> &Counters {
         self.threads.get_or_default()
     }
 

@@ -9,8 +9,8 @@ use std::{
 
 use slate_query::filter::Filter;
 
-use super::OperationKind;
-use crate::{Explain, plan::Explained, plan::Plan, trace};
+use super::{OperationKind, trace};
+use crate::Explain;
 
 /// The threshold if only a closure is set: MongoDB's.
 const DEFAULT_THRESHOLD: Duration = Duration::from_millis(100);
@@ -20,15 +20,15 @@ const DEFAULT_THRESHOLD: Duration = Duration::from_millis(100);
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct SlowQuery {
-    pub(super) operation: OperationKind,
-    pub(super) collection: Option<String>,
-    pub(super) filter: Option<String>,
-    pub(super) duration: Duration,
-    pub(super) rows: u64,
-    pub(super) keys: u64,
-    pub(super) documents: u64,
-    pub(super) has_failed: bool,
-    pub(super) plan: Option<Executed>,
+    pub(crate) operation: OperationKind,
+    pub(crate) collection: Option<String>,
+    pub(crate) filter: Option<String>,
+    pub(crate) duration: Duration,
+    pub(crate) rows: u64,
+    pub(crate) keys: u64,
+    pub(crate) documents: u64,
+    pub(crate) has_failed: bool,
+    pub(crate) plan: Option<ReportedPlan>,
 }
 
 impl SlowQuery {
@@ -76,9 +76,7 @@ impl SlowQuery {
     /// Returns the plan that was executed; `None` for a call without one: an insertion, a commit, a lookup of a single
     /// value. It is drawn with the values of the filter.
     pub fn plan(&self) -> Option<Explain> {
-        let Executed { plan, rules } = self.plan.clone()?;
-        let collection = self.collection().unwrap_or_default().into();
-        Some(Explain::new(Explained { collection, plan, rules, candidates: 0, analysis: None }))
+        self.plan.as_ref().map(|plan| (plan.0)())
     }
 }
 
@@ -101,11 +99,14 @@ impl fmt::Display for SlowQuery {
     }
 }
 
-/// A plan that was executed, and the rules that made it.
-#[derive(Clone, Debug)]
-pub(crate) struct Executed {
-    pub(crate) plan: Plan,
-    pub(crate) rules: Vec<&'static str>,
+/// Draws a plan that was executed. Metrics know no plans.
+#[derive(Clone)]
+pub(crate) struct ReportedPlan(pub(crate) Arc<dyn Fn() -> Explain + Send + Sync>);
+
+impl fmt::Debug for ReportedPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        (self.0)().fmt(f)
+    }
 }
 
 type Report = dyn Fn(&SlowQuery) + Send + Sync;
@@ -133,17 +134,17 @@ impl SlowQueries {
     }
 
     #[inline]
-    pub(super) fn are_reported(&self) -> bool {
+    pub(crate) fn are_reported(&self) -> bool {
         self.threshold.is_some()
     }
 
     #[inline]
-    pub(super) fn contain(&self, time: Duration) -> bool {
+    pub(crate) fn contain(&self, time: Duration) -> bool {
         self.threshold.is_some_and(|threshold| time >= threshold)
     }
 
     /// Reports a call, unless the thread unwinds or reports another one. A panic of the closure ends here.
-    pub(super) fn add(&self, slow: &SlowQuery) {
+    pub(crate) fn add(&self, slow: &SlowQuery) {
         if thread::panicking() || IS_REPORTING.replace(true) {
             return;
         }
@@ -176,13 +177,13 @@ impl<'s> Subject<'s> {
 }
 
 /// Like [`Subject`], for rows that are still read after the query itself has been dropped.
-pub(super) struct OwnedSubject {
-    pub(super) collection: Arc<str>,
-    pub(super) filter: Filter,
+pub(crate) struct OwnedSubject {
+    pub(crate) collection: Arc<str>,
+    pub(crate) filter: Filter,
 }
 
 impl OwnedSubject {
-    pub(super) fn as_subject(&self) -> Subject<'_> {
+    pub(crate) fn as_subject(&self) -> Subject<'_> {
         Subject { collection: Some(&self.collection), filter: Some(&self.filter) }
     }
 }

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Observer, slow::Executed};
+use super::{Observer, slow::ReportedPlan};
 
 /// The keys and documents that the nodes of one plan examine. It is added to the database's counters when it is dropped.
 #[derive(Debug)]
@@ -11,7 +11,7 @@ pub(crate) struct Tally {
     keys: AtomicU64,
     documents: AtomicU64,
     /// The plan, if slow queries are reported.
-    executed: OnceLock<Box<Executed>>,
+    executed: OnceLock<ReportedPlan>,
     observer: Arc<Observer>,
 }
 
@@ -31,19 +31,19 @@ impl Tally {
     }
 
     /// Remembers the plan for a report, if slow queries are reported.
-    pub(crate) fn executes(&self, executed: impl FnOnce() -> Executed) {
+    pub(crate) fn executes(&self, executed: impl FnOnce() -> ReportedPlan) {
         if self.observer.reports_slow_queries() && self.executed.get().is_none() {
             // The first of several plans of a bulk write stays.
-            let _ = self.executed.set(Box::new(executed()));
+            let _ = self.executed.set(executed());
         }
     }
 
-    pub(super) fn executed(&self) -> Option<Executed> {
-        self.executed.get().map(|executed| (**executed).clone())
+    pub(crate) fn executed(&self) -> Option<ReportedPlan> {
+        self.executed.get().cloned()
     }
 
     /// Returns the keys and the documents examined so far.
-    pub(super) fn examined(&self) -> (u64, u64) {
+    pub(crate) fn examined(&self) -> (u64, u64) {
         (self.keys.load(Ordering::Relaxed), self.documents.load(Ordering::Relaxed))
     }
 }

@@ -9,7 +9,7 @@ use super::{
     pipeline,
     rules::{self, FiredRules, Outcome},
 };
-use crate::{Result, catalog::CollectionInfo, trace};
+use crate::{Result, catalog::CollectionInfo, metrics::trace};
 
 /// The data that rules use in addition to the plan.
 pub(crate) struct Context<'a> {
@@ -33,9 +33,9 @@ pub(crate) struct Planned {
 /// not exist.
 pub(crate) fn build<V: View>(query: &Query, view: &V, collection: &CollectionInfo) -> Result<Planned> {
     let planned = build_pipeline(&Context { collection, query, probe: &ViewProbe::new(view), access: None })?;
-    trace::planned(query.kind, &collection.name, &planned.plan, |plan| {
+    trace::planned(query.kind, &collection.name, || {
         let rules = query.rules(planned.rules).collect();
-        Drawing::new(plan, rules, &collection.name).draw()
+        Drawing::new(&planned.plan, rules, &collection.name).draw()
     });
     Ok(planned)
 }

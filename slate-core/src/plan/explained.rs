@@ -1,6 +1,9 @@
 use std::sync::Arc;
 
-use super::{Analysis, Plan};
+use bson::{Bson, Document};
+
+use super::{Analysis, Drawing, Measures, Plan, Stage};
+use crate::{ExecutionStats, Explain, explain::ExecutedPlan};
 
 /// A plan, the rules that changed it, the number of candidates for its access path, and the measures of its execution,
 /// if it was executed.
@@ -11,4 +14,41 @@ pub(crate) struct Explained {
     pub(crate) rules: Vec<&'static str>,
     pub(crate) candidates: usize,
     pub(crate) analysis: Option<Analysis>,
+}
+
+impl Explained {
+    /// Draws the plan, and describes it as a document.
+    pub(crate) fn draw(self) -> Explain {
+        let Self { collection, plan, rules, candidates, analysis } = self;
+        let drawing = Drawing::new(&plan, rules, &collection);
+        let plan = drawing.describe();
+        let uses_index = reads_index(&plan);
+        let Some(analysis) = analysis else {
+            return Explain { drawn: drawing.draw(), plan, executed: None, candidates, uses_index };
+        };
+        let drawing = drawing.measured(&analysis);
+        let stats = ExecutionStats { storage_bytes: analysis.storage_bytes, ..stats(analysis.total()) };
+        let executed = Some(ExecutedPlan { document: drawing.describe(), stats });
+        Explain { drawn: drawing.draw(), plan, executed, candidates, uses_index }
+    }
+}
+
+fn stats(total: Measures) -> ExecutionStats {
+    ExecutionStats {
+        rows: total.rows,
+        keys_examined: total.keys,
+        documents_examined: total.documents,
+        bytes_read: total.bytes,
+        spills: total.spills,
+        spilled_bytes: total.spilled_bytes,
+        storage_bytes: None,
+        time: total.time,
+    }
+}
+
+/// Returns whether the described plan reads an index other than the one on `_id`.
+fn reads_index(node: &Document) -> bool {
+    let inputs = node.get_array("inputs").into_iter().flatten().filter_map(Bson::as_document);
+    node.get_str("stage").is_ok_and(|stage| stage == Stage::IxScan.name())
+        || node.get_document("input").into_iter().chain(inputs).any(reads_index)
 }

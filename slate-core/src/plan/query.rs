@@ -78,6 +78,17 @@ pub(crate) enum Ties {
     ById,
 }
 
+impl From<crate::Hint> for Hint {
+    fn from(hint: crate::Hint) -> Self {
+        match hint {
+            crate::Hint::Forward => Self::Natural(Direction::Ascending),
+            crate::Hint::Backward => Self::Natural(Direction::Descending),
+            crate::Hint::Name(name) => Self::Name(name),
+            crate::Hint::Keys(keys) => Self::Keys(keys),
+        }
+    }
+}
+
 impl Query {
     /// Returns the names of the rules that rewrote its pipeline, and of those that changed its plan.
     pub(crate) fn rules(&self, fired: FiredRules) -> impl Iterator<Item = &'static str> {

@@ -1,6 +1,5 @@
 use std::{
     fs::File,
-    ops::AddAssign,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -163,22 +162,6 @@ fn put<T>(pooled: &Mutex<T>, buffers: T, capacity: impl Fn(&T) -> usize) {
         && capacity(&buffers) > capacity(&pooled)
     {
         *pooled = buffers;
-    }
-}
-
-/// Counts the data that an operation wrote to temporary files.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Spilled {
-    /// Runs written because memory was full.
-    pub(crate) runs: u64,
-    /// Bytes written, including those of merge passes.
-    pub(crate) bytes: u64,
-}
-
-impl AddAssign for Spilled {
-    fn add_assign(&mut self, other: Self) {
-        self.runs += other.runs;
-        self.bytes += other.bytes;
     }
 }
 

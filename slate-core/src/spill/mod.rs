@@ -22,7 +22,7 @@ mod spool;
 
 pub(crate) use first_rows::FirstRows;
 pub(crate) use key_set::KeySet;
-pub(crate) use memory::{Budget, DiskUse, Memory, Spilled};
+pub(crate) use memory::{Budget, DiskUse, Memory};
 pub(crate) use row::Row;
 pub(crate) use sorter::Sorter;
 pub(crate) use spool::{Spool, SpoolRows, Spooled};

@@ -2,11 +2,11 @@ use std::{fs::File, ops::Range, sync::Arc};
 
 use super::{
     file::{RowReader, RowWriter, buffer_size},
-    memory::{Memory, Spilled},
+    memory::Memory,
     merge::Merge,
     row::Row,
 };
-use crate::{Result, interrupt::Interrupt};
+use crate::{Result, interrupt::Interrupt, metrics::Spilled};
 
 /// Sorted runs of rows in one temporary file.
 pub(super) struct Runs {

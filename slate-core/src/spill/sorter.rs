@@ -2,12 +2,12 @@ use std::sync::Arc;
 
 use super::{
     arena::Arena,
-    memory::{Memory, Spilled},
+    memory::Memory,
     merge::Merge,
     row::Row,
     runs::{Runs, SortedRuns},
 };
-use crate::{Result, interrupt::Interrupt};
+use crate::{Result, interrupt::Interrupt, metrics::Spilled};
 
 /// Sorts rows by their keys, all of them or the `max_rows` least.
 ///

@@ -3,10 +3,10 @@ use std::{fs::File, sync::Arc};
 use super::{
     arena::Arena,
     file::{RowReader, buffer_size},
-    memory::{Memory, Spilled},
+    memory::Memory,
     runs::Runs,
 };
-use crate::Result;
+use crate::{Result, metrics::Spilled};
 
 /// A list of rows that is written first and read later in the same order.
 pub(crate) struct Spool {

@@ -7,9 +7,9 @@ use slate_store::{Keyspace, Transaction, TransactionExt};
 use super::{Session, build::hidden_id_index};
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
-    api::options::RenameTarget,
     catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator, ViewInfo, not_on_view},
     namespace,
+    options::RenameTarget,
 };
 
 /// The options of a collection to create.

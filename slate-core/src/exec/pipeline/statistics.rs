@@ -9,8 +9,8 @@ use crate::{
     catalog::CollectionInfo,
     clock,
     exec::Resources,
-    maintenance::{self, sizes},
     metrics::Uses,
+    stats::{self, sizes},
 };
 
 /// Returns the document about a collection.
@@ -31,7 +31,7 @@ pub(super) fn of_collection<V: View>(
         return Err(Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message).at("$collStats"));
     }
     if let Some(scale) = stage.scale() {
-        let stats = maintenance::stats(view, collection, &resources.interrupt)?;
+        let stats = stats::stats(view, collection, &resources.interrupt)?;
         described.insert("storageStats", sizes::of_collection(&stats, collection, scale));
     }
     if stage.counts() {

@@ -6,22 +6,21 @@ use std::{
 
 use slate_query::raw::Doc;
 
-use super::{
-    Observer, OperationKind, SlowQuery, Tally,
-    slow::{OwnedSubject, Subject},
-};
 use crate::{
     Error, Result,
     call_context::CallContext,
     catalog::CollectionInfo,
     exec::Rows,
     interrupt::WaitBudget,
+    metrics::{
+        Observer, OperationKind, OwnedSubject, SlowQuery, Subject, Tally,
+        trace::{CallResult, Span},
+    },
     plan::Query,
-    trace::{CallResult, Span},
 };
 
 /// One call in progress. It is counted when it is dropped.
-pub(crate) struct Call {
+pub(super) struct MeasuredCall {
     observer: Arc<Observer>,
     kind: OperationKind,
     span: Span,
@@ -51,8 +50,8 @@ enum Outcome {
     Postponed,
 }
 
-impl Call {
-    pub(crate) fn new(
+impl MeasuredCall {
+    pub(super) fn new(
         observer: &Arc<Observer>,
         kind: OperationKind,
         collection: Option<&str>,
@@ -79,7 +78,7 @@ impl Call {
     }
 
     /// Returns the call of a read whose rows are read after its query is gone.
-    pub(crate) fn of_query(
+    pub(super) fn of_query(
         observer: &Arc<Observer>,
         query: &Query,
         collection: &CollectionInfo,
@@ -94,7 +93,7 @@ impl Call {
     }
 
     /// Measures `work`, which is the whole call.
-    pub(crate) fn measure<R>(
+    pub(super) fn measure<R>(
         observer: &Arc<Observer>,
         kind: OperationKind,
         collection: Option<&str>,
@@ -107,7 +106,7 @@ impl Call {
     }
 
     /// Executes a part of the call in its span, and records the result.
-    pub(crate) fn within<R>(&mut self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub(super) fn within<R>(&mut self, work: impl FnOnce() -> Result<R>) -> Result<R> {
         let result = {
             let _entered = self.span.enter();
             work()
@@ -132,7 +131,7 @@ impl Call {
     }
 
     /// Records that the call has refused some of its documents or statements.
-    pub(crate) fn refused(&mut self) {
+    pub(super) fn refused(&mut self) {
         self.outcome = Outcome::Failed;
     }
 
@@ -145,20 +144,20 @@ impl Call {
     }
 
     /// Counts keys and documents that were examined without a plan.
-    pub(crate) fn examined(&mut self, keys: u64, documents: u64) {
+    pub(super) fn examined(&mut self, keys: u64, documents: u64) {
         self.keys += keys;
         self.documents += documents;
     }
 
     /// Records the tally of the call's plan, if it will be reported.
-    pub(crate) fn tallied(&mut self, tally: &Arc<Tally>) {
+    pub(super) fn tallied(&mut self, tally: &Arc<Tally>) {
         if self.is_traced() || self.observer.reports_slow_queries() {
             self.tally = Some(Arc::clone(tally));
         }
     }
 
     /// Records how many documents a write has inserted, changed or deleted.
-    pub(crate) fn wrote(&mut self, documents: u64) {
+    pub(super) fn wrote(&mut self, documents: u64) {
         self.written = documents;
     }
 
@@ -180,7 +179,7 @@ impl Call {
     }
 
     /// Ends the call and reports it if it was slow.
-    pub(crate) fn end(mut self, subject: Subject<'_>) {
+    pub(super) fn end(mut self, subject: Subject<'_>) {
         self.stop();
         self.report(subject);
     }
@@ -215,7 +214,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for MeasuredCall {
     fn drop(&mut self) {
         if self.outcome == Outcome::Postponed {
             return;
@@ -244,16 +243,16 @@ impl Drop for Call {
 }
 
 /// The rows of a query, which counts them.
-pub(crate) struct ObservedRows<R> {
+pub(super) struct ObservedRows<R> {
     // The rows are dropped before the call, because the call ends with the rows.
     rows: R,
-    call: Call,
+    call: MeasuredCall,
     /// Length of the current document, if it was read.
     length: Cell<usize>,
 }
 
 impl<R: Rows> ObservedRows<R> {
-    pub(crate) fn new(rows: R, call: Call) -> Self {
+    pub(super) fn new(rows: R, call: MeasuredCall) -> Self {
         Self { rows, call, length: Cell::new(0) }
     }
 

@@ -2,11 +2,6 @@ use std::{fmt, time::Duration};
 
 use bson::Document;
 
-use crate::{
-    plan::Explained,
-    plan::{Drawing, Measures, Stage},
-};
-
 /// The plan of a query: [`Display`](fmt::Display) draws it as a tree, [`Explain::to_document`] returns it as BSON.
 ///
 /// ```text
@@ -31,17 +26,19 @@ use crate::{
 /// ```
 #[derive(Clone, Debug)]
 pub struct Explain {
-    drawn: String,
-    plan: Document,
-    executed: Option<Executed>,
-    candidates: usize,
+    pub(crate) drawn: String,
+    pub(crate) plan: Document,
+    pub(crate) executed: Option<ExecutedPlan>,
+    pub(crate) candidates: usize,
+    /// Whether the plan reads an index other than the one on `_id`.
+    pub(crate) uses_index: bool,
 }
 
 /// The result of executing the plan: the plan with each node's measurements, and their totals.
 #[derive(Clone, Debug, Default)]
-struct Executed {
-    document: Document,
-    stats: ExecutionStats,
+pub(crate) struct ExecutedPlan {
+    pub(crate) document: Document,
+    pub(crate) stats: ExecutionStats,
 }
 
 /// The totals of executing a query, over all nodes of its plan.
@@ -71,19 +68,6 @@ pub struct ExecutionStats {
 }
 
 impl Explain {
-    pub(crate) fn new(explained: Explained) -> Self {
-        let Explained { collection, plan, rules, candidates, analysis } = explained;
-        let drawing = Drawing::new(&plan, rules, &collection);
-        let plan = drawing.describe();
-        let Some(analysis) = analysis else {
-            return Self { drawn: drawing.draw(), plan, executed: None, candidates };
-        };
-        let drawing = drawing.measured(&analysis);
-        let stats = ExecutionStats { storage_bytes: analysis.storage_bytes, ..ExecutionStats::of(analysis.total()) };
-        let executed = Some(Executed { document: drawing.describe(), stats });
-        Self { drawn: drawing.draw(), plan, executed, candidates }
-    }
-
     /// Returns the plan as a document: each node with its `stage`, its parameters, and its `input` or `inputs`. If the plan
     /// was executed, each also has `nReturned`, `executionTimeMicros`, `keysExamined`, `docsExamined`, `bytesRead`, `spills` and
     /// `spilledBytes` of its own.
@@ -103,7 +87,7 @@ impl Explain {
 
     /// Returns whether the plan reads an index other than the one on `_id`.
     pub fn uses_index(&self) -> bool {
-        reads_index(&self.plan)
+        self.uses_index
     }
 
     /// Returns the number of candidate access paths that the planner compared.
@@ -112,29 +96,8 @@ impl Explain {
     }
 }
 
-impl ExecutionStats {
-    fn of(total: Measures) -> Self {
-        Self {
-            rows: total.rows,
-            keys_examined: total.keys,
-            documents_examined: total.documents,
-            bytes_read: total.bytes,
-            spills: total.spills,
-            spilled_bytes: total.spilled_bytes,
-            storage_bytes: None,
-            time: total.time,
-        }
-    }
-}
-
 impl fmt::Display for Explain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.drawn)
     }
-}
-
-fn reads_index(node: &Document) -> bool {
-    let inputs = node.get_array("inputs").into_iter().flatten().filter_map(bson::Bson::as_document);
-    node.get_str("stage").is_ok_and(|stage| stage == Stage::IxScan.name())
-        || node.get_document("input").into_iter().chain(inputs).any(reads_index)
 }

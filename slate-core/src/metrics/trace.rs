@@ -10,11 +10,8 @@ use std::{marker::PhantomData, time::Duration};
 #[cfg(feature = "tracing")]
 use tracing::level_filters::LevelFilter;
 
-use crate::{
-    Error, Result, SlowQuery,
-    metrics::{OperationKind, PointRead},
-    plan::Plan,
-};
+use super::{OperationKind, PointRead, SlowQuery};
+use crate::{Error, Result};
 
 /// The targets. All begin with `slate`, so that a subscriber selects them together: `slate=debug`.
 #[cfg(feature = "tracing")]
@@ -182,10 +179,10 @@ pub(crate) fn storage<R>(operation: &'static str, work: impl FnOnce() -> Result<
 
 /// Reports the plan that was chosen for a query. The plan is drawn only if a subscriber wants it.
 #[inline]
-pub(crate) fn planned(operation: OperationKind, collection: &str, plan: &Plan, draw: impl FnOnce(&Plan) -> String) {
+pub(crate) fn planned(operation: OperationKind, collection: &str, draw: impl FnOnce() -> String) {
     #[cfg(feature = "tracing")]
     if tracing::enabled!(target: target::PLAN, tracing::Level::DEBUG) {
-        tracing::debug!(target: target::PLAN, operation = operation.name(), collection, plan = draw(plan), "plan chosen");
+        tracing::debug!(target: target::PLAN, operation = operation.name(), collection, plan = draw(), "plan chosen");
     }
 }
 

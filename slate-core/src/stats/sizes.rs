@@ -2,7 +2,7 @@
 
 use bson::{Bson, Document, doc};
 
-use super::{CollectionStats, DatabaseStats, stats::IndexStats};
+use super::{CollectionStats, DatabaseStats, IndexStats};
 use crate::catalog::CollectionInfo;
 
 /// Returns the sizes of a collection, in units of `scale` bytes. The index on `_id` is the collection itself and takes

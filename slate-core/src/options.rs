@@ -1,0 +1,114 @@
+//! Option types without logic, used by builders and by the layers that execute them.
+
+use bson::RawDocumentBuf;
+
+/// Whether `find_one_and_update` and `find_one_and_replace` return the document before or after the change.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReturnDocument {
+    /// The document before the change; `None` if it was inserted.
+    #[default]
+    Before,
+    /// The document after the change.
+    After,
+}
+
+/// What [`Collection::rename`](crate::Collection::rename) does if a collection already has the new name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RenameTarget {
+    /// The rename fails with [`ErrorKind::Exists`](crate::ErrorKind::Exists).
+    #[default]
+    MustNotExist,
+    /// That collection is dropped in the same commit.
+    DropExisting,
+}
+
+/// How much `explain` reports, in MongoDB's terms.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ExplainVerbosity {
+    /// The plan, without executing it.
+    #[default]
+    QueryPlanner,
+    /// Executes the plan and adds what each node did. Reading the clock for each row makes execution slower. For an
+    /// update or a deletion, only the query for its targets is executed: nothing is written.
+    ExecutionStats,
+}
+
+/// What concurrent transactions may not do to each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// A transaction reads one commit. If two transactions write the same document, the first to commit succeeds and the
+    /// second conflicts.
+    #[default]
+    Snapshot,
+    /// Like `Snapshot`, but a transaction also conflicts if another one has meanwhile changed what it read: the result is
+    /// as if transactions ran one after the other.
+    Serializable,
+}
+
+/// Which documents the validator of a collection checks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ValidationLevel {
+    /// None.
+    Off,
+    /// All inserted or changed documents.
+    #[default]
+    Strict,
+    /// Inserted documents, and changed documents that were valid before the change.
+    Moderate,
+}
+
+/// What happens to a write that violates the validator of a collection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ValidationAction {
+    /// It fails.
+    #[default]
+    Error,
+    /// It is accepted.
+    Warn,
+}
+
+impl ValidationLevel {
+    /// Returns the level of this name in MongoDB.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        [Self::Off, Self::Strict, Self::Moderate].into_iter().find(|level| level.name() == name)
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Strict => "strict",
+            Self::Moderate => "moderate",
+        }
+    }
+}
+
+impl ValidationAction {
+    /// Returns the action of this name in MongoDB. `errorAndLog` is `error`: Slate has no log.
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        match name {
+            "error" | "errorAndLog" => Some(Self::Error),
+            "warn" => Some(Self::Warn),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+        }
+    }
+}
+
+/// The access path that a query must use. A sparse or partial index restricts the query to the documents of the index.
+#[derive(Clone, Debug)]
+pub enum Hint {
+    /// A scan in the order of `_id`.
+    Forward,
+    /// A scan in descending order of `_id`.
+    Backward,
+    /// The index of this name; `_id_` is the one on `_id`.
+    Name(String),
+    /// The only index on exactly these keys. If several indexes have them, the call fails with `IndexNotFound` (27).
+    Keys(RawDocumentBuf),
+}

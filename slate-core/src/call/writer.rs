@@ -21,7 +21,7 @@ use crate::{
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
         DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session,
-        UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome,
+        UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome, key_place,
     },
 };
 
@@ -264,5 +264,5 @@ impl<T: Transaction> Writer for Session<T> {
 
 /// Adds the collection and the index to a conflict.
 fn located(error: Error, catalog: &Catalog) -> Error {
-    error.located(|keyspace, key| catalog.place(keyspace, key))
+    error.located(|keyspace, key| key_place(catalog, keyspace, key))
 }

@@ -37,7 +37,7 @@ pub(super) fn collection_name(key: &[u8]) -> Option<&str> {
 }
 
 /// Returns the name of the collection that a key of the catalog is about, if it is about one.
-pub(super) fn collection_of(key: &[u8]) -> Option<&str> {
+pub(crate) fn collection_of(key: &[u8]) -> Option<&str> {
     let name = key.strip_prefix(&[COLLECTION]).or_else(|| key.strip_prefix(&[DEFINITION]));
     let name = name.or_else(|| key.strip_prefix(VERSION).filter(|name| !name.is_empty()));
     std::str::from_utf8(name?).ok()

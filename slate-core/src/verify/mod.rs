@@ -1,5 +1,36 @@
-//! Verification: each document is validated, the entries that it should have are made by the write path's own code and looked up, and
-//! each index is searched for entries that belong to no document.
+//! Verification: compares the records of a collection with its indexes and its catalog entry, in both directions.
+//!
+//! ```text
+//!            each record                        each index
+//!   is a valid document?                   as many entries as records require?
+//!   has the right field table?                    │ no
+//!   lies under the key of its `_id`?              ▼
+//!            │                              each entry: does its record exist,
+//!            ▼                              and does the record require this entry?
+//!   each entry that it requires:
+//!   exists, with the right value?          flags (multikey, truncated) in the catalog
+//!                                          where the entries need them?
+//! ```
+//!
+//! Reading every entry is only necessary if there are too many: all required entries were found, so equal counts mean that
+//! the index has no other. A sound collection costs one scan of its records, a point lookup for each entry, and a count of
+//! each index.
+//!
+//! # What must stay true
+//!
+//! - **A fault is a result, not an error.** Errors of the call mean that the store failed or the call was interrupted. A fault
+//!   goes into the [`VerifyReport`], and verification goes on: one damaged record must not hide a second.
+//! - **Expected entries are made by the code that writes them** ([`EntryMaker`](crate::write::EntryMaker)), from the document
+//!   alone. Verification finds what is missing, left over or changed; that entries are encoded rightly is the claim of the
+//!   property tests of `slate-query` and of the forced-plans test.
+//! - **The field table of a record is not trusted.** Documents are read without it, because a wrong table would make right
+//!   entries look wrong. It is compared with a table made anew.
+//! - **Memory is bounded.** The report keeps the first 10,000 faults and the number of all.
+//! - **One view.** Records and entries belong to one commit, so writers may continue; an index that is being built is
+//!   skipped, because its entries are complete only with its last round.
+//!
+//! What is not checked: the store's own structures (a store reports damage when it reads it, by checksums), and unique indexes
+//! against each other's keys (two records cannot have one key in a unique index: the key is the store's key).
 
 mod run;
 

@@ -5,10 +5,11 @@ use slate_store::{Keyspace, PointReader, View};
 use super::{
     change_set::{ChangeSet, Place},
     entries::{Entries, KeyWrites},
+    key_place::KeyFields,
 };
 use crate::{
     Error, Result,
-    catalog::{CollectionInfo, IndexInfo, KeyFields},
+    catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
 };
 

@@ -12,19 +12,20 @@ use slate_query::{
 };
 use slate_store::Keyspace;
 
-use super::{CATALOG, Catalog, CollectionInfo, IndexInfo, keys};
-use crate::{entry::unique_key, error::Place};
+use crate::{
+    catalog::{CATALOG, Catalog, CollectionInfo, IndexInfo, collection_of_key},
+    entry::unique_key,
+    error::Place,
+};
 
-impl Catalog {
-    /// Returns the document, the index entry, the collection or the list of collections to which a key belongs; `None` if the
-    /// keyspace is unknown.
-    pub(crate) fn place(&self, keyspace: Keyspace, key: &[u8]) -> Option<Place> {
-        if keyspace == CATALOG {
-            let collection = keys::collection_of(key).map(String::from);
-            return Some(Place { collection, ..Place::default() });
-        }
-        self.collections().find_map(|collection| place_in(collection, keyspace, key))
+/// Returns the document, the index entry, the collection or the list of collections to which a key belongs; `None` if the
+/// keyspace is unknown.
+pub(crate) fn key_place(catalog: &Catalog, keyspace: Keyspace, key: &[u8]) -> Option<Place> {
+    if keyspace == CATALOG {
+        let collection = collection_of_key(key).map(String::from);
+        return Some(Place { collection, ..Place::default() });
     }
+    catalog.collections().find_map(|collection| place_in(collection, keyspace, key))
 }
 
 fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Option<Place> {

@@ -33,7 +33,7 @@ fn projections(criterion: &mut Criterion) {
         let stored = common::stored(documents);
         let docs = common::docs(&stored);
         let projection =
-            Projection::parse(Doc::from(&common::raw(&projection)), &slate_query::pipeline::Bindings::default())
+            Projection::parse(Doc::from(&common::raw(&projection)), &slate_query::expression::Bindings::default())
                 .unwrap();
         group.throughput(Throughput::Elements(docs.len() as u64));
         group.bench_function(name, |bencher| {
@@ -50,9 +50,11 @@ fn projections(criterion: &mut Criterion) {
 
     // The positional `$` needs the matching element of the filter, which is part of the measured work.
     let filter = Filter::parse(Doc::from(&common::raw(&doc! { "items.quantity": { "$gte": 1 } }))).unwrap();
-    let projection =
-        Projection::parse(Doc::from(&common::raw(&doc! { "items.$": 1 })), &slate_query::pipeline::Bindings::default())
-            .unwrap();
+    let projection = Projection::parse(
+        Doc::from(&common::raw(&doc! { "items.$": 1 })),
+        &slate_query::expression::Bindings::default(),
+    )
+    .unwrap();
     let stored = common::stored(orders);
     let docs = common::docs(&stored);
     group.bench_function("positional $", |bencher| {

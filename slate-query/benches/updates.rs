@@ -9,7 +9,7 @@ use std::hint::black_box;
 use bson::{Document, RawDocumentBuf, doc};
 use criterion::{Criterion, Throughput};
 use slate_query::{
-    pipeline::Bindings,
+    expression::Bindings,
     raw::{Doc, Kind, Value},
     update::{Context, Update, merge},
 };

@@ -7,8 +7,10 @@ use std::cmp::Ordering;
 
 use crate::raw::SmallBytes;
 
+mod bracket;
 mod set;
 
+pub use bracket::{above_nan, bracket_interval, nan_interval, prefix_interval};
 pub use set::IntervalSet;
 
 /// A bound between keys. Bounds compare as their bytes do; see [`Place::to_bytes`].

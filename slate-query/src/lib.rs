@@ -11,10 +11,10 @@
 //! | [`path`] | dotted paths, and the walk along them |
 //! | [`expression`] | aggregation expressions: values computed from a document |
 //! | [`filter`] | conditions: matching, array positions, index bounds |
-//! | [`pattern`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
+//! | [`pattern`], [`wildcard`], [`sort`], [`distinct`] | a document's keys in an index or a sort; its distinct values |
 //! | [`schema`] | JSON schemas: conditions on the structure of documents |
 //! | [`projection`], [`update`] | new documents from old ones |
-//! | [`pipeline`] | the stages of aggregations |
+//! | [`pipeline`], [`sink`] | the stages of aggregations; where their results are written |
 //! | [`names`] | the names of supported operators |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
 
@@ -33,13 +33,16 @@ pub mod pattern;
 pub mod pipeline;
 pub mod projection;
 pub mod raw;
+mod regular_expression;
 pub mod schema;
 pub mod serde;
+pub mod sink;
 pub mod sort;
 #[cfg(feature = "testing")]
 #[doc(hidden)]
 pub mod testing;
 pub mod update;
 mod value_set;
+pub mod wildcard;
 
 pub use error::{Code, Error, Refusal, Result};

@@ -1,6 +1,11 @@
 //! Dotted paths, and the walk that resolves them in a document.
 
+pub(crate) mod field_path;
+mod siblings;
+
 use std::{fmt, ops::ControlFlow, sync::Arc};
+
+pub(crate) use siblings::order_of_siblings;
 
 use crate::{
     Code, Error, Result,

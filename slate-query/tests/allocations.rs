@@ -5,8 +5,8 @@
 
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
+    expression::Bindings,
     filter::Filter,
-    pipeline::Bindings,
     raw::{Doc, OwnedValue},
 };
 

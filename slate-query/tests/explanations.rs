@@ -4,8 +4,8 @@
 
 use bson::{Bson, Document, RawDocumentBuf, Regex, doc};
 use slate_query::{
+    expression::Bindings,
     filter::{Filter, explain},
-    pipeline::Bindings,
     raw::{Doc, Writer},
 };
 

@@ -6,9 +6,9 @@
 use bson::{Bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
+    expression::Bindings,
     filter::{Exactness, Filter, Node, Ties, Validity},
     pattern::{KeyPattern, Keys},
-    pipeline::Bindings,
     raw::{Doc, Kind, OwnedValue, Value},
     testing,
 };

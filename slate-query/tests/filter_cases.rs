@@ -7,8 +7,8 @@ mod oracle;
 use bson::{Bson, Document};
 use slate_query::{
     Error, Refusal,
+    expression::Bindings,
     filter::{Filter, Ties},
-    pipeline::Bindings,
     raw::Doc,
 };
 

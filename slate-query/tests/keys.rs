@@ -5,11 +5,8 @@ use std::cmp::Ordering;
 use bson::Bson;
 use proptest::prelude::*;
 use slate_query::{
-    interval::{Interval, Place},
-    key::{
-        Decoded, Direction, Overwrite, TypeBits, TypeReader, bracket_interval, decode, encode, encode_directed,
-        encode_typed, prefix_interval, skip,
-    },
+    interval::{Interval, Place, bracket_interval, prefix_interval},
+    key::{Decoded, Direction, Overwrite, TypeBits, TypeReader, decode, encode, encode_directed, encode_typed, skip},
     number::Number,
     order::{bracket, compare, equal},
     raw::{Kind, OwnedValue, Value},

@@ -32,7 +32,7 @@ fn run(case: &Document, projection: &Document) -> Result<Vec<Document>, Error> {
     let filter = case.get_document("filter").cloned().unwrap_or_default().to_vec().unwrap();
     let filter = if filter.len() == 5 { None } else { Some(Filter::parse(Doc::new(&filter))?) };
     let projection = projection.to_vec().unwrap();
-    let projection = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default())?;
+    let projection = Projection::parse(Doc::new(&projection), &slate_query::expression::Bindings::default())?;
     let mut found = Vec::new();
     for document in case.get_array("docs").unwrap() {
         let document = document.as_document().unwrap().to_vec().unwrap();

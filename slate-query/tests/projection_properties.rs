@@ -54,7 +54,7 @@ fn spec(paths: &[String], sign: i32) -> Document {
 fn project(spec: &Document, document: &[u8]) -> Vec<u8> {
     let spec = spec.to_vec().unwrap();
     let mut out = Vec::new();
-    Projection::parse(Doc::new(&spec), &slate_query::pipeline::Bindings::default())
+    Projection::parse(Doc::new(&spec), &slate_query::expression::Bindings::default())
         .unwrap()
         .apply(Doc::new(document), None, &mut out)
         .unwrap();

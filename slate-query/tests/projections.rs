@@ -9,7 +9,7 @@ fn project(projection: &Document, document: &Document) -> Document {
     let projection = projection.to_vec().unwrap();
     let document = document.to_vec().unwrap();
     let mut out = Vec::new();
-    Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default())
+    Projection::parse(Doc::new(&projection), &slate_query::expression::Bindings::default())
         .unwrap()
         .apply(Doc::new(&document), None, &mut out)
         .unwrap();
@@ -19,7 +19,7 @@ fn project(projection: &Document, document: &Document) -> Document {
 
 fn refusal(projection: &Document) -> i32 {
     let projection = projection.to_vec().unwrap();
-    Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap_err().code().0
+    Projection::parse(Doc::new(&projection), &slate_query::expression::Bindings::default()).unwrap_err().code().0
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn misplaced_positional_operators_are_an_error() {
     assert_eq!(refusal(&doc! { "a.$": { "$slice": 1 } }), 31271);
     let in_a_stage = |projection: &Document| {
         let projection = projection.to_vec().unwrap();
-        Projection::parse_stage(Doc::new(&projection), &slate_query::pipeline::Bindings::default())
+        Projection::parse_stage(Doc::new(&projection), &slate_query::expression::Bindings::default())
             .unwrap_err()
             .code()
             .0
@@ -138,7 +138,8 @@ fn misplaced_positional_operators_are_an_error() {
 fn unsupported_expressions_fail_by_name_after_other_errors() {
     let unsupported = |projection: Document| {
         let projection = projection.to_vec().unwrap();
-        let error = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap_err();
+        let error =
+            Projection::parse(Doc::new(&projection), &slate_query::expression::Bindings::default()).unwrap_err();
         (error.code().0, error.to_string())
     };
     assert_eq!(unsupported(doc! { "a": { "$function": 1 } }), (238, "$function is not supported (at 'a')".into()));
@@ -150,7 +151,8 @@ fn unsupported_expressions_fail_by_name_after_other_errors() {
 fn computed_fields_are_set_after_the_fields_are_chosen() {
     let shown = |projection: Document, document: Document| {
         let (projection, document) = (projection.to_vec().unwrap(), document.to_vec().unwrap());
-        let projection = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap();
+        let projection =
+            Projection::parse(Doc::new(&projection), &slate_query::expression::Bindings::default()).unwrap();
         let mut out = Vec::new();
         projection.apply(Doc::new(&document), None, &mut out).unwrap();
         Document::from_reader(&*out).unwrap()
@@ -172,7 +174,8 @@ fn computed_fields_are_set_after_the_fields_are_chosen() {
 fn an_inclusion_of_whole_paths_returns_them() {
     let included = |projection: Document| {
         let projection = projection.to_vec().unwrap();
-        let projection = Projection::parse(Doc::new(&projection), &slate_query::pipeline::Bindings::default()).unwrap();
+        let projection =
+            Projection::parse(Doc::new(&projection), &slate_query::expression::Bindings::default()).unwrap();
         projection.included().map(|paths| paths.iter().map(|path| path.as_str().to_owned()).collect::<Vec<_>>())
     };
     assert_eq!(included(doc! { "a.b": 1, "a.c": 1 }), Some(vec!["a.b".into(), "a.c".into(), "_id".into()]));

@@ -61,7 +61,7 @@ proptest! {
         let ordered = fields(paths.iter().zip(&directions));
         let (sort, pattern) = (Sort::parse(Doc::new(&ordered)), KeyPattern::parse(Doc::new(&ordered)));
         let shown: Vec<_> = paths.iter().map(|_| number(i32::from(include))).collect();
-        let projection = Projection::parse(Doc::new(&fields(paths.iter().zip(&shown))), &slate_query::pipeline::Bindings::default());
+        let projection = Projection::parse(Doc::new(&fields(paths.iter().zip(&shown))), &slate_query::expression::Bindings::default());
         for document in &documents {
             let bytes = stored(document);
             let [plain, stored] = [Doc::new(document), Doc::stored(&bytes)];

@@ -7,8 +7,8 @@ mod oracle;
 use bson::{Bson, Document, oid::ObjectId};
 use slate_query::{
     Error, Refusal,
+    expression::Bindings,
     filter::{Filter, Ties},
-    pipeline::Bindings,
     raw::{Doc, OwnedValue, validate},
     update::{Context, Update},
 };

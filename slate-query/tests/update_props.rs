@@ -8,10 +8,10 @@ use bson::{Bson, Document, bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
     Error,
+    expression::Bindings,
     filter::Filter,
     path::Path,
     pattern::{KeyPattern, Keys},
-    pipeline::Bindings,
     raw::{Doc, OwnedValue, validate},
     update::{Context, Update},
 };

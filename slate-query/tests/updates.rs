@@ -6,9 +6,9 @@ use bson::{Bson, Document, RawDocumentBuf, bson, doc, rawdoc};
 use proptest::prelude::*;
 use slate_query::{
     Code, Error,
+    expression::Bindings,
     filter::Filter,
     path::Path,
-    pipeline::Bindings,
     raw::{Doc, OwnedValue, validate},
     testing,
     update::{Context, Update, UsesPosition, merge},

@@ -4,9 +4,10 @@
 use bson::{doc, rawdoc};
 use slate_query::{
     Code,
+    expression::Bindings,
     path::Path,
     pattern::Direction,
-    pipeline::{self, Bindings, Stage},
+    pipeline::{self, Stage},
     raw::{Doc, Kind, Value},
     sort::Sort,
 };

@@ -7,8 +7,8 @@ use slate_query::{
     Code,
     filter::Filter,
     path::Path,
-    pipeline::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched},
     raw::Doc,
+    sink::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched},
 };
 
 use super::{

@@ -2,8 +2,8 @@ use bson::{Document, RawDocumentBuf};
 use slate_query::{
     Code,
     collation::Collation,
+    expression::Bindings,
     filter::{Filter, explain},
-    pipeline::Bindings,
     raw::{Doc, Value, Writer},
 };
 

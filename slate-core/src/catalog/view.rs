@@ -4,8 +4,10 @@ use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     collation::Collation,
-    pipeline::{self, Bindings, Sink, Stage},
+    expression::Bindings,
+    pipeline::{self, Stage},
     raw::{Doc, Kind, Value, Writer},
+    sink::Sink,
 };
 
 use super::{

@@ -3,8 +3,9 @@ use std::{collections::BTreeSet, sync::Arc};
 use bson::RawDocumentBuf;
 use slate_query::{
     path::Path,
-    pattern::{KeyPattern, PATH_FIELD, WildcardPattern},
+    pattern::KeyPattern,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
+    wildcard::{PATH_FIELD, WildcardPattern},
 };
 
 use super::{IndexInfo, index::append_document};

@@ -2,8 +2,8 @@ use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     number::Number,
-    pattern::WildcardPattern,
     raw::{Doc, Kind},
+    wildcard::WildcardPattern,
 };
 
 use super::{

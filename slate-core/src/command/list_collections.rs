@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
-use slate_query::{filter::Filter, pipeline::Bindings, raw::Doc};
+use slate_query::{expression::Bindings, filter::Filter, raw::Doc};
 
 use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
 use crate::{

@@ -5,9 +5,10 @@ use slate_query::{
     collation,
     interval::{Interval, IntervalSet, Place, Side},
     key::{self, Decoded, TypeReader},
-    pattern::{Direction, PATH_FIELD},
+    pattern::Direction,
     raw::Doc,
     sort::Sort,
+    wildcard::PATH_FIELD,
 };
 
 use super::{

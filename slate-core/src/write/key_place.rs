@@ -7,8 +7,9 @@ use slate_query::{
     collation::show_sort_key,
     key::{self, Decoded, Direction, TypeReader},
     path::Path,
-    pattern::{Keys, PATH_FIELD, WildcardPattern},
+    pattern::Keys,
     raw::{Doc, OwnedValue},
+    wildcard::{PATH_FIELD, WildcardPattern},
 };
 use slate_store::Keyspace;
 

@@ -168,7 +168,7 @@ impl ArrayWriter {
         if self.bytes > MOST_BYTES {
             return;
         }
-        self.writer.append(crate::update::digits(self.length).as_bytes(), value);
+        self.writer.append(crate::raw::digits(self.length).as_bytes(), value);
         self.length += 1;
         self.bytes += value.bytes().len() + 2;
     }

@@ -8,21 +8,25 @@
 
 pub mod accumulator;
 mod arguments;
+mod bindings;
 mod comparison;
 mod env;
 mod evaluated;
 mod fold;
 mod interruption;
+mod needs;
 mod node;
 mod operands;
 mod operators;
 mod parse;
 mod path;
 
+pub use bindings::Bindings;
 pub(crate) use comparison::{Comparison, Logic, Relation};
 pub use env::{Env, Frame, Variables};
 pub use evaluated::Evaluated;
 pub(crate) use evaluated::{check_depth, check_size};
 pub use interruption::Interruption;
+pub use needs::Needs;
 pub use node::Expression;
 pub(crate) use operators::{DIVISION_BY_ZERO, date::Unit as DateUnit, names as operator_names};

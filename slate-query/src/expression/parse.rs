@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    projection::field_path,
+    path::field_path,
     raw::{Doc, FieldName, Kind, Value},
 };
 

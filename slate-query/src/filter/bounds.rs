@@ -1,7 +1,7 @@
 //! The index key ranges of operators.
 
 use crate::{
-    interval::{Interval, IntervalSet},
+    interval::{self, Interval, IntervalSet},
     key,
     order::{Bracket, bracket},
     raw::{Kind, SmallBytes, Value},
@@ -80,7 +80,7 @@ const USUAL_KEY_BYTES: usize = 64;
 
 /// Returns the keys of a class of types.
 pub(super) fn of_bracket(class: Bracket) -> IntervalSet {
-    key::bracket_interval(class).into()
+    interval::bracket_interval(class).into()
 }
 
 /// Returns the keys of the class that a type belongs to.

@@ -3,9 +3,9 @@
 use crate::{
     Code, Error, Result,
     collation::Collation,
+    expression::Bindings,
     number::Number,
     path::Path,
-    pipeline::Bindings,
     raw::{Doc, Element, Kind, MAX_DEPTH, Value},
 };
 

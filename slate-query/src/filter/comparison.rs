@@ -10,10 +10,9 @@ use super::{
 };
 use crate::{
     collation::{Collation, has_text},
-    expression::{Comparison as Compared, Relation},
+    expression::{Bindings, Comparison as Compared, Relation},
     interval::{Interval, IntervalSet, Place},
     path::Path,
-    pipeline::Bindings,
     raw::{Doc, Kind, OwnedValue, Value},
 };
 

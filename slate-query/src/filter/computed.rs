@@ -12,9 +12,8 @@ use super::{
 };
 use crate::{
     Code, Result,
-    expression::{Expression, Logic},
+    expression::{Bindings, Expression, Logic},
     path::Path,
-    pipeline::Bindings,
     raw::{Doc, OwnedValue, Value},
 };
 

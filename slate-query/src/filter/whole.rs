@@ -1,10 +1,11 @@
-use super::{Node, Ties, clause::Scope, operators, parse, pattern::failure, position};
+use super::{Node, Ties, clause::Scope, operators, parse, position};
 use crate::{
     Result,
     collation::Collation,
+    expression::Bindings,
     path::Path,
-    pipeline::Bindings,
     raw::{Doc, OwnedValue, Value},
+    regular_expression::failure,
 };
 
 /// A parsed filter. It prints as extended JSON.

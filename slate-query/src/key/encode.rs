@@ -153,7 +153,7 @@ fn is_canonical(array: Doc<'_>) -> bool {
 
 /// Appends a text with its bytes 0, 1 and 2 escaped. The bytes 0 and 0xff never occur, inverted or not, and 1 ends the
 /// text.
-pub(super) fn escape(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn escape(text: &[u8], out: &mut Vec<u8>) {
     if !has_escaped(text) {
         return out.extend_from_slice(text);
     }

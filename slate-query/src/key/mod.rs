@@ -6,18 +6,17 @@
 //! difference next to the key.
 
 mod bits;
-mod bracket;
 mod decode;
 mod direction;
 mod encode;
 mod input;
 mod number;
 mod skip;
-mod tag;
+pub(crate) mod tag;
 
 pub use bits::{TypeBits, TypeReader, join};
-pub use bracket::{above_nan, bracket_interval, nan_interval, prefix_interval};
 pub use decode::{Decoded, Overwrite, Presence, decode, decode_into};
 pub use direction::Direction;
+pub(crate) use encode::escape;
 pub use encode::{encode, encode_directed, encode_typed};
 pub use skip::skip;

@@ -4,43 +4,43 @@
 use crate::order::Bracket;
 
 /// Ends a text, a document's elements or an array's elements. Lower than anything that can be in its place.
-pub(super) const END: u8 = 0x01;
+pub(crate) const END: u8 = 0x01;
 /// Starts an escaped byte of a text.
-pub(super) const ESCAPE: u8 = 0x02;
+pub(crate) const ESCAPE: u8 = 0x02;
 
-pub(super) const MIN_KEY: u8 = 0x08;
-pub(super) const UNDEFINED: u8 = 0x10;
-pub(super) const NULL: u8 = 0x18;
-pub(super) const NAN: u8 = 0x20;
+pub(crate) const MIN_KEY: u8 = 0x08;
+pub(crate) const UNDEFINED: u8 = 0x10;
+pub(crate) const NULL: u8 = 0x18;
+pub(crate) const NAN: u8 = 0x20;
 /// The tags of numbers are symmetric around zero: `ZERO + n` and `ZERO - n`.
-pub(super) const ZERO: u8 = 0x2c;
+pub(crate) const ZERO: u8 = 0x2c;
 /// The distance from [`ZERO`] of the tags of numbers with a magnitude below 1.
-pub(super) const SMALL: u8 = 1;
+pub(crate) const SMALL: u8 = 1;
 /// The tag of a number with a magnitude from 1 to 2^63 (exclusive) is at this distance plus the number of bytes (1 to
 /// 8) from [`ZERO`].
-pub(super) const WHOLE: u8 = 1;
+pub(crate) const WHOLE: u8 = 1;
 /// The distance from [`ZERO`] of the tags of numbers with a magnitude of 2^63 or above.
-pub(super) const BIG: u8 = 10;
+pub(crate) const BIG: u8 = 10;
 /// The distance from [`ZERO`] of the tags of infinities.
-pub(super) const INFINITE: u8 = 11;
-pub(super) const STRING: u8 = 0x40;
-pub(super) const DOCUMENT: u8 = 0x48;
-pub(super) const ARRAY: u8 = 0x50;
-pub(super) const BINARY: u8 = 0x58;
-pub(super) const OBJECT_ID: u8 = 0x60;
-pub(super) const FALSE: u8 = 0x68;
-pub(super) const TRUE: u8 = 0x69;
-pub(super) const DATE: u8 = 0x70;
-pub(super) const TIMESTAMP: u8 = 0x78;
-pub(super) const REGEX: u8 = 0x80;
-pub(super) const DB_POINTER: u8 = 0x88;
-pub(super) const CODE: u8 = 0x90;
-pub(super) const CODE_WITH_SCOPE: u8 = 0x98;
-pub(super) const MAX_KEY: u8 = 0xa0;
+pub(crate) const INFINITE: u8 = 11;
+pub(crate) const STRING: u8 = 0x40;
+pub(crate) const DOCUMENT: u8 = 0x48;
+pub(crate) const ARRAY: u8 = 0x50;
+pub(crate) const BINARY: u8 = 0x58;
+pub(crate) const OBJECT_ID: u8 = 0x60;
+pub(crate) const FALSE: u8 = 0x68;
+pub(crate) const TRUE: u8 = 0x69;
+pub(crate) const DATE: u8 = 0x70;
+pub(crate) const TIMESTAMP: u8 = 0x78;
+pub(crate) const REGEX: u8 = 0x80;
+pub(crate) const DB_POINTER: u8 = 0x88;
+pub(crate) const CODE: u8 = 0x90;
+pub(crate) const CODE_WITH_SCOPE: u8 = 0x98;
+pub(crate) const MAX_KEY: u8 = 0xa0;
 
 /// Returns the lowest and the highest tag of a class. The lowest also represents the class in a document's elements.
 #[inline]
-pub(super) fn of(bracket: Bracket) -> (u8, u8) {
+pub(crate) fn of(bracket: Bracket) -> (u8, u8) {
     match bracket {
         Bracket::MinKey => (MIN_KEY, MIN_KEY),
         Bracket::Undefined => (UNDEFINED, UNDEFINED),

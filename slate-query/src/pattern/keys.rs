@@ -64,7 +64,7 @@ impl Keys {
         &self.multikey
     }
 
-    pub(super) fn multikey_mut(&mut self) -> &mut [u64] {
+    pub(crate) fn multikey_mut(&mut self) -> &mut [u64] {
         &mut self.multikey
     }
 
@@ -73,7 +73,7 @@ impl Keys {
         &self.arrays
     }
 
-    pub(super) fn add_array(&mut self, path: &str) {
+    pub(crate) fn add_array(&mut self, path: &str) {
         if !self.arrays.contains(path) {
             self.arrays.insert(path.into());
         }
@@ -88,7 +88,7 @@ impl Keys {
         self.bytes.get(entry.key.clone()).unwrap_or_default()
     }
 
-    pub(super) fn clear(&mut self, fields: usize) {
+    pub(crate) fn clear(&mut self, fields: usize) {
         self.bytes.clear();
         self.losses.clear();
         self.entries.clear();
@@ -99,7 +99,7 @@ impl Keys {
 
     /// Adds an entry of these values. `None`: missing.
     #[inline]
-    pub(super) fn push<'v>(&mut self, values: impl Iterator<Item = (Option<Value<'v>>, Direction)>) {
+    pub(crate) fn push<'v>(&mut self, values: impl Iterator<Item = (Option<Value<'v>>, Direction)>) {
         let Self { bytes, losses, bits, entries, .. } = self;
         let (start, lost) = (bytes.len(), losses.len());
         let mut presence = Presence::None;
@@ -117,7 +117,7 @@ impl Keys {
     }
 
     /// Sorts the entries and removes repetitions. Of equal keys the first is retained.
-    pub(super) fn settle(&mut self) {
+    pub(crate) fn settle(&mut self) {
         if self.entries.len() < 2 {
             return;
         }

@@ -2,11 +2,9 @@
 
 mod expand;
 mod keys;
-mod parse;
-mod wildcard;
+pub(crate) mod parse;
 
 pub use crate::key::Direction;
 pub(crate) use expand::{Emit, MAX_FIELDS, Positions, Slot, expand, follow};
 pub use keys::Keys;
 pub use parse::KeyPattern;
-pub use wildcard::{PATH_FIELD, WildcardPattern};

@@ -9,7 +9,7 @@ use crate::{
 /// The key pattern of an index: paths, each with a direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyPattern {
-    pub(super) fields: Box<[(Path, Direction)]>,
+    pub(crate) fields: Box<[(Path, Direction)]>,
     /// The first names of the paths.
     first_names: Names,
 }
@@ -30,7 +30,7 @@ impl KeyPattern {
     }
 
     /// Returns the pattern of a part of a wildcard index.
-    pub(super) fn of_fields(fields: Box<[(Path, Direction)]>) -> Self {
+    pub(crate) fn of_fields(fields: Box<[(Path, Direction)]>) -> Self {
         Self { fields, first_names: Names::default() }
     }
 
@@ -59,7 +59,7 @@ fn refused(message: &str) -> Error {
 }
 
 /// Checks the number of fields of a key pattern and its length in bytes.
-pub(super) fn check_size(pattern: Doc<'_>) -> Result<()> {
+pub(crate) fn check_size(pattern: Doc<'_>) -> Result<()> {
     if pattern.is_empty() {
         return Err(refused("index keys cannot be an empty document"));
     }
@@ -73,7 +73,7 @@ pub(super) fn check_size(pattern: Doc<'_>) -> Result<()> {
 }
 
 /// Parses fields of a key pattern.
-pub(super) fn fields<'p>(pattern: impl Iterator<Item = Element<'p>>) -> Result<Vec<(Path, Direction)>> {
+pub(crate) fn fields<'p>(pattern: impl Iterator<Item = Element<'p>>) -> Result<Vec<(Path, Direction)>> {
     let mut fields: Vec<(Path, Direction)> = Vec::new();
     for element in pattern {
         let name = element.display_name();
@@ -112,7 +112,7 @@ fn field(element: Element<'_>) -> Result<(Path, Direction)> {
     Ok((path, direction))
 }
 
-pub(super) fn direction(element: Element<'_>) -> Result<Direction> {
+pub(crate) fn direction(element: Element<'_>) -> Result<Direction> {
     let kind = element.value.kind().alias();
     let number = Number::of(element.value).ok_or_else(|| {
         refused(&format!("values in an index key pattern are numbers or strings, not of type {kind}"))

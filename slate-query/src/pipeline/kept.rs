@@ -1,4 +1,4 @@
-use super::Needs;
+use crate::expression::Needs;
 use crate::{
     path::Path,
     raw::{Doc, FieldName, Names, Value, Writer, store_fields},

@@ -2,7 +2,8 @@
 
 use bson::RawDocumentBuf;
 
-use super::{Needs, Stage};
+use super::Stage;
+use crate::expression::Needs;
 use crate::{path::Path, raw::Writer};
 
 impl Stage {

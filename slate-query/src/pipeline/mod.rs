@@ -4,24 +4,19 @@
 //! `mod` line, its variant of [`Stage`], and its line in the table in `stages/mod.rs`. Stages that MongoDB has and Slate
 //! does not offer are in the table too, and fail by name.
 
-mod bindings;
 mod group_index;
 mod kept;
 mod merge;
 mod needs;
 mod nested;
 mod parse;
-mod sink;
 mod stage;
 mod stages;
 mod window;
 
-pub use bindings::Bindings;
 pub use kept::Kept;
-pub use needs::Needs;
-use parse::check_collection;
+pub(crate) use parse::check_collection;
 pub use parse::{not_first, parse};
-pub use sink::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched};
 pub use stage::Stage;
 pub use stages::{
     BucketAuto, Buckets, CollStats, DenseRows, Densify, Documents, Facet, GraphLookup, Group, GroupStates, Join,

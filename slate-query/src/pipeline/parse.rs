@@ -1,4 +1,5 @@
-use super::{Bindings, Stage, stages};
+use super::{Stage, stages};
+use crate::expression::Bindings;
 use crate::{Code, Error, Result, raw::Value};
 
 /// The most stages of a pipeline, MongoDB's limit: it bounds how deeply executors are nested.
@@ -41,7 +42,7 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
 ///
 /// # Errors
 /// `InvalidNamespace` (73).
-pub(super) fn check_collection(name: &str) -> Result<()> {
+pub(crate) fn check_collection(name: &str) -> Result<()> {
     let fault = if name.is_empty() {
         "must not be empty"
     } else if name.starts_with('.') {

@@ -3,13 +3,13 @@ use std::fmt;
 use bson::RawDocumentBuf;
 
 use super::{
-    Needs, Windows,
+    Windows,
     stages::{
         BucketAuto, CollStats, Densify, Documents, Facet, GraphLookup, Group, Lookup, Redact, ReplaceRoot, UnionWith,
         Unwind,
     },
 };
-use crate::{filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
+use crate::{expression::Needs, filter::Filter, path::Path, projection::Projection, raw::Doc, sort::Sort};
 
 /// A parsed stage of a pipeline. Its [`Display`](fmt::Display) writes the argument.
 #[derive(Clone, Debug)]

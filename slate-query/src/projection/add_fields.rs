@@ -1,12 +1,10 @@
 //! Parses the argument of an `$addFields`.
 
-use super::{
-    field_path,
-    tree::{Action, Branch},
-};
+use super::tree::{Action, Branch};
 use crate::{
     Code, Error, Result,
     expression::{Expression, Variables},
+    path::field_path,
     raw::{Doc, Element},
 };
 

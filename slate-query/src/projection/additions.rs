@@ -3,8 +3,7 @@
 use super::output;
 use crate::{
     Result,
-    expression::{Env, Expression, check_depth, check_size},
-    pipeline::Needs,
+    expression::{Env, Expression, Needs, check_depth, check_size},
     raw::{Doc, FieldName, Kind, Value},
 };
 

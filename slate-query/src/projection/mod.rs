@@ -8,7 +8,6 @@
 mod add_fields;
 mod additions;
 mod elem_match;
-pub(crate) mod field_path;
 mod output;
 mod parse;
 mod positional;

@@ -1,5 +1,5 @@
 use super::{
-    elem_match, field_path,
+    elem_match,
     slice::Slice,
     tree::{Action, Branch},
 };
@@ -7,6 +7,7 @@ use crate::{
     Code, Error, Result,
     expression::{Expression, Variables},
     number::Number,
+    path::field_path,
     raw::{Doc, Element, Kind, Value, Writer},
 };
 

@@ -9,10 +9,10 @@ use super::{
 };
 use crate::{
     Result,
-    filter::pattern::failure,
+    expression::{Bindings, Needs},
     path::Path,
-    pipeline::{Bindings, Needs},
     raw::Doc,
+    regular_expression::failure,
 };
 
 /// A parsed projection, as `find` takes it.

@@ -32,6 +32,31 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// All types.
+    pub(crate) const ALL: [Self; 21] = [
+        Self::Double,
+        Self::String,
+        Self::Document,
+        Self::Array,
+        Self::Binary,
+        Self::Undefined,
+        Self::ObjectId,
+        Self::Boolean,
+        Self::DateTime,
+        Self::Null,
+        Self::Regex,
+        Self::DbPointer,
+        Self::Code,
+        Self::Symbol,
+        Self::CodeWithScope,
+        Self::Int32,
+        Self::Timestamp,
+        Self::Int64,
+        Self::Decimal128,
+        Self::MaxKey,
+        Self::MinKey,
+    ];
+
     /// Returns the type with this type byte.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {

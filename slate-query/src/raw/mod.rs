@@ -11,6 +11,7 @@
 
 mod bytes;
 mod convert;
+mod digits;
 mod doc;
 mod json;
 mod kind;
@@ -25,6 +26,7 @@ mod write;
 pub(crate) use bytes::{below, big_endian};
 pub use bytes::{leading, same};
 pub use convert::with_value;
+pub(crate) use digits::digits;
 pub(crate) use doc::terminator;
 pub use doc::{Doc, Element, Elements, Located};
 pub use kind::Kind;

@@ -6,10 +6,10 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    filter::{KINDS, Pattern},
     number::Number,
     order,
     raw::{Doc, FieldName, Kind, MAX_DEPTH, Value},
+    regular_expression::Pattern,
 };
 
 /// All keywords that MongoDB has, sorted.
@@ -356,8 +356,8 @@ fn kinds(keyword: &str, types: Value<'_>) -> Result<Vec<Kind>> {
             _ => name,
         };
         match alias {
-            "number" => kinds.extend(KINDS.iter().filter(|kind| kind.is_number())),
-            alias => kinds.push(*KINDS.iter().find(|kind| kind.alias() == alias).ok_or_else(unknown)?),
+            "number" => kinds.extend(Kind::ALL.iter().filter(|kind| kind.is_number())),
+            alias => kinds.push(*Kind::ALL.iter().find(|kind| kind.alias() == alias).ok_or_else(unknown)?),
         }
     }
     Ok(kinds)

@@ -2,10 +2,10 @@ use std::cmp::Ordering;
 
 use super::{Schema, in_name_order};
 use crate::{
-    filter::Pattern,
     number::Number,
     order,
     raw::{Doc, FieldName, Kind, OwnedValue, Value},
+    regular_expression::Pattern,
 };
 
 /// One keyword of a schema with its operand, or several that belong together.

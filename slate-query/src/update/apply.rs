@@ -3,14 +3,15 @@
 use std::borrow::Cow;
 
 use super::{
-    position::{digits, position},
+    position::position,
     scope::{Outcome, Scope},
     storage,
     tree::{self, Leaf, Named, Node},
 };
 use crate::{
     Code, Error, Result,
-    raw::{Doc, Element, Kind, Value, Writer},
+    path::order_of_siblings,
+    raw::{Doc, Element, Kind, Value, Writer, digits},
 };
 
 /// Whether a document is the outermost one, whose field names are checked.
@@ -155,7 +156,7 @@ impl Scope<'_> {
                 break;
             }
             let place = pending.binary_search_by(|pending| match std::str::from_utf8(element.name) {
-                Ok(name) => tree::order(&pending.name, name),
+                Ok(name) => order_of_siblings(&pending.name, name),
                 Err(_) => pending.name.as_bytes().cmp(element.name),
             });
             let branch = place.ok().and_then(|place| pending.get_mut(place)).filter(|branch| branch.met == Met::No);
@@ -274,7 +275,7 @@ impl Scope<'_> {
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         let mut pending = Vec::<Pending<'n>>::new();
         let mut add = |name: Cow<'n, str>, node: &'n Node| match pending
-            .binary_search_by(|other| tree::order(&other.name, &name))
+            .binary_search_by(|other| order_of_siblings(&other.name, &name))
         {
             Ok(place) => {
                 if let Some(same) = pending.get_mut(place) {

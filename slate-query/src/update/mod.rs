@@ -25,8 +25,6 @@ mod upsert;
 
 pub use context::{Context, EmptyTimestamps, Phase};
 pub use merge::merge;
-pub(crate) use operator::{names as operator_names, sort::Sort};
+pub(crate) use operator::names as operator_names;
 pub use parse::{Update, UsesPosition};
-pub(crate) use position::digits;
 pub use storage::check_id;
-pub(crate) use tree::order as field_order;

@@ -15,8 +15,8 @@ use super::{
 use crate::{
     Code, Error, Result,
     collation::Collation,
+    expression::Bindings,
     path::Path,
-    pipeline::Bindings,
     raw::{Doc, Element, Kind, MAX_DEPTH, Value, Writer},
 };
 

@@ -3,8 +3,9 @@
 use super::{Context, replace};
 use crate::{
     Code, Error, Result,
+    expression::Bindings,
     path::Path,
-    pipeline::{self, Bindings, Stage},
+    pipeline::{self, Stage},
     raw::Doc,
 };
 

@@ -1,9 +1,7 @@
 //! The operators of an update as a tree of paths.
 
-use std::cmp::Ordering;
-
 use super::{Context, Phase, array_filter::Selector, operator::Operator, step::Step};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, path::order_of_siblings};
 
 /// A node of the tree: a path that an operator changes, or a prefix of one.
 #[derive(Debug)]
@@ -19,7 +17,7 @@ pub(super) enum Node {
 /// Children by name.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// Sorted by [`order`].
+    /// Sorted by [`order_of_siblings`].
     pub(super) children: Vec<(Box<str>, Node)>,
     /// The child for `$`.
     pub(super) positional: Option<Box<Node>>,
@@ -80,7 +78,7 @@ impl Node {
                 }
             },
             (Self::Named(named), Step::Name(name)) => {
-                match named.children.binary_search_by(|(other, _)| order(other, name)) {
+                match named.children.binary_search_by(|(other, _)| order_of_siblings(other, name)) {
                     Ok(place) => &mut named.children.get_mut(place)?.1,
                     Err(place) => {
                         named.children.insert(place, (name.clone(), Self::fresh(rest, leaf)?));
@@ -121,13 +119,4 @@ impl Node {
 /// Returns the error for two operators on one path.
 pub(super) fn conflict(path: &str) -> Error {
     Error::new(Code::CONFLICTING_UPDATE_OPERATORS, "the update's operators conflict here").at(path)
-}
-
-/// Returns the order in which MongoDB updates sibling fields and appends new ones: by name, but numbers without leading
-/// zeros by value.
-pub(crate) fn order(a: &str, b: &str) -> Ordering {
-    let number = |name: &str| {
-        name.starts_with(|first: char| first.is_ascii_digit()) && (name.len() == 1 || !name.starts_with('0'))
-    };
-    if number(a) && number(b) { a.len().cmp(&b.len()).then_with(|| a.cmp(b)) } else { a.cmp(b) }
 }

@@ -6,7 +6,7 @@ use slate_query::{
     filter::{Exactness, Node, Term, Validity},
     interval::IntervalSet,
     path::Path,
-    pattern::{PATH_FIELD, WildcardPattern},
+    wildcard::{PATH_FIELD, WildcardPattern},
 };
 
 use super::{ConjunctTerm, Terms, bounded, by_bounds, combined};

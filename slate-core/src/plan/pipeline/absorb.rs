@@ -1,10 +1,6 @@
 //! Builds a query from the leading stages, as long as a query can express them.
 
-use slate_query::{
-    filter::Filter,
-    path::Path,
-    pipeline::{Needs, Stage},
-};
+use slate_query::{expression::Needs, filter::Filter, path::Path, pipeline::Stage};
 
 use super::{DocumentNode, Optimization, group_order};
 use crate::plan::{Output, Query, Window};

@@ -2,9 +2,10 @@ use std::fmt;
 
 use bson::RawDocumentBuf;
 use slate_query::{
+    expression::Needs,
     filter::Filter,
     pipeline::{
-        BucketAuto, CollStats, Densify, Documents, GraphLookup, Group, Kept, Lookup, Needs, Redact, ReplaceRoot, Stage,
+        BucketAuto, CollStats, Densify, Documents, GraphLookup, Group, Kept, Lookup, Redact, ReplaceRoot, Stage,
         UnionWith, Unwind, Windows,
     },
     projection::Projection,

@@ -2,7 +2,8 @@
 
 use bson::{Bson, doc};
 use slate_query::{
-    pipeline::{self, Bindings, Stage},
+    expression::Bindings,
+    pipeline::{self, Stage},
     raw::{OwnedValue, Value},
 };
 

@@ -12,8 +12,8 @@ use crate::{
         Env, Evaluated, Expression, Variables,
         operands::{self, parts},
     },
+    key::Direction,
     number::Number,
-    pattern::Direction,
     raw::{Doc, FieldName, OwnedValue, Value},
     sort::Sort,
 };

@@ -13,7 +13,7 @@ use crate::{
     Code, Error, Result,
     number::Number,
     raw::{Doc, Kind, OwnedValue, Value},
-    update::Sort,
+    sort::ArraySort,
 };
 
 /// Returns the operand itself, not parsed.
@@ -162,7 +162,7 @@ pub(super) fn zip(name: &str, operand: Value<'_>, variables: &Variables) -> Resu
 #[derive(Debug)]
 struct SortArray {
     input: Expression,
-    order: Sort,
+    order: ArraySort,
 }
 
 impl Operator for SortArray {
@@ -197,7 +197,7 @@ pub(super) fn sort_array(name: &str, operand: Value<'_>, variables: &Variables) 
     let Some(input) = input else { return refused(2_942_502, "$sortArray needs the parameter 'input'".into()) };
     let Some(order) = order else { return refused(2_942_503, "$sortArray needs the parameter 'sortBy'".into()) };
     let code = if order.as_document().is_some() { 2_942_505 } else { 2_942_506 };
-    let order = Sort::parse(order).map_err(|error| Error::new(Code(code), error.message()))?;
+    let order = ArraySort::parse(order).map_err(|error| Error::new(Code(code), error.message()))?;
     Ok(Expression(Node::Operator(Arc::new(SortArray { input, order }))))
 }
 

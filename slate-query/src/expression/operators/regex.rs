@@ -6,8 +6,8 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    filter::pattern::{Found, Pattern, Use},
     raw::{Kind, Value, Writer},
+    regular_expression::{Found, Pattern, Use},
 };
 
 pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {

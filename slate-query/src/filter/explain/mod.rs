@@ -10,7 +10,7 @@ use self::clause::{Clause, Form};
 use super::Filter;
 use crate::{
     Result,
-    pipeline::Bindings,
+    expression::Bindings,
     raw::{Doc, Kind, Value, Writer},
 };
 

@@ -11,8 +11,7 @@ use super::{
 };
 use crate::{
     Result,
-    interval::{Interval, IntervalSet, Place},
-    key,
+    interval::{self, Interval, IntervalSet, Place},
     number::Number,
     order::{self, Bracket, bracket},
     raw::{Kind, OwnedValue, Value, Writer},
@@ -134,7 +133,8 @@ impl Operator for Compare {
     fn bounds(&self) -> Bounds {
         let operand = self.operand.as_value();
         if matches!(self.decoded, Decoded::NaN) {
-            let nan = if self.relation.accepts_equal() { key::nan_interval().into() } else { IntervalSet::empty() };
+            let nan =
+                if self.relation.accepts_equal() { interval::nan_interval().into() } else { IntervalSet::empty() };
             return Bounds::exact(nan);
         }
         // Arrays are compared as a whole, but an index contains their elements.
@@ -151,7 +151,7 @@ impl Operator for Compare {
         let mut intervals = of_kind(operand.kind()).intersect(&range.into());
         match bracket(operand.kind()) {
             Bracket::Number => {
-                let numbers = Interval::new(key::above_nan(), Place::after([]));
+                let numbers = Interval::new(interval::above_nan(), Place::after([]));
                 intervals = intervals.intersect(&numbers.into());
                 Bounds::exact(intervals)
             }

@@ -4,7 +4,6 @@ use super::{
         bounds::Bounds,
         clause::{Clause, is_operators},
         operator::{Cost, Operator, Rank},
-        pattern::Pattern,
     },
     regex::pattern_bounds,
 };
@@ -13,6 +12,7 @@ use crate::{
     interval::IntervalSet,
     path::Path,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
+    regular_expression::Pattern,
     value_set::ValueSet,
 };
 

@@ -32,7 +32,6 @@ mod unsupported;
 
 pub(super) use equal::implicit;
 pub(super) use exists::node as exists;
-pub(crate) use types::KINDS;
 
 use self::{bits::Test, compare::Relation};
 use super::{Node, clause::Clause, computed};

@@ -3,12 +3,12 @@ use super::super::{
     bounds::{Bounds, of_bracket},
     clause::Clause,
     operator::{Cost, Operator, Rank},
-    pattern::Pattern,
 };
 use crate::{
-    Code, Result, key,
+    Code, Result, interval,
     order::Bracket,
     raw::{Kind, Value, Writer},
+    regular_expression::Pattern,
 };
 
 /// `$regex`: the value is a string that the pattern matches, or the same regular expression.
@@ -48,7 +48,7 @@ impl Operator for Regex {
 /// Returns the strings with the prefix of every match, and all regular expressions.
 pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     let strings = match pattern.prefix() {
-        Some(prefix) => key::prefix_interval(prefix).into(),
+        Some(prefix) => interval::prefix_interval(prefix).into(),
         None => of_bracket(Bracket::String),
     };
     Bounds::loose(strings.union(&of_bracket(Bracket::Regex)))

@@ -15,31 +15,6 @@ use crate::{
 #[derive(Clone, Debug)]
 struct Types(Vec<Kind>);
 
-/// All types.
-pub(crate) const KINDS: [Kind; 21] = [
-    Kind::Double,
-    Kind::String,
-    Kind::Document,
-    Kind::Array,
-    Kind::Binary,
-    Kind::Undefined,
-    Kind::ObjectId,
-    Kind::Boolean,
-    Kind::DateTime,
-    Kind::Null,
-    Kind::Regex,
-    Kind::DbPointer,
-    Kind::Code,
-    Kind::Symbol,
-    Kind::CodeWithScope,
-    Kind::Int32,
-    Kind::Timestamp,
-    Kind::Int64,
-    Kind::Decimal128,
-    Kind::MaxKey,
-    Kind::MinKey,
-];
-
 /// Returns the number of a type in `$type`: its type byte, except for MinKey.
 fn number_of(kind: Kind) -> i64 {
     if kind == Kind::MinKey { -1 } else { i64::from(kind.byte()) }
@@ -59,7 +34,7 @@ impl Operator for Types {
             let class = bracket(kind);
             // A missing field has the key of null, and an empty array that of undefined.
             let shared = matches!(kind, Kind::Null | Kind::Undefined);
-            let whole = KINDS.iter().all(|other| bracket(*other) != class || self.0.contains(other));
+            let whole = Kind::ALL.iter().all(|other| bracket(*other) != class || self.0.contains(other));
             let exact = if whole && !shared { Exactness::Always } else { Exactness::Never };
             bounds = bounds.or(Bounds { intervals: of_kind(kind), exact });
         }
@@ -105,10 +80,10 @@ fn add(name: Value<'_>, kinds: &mut Vec<Kind>) -> Result<()> {
     let refuse = |message: String| Err(Error::new(Code::BAD_VALUE, message));
     if let Some(alias) = name.as_str() {
         if alias == "number" {
-            kinds.extend(KINDS.iter().filter(|kind| kind.is_number()));
+            kinds.extend(Kind::ALL.iter().filter(|kind| kind.is_number()));
             return Ok(());
         }
-        return match KINDS.iter().find(|kind| kind.alias() == alias) {
+        return match Kind::ALL.iter().find(|kind| kind.alias() == alias) {
             Some(kind) => {
                 kinds.push(*kind);
                 Ok(())
@@ -123,7 +98,7 @@ fn add(name: Value<'_>, kinds: &mut Vec<Kind>) -> Result<()> {
     if !name.kind().is_number() {
         return Err(Error::new(Code::TYPE_MISMATCH, "type must be represented as a number or a string"));
     }
-    let kind = integer(name).ok().and_then(|number| KINDS.iter().find(|kind| number_of(**kind) == number));
+    let kind = integer(name).ok().and_then(|number| Kind::ALL.iter().find(|kind| number_of(**kind) == number));
     match kind {
         Some(kind) => {
             kinds.push(*kind);

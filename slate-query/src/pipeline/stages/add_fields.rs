@@ -1,12 +1,7 @@
 //! `$addFields` and `$set`: sets fields to the values of expressions.
 
 use super::project::copied;
-use crate::{
-    Code, Error, Result,
-    pipeline::{Bindings, Stage},
-    projection::Projection,
-    raw::Value,
-};
+use crate::{Code, Error, Result, expression::Bindings, pipeline::Stage, projection::Projection, raw::Value};
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let document = argument

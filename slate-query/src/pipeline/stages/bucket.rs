@@ -6,9 +6,9 @@ use std::cmp::Ordering;
 use super::group;
 use crate::{
     Code, Error, Result,
-    expression::Expression,
+    expression::{Bindings, Expression},
     order,
-    pipeline::{Bindings, Stage},
+    pipeline::Stage,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 

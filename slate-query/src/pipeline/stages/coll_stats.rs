@@ -4,8 +4,9 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
+    expression::Bindings,
     number::Number,
-    pipeline::{Bindings, Stage},
+    pipeline::Stage,
     raw::{Doc, Kind, OwnedValue, Value},
 };
 

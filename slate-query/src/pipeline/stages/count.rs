@@ -1,10 +1,6 @@
 //! `$count`: the number of documents, in a field of the given name.
 
-use crate::{
-    Code, Error, Result,
-    pipeline::{Bindings, Stage},
-    raw::Value,
-};
+use crate::{Code, Error, Result, expression::Bindings, pipeline::Stage, raw::Value};
 
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let refused = |code, message: &'static str| Err(Error::new(Code(code), message));

@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
-    expression::Expression,
-    pipeline::{Bindings, Stage},
+    expression::{Bindings, Expression},
+    pipeline::Stage,
     raw::{Kind, OwnedValue, Value},
 };
 

@@ -5,8 +5,9 @@ use std::fmt;
 use super::parse_within;
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Needs, Stage},
-    projection::field_path,
+    expression::{Bindings, Needs},
+    path::field_path,
+    pipeline::Stage,
     raw::{OwnedValue, Value},
 };
 

@@ -4,8 +4,9 @@
 use super::add_fields;
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage, window},
-    projection::field_path,
+    expression::Bindings,
+    path::field_path,
+    pipeline::{Stage, window},
     raw::{Doc, Kind, Value, Writer},
     sort::Sort,
 };

@@ -5,15 +5,14 @@ use std::{fmt, ops::ControlFlow};
 use super::lookup::Join;
 use crate::{
     Code, Error, Result,
-    expression::Expression,
+    expression::{Bindings, Expression, Needs},
     filter::Filter,
     number::Number,
-    path::{Found, Path},
+    path::{Found, Path, field_path},
     pipeline::{
-        Bindings, Needs, Stage, check_collection,
+        Stage, check_collection,
         nested::{set, with_int64},
     },
-    projection::field_path,
     raw::{Doc, Kind, OwnedValue, Value},
 };
 

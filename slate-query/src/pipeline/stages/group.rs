@@ -5,14 +5,14 @@ use std::fmt;
 use crate::{
     Code, Error, Result,
     expression::{
-        DIVISION_BY_ZERO, Env, Expression,
+        Bindings, DIVISION_BY_ZERO, Env, Expression, Needs,
         accumulator::{AccumulatorSpec, Gathered},
     },
     key,
+    key::Direction,
     number::Number,
     path::Path,
-    pattern::Direction,
-    pipeline::{Bindings, Kept, Needs, Stage, group_index::GroupIndex},
+    pipeline::{Kept, Stage, group_index::GroupIndex},
     raw::{Doc, FieldName, Kind, OwnedValue, Value, Writer},
 };
 

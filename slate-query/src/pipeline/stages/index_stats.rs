@@ -2,7 +2,8 @@
 
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage},
+    expression::Bindings,
+    pipeline::Stage,
     raw::{Doc, Value},
 };
 

@@ -1,11 +1,6 @@
 //! `$limit`: passes on the first documents.
 
-use crate::{
-    Code, Error, Result,
-    number::Number,
-    pipeline::{Bindings, Stage},
-    raw::Value,
-};
+use crate::{Code, Error, Result, expression::Bindings, number::Number, pipeline::Stage, raw::Value};
 
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let limit = Number::of(argument).and_then(Number::to_i64).ok_or_else(|| {

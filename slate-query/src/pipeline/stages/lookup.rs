@@ -6,12 +6,11 @@ use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    expression::Expression,
+    expression::{Bindings, Expression, Needs},
     filter::Filter,
     key,
-    path::{Found, Path, Step},
-    pipeline::{Bindings, Kept, Needs, Stage, check_collection, nested::set, parse as parse_pipeline},
-    projection::field_path,
+    path::{Found, Path, Step, field_path},
+    pipeline::{Kept, Stage, check_collection, nested::set, parse as parse_pipeline},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 

@@ -1,11 +1,6 @@
 //! `$match`: passes on the documents that match a filter.
 
-use crate::{
-    Code, Error, Result,
-    filter::Filter,
-    pipeline::{Bindings, Stage},
-    raw::Value,
-};
+use crate::{Code, Error, Result, expression::Bindings, filter::Filter, pipeline::Stage, raw::Value};
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let filter = argument

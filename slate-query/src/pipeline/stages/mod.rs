@@ -26,9 +26,10 @@ mod union_with;
 mod unset;
 mod unwind;
 
-use super::{Bindings, Stage};
+use super::Stage;
 use crate::{
     Code, Error, Result,
+    expression::Bindings,
     raw::{Doc, Value},
 };
 

@@ -4,7 +4,8 @@ use bson::RawDocumentBuf;
 
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage},
+    expression::Bindings,
+    pipeline::Stage,
     projection::Projection,
     raw::{Doc, Value},
 };

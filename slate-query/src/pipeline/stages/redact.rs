@@ -6,8 +6,8 @@ use bson::Bson;
 
 use crate::{
     Code, Error, Result,
-    expression::{Env, Expression},
-    pipeline::{Bindings, Stage},
+    expression::{Bindings, Env, Expression},
+    pipeline::Stage,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 

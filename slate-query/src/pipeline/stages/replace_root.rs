@@ -4,8 +4,8 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
-    expression::Expression,
-    pipeline::{Bindings, Needs, Stage},
+    expression::{Bindings, Expression, Needs},
+    pipeline::Stage,
     raw::{Doc, Kind, OwnedValue, Value},
 };
 

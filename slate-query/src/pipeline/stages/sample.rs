@@ -1,11 +1,6 @@
 //! `$sample`: passes on documents chosen at random.
 
-use crate::{
-    Code, Error, Result,
-    number::Number,
-    pipeline::{Bindings, Stage},
-    raw::Value,
-};
+use crate::{Code, Error, Result, expression::Bindings, number::Number, pipeline::Stage, raw::Value};
 
 pub(super) fn parse(argument: Value<'_>, _: &Bindings) -> Result<Stage> {
     let refused = |code, message: &'static str| Error::new(Code(code), message);

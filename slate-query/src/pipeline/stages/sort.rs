@@ -1,11 +1,6 @@
 //! `$sort`: orders the documents.
 
-use crate::{
-    Code, Error, Result,
-    pipeline::{Bindings, Stage},
-    raw::Value,
-    sort::Sort,
-};
+use crate::{Code, Error, Result, expression::Bindings, pipeline::Stage, raw::Value, sort::Sort};
 
 pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     let sort = argument

@@ -4,7 +4,8 @@
 use super::group;
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage},
+    expression::Bindings,
+    pipeline::Stage,
     raw::{Doc, Kind, Value, Writer},
     sort::Sort,
 };

@@ -5,7 +5,8 @@ use std::fmt;
 use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage, check_collection},
+    expression::Bindings,
+    pipeline::{Stage, check_collection},
     raw::{OwnedValue, Value},
 };
 

@@ -3,7 +3,8 @@
 use super::project;
 use crate::{
     Code, Error, Result,
-    pipeline::{Bindings, Stage},
+    expression::Bindings,
+    pipeline::Stage,
     raw::{Doc, Kind, Value, Writer},
 };
 

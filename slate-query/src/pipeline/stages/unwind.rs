@@ -4,13 +4,13 @@ use std::fmt;
 
 use crate::{
     Code, Error, Result,
-    path::Path,
+    expression::{Bindings, Needs},
+    path::{Path, field_path},
     pipeline::{
-        Bindings, Kept, Needs, Stage,
+        Kept, Stage,
         nested::{set, with_int64},
         stage::is_within,
     },
-    projection::field_path,
     raw::{Doc, FieldName, Kind, Value},
 };
 

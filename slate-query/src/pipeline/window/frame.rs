@@ -131,7 +131,7 @@ impl Frame {
                 let zero = Number::Int32(0);
                 let (lower, upper) = limits_of(limits, variables, zero, |number| Some(number).filter(is_allowed))?;
                 match sort.map(Sort::fields) {
-                    Some([(_, crate::pattern::Direction::Ascending)]) => Ok(Self::Range(lower, upper, unit)),
+                    Some([(_, crate::key::Direction::Ascending)]) => Ok(Self::Range(lower, upper, unit)),
                     Some([_]) => Err(Error::new(Code(8_947_401), "'range' needs a sortBy in ascending order")),
                     _ => Err(Error::new(Code(5_339_902), "'range' needs a sortBy of exactly one field")),
                 }

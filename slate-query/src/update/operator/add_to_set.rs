@@ -5,11 +5,8 @@ use crate::{
     Code, Error, Result,
     collation::{Collation, Compared},
     order,
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
-    update::{
-        position::digits,
-        scope::{Outcome, Scope},
-    },
+    raw::{Doc, Kind, OwnedValue, Value, Writer, digits},
+    update::scope::{Outcome, Scope},
     value_set::{AsValue as _, ValueSet},
 };
 

@@ -15,7 +15,6 @@ mod pull_all;
 mod push;
 mod rename;
 mod set;
-pub(crate) mod sort;
 mod unset;
 
 pub(super) use contract::{Creates, Operator};

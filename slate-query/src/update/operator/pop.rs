@@ -6,11 +6,8 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    raw::{Value, Writer},
-    update::{
-        position::digits,
-        scope::{Outcome, Scope},
-    },
+    raw::{Value, Writer, digits},
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Clone, Copy, Debug)]

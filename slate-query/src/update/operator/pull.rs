@@ -6,11 +6,8 @@ use crate::{
     collation::{Collation, compare},
     filter::{Filter, is_value_operator},
     order,
-    raw::{Doc, Kind, OwnedValue, Value, Writer},
-    update::{
-        position::digits,
-        scope::{Outcome, Scope},
-    },
+    raw::{Doc, Kind, OwnedValue, Value, Writer, digits},
+    update::scope::{Outcome, Scope},
 };
 
 /// Which elements to remove.

@@ -3,16 +3,13 @@
 use super::{
     contract::{Operator, depth},
     integer::integer,
-    sort::Sort,
 };
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    raw::{Doc, OwnedValue, Value, Writer},
-    update::{
-        position::digits,
-        scope::{Outcome, Scope},
-    },
+    raw::{Doc, OwnedValue, Value, Writer, digits},
+    sort::ArraySort,
+    update::scope::{Outcome, Scope},
 };
 
 #[derive(Debug, Default)]
@@ -21,7 +18,7 @@ struct Push {
     depth: usize,
     /// The position of the values, counted from the end if negative. `None` appends.
     position: Option<i64>,
-    sort: Option<Sort>,
+    sort: Option<ArraySort>,
     collation: Option<Collation>,
     /// The number of elements to keep, the last ones if negative.
     slice: Option<i64>,
@@ -64,7 +61,7 @@ impl Push {
                 }
                 b"$position" => push.position = Some(whole()?),
                 b"$slice" => push.slice = Some(whole()?),
-                b"$sort" => push.sort = Some(Sort::parse(clause.value)?),
+                b"$sort" => push.sort = Some(ArraySort::parse(clause.value)?),
                 _ => return Err(refuse(format!("unrecognized clause in $push: {}", clause.display_name()))),
             }
         }

@@ -1,7 +1,7 @@
 //! Drops the fields that no later stage reads from the documents of an `$unwind`, a `$lookup` and a `$setWindowFields`, so that
 //! they are not copied for each element, match or result, and from those of a `$group`, so that they are not computed.
 
-use slate_query::pipeline::{Needs, Stage};
+use slate_query::{expression::Needs, pipeline::Stage};
 
 pub(super) fn apply(stages: &mut [Stage]) -> bool {
     let (mut needs, mut is_changed) = (Needs::Whole, false);

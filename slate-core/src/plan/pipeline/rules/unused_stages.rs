@@ -2,7 +2,7 @@
 //! `$count`, a `$project` or `$addFields` that cannot fail and does not change the fields that later stages read, and a
 //! `$lookup` by an equality if no later stage reads its array.
 
-use slate_query::pipeline::{Needs, Stage};
+use slate_query::{expression::Needs, pipeline::Stage};
 
 pub(super) fn apply(stages: &mut Vec<Stage>) -> bool {
     let before = stages.len();

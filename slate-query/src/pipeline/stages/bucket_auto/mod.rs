@@ -11,9 +11,8 @@ use self::granularity::Granularity;
 use super::group::{Group, GroupStates, Member};
 use crate::{
     Code, Error, Result,
-    expression::{Evaluated, check_size},
+    expression::{Evaluated, Needs, check_size},
     number::Number,
-    pipeline::Needs,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 

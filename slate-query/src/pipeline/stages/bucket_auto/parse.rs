@@ -5,8 +5,9 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    expression::Bindings,
     number::Number,
-    pipeline::{Bindings, Stage},
+    pipeline::Stage,
     raw::{Doc, Value, Writer},
 };
 

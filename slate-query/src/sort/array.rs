@@ -1,31 +1,26 @@
-//! The `$sort` clause of `$push`.
+//! The order of an array's elements: the `$sort` of `$push`, and `$sortArray`.
 
 use std::cmp::Ordering;
 
-use super::integer::integer;
 use crate::{
     Code, Error, Result,
     collation::{Collation, compare},
+    key::Direction,
+    number::Number,
     path::{Part, Path},
     raw::{Doc, Value},
 };
 
 /// The order of the elements.
 #[derive(Debug)]
-pub(crate) enum Sort {
+pub(crate) enum ArraySort {
     /// Sorts elements by their whole values.
     Whole(Direction),
     /// Documents by these fields. Other values sort as documents without fields.
     Fields(Vec<(Path, Direction)>),
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Direction {
-    Ascending,
-    Descending,
-}
-
-impl Sort {
+impl ArraySort {
     /// Parses 1, -1 or a document of such numbers.
     ///
     /// # Errors
@@ -54,27 +49,25 @@ impl Sort {
     /// Compares two elements.
     pub(crate) fn compare(&self, a: Value<'_>, b: Value<'_>, collation: Option<&Collation>) -> Ordering {
         match self {
-            Self::Whole(direction) => direction.of(compare(collation, a, b)),
+            Self::Whole(direction) => directed(*direction, compare(collation, a, b)),
             Self::Fields(fields) => fields
                 .iter()
-                .map(|(path, direction)| direction.of(compare(collation, field(path, a), field(path, b))))
+                .map(|(path, direction)| directed(*direction, compare(collation, field(path, a), field(path, b))))
                 .find(|order| *order != Ordering::Equal)
                 .unwrap_or(Ordering::Equal),
         }
     }
 }
 
-impl Direction {
-    fn of(self, order: Ordering) -> Ordering {
-        match self {
-            Self::Ascending => order,
-            Self::Descending => order.reverse(),
-        }
+fn directed(direction: Direction, order: Ordering) -> Ordering {
+    match direction {
+        Direction::Ascending => order,
+        Direction::Descending => order.reverse(),
     }
 }
 
 fn direction(value: Value<'_>) -> Result<Direction> {
-    match integer(value) {
+    match Number::of(value).and_then(Number::to_i64) {
         Some(1) => Ok(Direction::Ascending),
         Some(-1) => Ok(Direction::Descending),
         Some(_) | None => Err(refuse("a $sort direction is 1 or -1")),

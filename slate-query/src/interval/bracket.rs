@@ -1,6 +1,6 @@
-use super::{encode::escape, tag};
+use super::{Interval, Place};
 use crate::{
-    interval::{Interval, Place},
+    key::{escape, tag},
     order::Bracket,
 };
 

@@ -2,9 +2,9 @@
 
 use crate::{
     Code, Error, Result,
+    expression::Bindings,
     number::Number,
     path::Path,
-    pipeline::Bindings,
     projection::Projection,
     raw::{Doc, Kind, Value},
 };

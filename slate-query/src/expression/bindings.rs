@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
+use super::{Env, Expression, Interruption, Variables};
 use crate::{
     Code, Error, Result,
     collation::Collation,
-    expression::{Env, Expression, Interruption, Variables},
     raw::{Doc, OwnedValue, Value},
 };
 
@@ -86,12 +86,12 @@ impl Bindings {
 
     /// Like [`with`](Self::with), but for a variable that gets its value only when the pipeline is executed, such as
     /// one of the `let` of a `$lookup`.
-    pub(super) fn with_unknown(&self, name: &str) -> Result<Self> {
+    pub(crate) fn with_unknown(&self, name: &str) -> Result<Self> {
         Ok(Self { has_unknown: true, ..self.with(name, None)? })
     }
 
     /// Returns whether some variable gets its value only when the pipeline is executed.
-    pub(super) fn has_unknown(&self) -> bool {
+    pub(crate) fn has_unknown(&self) -> bool {
         self.has_unknown
     }
 

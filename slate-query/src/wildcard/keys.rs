@@ -4,10 +4,7 @@ use super::{WildcardPattern, selection::Extent};
 use crate::{
     Code, Error, Result,
     key::Direction,
-    pattern::{
-        Keys, Positions,
-        expand::{Emit, expand},
-    },
+    pattern::{Emit, Keys, Positions, expand},
     raw::{Doc, Kind, Value},
 };
 

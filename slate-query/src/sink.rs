@@ -1,14 +1,13 @@
 //! `$out` and `$merge`: the last stage of a pipeline, which writes its documents into a collection.
 
-use super::{Bindings, check_collection};
 use crate::{
     Code, Error, Result,
-    expression::Expression,
+    expression::{Bindings, Expression},
     filter::Filter,
-    path::Path,
-    projection::field_path,
+    path::{Path, field_path, order_of_siblings},
+    pipeline::check_collection,
     raw::{Doc, Element, Kind, OwnedValue, Value, Writer},
-    update::{Update, field_order},
+    update::Update,
 };
 
 /// Where the documents of a pipeline are written.
@@ -283,7 +282,7 @@ impl Merge {
             (element.name != b"_id", !self.on.iter().any(is_on))
         };
         let order = |one: &Element<'_>, other: &Element<'_>| {
-            first(one).cmp(&first(other)).then_with(|| field_order(&one.display_name(), &other.display_name()))
+            first(one).cmp(&first(other)).then_with(|| order_of_siblings(&one.display_name(), &other.display_name()))
         };
         let mut elements = document.elements().collect::<Vec<_>>();
         if elements.is_sorted_by(|one, other| order(one, other).is_le()) {

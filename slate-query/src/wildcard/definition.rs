@@ -4,9 +4,8 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
-    interval::{Interval, IntervalSet},
-    key,
-    key::Direction,
+    interval::{self, Interval, IntervalSet},
+    key::{self, Direction},
     order::Bracket,
     path::Path,
     pattern::{KeyPattern, parse},
@@ -145,7 +144,7 @@ impl WildcardPattern {
 
     /// Returns bounds on the first field of an entry, which is a path: this one and those below it.
     pub fn at_or_below(path: &Path) -> IntervalSet {
-        let below: IntervalSet = key::prefix_interval(format!("{path}.").as_bytes()).into();
+        let below: IntervalSet = interval::prefix_interval(format!("{path}.").as_bytes()).into();
         Self::at(path).union(&below)
     }
 
@@ -157,7 +156,7 @@ impl WildcardPattern {
     /// Returns whether the index has an entry for every value within `values`, so that it can answer a condition on
     /// them. It has none for documents and missing fields; the latter have the key of null.
     pub fn has_all(values: &IntervalSet) -> bool {
-        let documents: IntervalSet = key::bracket_interval(Bracket::Document).into();
+        let documents: IntervalSet = interval::bracket_interval(Bracket::Document).into();
         !values.contains(&null_key()) && values.intersect(&documents).is_empty()
     }
 }

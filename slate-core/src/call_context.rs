@@ -6,7 +6,7 @@ use slate_query::update::EmptyTimestamps;
 
 use crate::{
     CancelToken,
-    interrupt::{CallLimits, Interrupt, WaitBudget},
+    interrupt::{CallLimits, Interrupt},
     spill::{Budget, DiskUse},
 };
 
@@ -79,7 +79,7 @@ impl CallContext {
 
     /// Returns the same context with this budget.
     #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &WaitBudget) -> Self {
+    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Self {
         let mut call = self.clone();
         call.interrupt.limit_to(budget);
         call

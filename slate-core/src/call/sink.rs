@@ -34,7 +34,7 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     let catalog = Arc::clone(writer.catalog());
     let bound = request.bind(&catalog, source)?;
     let (query, sink) = bound.parse_aggregate()?;
-    let Some(sink) = sink else { return Ok(()) };
+    let Some(sink) = &sink else { return Ok(()) };
     if matches!(sink, Sink::Merge(_)) && bound.compares_by_collation() {
         return Err(Error::unsupported_by_name("collation in $merge").at("collation"));
     }
@@ -43,8 +43,8 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     let rows = reader.find(bound.source(), &query, &request.call)?;
     // The memory limit is that of the pipeline. Writes have their own.
     let call = CallContext { memory: Budget::default(), ..request.call.clone() };
-    let mut target = Destination { writer, into: (&sink).into(), call };
-    match &sink {
+    let mut target = Destination { writer, into: sink.into(), call };
+    match sink {
         Sink::Out(_) => target.replace_all(rows),
         Sink::Merge(merge) => target.merge(merge, rows),
     }

@@ -69,8 +69,7 @@ pub enum ErrorKind {
     NotFound,
     /// Something different with this name exists already.
     Exists,
-    /// Another writer committed first or held the writer queue for too long. Nothing was applied; the call can be
-    /// retried.
+    /// Another writer committed first. Nothing was applied; the call can be retried.
     Conflict,
     /// A commit was started and its outcome is not known. Read to find out; never retry blindly.
     OutcomeUnknown,
@@ -454,7 +453,6 @@ impl From<slate_store::Error> for Error {
         use slate_store::Error as Store;
         let (kind, code) = match &error {
             Store::Conflict(_) => (ErrorKind::Conflict, Code::WRITE_CONFLICT),
-            Store::Reentrant(_) => (ErrorKind::Reentrant, Code::ILLEGAL_OPERATION),
             Store::OutcomeUnknown(_) => (ErrorKind::OutcomeUnknown, Code::SHUTDOWN_IN_PROGRESS),
             Store::Locked(_) => (ErrorKind::Locked, Code::DB_PATH_IN_USE),
             Store::WrongFormat(_) => (ErrorKind::WrongFormat, Code::BAD_VALUE),

@@ -394,18 +394,8 @@ fn a_transaction_open_at_the_close_can_still_be_committed() {
     on_every_store(|test| {
         let tx = test.db.begin().unwrap();
         tx.collection("c").insert_one(&rawdoc! { "_id": 1 }).unwrap();
-        if test.db.store() == "redb" {
-            assert_eq!(test.db.clone().close().unwrap_err().kind(), ErrorKind::Reentrant);
-            tx.commit().unwrap();
-            assert_eq!(
-                test.collection("c").count_documents(doc! {}).run().unwrap(),
-                1,
-                "the memory store keeps its data"
-            );
-        } else {
-            test.db.clone().close().unwrap();
-            tx.commit().unwrap();
-        }
+        test.db.clone().close().unwrap();
+        tx.commit().unwrap();
     });
 }
 

@@ -50,9 +50,6 @@ fn transact_returns_the_callers_own_error_and_rolls_back() {
 #[test]
 fn a_conflict_is_retried_whatever_the_callers_error_type() {
     on_every_store(|test| {
-        if !test.store.has_concurrent_writers() {
-            return;
-        }
         let counters = test.db.collection::<Document>("counters");
         counters.insert_one(&doc! { "_id": 1, "n": 0 }).unwrap();
         let mut attempts = 0;
@@ -145,9 +142,6 @@ fn a_duplicate_key_names_collection_index_and_key_as_data() {
 #[test]
 fn a_conflict_names_collection_and_document_or_index_key() {
     on_every_store(|test| {
-        if !test.store.has_concurrent_writers() {
-            return;
-        }
         let db = &test.db;
         let users = test.collection("users");
         users.create_index(Index::on(doc! { "mail": 1 }).unique().sparse()).run().unwrap();

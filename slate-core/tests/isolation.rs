@@ -10,7 +10,7 @@ use std::{
         atomic::{AtomicU32, Ordering},
     },
     thread,
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bson::{RawDocumentBuf, doc, rawdoc};
@@ -26,17 +26,12 @@ fn serializable() -> TransactionOptions {
     TransactionOptions::new().isolation(Isolation::Serializable)
 }
 
-/// Returns whether two write transactions may be open at the same time.
-fn has_concurrent_writers(db: &Database) -> bool {
-    db.store() != "redb"
-}
-
 fn documents(tx: &Transaction) -> Documents {
     tx.collection("c")
 }
 
 /// Runs `first` in a transaction, runs and commits `second` in another one before the first commits, and returns the
-/// outcome of the first. With one writer at a time, `second` runs after the first has committed.
+/// outcome of the first.
 fn overtake(
     test: &TestDatabase,
     options: &TransactionOptions,
@@ -46,21 +41,13 @@ fn overtake(
     let c = test.collection("c");
     let tx = test.db.begin_with(options).unwrap();
     first(&tx).unwrap();
-    if has_concurrent_writers(&test.db) {
-        elsewhere(|| second(&c)).unwrap();
-        tx.commit()
-    } else {
-        tx.commit().unwrap();
-        second(&c)
-    }
+    elsewhere(|| second(&c)).unwrap();
+    tx.commit()
 }
 
-/// Checks that the first transaction conflicts; with one writer at a time nothing conflicts.
-fn must_conflict(test: &TestDatabase, outcome: Result<()>) {
-    match outcome {
-        Err(error) => assert!(error.is_retryable() && error.code() == 112, "{error}"),
-        Ok(()) => assert!(!has_concurrent_writers(&test.db), "a conflict was missed"),
-    }
+fn must_conflict(outcome: Result<()>) {
+    let Err(error) = outcome else { panic!("a conflict was missed") };
+    assert!(error.is_retryable() && error.code() == 112, "{error}");
 }
 
 fn on_call(db: &Database) -> u64 {
@@ -75,8 +62,8 @@ fn skew(test: &TestDatabase, options: &TransactionOptions, stays: impl Fn(&Docum
     let leave = |me: &str, other: &str| {
         let left = test.db.transact_with(options, |tx| -> Result<()> {
             let stays = stays(&documents(tx), other);
-            // With concurrent writers, both read before either writes.
-            if tries.fetch_add(1, Ordering::Relaxed) < 2 && has_concurrent_writers(&test.db) {
+            // Both read before either writes.
+            if tries.fetch_add(1, Ordering::Relaxed) < 2 {
                 barrier.wait();
             }
             if stays {
@@ -99,7 +86,7 @@ fn serializable_isolation_prevents_write_skew_by_key() {
     on_every_store(|test| {
         assert_eq!(skew(&test, &serializable(), stays), 1);
         let plain = skew(&test, &TransactionOptions::new(), stays);
-        assert_eq!(plain, if has_concurrent_writers(&test.db) { 0 } else { 1 }, "snapshot isolation allows it");
+        assert_eq!(plain, 0, "snapshot isolation allows it");
     });
 }
 
@@ -138,13 +125,9 @@ fn a_phantom_conflicts() {
                 };
                 let outcome =
                     overtake(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": 9, "a": 9 }).map(drop));
-                must_conflict(&test, outcome);
+                must_conflict(outcome);
                 let log = test.collection("log").count_documents(doc! {}).run().unwrap();
-                assert_eq!(
-                    log,
-                    u64::from(!has_concurrent_writers(&test.db)),
-                    "no write of the conflicting transaction is visible"
-                );
+                assert_eq!(log, 0, "no write of the conflicting transaction is visible");
             });
         }
     }
@@ -160,7 +143,7 @@ fn a_phantom_that_equals_an_id_under_a_collation_conflicts() {
             tx.collection("log").insert_one(&rawdoc! { "found": i32::try_from(found).unwrap_or(-1) }).map(drop)
         };
         let outcome = overtake(&test, &serializable(), first, |c| c.insert_one(&rawdoc! { "_id": "ada" }).map(drop));
-        must_conflict(&test, outcome);
+        must_conflict(outcome);
     });
 }
 
@@ -190,7 +173,7 @@ fn a_rejected_write_guards_what_it_read() {
             };
             let change = doc! { "$set": { "a": 7 } };
             let outcome = overtake(&test, &serializable(), first, |c| c.update_one(doc! {}, change).run().map(drop));
-            must_conflict(&test, outcome);
+            must_conflict(outcome);
         });
     }
 }
@@ -203,7 +186,7 @@ fn reading_a_missing_collection_is_guarded() {
             assert_eq!(documents(tx).count_documents(doc! {}).run()?, 0);
             tx.collection("log").insert_one(&rawdoc! {}).map(drop)
         };
-        must_conflict(&test, overtake(&test, &serializable(), first, Collection::create));
+        must_conflict(overtake(&test, &serializable(), first, Collection::create));
     });
 }
 
@@ -228,9 +211,6 @@ fn changes_outside_the_read_set_do_not_conflict() {
 #[test]
 fn snapshot_isolated_writers_do_not_conflict_because_of_a_serializable_one() {
     on_every_store(|test| {
-        if !has_concurrent_writers(&test.db) {
-            return;
-        }
         test.collection("c").insert_one(&rawdoc! { "_id": 0 }).unwrap();
         let watching = test.db.begin_with(&serializable()).unwrap();
         documents(&watching).count_documents(doc! {}).run().unwrap();
@@ -269,61 +249,6 @@ fn serializable_transactions_are_equivalent_to_a_serial_execution() {
 }
 
 #[test]
-fn with_one_writer_at_a_time_a_second_waits_and_fails_retryably() {
-    on_every_store(|test| {
-        if has_concurrent_writers(&test.db) {
-            return;
-        }
-        let first = test.db.begin().unwrap();
-        let wait = Duration::from_millis(30);
-        let begun = Instant::now();
-        let late = thread::scope(|scope| {
-            let options = TransactionOptions::new().lock_timeout(wait);
-            let db = &test.db;
-            scope.spawn(move || db.begin_with(&options).map(drop)).join().unwrap()
-        });
-        assert!(late.unwrap_err().is_retryable() && begun.elapsed() >= wait);
-        let second = thread::scope(|scope| {
-            let second = scope.spawn(|| test.collection("c").insert_one(&rawdoc! {}));
-            thread::sleep(Duration::from_millis(20));
-            first.commit().unwrap();
-            second.join().unwrap()
-        });
-        second.unwrap();
-    });
-}
-
-#[test]
-fn a_write_waits_for_another_transaction_until_its_deadline() {
-    on_every_store(|test| {
-        if has_concurrent_writers(&test.db) {
-            return;
-        }
-        let c = test.collection("c");
-        let first = test.db.begin().unwrap();
-        documents(&first).insert_one(&rawdoc! { "_id": 1 }).unwrap();
-        let limit = Duration::from_millis(30);
-        let writes: [&(dyn Fn() -> Result<()> + Sync); 5] = [
-            &|| c.insert_many(&[rawdoc! {}]).deadline(limit).run().map(drop),
-            &|| c.update_one(doc! {}, doc! { "$set": { "a": 1 } }).deadline(limit).run().map(drop),
-            &|| c.delete_many(doc! {}).deadline(limit).run().map(drop),
-            &|| c.find_one_and_delete(doc! {}).deadline(limit).run().map(drop),
-            &|| c.create_index(Index::on(doc! { "a": 1 })).deadline(limit).run().map(drop),
-        ];
-        elsewhere(|| {
-            for write in writes {
-                let begun = Instant::now();
-                let error = write().unwrap_err();
-                assert_eq!((error.kind(), error.code()), (ErrorKind::Interrupted, 50), "{error}");
-                assert!(begun.elapsed() < Duration::from_secs(4), "the lock timeout is 5 s");
-            }
-        });
-        first.commit().unwrap();
-        assert_eq!(c.count_documents(doc! {}).run().unwrap(), 1);
-    });
-}
-
-#[test]
 fn a_transaction_past_its_deadline_is_not_committed() {
     on_every_store(|test| {
         let options = TransactionOptions::new().deadline(Duration::from_millis(20));
@@ -354,9 +279,6 @@ fn a_transaction_past_its_deadline_is_not_committed() {
 #[test]
 fn a_transaction_is_retried_up_to_the_configured_number() {
     on_every_store(|test| {
-        if !has_concurrent_writers(&test.db) {
-            return;
-        }
         let c = test.collection("c");
         c.insert_one(&rawdoc! { "_id": 1, "n": 0 }).unwrap();
         let increment = doc! { "$inc": { "n": 1 } };

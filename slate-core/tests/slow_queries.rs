@@ -172,7 +172,6 @@ fn harmless(url: &str) {
     // The insertion, the find, the update, and two commits.
     let written = std::mem::take(&mut *written.lock().unwrap());
     assert_eq!(written.len(), 5, "{url}: {written:?}");
-    let in_transaction = if db.store() == "redb" { Err(ErrorKind::Reentrant) } else { Ok(()) };
-    assert_eq!(written, [in_transaction, Ok(()), Ok(()), in_transaction, Ok(())], "{url}");
+    assert_eq!(written, [Ok(()); 5], "{url}");
     assert_eq!(db.collection::<RawDocumentBuf>("numbers").count_documents(doc! {}).run().unwrap(), 2);
 }

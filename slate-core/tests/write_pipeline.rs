@@ -310,7 +310,7 @@ fn inserts_of_a_bulk_write_that_exceed_the_transaction_limit_together_are_accept
 
 #[test]
 fn the_first_array_in_an_index_does_not_conflict_with_other_changes_of_the_catalog() {
-    for store in STORES.into_iter().filter(|store| store.has_concurrent_writers()) {
+    for store in STORES {
         let test = store.open();
         let c = test.db.collection::<Document>("c");
         c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
@@ -349,4 +349,75 @@ fn a_build_over_long_arrays_takes_short_rounds() {
         assert!(longest <= 60, "{rounds:?}");
         assert_eq!(c.count_documents(doc! { "a": 1_500 }).run().unwrap(), 300);
     }
+}
+
+fn with_filler(range: std::ops::Range<i32>) -> Vec<Document> {
+    range.map(|n| doc! { "_id": n, "a": n % 7, "filler": "x".repeat(1_000) }).collect()
+}
+
+/// The commit writes the changes of a large call from where they were collected. A call that follows has to see them.
+#[test]
+fn a_large_call_is_seen_by_the_next_one_of_its_transaction() {
+    for store in STORES {
+        let test = store.open();
+        let c = test.db.collection::<Document>("c");
+        c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+        c.insert_many(&with_filler(0..600)).run().unwrap();
+        let seen = test.db.transact(|tx| -> slate_core::Result<_> {
+            let c = tx.collection::<Document>("c");
+            c.insert_many(&with_filler(600..1_200)).run()?;
+            let inserted = c.count_documents(doc! { "a": 3 }).run()?;
+            c.update_many(doc! {}, doc! { "$inc": { "a": 10 } }).run()?;
+            c.delete_many(doc! { "a": 13 }).run()?;
+            let left = c.count_documents(doc! { "a": { "$gte": 10 } }).run()?;
+            c.update_many(doc! {}, doc! { "$set": { "b": 1 } }).run()?;
+            Ok((inserted, left))
+        });
+        let (inserted, left) = seen.unwrap();
+        assert_eq!((inserted, left), (171, 1_029), "{store:?}");
+        assert_eq!(c.count_documents(doc! { "b": 1, "a": { "$gte": 10 } }).run().unwrap(), left);
+        assert!(test.db.verify().run().unwrap().is_sound());
+        // Rolled back, nothing remains of it.
+        let tx = test.db.begin().unwrap();
+        tx.collection::<Document>("c").delete_many(doc! {}).run().unwrap();
+        tx.rollback();
+        assert_eq!(c.count_documents(doc! {}).run().unwrap(), left);
+    }
+}
+
+#[test]
+fn a_large_call_conflicts_and_is_retried_like_a_small_one() {
+    for store in STORES {
+        let test = store.open();
+        let c = test.db.collection::<Document>("c");
+        c.insert_many(&with_filler(0..600)).run().unwrap();
+        let mut attempts = 0;
+        let updated = test.db.transact(|tx| -> slate_core::Result<_> {
+            attempts += 1;
+            let updated = tx.collection::<Document>("c").update_many(doc! {}, doc! { "$inc": { "a": 10 } }).run()?;
+            if attempts == 1 {
+                elsewhere(|| c.update_one(doc! { "_id": 300 }, doc! { "$inc": { "a": 100 } }).run().unwrap());
+            }
+            Ok(updated.modified)
+        });
+        assert_eq!((updated.unwrap(), attempts), (600, 2), "{store:?}");
+        assert_eq!(c.find_by_id(300).unwrap().unwrap().get_i32("a").unwrap(), 300 % 7 + 110);
+    }
+}
+
+#[test]
+fn a_large_call_needs_no_room_in_its_transaction_unless_another_one_follows() {
+    let db = with_limits(|limits| limits.max_transaction_bytes = Some(100_000));
+    let c = db.collection::<Document>("c");
+    c.insert_many(&with_filler(0..600)).run().unwrap();
+    c.update_many(doc! {}, doc! { "$set": { "b": 1 } }).run().unwrap();
+    assert_eq!(c.count_documents(doc! { "b": 1 }).run().unwrap(), 600);
+    let refused = db.transact(|tx| -> slate_core::Result<_> {
+        let c = tx.collection::<Document>("c");
+        c.update_many(doc! {}, doc! { "$set": { "b": 2 } }).run()?;
+        c.count_documents(doc! { "b": 2 }).run()
+    });
+    let error = refused.unwrap_err();
+    assert!(error.kind() == ErrorKind::TooLarge && error.to_string().contains("100000"), "{error}");
+    assert_eq!(c.count_documents(doc! { "b": 1 }).run().unwrap(), 600);
 }

@@ -5,14 +5,12 @@
 /// ```
 /// use slate_store::Capabilities;
 ///
-/// let capabilities = Capabilities { name: "btree", concurrent_writers: true, ..Capabilities::MINIMAL };
+/// let capabilities = Capabilities { name: "btree", exclusive: true, ..Capabilities::MINIMAL };
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Capabilities {
     /// The backend's name for messages, in lower case: `"memory"`.
     pub name: &'static str,
-    /// Whether several write transactions may be open at the same time. If not, `begin` waits until the open one ends.
-    pub concurrent_writers: bool,
     /// Whether only this process writes to the database while it is open. If not, values that were read may be cached
     /// only if versions are compared before each use.
     pub exclusive: bool,
@@ -24,16 +22,16 @@ pub struct Capabilities {
     pub max_key: usize,
     /// The longest value, in bytes.
     pub max_value: usize,
-    /// The most bytes of keys and values that one transaction may write; `None` for no limit.
+    /// The most bytes of keys and values that one transaction may write before the [last stage](crate::Transaction::commit_with) of its
+    /// commit; `None` for no limit.
     pub max_transaction_bytes: Option<usize>,
 }
 
 impl Capabilities {
-    /// The minimum: one writer at a time, other processes may write, not persistent, no backup, and the limits
+    /// The minimum: other processes may write, not persistent, no backup, and the limits
     /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE).
     pub const MINIMAL: Self = Self {
         name: "unnamed",
-        concurrent_writers: false,
         exclusive: false,
         persistent: false,
         backup: false,

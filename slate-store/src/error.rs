@@ -16,12 +16,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another transaction committed a key that this one wrote or guarded, or held the writer queue for too long.
-    /// Nothing was applied; the whole transaction can be retried.
+    /// Another transaction committed a key that this one wrote or guarded. Nothing was applied; the whole transaction can be
+    /// retried.
     Conflict(Box<Context>),
-    /// This thread has an open write transaction on a backend that admits one writer at a time, so waiting would never
-    /// end. Nothing was applied; retrying helps only after that transaction has ended.
-    Reentrant(Box<Context>),
     /// A commit was started and its outcome is not known. Never retry blindly. Read to find out, after reopening the
     /// database if the backend requires it.
     OutcomeUnknown(Box<Context>),
@@ -36,7 +33,7 @@ pub enum Error {
     /// The device or its quota is full. If a commit fails with this error it was not acknowledged: as after
     /// [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database shows all of it or, most likely, nothing.
     Full(Box<Context>),
-    /// A key or a value exceeds the backend's limit. The transaction stays usable.
+    /// A key, a value or all writes of a transaction exceed the backend's limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),
     /// The database does not exist and should not be created, or the directory for it does not exist.
     Missing(Box<Context>),
@@ -73,7 +70,6 @@ impl Error {
     fn context(&self) -> Option<&Context> {
         match self {
             Self::Conflict(context)
-            | Self::Reentrant(context)
             | Self::OutcomeUnknown(context)
             | Self::Locked(context)
             | Self::WrongFormat(context)
@@ -94,7 +90,6 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, context) = match self {
             Self::Conflict(context) => ("the transaction conflicts with another", context),
-            Self::Reentrant(context) => ("this thread already has an open write transaction", context),
             Self::OutcomeUnknown(context) => ("the outcome of the commit is unknown", context),
             Self::Locked(context) => ("the database is already open", context),
             Self::WrongFormat(context) => ("not a database of this format", context),
@@ -197,10 +192,9 @@ impl fmt::Display for Context {
 /// Something that exceeds a size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// What exceeds the limit: `"key"`, `"value"`, or `"transaction"` if a backend limits the keys that a transaction
-    /// writes.
+    /// What exceeds the limit: `"key"`, `"value"`, or `"transaction"` for all keys and values that a transaction writes.
     pub what: &'static str,
-    /// Its size in bytes; in keys for a transaction.
+    /// Its size in bytes.
     pub size: usize,
     /// The backend's limit.
     pub limit: usize,
@@ -209,8 +203,7 @@ pub struct TooLarge {
 impl fmt::Display for TooLarge {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { what, size, limit } = self;
-        let unit = if *what == "transaction" { "keys" } else { "bytes" };
-        write!(f, "a {what} of {size} {unit} is over this backend's limit of {limit}")
+        write!(f, "a {what} of {size} bytes is over this backend's limit of {limit}")
     }
 }
 

@@ -10,11 +10,15 @@
 //! traits states what every backend guarantees. The `conformance` module (behind the feature of that name) tests it for
 //! any backend, including those outside this crate. [`Capabilities`] describe the differences between backends.
 //!
-//! | backend | where | writers | for |
-//! |---|---|---|---|
-//! | [`memory`] | in main memory | concurrent; first committer wins | tests, caches, what can be computed again |
-//! | `redb` (default feature) | one file, pure Rust | one at a time | everything else on one machine |
-//! | `rocksdb` (feature) | a folder, C++ | concurrent; first committer wins | many writers, more data than memory |
+//! | backend | where | for |
+//! |---|---|---|
+//! | [`memory`] | in main memory | tests, caches, what can be computed again |
+//! | `redb` (default feature) | one file, pure Rust | everything else on one machine |
+//! | `rocksdb` (feature) | a folder, C++ | many writers, more data than memory |
+//!
+//! The contract has two floors. These backends implement the lower one, [`LocalStore`]: snapshots, and commits of complete sets of
+//! changes. [`Optimistic`] adds the transactions, in the same way for all of them: they conflict over the same keys, and nothing waits
+//! for an open one. A store on a network implements [`Store`] itself.
 //!
 //! # What it is not
 //!
@@ -61,6 +65,8 @@ mod guard;
 mod key_locality;
 mod keyspace;
 mod limits;
+mod local;
+mod optimistic;
 mod prefetch;
 mod size;
 mod store;
@@ -87,8 +93,12 @@ pub use error::{Context, Error, Result, Source, TooLarge};
 pub use guard::Guard;
 pub use keyspace::Keyspace;
 pub use limits::{MAX_KEY, MAX_VALUE};
+pub use local::{Change, Flushing, LastWrites, LocalStore};
+pub use optimistic::{
+    Changes, Optimistic, OptimisticCursor, OptimisticPointReader, OptimisticTransaction, OptimisticView,
+};
 pub use size::{Size, SizeDetail};
 pub use store::Store;
-pub use transaction::{Transaction, TransactionExt, Write};
+pub use transaction::{LastStage, Transaction, TransactionExt, Write};
 pub use version::Version;
 pub use view::{Cursor, PointReader, Snapshot, View};

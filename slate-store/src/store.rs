@@ -48,14 +48,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Begins a write transaction over the last commit.
     ///
-    /// A backend that admits one writer at a time ([`Capabilities::concurrent_writers`] is false) waits at most `wait` for
-    /// earlier writers, first come, first served. Other backends ignore `wait`.
+    /// Never waits for open transactions: any number may be open at once. A backend on a network waits at most `wait` for it; others
+    /// ignore `wait`.
     ///
     /// # Errors
     ///
-    /// [`Conflict`](crate::Error::Conflict) after `wait`; [`Reentrant`](crate::Error::Reentrant), at once, if the backend
-    /// admits one writer at a time and this thread began the open transaction; [`ReadOnly`](crate::Error::ReadOnly) if
-    /// the database is read-only.
+    /// [`ReadOnly`](crate::Error::ReadOnly) if the database is read-only. Any failure of the backend's storage.
     fn begin(&self, wait: Duration) -> Result<Self::Transaction>;
 
     /// Begins a write transaction over the last commit, if neither beginning it nor committing few writes waits for a device, a
@@ -71,20 +69,18 @@ pub trait Store: Send + Sync + 'static {
     /// A drop has a commit version and the durability of a [`Deferred`](crate::Durability::Deferred) commit. Apart from
     /// freeing space, its cost does not grow with the number of keys.
     ///
-    /// With concurrent writers, an open transaction that wrote to the keyspace or guarded a key in it fails to commit with
-    /// [`Conflict`](crate::Error::Conflict). With one writer at a time, the drop waits in the writer queue for at most
-    /// `wait`.
+    /// An open transaction that wrote to the keyspace or guarded a key in it fails to commit with
+    /// [`Conflict`](crate::Error::Conflict).
     ///
     /// # Errors
     ///
     /// Fails as [`begin`](Self::begin) does.
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version>;
 
-    /// Syncs to the device every commit that has returned. With one writer at a time, waits in the writer queue without limit.
+    /// Syncs to the device every commit that has returned.
     ///
     /// # Errors
     ///
-    /// [`Reentrant`](crate::Error::Reentrant) as [`begin`](Self::begin);
     /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails: commits that were not synced may be lost.
     fn flush(&self) -> Result<()>;
 
@@ -101,8 +97,7 @@ pub trait Store: Send + Sync + 'static {
 
     /// Returns the space of deleted data to the file system, as far as the backend can; does nothing by default.
     ///
-    /// May cost a read and a write of the whole database. With one writer at a time, it waits in the writer queue for at most
-    /// `wait`, and snapshots and transactions begin only after it has finished.
+    /// May cost a read and a write of the whole database. On some backends commits, snapshots and transactions wait for it.
     ///
     /// # Errors
     ///

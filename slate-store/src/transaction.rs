@@ -1,7 +1,11 @@
-use crate::{Durability, Guard, Keyspace, Result, Version, View};
+use crate::{Bounds, Durability, Guard, Keyspace, LastWrites, Result, Version, View};
 
 /// A key and its new value; `None` deletes the key.
 pub type Write<'w> = (&'w [u8], Option<&'w [u8]>);
+
+/// The last stage of a commit: it is called with the version of the commit, and writes what the commit contains besides the earlier
+/// writes.
+pub type LastStage<'s> = &'s mut dyn FnMut(Version, &mut dyn LastWrites) -> Result<()>;
 
 /// An open write transaction. Dropping it rolls it back.
 ///
@@ -25,6 +29,17 @@ pub trait Transaction: Send + 'static {
     /// of `writes` is applied, and the transaction stays usable. Any failure of the backend's storage.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
 
+    /// Deletes all keys within `bounds` that exist when the transaction commits, also those that others committed after its view.
+    /// Its cost does not grow with the number of keys on every backend.
+    ///
+    /// Writes of the transaction in the range are undone by it if they were made before, and remain if they are made later. The
+    /// delete conflicts with transactions that commit later and wrote or guarded a key in the range.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()>;
+
     /// Makes the commit depend on a key that this transaction does not write. [`Guard`] states which accesses conflict.
     /// Only transactions that committed after this transaction's view ([`View::version`]) can conflict with it.
     ///
@@ -38,9 +53,8 @@ pub trait Transaction: Send + 'static {
     /// Applies all writes atomically. Returns the version of the commit; the version of the view if nothing was
     /// written.
     ///
-    /// A backend that admits one writer at a time may let a [`Sync`](Durability::Sync) commit wait for the writers that
-    /// are queued at the time, to share one sync of the device. A queued writer must therefore not wait for this commit
-    /// before it ends its own transaction.
+    /// Waits for commits that are being made, never for open transactions. Concurrent [`Sync`](Durability::Sync) commits may share a sync
+    /// of the device.
     ///
     /// # Errors
     ///
@@ -48,6 +62,17 @@ pub trait Transaction: Send + 'static {
     /// guarded, or if guards conflict; then nothing is written. [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the
     /// device failed and only reopening the database can show the outcome.
     fn commit(self, durability: Durability) -> Result<Version>;
+
+    /// Commits all writes and those that `last` makes, atomically. `last` is called at most once, with the version that the commit
+    /// gets, which its keys and values may contain. Its writes come after all others and can be of any size: a backend on this machine does not
+    /// hold them in memory. Ascending keys are cheapest.
+    ///
+    /// `last` runs while other commits wait. It must not use the store.
+    ///
+    /// # Errors
+    ///
+    /// The error of `last`, and of writes that it makes: then nothing is written. Otherwise as [`commit`](Self::commit).
+    fn commit_with(self, durability: Durability, last: LastStage<'_>) -> Result<Version>;
 }
 
 /// Writes of single keys, for every [`Transaction`].

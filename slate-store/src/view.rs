@@ -59,17 +59,9 @@ pub trait View: Clone {
         &self,
         keyspace: Keyspace,
         bounds: Bounds<'_>,
-        mut visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+        visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
     ) -> Result<Option<B>> {
-        let mut cursor = self.cursor(keyspace, bounds)?;
-        let mut more = cursor.seek(Edge::First)?;
-        while let Some((key, value)) = cursor.current().filter(|_| more) {
-            if let ControlFlow::Break(broken) = visitor(key, value) {
-                return Ok(Some(broken));
-            }
-            more = cursor.step_forward()?;
-        }
-        Ok(None)
+        scan_steps(&mut self.cursor(keyspace, bounds)?, visitor)
     }
 
     /// Returns the number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the
@@ -95,6 +87,25 @@ pub trait View: Clone {
     }
 }
 
+/// Visits the entries within a cursor's bounds by stepping over them.
+///
+/// # Errors
+///
+/// Any failure of the backend's storage.
+pub(crate) fn scan_steps<B>(
+    cursor: &mut impl Cursor,
+    mut visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+) -> Result<Option<B>> {
+    let mut more = cursor.seek(Edge::First)?;
+    while let Some((key, value)) = cursor.current().filter(|_| more) {
+        if let ControlFlow::Break(broken) = visitor(key, value) {
+            return Ok(Some(broken));
+        }
+        more = cursor.step_forward()?;
+    }
+    Ok(None)
+}
+
 /// Counts the entries within a cursor's bounds by stepping over them.
 ///
 /// # Errors
@@ -113,6 +124,21 @@ pub(crate) fn count_steps(
         more = cursor.step_forward()?;
     }
     Ok(Some(counted))
+}
+
+/// Passes a run of equal values as [`Cursor::skip_run`] does, by stepping.
+///
+/// # Errors
+///
+/// Any failure of the backend's storage.
+pub(crate) fn skip_steps(cursor: &mut (impl Cursor + ?Sized), prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
+    let is_of_run = |(key, other): (&[u8], &[u8])| key.starts_with(prefix) && other == value;
+    let mut passed = 0;
+    while passed < most && cursor.current().is_some_and(is_of_run) {
+        cursor.step_forward()?;
+        passed += 1;
+    }
+    Ok(passed)
 }
 
 /// A position in a range of keys. `seek` and `step_*` move and return whether an entry was found; `current` lends it.
@@ -152,20 +178,14 @@ pub trait Cursor {
     ///
     /// Any failure of the backend's storage.
     fn skip_run(&mut self, prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
-        let is_of_run = |(key, other): (&[u8], &[u8])| key.starts_with(prefix) && other == value;
-        let mut passed = 0;
-        while passed < most && self.current().is_some_and(is_of_run) {
-            self.step_forward()?;
-            passed += 1;
-        }
-        Ok(passed)
+        skip_steps(self, prefix, value, most)
     }
 
     /// Returns the key and the value at the cursor's position, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;
 
-    /// Returns the value at the cursor's position, shared instead of copied. `None` without a position, and always on
-    /// backends that hold no values in memory; there, copy the value that [`current`](Self::current) lends.
+    /// Returns the value at the cursor's position, shared instead of copied. `None` without a position, for a value that the
+    /// transaction itself wrote, and always on backends that hold no values in memory; there, copy the value that [`current`](Self::current) lends.
     fn shared(&self) -> Option<Arc<[u8]>> {
         None
     }
@@ -185,7 +205,8 @@ pub trait PointReader {
     /// the index is out of range.
     fn loaded(&self, index: usize) -> Option<&[u8]>;
 
-    /// Returns the same value, shared instead of copied; `None` on the same backends as [`Cursor::shared`].
+    /// Returns the same value, shared instead of copied. `None` on the same backends as [`Cursor::shared`], and for a value that the
+    /// transaction itself wrote.
     fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
         let _ = index;
         None

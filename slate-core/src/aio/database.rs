@@ -100,7 +100,7 @@ impl Database {
     /// Runs blocking code with the database on the pool: many small calls then cost one change of thread.
     ///
     /// Its writes do not wait in the queue of writers. `work` must end each blocking [`Transaction`](crate::Transaction)
-    /// that it begins: stores with one writer at a time identify the writer by its thread.
+    /// that it begins: it belongs to the thread.
     ///
     /// # Errors
     /// The errors of `work`. Dropping the operation does not stop it.
@@ -164,8 +164,7 @@ impl Database {
     /// [`Database::transact`] or [`Database::transact_async`], which retry after a conflict.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout on a store with one writer at a
-    /// time.
+    /// Fails if the storage fails.
     ///
     /// ```
     /// use bson::{doc, rawdoc};

@@ -14,7 +14,7 @@ use crate::{
 
 /// The thread that owns an open transaction and executes its calls in order.
 ///
-/// It is not a thread of the pool, for two reasons. Stores with one writer at a time identify the writer by its thread: a
+/// It is not a thread of the pool, for two reasons. A write outside of the transaction is recognized by the thread: a
 /// thread of the pool would soon run another task's write, which would be refused as reentrant. And the transaction must
 /// continue even if all threads of the pool wait for it.
 #[derive(Clone, Debug)]

@@ -21,8 +21,7 @@ impl Database {
     /// `Ok(…)`, write down its result type, or the error's: `Ok::<_, slate_core::Error>(…)`. Inside of `tokio::spawn`, write
     /// `async move { db.transact_async(async |tx| { … }).await }`, so that the task owns what the closure borrows.
     ///
-    /// On a store with one writer at a time, all other writers wait while `work` awaits something else. Prefer
-    /// [`Database::transact`] where the transaction consists of calls of the database only: it changes threads once, and not
+    /// Prefer [`Database::transact`] where the transaction consists of calls of the database only: it changes threads once, and not
     /// with each call.
     ///
     /// Dropping the future rolls the transaction back, unless it is being committed.

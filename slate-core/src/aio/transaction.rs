@@ -18,8 +18,7 @@ use crate::{
 /// The transaction belongs to the task that began it. Until it ends, a write of that task outside of it fails at once with
 /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store. Futures that one task polls together (`join!`,
 /// `FuturesUnordered`) are one task: spawn those that write meanwhile. Writes of a task to which the transaction was moved are
-/// not recognized: on a store with one writer at a time they wait for it, and fail with
-/// [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) after the lock timeout.
+/// not recognized: they are committed separately.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     open: Open,

@@ -69,7 +69,7 @@ pub struct Config {
     /// The size in bytes of the page cache of a store on disk.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
-    /// How long a writer waits in the writer queue, and how long a transaction is retried after conflicts.
+    /// For how long a write or a transaction is retried after conflicts.
     #[serde(default, with = "units::duration", skip_serializing_if = "Option::is_none")]
     pub lock_timeout: Option<Duration>,
     /// How long opening waits while another handle has the database open.

@@ -5,7 +5,7 @@ use slate_store::{SizeDetail, Store};
 
 use crate::{
     Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CopyTarget, CopyTo, DatabaseBuilder,
-    DatabaseStats, Durability, Error, ErrorKind, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
+    DatabaseStats, Durability, Error, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
     TransactionOptions, Verify, WriteOperation,
     api::database_builder::LOCK_TIMEOUT,
     api::index_build,
@@ -171,9 +171,7 @@ impl Database {
     /// transaction is moved to another thread, that thread's writes are not recognized as such.
     ///
     /// # Errors
-    /// On a store with one writer at a time: [`ErrorKind::Conflict`] after the lock timeout;
-    /// [`ErrorKind::Reentrant`], at once, if this thread has a transaction open. Other stores let a
-    /// thread begin several transactions.
+    /// Fails if the storage fails.
     pub fn begin(&self) -> Result<Transaction> {
         self.begin_with(&TransactionOptions::default())
     }
@@ -183,9 +181,6 @@ impl Database {
     /// # Errors
     /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
-        if !self.handle.has_concurrent_writers() {
-            self.handle.open_transactions().check_outside()?;
-        }
         self.begin_started(&self.start(options))
     }
 
@@ -277,7 +272,7 @@ impl Database {
     ) -> Result<R, E> {
         self.handle.open_transactions().check_outside()?;
         let started = self.start(options);
-        retry::on_conflict(&started.retry, self.handle.observer(), || {
+        retry::on_conflict(&started.retry, None, self.handle.observer(), || {
             let transaction = self.begin_started(&started)?;
             match work(&transaction) {
                 Ok(result) => {
@@ -439,15 +434,10 @@ impl Database {
     /// Their [`Deferred`](Durability::Deferred) commits are not synced. Closing again has no effect.
     ///
     /// # Errors
-    /// [`ErrorKind::OutcomeUnknown`] if the device fails; the database is closed
-    /// nevertheless. [`ErrorKind::Reentrant`] if this thread has a transaction open on a store
-    /// with one writer at a time; the database then stays open.
+    /// [`ErrorKind::OutcomeUnknown`] if the device fails; the database is closed nevertheless.
     pub fn close(self) -> Result<()> {
         let Ok(engine) = self.handle.engine() else { return Ok(()) };
         let flushed = engine.flush();
-        if flushed.as_ref().is_err_and(|error| error.kind() == ErrorKind::Reentrant) {
-            return flushed;
-        }
         self.handle.close();
         // A commit may have happened since the first flush. If none did, this costs nothing.
         flushed.and_then(|()| engine.flush())
@@ -472,7 +462,7 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: reads the whole database. On redb it waits in the writer queue.
+    /// Cost: reads the whole database. On redb commits wait meanwhile.
     ///
     /// # Errors
     /// Fails if the storage fails; on redb, also fails as a write does.
@@ -480,7 +470,7 @@ impl Database {
         self.handle.stats(&CallContext::begin(self.handle.limits()), SizeDetail::Measured(self.wait()))
     }
 
-    /// Returns how long a call may wait in the writer queue.
+    /// Returns how long a call may wait for a store on a network.
     fn wait(&self) -> Duration {
         let left = self.handle.limits().left();
         left.map_or(self.handle.lock_timeout(), |left| left.min(self.handle.lock_timeout()))

@@ -72,8 +72,7 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets how long a writer waits in the writer queue, on stores with one writer at a time, and how long a transaction is
-    /// retried after conflicts. The default is 5 seconds.
+    /// Sets for how long a write or a transaction is retried after conflicts. The default is 5 seconds.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = lock_timeout;
         self
@@ -122,9 +121,8 @@ impl DatabaseBuilder {
     /// `find_by_id` is measured.
     ///
     /// `report` runs on the thread of the call, in `aio` on the thread that executed it, before the call returns. It holds no lock, but the
-    /// transaction of a write is still open: a write to the same database fails with
-    /// [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant) or is committed separately, so send what should be stored to another
-    /// thread, without waiting for it. Calls of `report` itself are not reported. If it panics, the call continues as if it had
+    /// transaction of a write is still open: a write to the same database is committed separately. It is better to send what should be
+    /// stored to another thread, without waiting for it. Calls of `report` itself are not reported. If it panics, the call continues as if it had
     /// returned.
     ///
     /// ```

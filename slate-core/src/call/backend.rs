@@ -104,11 +104,9 @@ impl<S: Store> Backend<S> {
     }
 
     fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
-        let capabilities = self.store.capabilities();
-        let validation = match (capabilities.concurrent_writers, capabilities.exclusive) {
-            (false, _) => Validation::None,
-            (true, true) => Validation::InProcess(Arc::clone(&self.validator)),
-            (true, false) => Validation::InStore,
+        let validation = match self.store.capabilities().exclusive {
+            true => Validation::InProcess(Arc::clone(&self.validator)),
+            false => Validation::InStore,
         };
         let catalog = self.shared.catalogs.load(&transaction.view())?;
         Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))

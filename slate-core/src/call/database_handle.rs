@@ -5,7 +5,7 @@ use std::{
 };
 
 use slate_query::Code;
-use slate_store::{Capabilities, SizeDetail};
+use slate_store::SizeDetail;
 
 use super::{
     engine::{Engine, RecordVisitor, SharedReader, Writer},
@@ -17,6 +17,7 @@ use crate::{
     call::transaction_options::Started,
     call_context::CallContext,
     catalog::Catalog,
+    commit::Turns,
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
     write::BeginOptions,
@@ -41,19 +42,20 @@ struct Inner {
     /// `None` once the database is closed.
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
-    concurrent_writers: bool,
     durability: Durability,
     lock_timeout: Duration,
     open_transactions: Arc<OpenTransactions>,
+    turns: Turns,
     observer: Arc<Observer>,
 }
 
 impl DatabaseHandle {
     pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
-        let Capabilities { name: store, concurrent_writers, .. } = engine.capabilities();
+        let store = engine.capabilities().name;
         let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
-        let inner = Inner { engine, store, concurrent_writers, durability, lock_timeout, open_transactions, observer };
+        let turns = Turns::default();
+        let inner = Inner { engine, store, durability, lock_timeout, open_transactions, turns, observer };
         Self { inner: Arc::new(inner), limits: CallLimits::default(), rights: Rights::ReadAndWrite }
     }
 
@@ -74,11 +76,6 @@ impl DatabaseHandle {
 
     pub(crate) fn store(&self) -> &'static str {
         self.inner.store
-    }
-
-    /// Returns whether several transactions can be open at once.
-    pub(crate) fn has_concurrent_writers(&self) -> bool {
-        self.inner.concurrent_writers
     }
 
     /// Returns the transactions that callers have open.
@@ -167,7 +164,7 @@ impl DatabaseHandle {
             return self.write_within(budget, call, work);
         }
         let started = self.started(call);
-        let written = retry::on_conflict(&started.retry, &self.inner.observer, || {
+        let written = retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
             // `work` checks the limits. A commit that has begun is completed.
             let options = BeginOptions { limits: Interrupt::default(), ..started.begin_options() };
             let mut writer = self.engine_to_write()?.begin(&options)?;
@@ -216,7 +213,7 @@ impl DatabaseHandle {
         self.inner.open_transactions.check_outside()?;
         call.check()?;
         let started = self.started(call);
-        retry::on_conflict(&started.retry, &self.inner.observer, || {
+        retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
             Ok(self.engine_to_write()?.analyze(collection, started.begin_options().wait)?)
         })
     }

@@ -50,7 +50,7 @@ pub(crate) trait Engine: Send + Sync {
     fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
     fn backup(&self, to: &Path) -> Result<()>;
-    /// `wait` bounds the time in the writer queue.
+    /// `wait` bounds the time to wait for a store on a network.
     fn compact(&self, wait: Duration) -> Result<()>;
     fn size(&self, detail: SizeDetail) -> Result<Size>;
 }

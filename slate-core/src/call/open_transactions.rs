@@ -1,8 +1,7 @@
 //! The transactions that callers have open. While code has a transaction open, its writes outside of the transaction are
 //! refused, at once and on every store.
 //!
-//! Such a write is a mistake: it is not part of the transaction. A store with one writer at a time would let it wait for the
-//! transaction that waits for it, and a store with concurrent writers would commit it separately.
+//! Such a write is a mistake: it is not part of the transaction, and would be committed separately.
 //!
 //! A transaction belongs to the thread that has begun it; in async code to the task, or to the thread of `block_on`
 //! outside of tasks. A call that is executed by a thread of the pool is made on behalf of its task, which [`Caller`]

@@ -1,6 +1,11 @@
 use std::time::{Duration, Instant};
 
-use crate::{Error, interrupt::Interrupt, metrics::Observer};
+use crate::{
+    Error,
+    commit::{Turn, Turns},
+    interrupt::Interrupt,
+    metrics::Observer,
+};
 
 /// The pause before the first retry: about the duration of a small transaction.
 pub(crate) const FIRST_PAUSE: Duration = Duration::from_micros(50);
@@ -31,17 +36,30 @@ impl<E: From<Error>> From<Error> for Failure<E> {
     }
 }
 
+/// The attempts after which a single write takes its turn.
+const ATTEMPTS_BEFORE_TURN: u32 = 2;
+
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
+///
+/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of a time, and keeps it until it ends. The caller's own
+/// code must not run in it.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
+    turns: Option<&Turns>,
     observer: &Observer,
     mut attempt: impl FnMut() -> Result<R, Failure<E>>,
 ) -> Result<R, E> {
     let mut attempts = Attempts::new(retry, observer);
+    let mut turn: Option<Turn<'_>> = None;
     loop {
-        match attempt() {
+        let pause = match attempt() {
             Ok(result) => return Ok(result),
-            Err(failure) => std::thread::sleep(attempts.pause_after(failure)?),
+            Err(failure) => attempts.pause_after(failure)?,
+        };
+        match turns.filter(|_| attempts.begun > ATTEMPTS_BEFORE_TURN) {
+            None => std::thread::sleep(pause),
+            Some(turns) if turn.is_none() => turn = turns.take(attempts.time_left()),
+            Some(_) => {}
         }
     }
 }
@@ -60,6 +78,12 @@ impl<'r> Attempts<'r> {
     /// Begins the first attempt.
     pub(crate) fn new(retry: &'r Retry, observer: &'r Observer) -> Self {
         Self { retry, observer, start: Instant::now(), pause: retry.first_pause, left: retry.retries, begun: 1 }
+    }
+
+    /// Returns the time in which another attempt must begin.
+    fn time_left(&self) -> Duration {
+        let left = self.retry.within.saturating_sub(self.start.elapsed());
+        self.retry.limits.end().map_or(left, |end| left.min(end.saturating_duration_since(Instant::now())))
     }
 
     /// Returns how long to wait before the next attempt. The pause doubles with each attempt, and is randomized by the clock so
@@ -113,7 +137,7 @@ mod tests {
     /// Runs attempts that all conflict; returns how many there were, and the error.
     fn attempts(retry: &Retry) -> (u32, ErrorKind) {
         let attempts = Cell::new(0);
-        let result: Result<()> = on_conflict(retry, &Observer::default(), || {
+        let result: Result<()> = on_conflict(retry, None, &Observer::default(), || {
             attempts.set(attempts.get() + 1);
             Err(Error::new(ErrorKind::Conflict, Code(112), "a conflict").into())
         });

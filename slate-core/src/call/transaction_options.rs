@@ -61,9 +61,8 @@ impl TransactionOptions {
     /// At both levels, a transaction reads one commit, and of two transactions that write the same document the first to
     /// commit wins. With [`Isolation::Serializable`] it also conflicts if another commit changed what it read: a document
     /// that it read by its `_id`, or any document of a collection that it queried or counted, or in which one of its
-    /// writes was rejected. The result is as if the serializable transactions had run one after the other. On stores with
-    /// one writer at a time every transaction is serializable, and none conflicts. Other transactions are not delayed and
-    /// do not conflict more often. A transaction that only reads never conflicts.
+    /// writes was rejected. The result is as if the serializable transactions had run one after the other. Other
+    /// transactions are not delayed and do not conflict more often. A transaction that only reads never conflicts.
     pub fn isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
         self
@@ -75,7 +74,7 @@ impl TransactionOptions {
         self
     }
 
-    /// Sets the longest wait in the writer queue and the longest time of retries, instead of the database's.
+    /// Sets the longest time of retries, instead of the database's lock timeout.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = Some(lock_timeout);
         self

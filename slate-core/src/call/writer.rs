@@ -122,7 +122,7 @@ impl<T: Transaction> Writer for Session<T> {
     }
 
     fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader> {
-        self.check_open()?;
+        self.begin_call()?;
         let recorded = match reads {
             ReadSet::Definition(name) => self.reads(name, Reads::Nothing),
             ReadSet::Key(name, key) => self.reads(name, Reads::Key(key)),

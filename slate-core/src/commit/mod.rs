@@ -19,7 +19,9 @@
 //! after a crash in between, the next open drops it.
 
 mod stamp;
+mod turns;
 mod validator;
 
 pub(crate) use stamp::ChangeStamp;
+pub(crate) use turns::{Turn, Turns};
 pub(crate) use validator::{OptimisticValidator, Validation};

@@ -8,8 +8,6 @@ use crate::{Error, Result, interrupt::Interrupt};
 /// How the collection reads of a transaction are validated when it commits.
 #[derive(Clone, Debug)]
 pub(crate) enum Validation {
-    /// One writer at a time, so reads need no validation.
-    None,
     /// This process validates reads, because it owns the database alone.
     InProcess(Arc<OptimisticValidator>),
     /// The store validates reads through exclusive guards.

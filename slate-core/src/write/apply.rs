@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use slate_query::raw::SmallBytes;
-use slate_store::{Guard, Transaction};
+use slate_store::{Durability, Guard, Keyspace, LastWrites, Transaction, Version};
 
 use super::{
     Session,
@@ -10,6 +10,65 @@ use super::{
     unique::{Existing, record_key},
 };
 use crate::{Error, Result, call_context::CallContext, catalog::CollectionInfo};
+
+/// Changes of a call that are not written to the store yet, because they are large: most often the commit follows, which takes them from
+/// where they are.
+pub(super) struct Unapplied {
+    collection: Arc<CollectionInfo>,
+    changes: ChangeSet,
+}
+
+impl Unapplied {
+    /// Commits the transaction together with the changes, which go into the store without being copied or held.
+    pub(super) fn commit(mut self, transaction: impl Transaction, durability: Durability) -> Result<Version> {
+        let mut unreadable = None;
+        let mut last = |_: Version, into: &mut dyn LastWrites| {
+            let write = |place, block: &Entries| match keyspace(&self.collection, place) {
+                Some(keyspace) => into.write(keyspace, &writes(block)).map_err(Unwritten::Store),
+                None => Ok(()),
+            };
+            self.changes.for_each_block(|_| true, write).map_err(|unwritten| match unwritten {
+                Unwritten::Store(error) => error,
+                Unwritten::Unreadable(error) => {
+                    unreadable = Some(error);
+                    slate_store::Error::Io(Box::new("the changes of the call could not be read".into()))
+                }
+            })
+        };
+        transaction.commit_with(durability, &mut last).map_err(|error| unreadable.unwrap_or_else(|| error.into()))
+    }
+}
+
+/// Why changes could not be written.
+enum Unwritten {
+    Store(slate_store::Error),
+    /// Reading the temporary files failed.
+    Unreadable(Error),
+}
+
+impl From<Error> for Unwritten {
+    fn from(error: Error) -> Self {
+        Self::Unreadable(error)
+    }
+}
+
+/// Returns the keyspace of a place; `None` if the index no longer exists.
+fn keyspace(collection: &CollectionInfo, place: Place) -> Option<Keyspace> {
+    match place {
+        Place::Records => Some(collection.records),
+        Place::Index(at) => collection.maintained_at(at).map(|index| index.keyspace),
+    }
+}
+
+/// Returns the writes of a block. If it deletes and puts the same key, the put comes last and takes effect.
+fn writes(block: &Entries) -> Vec<slate_store::Write<'_>> {
+    let mut writes = Vec::with_capacity(block.len());
+    writes.extend(block.writes().map(|(key, write)| match write {
+        Write::Put(value) => (key, Some(value)),
+        Write::Delete(_) => (key, None),
+    }));
+    writes
+}
 
 impl<T: Transaction> Session<T> {
     /// Checks uniqueness, then applies the changes.
@@ -40,20 +99,48 @@ impl<T: Transaction> Session<T> {
         call: &CallContext,
     ) -> Result<()> {
         changes.finish(call)?;
+        if changes.is_large() && collection.building.is_empty() {
+            self.wrote(collection);
+            self.wrote_entries();
+            let begun = self.begin_apply(collection, &mut changes);
+            self.end_on_error(begun)?;
+            self.unapplied = Some(Unapplied { collection: Arc::clone(collection), changes });
+            return Ok(());
+        }
         self.check_transaction_size(collection, &changes)?;
         let applied = self.apply_all(collection, &mut changes);
         self.end_on_error(applied)
     }
 
+    /// Begins a call of the transaction. Moves the changes of the last call into the store's transaction, where this one sees them.
+    ///
+    /// # Errors
+    /// Fails if the transaction has ended or its time is up. `TooLarge` if the changes are more than the store holds in an open
+    /// transaction: then it ends.
+    pub(crate) fn begin_call(&mut self) -> Result<()> {
+        self.check_open()?;
+        let Some(Unapplied { collection, mut changes }) = self.unapplied.take() else { return Ok(()) };
+        let settled = self.check_transaction_size(&collection, &changes).and_then(|()| {
+            changes.for_each_block(|_| true, |place, block| self.apply_block(&collection, place, block))
+        });
+        self.end_on_error(settled)
+    }
+
     /// Applies changes that were finished, and whose size was checked.
     pub(super) fn apply_all(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
+        self.begin_apply(collection, changes)?;
+        changes.for_each_block(|_| true, |place, block| self.apply_block(collection, place, block))
+    }
+
+    /// Does everything that precedes the writes of the changes.
+    fn begin_apply(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.define_if_new(collection)?;
         self.add_index_properties(&collection.name, changes.take_properties());
         self.added(&collection.name, changes.growth);
         for (keyspace, key) in &changes.guards {
             self.transaction.guard(*keyspace, key, Guard::Shared)?;
         }
-        changes.for_each_block(|_| true, |place, block| self.apply_block(collection, place, block))
+        Ok(())
     }
 
     /// Applies writes in key order, which is fastest for stores.
@@ -72,13 +159,7 @@ impl<T: Transaction> Session<T> {
                 index.keyspace
             }
         };
-        // If the block deletes and puts the same key, the put comes last and takes effect.
-        let mut writes = Vec::with_capacity(block.len());
-        writes.extend(block.writes().map(|(key, write)| match write {
-            Write::Put(value) => (key, Some(value)),
-            Write::Delete(_) => (key, None),
-        }));
-        Ok(self.transaction.write(keyspace, &writes)?)
+        Ok(self.transaction.write(keyspace, &writes(block))?)
     }
 
     /// Applies writes to a unique index that is being built. If the entry to delete does not exist or belongs to

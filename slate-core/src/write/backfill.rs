@@ -48,7 +48,7 @@ pub(crate) enum BuildRound {
 impl<T: Transaction> Session<T> {
     /// Declares an index that is filled in rounds.
     pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec) -> Result<BuildStart> {
-        self.check_open()?;
+        self.begin_call()?;
         let collection = self.written_or_new(name)?;
         let wanted = parse(spec, &collection)?;
         if let Some(there) = existing(&collection, &wanted, spec)? {
@@ -83,7 +83,7 @@ impl<T: Transaction> Session<T> {
 
     /// Reads up to `limit` more documents, fewer if they have many entries, and puts their entries.
     pub(crate) fn build_round(&mut self, keyspace: Keyspace, limit: usize, call: &CallContext) -> Result<BuildRound> {
-        self.check_open()?;
+        self.begin_call()?;
         let mut position = BuildPosition::load(&self.view(), keyspace)?;
         let Some((collection, at)) = self.find_build(keyspace) else {
             let ready = |index: &Arc<IndexInfo>| index.keyspace == keyspace;
@@ -131,7 +131,7 @@ impl<T: Transaction> Session<T> {
 
     /// Removes an index that is being built.
     pub(crate) fn abandon_build(&mut self, keyspace: Keyspace) -> Result<()> {
-        self.check_open()?;
+        self.begin_call()?;
         let Some((collection, _)) = self.find_build(keyspace) else { return Ok(()) };
         let mut defined = CollectionInfo::clone(&collection);
         defined.building.retain(|index| index.keyspace != keyspace);

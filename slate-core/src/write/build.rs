@@ -45,7 +45,7 @@ impl<T: Transaction> Session<T> {
         progress: BuildProgress<'_>,
         call: &CallContext,
     ) -> Result<(String, Created)> {
-        self.check_open()?;
+        self.begin_call()?;
         let call = &self.limited(call);
         let collection = self.written_or_new(name)?;
         let wanted = parse(spec, &collection)?;
@@ -98,7 +98,7 @@ impl<T: Transaction> Session<T> {
 
     /// Drops an index. Returns whether it existed.
     pub(crate) fn drop_index(&mut self, name: &str, index: &str) -> Result<bool> {
-        self.check_open()?;
+        self.begin_call()?;
         if index == "_id_" {
             return Err(Error::invalid(Code::INVALID_OPTIONS, "the index on _id cannot be dropped"));
         }

@@ -56,6 +56,9 @@ pub(super) enum Place {
     Records,
 }
 
+/// The bytes of writes from which on a transaction does not copy them.
+const LARGE: usize = 256 << 10;
+
 /// Bytes of spilled writes that are read together.
 const BLOCK_BYTES: usize = 4 << 20;
 
@@ -211,6 +214,11 @@ impl ChangeSet {
         in_memory.fold(self.spilled_bytes, |bytes, (key, value)| bytes + key.len() + value.len())
     }
 
+    /// Whether copying the writes would cost more than a few microseconds.
+    pub(super) fn is_large(&self) -> bool {
+        self.spilled.is_some() || self.size() > LARGE
+    }
+
     /// Moves the writes to temporary files if they exceed the memory limit. Rows are numbered from 0 again afterwards.
     pub(super) fn spill_if_full(&mut self) -> Result<()> {
         if self.size() > self.memory.limit() { self.spill() } else { Ok(()) }
@@ -252,11 +260,11 @@ impl ChangeSet {
 
     /// Calls `visitor` with the writes to the wanted places, in the order of places and keys, in blocks that contain all writes of a key.
     /// Can be repeated. [`finish`](Self::finish) precedes it.
-    pub(super) fn for_each_block(
+    pub(super) fn for_each_block<E: From<Error>>(
         &mut self,
         wanted: impl Fn(Place) -> bool,
-        mut visitor: impl FnMut(Place, &Entries) -> Result<()>,
-    ) -> Result<()> {
+        mut visitor: impl FnMut(Place, &Entries) -> Result<(), E>,
+    ) -> Result<(), E> {
         let Some(sorter) = &mut self.spilled else {
             for (place, entries) in places(&mut self.records, &mut self.indexes) {
                 if wanted(place) && entries.len() > 0 {

@@ -111,7 +111,7 @@ impl<T: Transaction> Session<T> {
     /// # Errors
     /// `NamespaceExists` (48) if it exists with other options.
     pub(crate) fn create_collection(&mut self, name: &str, spec: &CollectionSpec) -> Result<Created> {
-        self.check_open()?;
+        self.begin_call()?;
         let collation = parse_collation(spec.collation.as_ref())?;
         let validator = spec.validator.as_ref().map(|validator| validator.parse(collation.as_ref()));
         let validator = validator.transpose()?.flatten();
@@ -141,7 +141,7 @@ impl<T: Transaction> Session<T> {
     /// `NamespaceExists` (48) if a collection has the name, or a view with another definition. Also fails as
     /// [`ViewInfo::parse`] and [`Catalog::check_views`](catalog::Catalog::check_views) do.
     pub(crate) fn create_view(&mut self, name: &str, spec: &ViewSpec) -> Result<Created> {
-        self.check_open()?;
+        self.begin_call()?;
         namespace::check(name)?;
         let view = spec.parse(name)?;
         match (self.catalog.view(name), self.catalog.collection(name)) {
@@ -159,7 +159,7 @@ impl<T: Transaction> Session<T> {
     /// `NamespaceNotFound` (26) if it does not exist; `InvalidOptions` (72) for a collection. Also fails as
     /// [`create_view`](Self::create_view) does.
     pub(crate) fn set_view(&mut self, name: &str, spec: &ViewSpec) -> Result<()> {
-        self.check_open()?;
+        self.begin_call()?;
         let Some(there) = self.catalog.view(name).cloned() else {
             return Err(match self.catalog.collection(name) {
                 Some(_) => Error::invalid(Code::INVALID_OPTIONS, format!("{name} is a collection, not a view")),
@@ -184,7 +184,7 @@ impl<T: Transaction> Session<T> {
     /// # Errors
     /// `IndexNotFound` (27) if it does not exist; `BadValue` (2) for the index on `_id`.
     pub(crate) fn set_visibility(&mut self, name: &str, index: &str, visibility: Visibility) -> Result<Visibility> {
-        self.check_open()?;
+        self.begin_call()?;
         if index == "_id_" {
             return Err(hidden_id_index().at("index"));
         }
@@ -208,7 +208,7 @@ impl<T: Transaction> Session<T> {
     /// # Errors
     /// `NamespaceNotFound` (26) if the collection does not exist; the errors of the validator.
     pub(crate) fn set_validator(&mut self, name: &str, spec: Option<&ValidatorSpec>) -> Result<()> {
-        self.check_open()?;
+        self.begin_call()?;
         let Some(collection) = self.written(name)? else {
             return Err(missing(name));
         };
@@ -219,7 +219,7 @@ impl<T: Transaction> Session<T> {
 
     /// Drops the collection and its indexes, or the view. Returns whether it existed.
     pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
-        self.check_open()?;
+        self.begin_call()?;
         if self.catalog.view(name).is_some() {
             self.redefined(name)?;
             Arc::make_mut(&mut self.catalog).remove(name);
@@ -244,7 +244,7 @@ impl<T: Transaction> Session<T> {
     /// `NamespaceNotFound` (26); `CommandNotSupportedOnView` (166) for a view; `NamespaceExists` (48) if the new name
     /// is that of a view, or of a collection that must not be dropped.
     pub(crate) fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {
-        self.check_open()?;
+        self.begin_call()?;
         namespace::check(to)?;
         if self.catalog.view(from).is_some() {
             return Err(not_on_view(from));

@@ -29,7 +29,7 @@ pub(crate) struct DeleteOutcome {
 impl<T: Transaction> Session<T> {
     /// Deletes the matching documents. The call is atomic.
     pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
-        self.check_open()?;
+        self.begin_call()?;
         let call = &self.limited(call);
         let mut outcome = DeleteOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;

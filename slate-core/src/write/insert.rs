@@ -74,7 +74,7 @@ impl<T: Transaction> Session<T> {
         mode: InsertMode,
         call: &CallContext,
     ) -> Result<InsertOutcome> {
-        self.check_open()?;
+        self.begin_call()?;
         let call = &self.limited(call);
         call.check()?;
         let collection = self.written_or_new(name)?;

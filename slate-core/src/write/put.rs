@@ -62,7 +62,7 @@ impl<T: Transaction> Session<T> {
         kind: PutKind,
         call: &CallContext,
     ) -> Result<PutOutcome> {
-        self.check_open()?;
+        self.begin_call()?;
         let call = &self.limited(call);
         call.check()?;
         let collection = self.written_or_new(name)?;

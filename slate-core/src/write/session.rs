@@ -16,6 +16,7 @@ use crate::{
 
 use super::{
     after_commit::{self, AfterCommit},
+    apply::Unapplied,
     change_set::ChangeSet,
     collection_state::CollectionStates,
 };
@@ -32,6 +33,8 @@ pub(crate) struct Session<T> {
     isolation: Isolation,
     validation: Validation,
     pub(super) pending_drops: Vec<Keyspace>,
+    /// The changes of the last call, if they are large: the commit writes them, or the next call.
+    pub(super) unapplied: Option<Unapplied>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
     /// Why the transaction has ended; `None` while it is open.
@@ -44,7 +47,7 @@ pub(crate) struct Session<T> {
 /// How a transaction begins.
 #[derive(Clone, Debug)]
 pub(crate) struct BeginOptions {
-    /// The longest time in the writer queue, on stores with one writer at a time.
+    /// The longest time to wait for a store on a network.
     pub(crate) wait: Duration,
     pub(crate) isolation: Isolation,
     /// The deadline and cancellation token of the whole transaction.
@@ -77,6 +80,7 @@ impl<T: Transaction> Session<T> {
             isolation: options.isolation,
             validation,
             pending_drops: Vec::new(),
+            unapplied: None,
             limits: options.limits.clone(),
             ended: None,
             tally: OnceCell::new(),
@@ -138,10 +142,9 @@ impl<T: Transaction> Session<T> {
         self.wrote_entries = true;
     }
 
-    /// Returns whether reads must be recorded, to be validated at the commit: this transaction is serializable, and
-    /// others can commit meanwhile.
+    /// Returns whether reads must be recorded, to be validated at the commit: this transaction is serializable.
     fn validates_reads(&self) -> bool {
-        self.isolation == Isolation::Serializable && !matches!(self.validation, Validation::None)
+        self.isolation == Isolation::Serializable
     }
 
     /// Records that any document of the collection may have been read.
@@ -240,8 +243,11 @@ impl<T: Transaction> Session<T> {
             }
         }
         let (shared, base) = (&self.shared, self.transaction.view().version());
-        let transaction = self.transaction;
-        let commit = || Ok(transaction.commit(durability)?);
+        let (transaction, unapplied) = (self.transaction, self.unapplied);
+        let commit = || match unapplied {
+            None => Ok(transaction.commit(durability)?),
+            Some(unapplied) => unapplied.commit(transaction, durability),
+        };
         let commit = || if changes_catalog { shared.catalogs.change(commit) } else { commit() };
         match &self.validation {
             // A transaction that changed nothing is valid at the commit that it read.
@@ -250,7 +256,7 @@ impl<T: Transaction> Session<T> {
                 let read_set = collections.read_whole();
                 validator.commit(base, read_set, collections.written(), &self.limits, commit)?;
             }
-            Validation::None | Validation::InStore => drop(commit()?),
+            Validation::InStore => drop(commit()?),
         }
         let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
         Ok(AfterCommit { dropped: self.pending_drops, stale })

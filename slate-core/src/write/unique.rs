@@ -31,7 +31,7 @@ impl ChangeSet {
                     let conflict = check(view, index, block)?;
                     found = conflict.map(|(key, record)| (&**index, key.to_vec(), record.to_vec()));
                 }
-                Ok(())
+                Ok::<_, Error>(())
             },
         )?;
         let Some((index, key, record)) = found else { return Ok(()) };
@@ -50,7 +50,7 @@ impl ChangeSet {
             |_, block| {
                 let mut puts = block.by_key().filter(|writes| writes.key() == key).flat_map(KeyWrites::puts);
                 changed = changed.take().or_else(|| puts.next().map(<[u8]>::to_vec));
-                Ok(())
+                Ok::<_, Error>(())
             },
         )?;
         // A build of an index changes no records.

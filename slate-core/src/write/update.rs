@@ -74,7 +74,7 @@ pub(crate) struct UpdateOutcome {
 impl<T: Transaction> Session<T> {
     /// Updates the matching documents. The call is atomic.
     pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
-        self.check_open()?;
+        self.begin_call()?;
         let call = &self.limited(call);
         let mut outcome = UpdateOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;

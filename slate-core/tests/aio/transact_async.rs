@@ -76,7 +76,7 @@ fn an_error_of_the_closure_rolls_back_and_is_the_callers_own() {
 
 #[test]
 fn the_options_limit_attempts_and_time() {
-    on_two_threads(512, |db, store| async move {
+    on_two_threads(512, |db, _| async move {
         let documents: Documents = db.collection("documents");
         fill(&documents, 1).await;
         let late = TransactionOptions::new().deadline(Duration::from_millis(20));
@@ -96,21 +96,19 @@ fn the_options_limit_attempts_and_time() {
         assert!(matches!(cancelled.await, Err(Failure::Database(error)) if error.kind() == ErrorKind::Interrupted));
         assert_eq!(documents.find_by_id(0).await.unwrap().unwrap().get_i32("n").unwrap(), 0);
 
-        // Another task writes between the read and the write of each attempt. Stores with one writer at a time let it wait.
-        if store.has_concurrent_writers() {
-            let attempts = AtomicUsize::new(0);
-            let twice = TransactionOptions::new().retries(1);
-            let refused = db.transact_async_with(&twice, async |tx| {
-                attempts.fetch_add(1, Ordering::Relaxed);
-                let n = increment(&tx, 0).await?;
-                let other = documents.clone();
-                let change = other.update_one(doc! { "_id": 0 }, doc! { "$inc": { "other": 1 } });
-                tokio::spawn(async move { change.await }).await.unwrap()?;
-                Ok::<_, Failure>(n)
-            });
-            let Err(Failure::Database(error)) = refused.await else { panic!("each attempt conflicts") };
-            assert_eq!((error.kind(), attempts.load(Ordering::Relaxed)), (ErrorKind::Conflict, 2));
-        }
+        // Another task writes between the read and the write of each attempt.
+        let attempts = AtomicUsize::new(0);
+        let twice = TransactionOptions::new().retries(1);
+        let refused = db.transact_async_with(&twice, async |tx| {
+            attempts.fetch_add(1, Ordering::Relaxed);
+            let n = increment(&tx, 0).await?;
+            let other = documents.clone();
+            let change = other.update_one(doc! { "_id": 0 }, doc! { "$inc": { "other": 1 } });
+            tokio::spawn(async move { change.await }).await.unwrap()?;
+            Ok::<_, Failure>(n)
+        });
+        let Err(Failure::Database(error)) = refused.await else { panic!("each attempt conflicts") };
+        assert_eq!((error.kind(), attempts.load(Ordering::Relaxed)), (ErrorKind::Conflict, 2));
     });
 }
 

@@ -57,11 +57,6 @@ impl Store {
         self != Self::Memory
     }
 
-    /// Returns whether several write transactions may be open at the same time.
-    pub fn has_concurrent_writers(self) -> bool {
-        self != Self::Redb
-    }
-
     /// Returns the URL of a database in that folder.
     pub fn url_in(self, folder: &Path) -> String {
         let path = folder.join("db.slate");

@@ -5,21 +5,17 @@ use std::{
         Barrier,
         atomic::{AtomicBool, AtomicI32, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use bson::{RawDocumentBuf, doc, rawdoc};
-use slate_core::{Database, Durability, ErrorKind, Index};
+use slate_core::{ErrorKind, Index};
 
 use crate::{
     Documents,
-    common::{STORES, TestDatabase, finds, ids, on_every_store, raw, rows},
+    common::{STORES, finds, ids, on_every_store, raw, rows},
     contents, insert, refused,
 };
-
-fn on_stores_with_concurrent_writers(test: impl Fn(TestDatabase)) {
-    STORES.into_iter().filter(|store| store.has_concurrent_writers()).for_each(|store| test(store.open()));
-}
 
 #[test]
 fn one_of_two_concurrent_inserts_of_a_unique_value_fails() {
@@ -48,7 +44,7 @@ fn one_of_two_concurrent_inserts_of_a_unique_value_fails() {
 
 #[test]
 fn the_second_of_two_transactions_with_one_unique_value_conflicts() {
-    on_stores_with_concurrent_writers(|database| {
+    on_every_store(|database| {
         let users = database.collection("users");
         users.create_index(Index::on(doc! { "mail": 1 }).unique()).run().unwrap();
         let (first, second) = (database.db.begin().unwrap(), database.db.begin().unwrap());
@@ -91,7 +87,7 @@ fn concurrent_increments_are_all_counted() {
 
 #[test]
 fn creating_an_index_conflicts_with_open_writers_of_its_collection() {
-    on_stores_with_concurrent_writers(|database| {
+    on_every_store(|database| {
         let db = &database.db;
         let users = database.collection("users");
         let others = database.collection("others");
@@ -160,32 +156,6 @@ fn indexes_created_during_writes_are_complete() {
         finds(&users.find(doc! { "b": { "$gte": 0 } }), every);
         finds(&users.find(doc! { "a": 100 }), [9, 19, 29, 39, 49, 59].into_iter().flat_map(|n| [n, n + 1_000]));
     });
-}
-
-#[test]
-fn a_second_writer_waits_for_the_lock_timeout_and_then_fails_retryably() {
-    let folder = tempfile::tempdir().unwrap();
-    let url = format!("redb:{}", folder.path().join("db.slate").display());
-    let timeout = Duration::from_millis(300);
-    let db = Database::builder(&url).durability(Durability::Deferred).lock_timeout(timeout).open().unwrap();
-    db.collection("users").insert_one(&rawdoc! { "_id": 0 }).unwrap();
-    let transaction = db.begin().unwrap();
-    transaction.collection("users").insert_one(&rawdoc! { "_id": 1 }).unwrap();
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let start = Instant::now();
-            let error = db.begin().unwrap_err();
-            assert!(error.is_retryable() && error.kind() == ErrorKind::Conflict, "{error}");
-            assert!(start.elapsed() >= timeout, "it did not wait");
-            let error = db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap_err();
-            assert!(error.is_retryable(), "{error}");
-            // Readers do not wait for writers.
-            assert_eq!(db.collection::<RawDocumentBuf>("users").count_documents(doc! {}).run().unwrap(), 1);
-        });
-    });
-    transaction.commit().unwrap();
-    db.collection("users").insert_one(&rawdoc! { "_id": 2 }).unwrap();
-    finds(&db.collection("users").find(doc! {}), [0, 1, 2]);
 }
 
 #[test]

@@ -13,9 +13,8 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, PointReader, Result, Size, SizeDetail, Store, Transaction,
-    Version, View,
-    memory::{MemoryStore, MemoryTransaction},
+    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, LastStage, LastWrites, PointReader, Result, Size,
+    SizeDetail, Store, Transaction, Version, View, memory::MemoryStore,
 };
 
 /// Round trips and keys read since the last [`Counts::take`].
@@ -31,6 +30,11 @@ impl Counts {
     fn add(&self, keys: usize) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
         self.keys.fetch_add(keys as u64, Ordering::Relaxed);
+    }
+
+    fn add_writes(&self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) {
+        let bytes = writes.iter().filter_map(|(_, value)| value.map(<[u8]>::len)).sum();
+        self.writes.lock().unwrap().push((keyspace, bytes));
     }
 
     /// Returns and resets the counts: round trips, keys loaded.
@@ -66,7 +70,7 @@ pub struct Counting<T> {
 
 impl Store for CountingStore {
     type Snapshot = Counting<<MemoryStore as Store>::Snapshot>;
-    type Transaction = Counting<MemoryTransaction>;
+    type Transaction = Counting<<MemoryStore as Store>::Transaction>;
 
     fn capabilities(&self) -> Capabilities {
         self.capabilities
@@ -174,8 +178,7 @@ impl<T: Transaction> Transaction for Counting<T> {
 
     // Writes and guards are sent with the commit.
     fn write(&mut self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) -> Result<()> {
-        let bytes = writes.iter().filter_map(|(_, value)| value.map(<[u8]>::len)).sum();
-        self.counts.writes.lock().unwrap().push((keyspace, bytes));
+        self.counts.add_writes(keyspace, writes);
         self.inner.write(keyspace, writes)
     }
 
@@ -183,8 +186,31 @@ impl<T: Transaction> Transaction for Counting<T> {
         self.inner.guard(keyspace, key, guard)
     }
 
+    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
+        self.inner.delete_range(keyspace, bounds)
+    }
+
     fn commit(self, durability: Durability) -> Result<Version> {
         self.counts.add(0);
         self.inner.commit(durability)
+    }
+
+    fn commit_with(self, durability: Durability, last: LastStage<'_>) -> Result<Version> {
+        self.counts.add(0);
+        let counts = self.counts;
+        self.inner.commit_with(durability, &mut |version, inner| last(version, &mut Counted { inner, counts: &counts }))
+    }
+}
+
+/// Counts the writes of the last stage of a commit.
+struct Counted<'c> {
+    inner: &'c mut dyn LastWrites,
+    counts: &'c Counts,
+}
+
+impl LastWrites for Counted<'_> {
+    fn write(&mut self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) -> Result<()> {
+        self.counts.add_writes(keyspace, writes);
+        self.inner.write(keyspace, writes)
     }
 }

@@ -28,6 +28,9 @@ pub(super) struct PointCache {
 /// The longest value that is cached, in bytes. Copying a longer value takes as long as reading it from the store.
 const MAX_VALUE: usize = 16 << 10;
 
+/// The most sets of keys of one commit that are pending. A commit with more marks all keys, like one that writes many keys.
+const MAX_PENDING: usize = 64;
+
 /// The assumed size of a value with its key, in bytes. Decides the number of stamps.
 const TYPICAL_VALUE: usize = 512;
 
@@ -108,22 +111,40 @@ impl PointCache {
         place.swap(high, Ordering::Relaxed) == high
     }
 
-    /// Runs a commit that writes `keys`, and stamps them.
+    /// Runs a commit that writes `keys`, and stamps them. `commit` receives the keys that are pending, and [adds](Self::begin) those
+    /// that it learns later.
     ///
     /// # Errors
     ///
     /// The errors of `commit`.
-    pub(super) fn commit(&self, mut keys: WrittenKeys, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
-        self.stamps.begin(&mut keys);
-        let committed = commit();
+    pub(super) fn commit(
+        &self,
+        keys: WrittenKeys,
+        commit: impl FnOnce(&mut Vec<WrittenKeys>) -> Result<Version>,
+    ) -> Result<Version> {
+        let mut pending = Vec::new();
+        self.begin(keys, &mut pending);
+        let committed = commit(&mut pending);
+        let end = |version| pending.iter().for_each(|keys| self.stamps.end(keys, version));
         match &committed {
-            Ok(version) => self.stamps.end(&keys, Some(*version)),
-            Err(Error::Conflict(_) | Error::Reentrant(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => {
-                self.stamps.end(&keys, None);
-            }
+            Ok(version) => end(Some(*version)),
+            Err(Error::Conflict(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => end(None),
             // The commit may have become visible, so its keys stay pending.
             Err(_) => {}
         }
         committed
+    }
+
+    /// Marks keys of a commit as pending. To be called before they can become visible. Beyond
+    /// [many keys](WrittenKeys::record) marks all.
+    pub(super) fn begin(&self, mut keys: WrittenKeys, pending: &mut Vec<WrittenKeys>) {
+        if pending.iter().any(|keys| matches!(keys, WrittenKeys::All)) {
+            return;
+        }
+        if pending.len() >= MAX_PENDING {
+            keys = WrittenKeys::All;
+        }
+        self.stamps.begin(&mut keys);
+        pending.push(keys);
     }
 }

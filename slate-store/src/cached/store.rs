@@ -64,7 +64,7 @@ impl<S: Store> Store for Cached<S> {
     }
 
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
-        self.cache.commit(WrittenKeys::All, || self.inner.drop_keyspace(keyspace, wait))
+        self.cache.commit(WrittenKeys::All, |_| self.inner.drop_keyspace(keyspace, wait))
     }
 
     fn flush(&self) -> Result<()> {

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{cache::PointCache, stamps::WrittenKeys};
-use crate::{Durability, Guard, Keyspace, Result, Transaction, Version};
+use crate::{Bounds, Durability, Guard, Keyspace, LastStage, LastWrites, Result, Transaction, Version, Write};
 
 /// A write transaction of a [`Cached`](super::Cached) store. It reads from the store, and its commit stamps the keys
 /// that it wrote.
@@ -24,7 +24,7 @@ impl<T: Transaction> Transaction for CachedTransaction<T> {
         self.inner.view()
     }
 
-    fn write(&mut self, keyspace: Keyspace, entries: &[(&[u8], Option<&[u8]>)]) -> Result<()> {
+    fn write(&mut self, keyspace: Keyspace, entries: &[Write<'_>]) -> Result<()> {
         if self.cache.is_enabled() {
             entries.iter().for_each(|(key, _)| self.written.record(self.cache.hash(keyspace, key)));
         }
@@ -35,8 +35,40 @@ impl<T: Transaction> Transaction for CachedTransaction<T> {
         self.inner.guard(keyspace, key, guard)
     }
 
+    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
+        self.written = WrittenKeys::All;
+        self.inner.delete_range(keyspace, bounds)
+    }
+
     fn commit(self, durability: Durability) -> Result<Version> {
         let Self { inner, cache, written } = self;
-        cache.commit(written, || inner.commit(durability))
+        cache.commit(written, |_| inner.commit(durability))
+    }
+
+    fn commit_with(self, durability: Durability, last: LastStage<'_>) -> Result<Version> {
+        let Self { inner, cache, written } = self;
+        cache.commit(written, |pending| {
+            inner.commit_with(durability, &mut |version, writes| {
+                last(version, &mut Stamped { cache: &cache, pending: &mut *pending, writes })
+            })
+        })
+    }
+}
+
+/// Marks the keys of a commit's last stage as pending before they are written.
+struct Stamped<'c> {
+    cache: &'c PointCache,
+    pending: &'c mut Vec<WrittenKeys>,
+    writes: &'c mut dyn LastWrites,
+}
+
+impl LastWrites for Stamped<'_> {
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        if self.cache.is_enabled() {
+            let mut keys = WrittenKeys::none();
+            writes.iter().for_each(|(key, _)| keys.record(self.cache.hash(keyspace, key)));
+            self.cache.begin(keys, self.pending);
+        }
+        self.writes.write(keyspace, writes)
     }
 }

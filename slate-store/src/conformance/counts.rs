@@ -87,7 +87,7 @@ pub fn each_snapshot_counts_its_own_keys<S: Store>(fixture: &Fixture<S>) {
                 after[at].extend(keys);
             }
             1 => {
-                transaction.delete_range(keyspace, Bounds { start: Some(&from), end: Some(&to) });
+                transaction.delete_each(keyspace, Bounds { start: Some(&from), end: Some(&to) });
                 after[at].retain(|key| !(from..to.max(from)).contains(key));
             }
             _ => {

@@ -127,8 +127,8 @@ pub fn empty_and_inverted_bounds_contain_nothing<S: Store>(fixture: &Fixture<S>)
     let mut transaction = begin(&store);
     transaction.put(A, b"c", b"again").unwrap();
     check(&|bounds| holds_nothing(&transaction.view(), bounds));
-    transaction.delete_range(A, within("d", "b"));
-    transaction.delete_range(A, within("b", "b"));
+    transaction.delete_each(A, within("d", "b"));
+    transaction.delete_each(A, within("b", "b"));
     assert_eq!(all(&transaction.view(), A), "abcde", "an empty range deletes nothing");
 }
 

@@ -2,9 +2,9 @@
 
 use super::{
     Fixture,
-    tools::{A, B, LONG, NOW, Writes, all, begin, commit, get, put},
+    tools::{A, B, LONG, Writes, all, begin, commit, get, put},
 };
-use crate::{Bounds, Cursor, Edge, Error, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt, View};
+use crate::{Bounds, Cursor, Edge, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt, View};
 
 pub fn keyspaces_are_separate<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
@@ -14,7 +14,7 @@ pub fn keyspaces_are_separate<S: Store>(fixture: &Fixture<S>) {
     }
     let mut transaction = begin(&store);
     transaction.delete(Keyspace(1), b"z").unwrap();
-    transaction.delete_range(Keyspace(2), Bounds::ALL);
+    transaction.delete_each(Keyspace(2), Bounds::ALL);
     commit(transaction);
     let view = store.snapshot().unwrap();
     let found: Vec<_> = numbers.iter().map(|number| all(&view, Keyspace(*number))).collect();
@@ -60,23 +60,11 @@ pub fn dropping_a_missing_keyspace_does_nothing<S: Store>(fixture: &Fixture<S>) 
     assert_eq!(all(&store.snapshot().unwrap(), A), "a");
 }
 
-/// With concurrent writers, a transaction that wrote to or guarded the keyspace conflicts with the drop, and one that
-/// only read it does not. With one writer at a time, the drop waits for the open transaction.
-pub fn dropping_a_keyspace_conflicts_with_or_waits_for_open_writers<S: Store>(fixture: &Fixture<S>) {
+/// A transaction that wrote to or guarded the keyspace conflicts with the drop, and one that only read it does not.
+pub fn dropping_a_keyspace_conflicts_with_open_writers<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1")]);
     put(&store, B, &[("x", "1")]);
-    if !store.capabilities().concurrent_writers {
-        let open = begin(&store);
-        let dropping = || store.drop_keyspace(A, NOW).unwrap_err();
-        let error = std::thread::scope(|scope| scope.spawn(dropping).join().unwrap());
-        assert!(error.is_retryable(), "{error}");
-        assert!(matches!(store.drop_keyspace(A, LONG), Err(Error::Reentrant(_))));
-        drop(open);
-        store.drop_keyspace(A, NOW).unwrap();
-        assert_eq!(all(&store.snapshot().unwrap(), A), "");
-        return;
-    }
     for keyspace in [A, Keyspace(5)] {
         let (mut writer, mut deleter, mut reader) = (begin(&store), begin(&store), begin(&store));
         let mut guard = store.begin(LONG).unwrap();

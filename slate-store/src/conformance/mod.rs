@@ -62,7 +62,7 @@ macro_rules! conformance {
             keyspaces::a_dropped_keyspace_is_empty_at_once
             keyspaces::keyspaces_are_separate
             keyspaces::an_open_snapshot_shows_a_dropped_keyspace
-            keyspaces::dropping_a_keyspace_conflicts_with_or_waits_for_open_writers
+            keyspaces::dropping_a_keyspace_conflicts_with_open_writers
             keyspaces::dropping_a_missing_keyspace_does_nothing
             keyspaces::the_size_of_a_database_is_reported
             limits::long_keys_and_empty_keys_and_values_are_stored
@@ -91,6 +91,7 @@ macro_rules! conformance {
             transactions::one_call_with_many_puts_equals_single_puts
             versions::a_commit_returns_the_version_at_which_it_is_visible
             versions::a_view_shows_exactly_the_commits_up_to_its_version
+            versions::the_last_stage_of_a_commit_knows_its_version
             versions::versions_grow_across_reopening
             walks::random_walks_agree_with_a_btree_map
             walks::random_walks_over_uncommitted_writes_agree_with_a_btree_map
@@ -108,10 +109,11 @@ macro_rules! conformance {
             writers::large_transactions_commit_and_conflict_like_small_ones
             writers::a_repeated_put_conflicts_after_earlier_puts_of_the_key
             writers::keys_deleted_by_other_transactions_stay_deleted
-            writers::a_second_transaction_on_one_thread_fails_at_once
+            writers::nothing_waits_for_an_open_transaction
+            writers::a_deleted_range_conflicts_with_later_commits
+            writers::the_last_stage_of_a_commit_conflicts_as_other_writes_do
             writers::write_skew_is_prevented_by_a_guard
             writers::writers_of_different_keys_do_not_conflict
-            writers::writers_are_admitted_in_the_order_of_arrival
         }
     };
     ($backend:ident, $open:expr; $($topic:ident::$claim:ident)*) => {

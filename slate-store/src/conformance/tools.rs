@@ -27,7 +27,7 @@ pub(super) trait Writes: Transaction {
     }
 
     /// Deletes the keys within `bounds` that the transaction's view shows.
-    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) {
+    fn delete_each(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) {
         let keys: Vec<Vec<u8>> = scan(&self.view(), keyspace, bounds).into_iter().map(|(key, _)| key).collect();
         let writes: Vec<_> = keys.iter().map(|key| (&key[..], None)).collect();
         self.write(keyspace, &writes).unwrap();

@@ -25,15 +25,15 @@ pub fn a_commit_returns_the_version_at_which_it_is_visible<S: Store>(fixture: &F
         assert_eq!(transaction.view().version(), before.version(), "own writes change no version");
         let version = transaction.commit(Durability::Deferred).unwrap();
         assert!(version > before.version());
-        assert_eq!(last(&store), version);
+        assert!(last(&store) >= version);
     }
     let empty = begin(&store);
     assert_eq!(empty.view().version(), last(&store));
     assert_eq!(empty.commit(Durability::Deferred).unwrap(), last(&store), "nothing was written");
     let before = last(&store);
     let dropped = store.drop_keyspace(A, LONG).unwrap();
-    assert!(dropped > before);
-    assert_eq!((last(&store), count(&store.snapshot().unwrap(), A, Bounds::ALL)), (dropped, 0));
+    assert!(dropped > before && last(&store) >= dropped);
+    assert_eq!(count(&store.snapshot().unwrap(), A, Bounds::ALL), 0);
 }
 
 pub fn versions_grow_across_reopening<S: Store>(fixture: &Fixture<S>) {
@@ -90,4 +90,41 @@ pub fn a_view_shows_exactly_the_commits_up_to_its_version<S: Store>(fixture: &Fi
     }
     transact(&store, Durability::Deferred, |transaction| transaction.put(A, b"end", b"").unwrap());
     commit(begin(&store));
+}
+
+/// The last stage of a commit may write its version into keys and values, and an error of it undoes the commit.
+pub fn the_last_stage_of_a_commit_knows_its_version<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    for round in 0..5_u64 {
+        let mut transaction = begin(&store);
+        transaction.put(A, b"round", &round.to_be_bytes()).unwrap();
+        transaction.put(A, b"both", b"early").unwrap();
+        let mut told = Version(0);
+        let version = transaction
+            .commit_with(Durability::Deferred, &mut |version, last| {
+                told = version;
+                let number = version.0.to_be_bytes();
+                last.write(B, &[(&number, Some(&round.to_be_bytes()))])?;
+                last.write(A, &[(b"both", Some(&number)), (b"version", Some(&number))])
+            })
+            .unwrap();
+        assert_eq!(told, version);
+        let view = store.snapshot().unwrap();
+        assert_eq!(number(&view, B, &version.0.to_be_bytes()), round);
+        assert_eq!(
+            [&b"round"[..], b"version", b"both"].map(|key| number(&view, A, key)),
+            [round, version.0, version.0]
+        );
+    }
+    let before = last(&store);
+    let mut transaction = begin(&store);
+    transaction.put(A, b"round", b"12345678").unwrap();
+    let refused = transaction.commit_with(Durability::Deferred, &mut |_, last| {
+        last.write(A, &[(b"version", None)])?;
+        Err(crate::Error::Io(Box::new("on purpose".into())))
+    });
+    assert!(refused.unwrap_err().to_string().contains("on purpose"));
+    let view = store.snapshot().unwrap();
+    assert_eq!((view.version(), number(&view, A, b"round"), count(&view, B, Bounds::ALL)), (before, 4, 5));
+    transact(&store, Durability::Sync, |transaction| transaction.put(A, b"round", &5_u64.to_be_bytes()).unwrap());
 }

@@ -103,7 +103,10 @@ fn change(transaction: &mut impl Transaction, model: &mut Model, random: &mut Ra
         0 => {
             let (start, end) = bounds(random);
             let bounds = Bounds { start: start.as_deref(), end: end.as_deref() };
-            transaction.delete_range(A, bounds);
+            match random.below(2) {
+                0 => transaction.delete_each(A, bounds),
+                _ => transaction.delete_range(A, bounds).unwrap(),
+            }
             let deleted: Vec<Vec<u8>> = entries(model, bounds).into_iter().map(|(key, _)| key.to_vec()).collect();
             deleted.iter().for_each(|key| drop(model.remove(key)));
         }

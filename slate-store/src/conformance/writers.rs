@@ -4,27 +4,22 @@ use std::{collections::BTreeMap, thread};
 
 use super::{
     Fixture,
-    tools::{A, B, Entry, LONG, NOW, Random, Writes, all, begin, commit, get, number, put, scan, transact},
+    tools::{A, B, Entry, NOW, Random, Writes, all, begin, commit, get, number, put, scan, transact},
 };
-use crate::{Bounds, Durability, Error, Guard, Keyspace, Store, Transaction, TransactionExt, View};
+use crate::{
+    Bounds, Durability, Error, Guard, Keyspace, LastWrites, Store, Transaction, TransactionExt, Version, View,
+};
 
 pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &[("a", "1")]);
     let mut first = begin(&store);
     first.put(A, b"a", b"2").unwrap();
-    if store.capabilities().concurrent_writers {
-        let mut second = begin(&store);
-        second.put(A, b"a", b"3").unwrap();
-        second.put(B, b"x", b"3").unwrap();
-        commit(first);
-        assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
-    } else {
-        // On another thread, because a second `begin` on this one fails with `Reentrant`.
-        let second = || store.begin(std::time::Duration::from_millis(5)).err().unwrap();
-        assert!(thread::scope(|scope| scope.spawn(second).join().unwrap()).is_retryable());
-        commit(first);
-    }
+    let mut second = begin(&store);
+    second.put(A, b"a", b"3").unwrap();
+    second.put(B, b"x", b"3").unwrap();
+    commit(first);
+    assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
     let view = store.snapshot().unwrap();
     assert_eq!(
         (get(&view, A, "a"), all(&view, B)),
@@ -35,22 +30,65 @@ pub fn the_second_of_two_writers_gets_a_retryable_error<S: Store>(fixture: &Fixt
     assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("4".into()), "the retry succeeds");
 }
 
-/// With one writer at a time, a second transaction on the same thread would wait for itself.
-pub fn a_second_transaction_on_one_thread_fails_at_once<S: Store>(fixture: &Fixture<S>) {
+/// Reads, commits, flushes and drops go on while a transaction is open, also on its own thread.
+pub fn nothing_waits_for_an_open_transaction<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    let mut first = begin(&store);
-    first.put(A, b"a", b"1").unwrap();
-    let second = store.begin(LONG);
-    if store.capabilities().concurrent_writers {
-        commit(second.unwrap());
-    } else {
-        let error = second.err().unwrap();
-        assert!(matches!(error, Error::Reentrant(_)) && !error.is_retryable(), "{error}");
-        assert!(matches!(store.flush(), Err(Error::Reentrant(_))));
+    put(&store, B, &[("x", "1")]);
+    let mut open = begin(&store);
+    open.put(A, b"a", b"1").unwrap();
+    put(&store, A, &[("b", "1")]);
+    store.flush().unwrap();
+    store.drop_keyspace(B, NOW).unwrap();
+    let mut second = store.begin(NOW).unwrap();
+    second.put(A, b"c", b"1").unwrap();
+    let moved = thread::scope(|scope| scope.spawn(|| open.commit(Durability::Sync)).join().unwrap());
+    moved.unwrap();
+    commit(second);
+    let view = store.snapshot().unwrap();
+    assert_eq!((all(&view, A), all(&view, B)), ("abc".into(), String::new()));
+}
+
+/// A deleted range is empty at the commit, whatever others have committed in it before, and conflicts with what they commit later.
+pub fn a_deleted_range_conflicts_with_later_commits<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1"), ("b", "1"), ("c", "1")]);
+    let mut deleter = begin(&store);
+    let (mut within, mut guard, mut beside) = (begin(&store), begin(&store), begin(&store));
+    put(&store, A, &[("bb", "later")]);
+    deleter.delete_range(A, super::tools::within("b", "c")).unwrap();
+    within.put(A, b"new in b", b"1").unwrap();
+    within.put(A, b"bc", b"1").unwrap();
+    guard.guard(A, b"b", Guard::Shared).unwrap();
+    guard.put(B, b"x", b"1").unwrap();
+    beside.put(A, b"c", b"2").unwrap();
+    commit(deleter);
+    for transaction in [within, guard] {
+        assert!(transaction.commit(Durability::Sync).unwrap_err().is_retryable());
     }
-    commit(first);
-    commit(store.begin(NOW).unwrap());
-    assert_eq!(all(&store.snapshot().unwrap(), A), "a");
+    commit(beside);
+    let view = store.snapshot().unwrap();
+    assert_eq!((all(&view, A), get(&view, A, "c")), ("ac".into(), Some("2".into())));
+}
+
+/// The writes of the last stage conflict as others do, in both directions.
+pub fn the_last_stage_of_a_commit_conflicts_as_other_writes_do<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let write =
+        |key: &'static [u8]| move |_: Version, last: &mut dyn LastWrites| last.write(A, &[(key, Some(b"last"))]);
+    let (mut early, mut late, mut beside) = (begin(&store), begin(&store), begin(&store));
+    early.put(B, b"early", b"1").unwrap();
+    late.put(A, b"late", b"1").unwrap();
+    beside.put(A, b"beside", b"1").unwrap();
+    put(&store, A, &[("early", "1")]);
+    let refused = early.commit_with(Durability::Sync, &mut write(b"early")).unwrap_err();
+    assert!(refused.is_retryable(), "{refused}");
+    assert!(refused.key().is_none_or(|key| key == (A, &b"early"[..])));
+    begin(&store).commit_with(Durability::Sync, &mut write(b"late")).unwrap();
+    assert!(late.commit(Durability::Sync).unwrap_err().is_retryable());
+    commit(beside);
+    let view = store.snapshot().unwrap();
+    assert_eq!((all(&view, A), all(&view, B)), ("besideearlylate".into(), String::new()));
+    assert_eq!(get(&view, A, "early"), Some("1".into()));
 }
 
 pub fn a_transaction_that_does_not_wait_commits_or_conflicts<S: Store>(fixture: &Fixture<S>) {
@@ -86,9 +124,6 @@ pub fn a_transaction_that_does_not_wait_commits_or_conflicts<S: Store>(fixture: 
 
 pub fn writers_of_different_keys_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return;
-    }
     put(&store, A, &[("a", "1"), ("b", "1"), ("c", "1")]);
     let (mut first, mut second, mut third) = (begin(&store), begin(&store), begin(&store));
     first.put(A, b"a", b"2").unwrap();
@@ -105,29 +140,23 @@ pub fn writers_of_different_keys_do_not_conflict<S: Store>(fixture: &Fixture<S>)
 
 pub fn keys_deleted_by_other_transactions_stay_deleted<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return;
-    }
     put(&store, A, &[("a", "1"), ("b", "1")]);
     let (mut writer, mut deleter) = (begin(&store), begin(&store));
     writer.put(A, b"c", b"2").unwrap();
-    deleter.delete_range(A, Bounds::ALL);
+    deleter.delete_each(A, Bounds::ALL);
     commit(deleter);
     commit(writer);
     assert_eq!(all(&store.snapshot().unwrap(), A), "c");
 }
 
 /// Runs `second` in a transaction and commits `others` one by one before it commits. Its commit must then conflict.
-/// Returns the store, or `None` if the backend admits one writer at a time.
+/// Returns the store.
 fn conflicts<S: Store>(
     fixture: &Fixture<S>,
     others: &[fn(&mut S::Transaction)],
     second: impl Fn(&mut S::Transaction),
-) -> Option<S> {
+) -> S {
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return None;
-    }
     put(&store, A, &[("a", "1")]);
     // The keyspace is emptied again. A store may treat it differently from one that was never written to.
     put(&store, Keyspace(3), &[("gone", "")]);
@@ -139,7 +168,7 @@ fn conflicts<S: Store>(
     }
     let error = transaction.commit(Durability::Sync).unwrap_err();
     assert!(error.is_retryable(), "{error}");
-    Some(store)
+    store
 }
 
 pub fn writing_an_equal_value_conflicts<S: Store>(fixture: &Fixture<S>) {
@@ -152,9 +181,6 @@ pub fn writing_an_equal_value_conflicts<S: Store>(fixture: &Fixture<S>) {
 /// A store may discard records of commits that no open transaction needs, but must still detect a second put of a key.
 pub fn a_repeated_put_conflicts_after_earlier_puts_of_the_key<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return;
-    }
     put(&store, A, &[("a", ""), ("x", "")]);
     let (mut deleter, witness) = (begin(&store), begin(&store));
     deleter.delete(A, b"x").unwrap();
@@ -197,15 +223,14 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
 pub fn deleting_a_key_that_another_transaction_changed_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"a").unwrap();
     let change = |transaction: &mut S::Transaction| transaction.put(A, b"a", b"2").unwrap();
-    let range = |transaction: &mut S::Transaction| transaction.delete_range(A, Bounds::ALL);
+    let range = |transaction: &mut S::Transaction| transaction.delete_each(A, Bounds::ALL);
     for others in [delete, change, range] {
         for second in [delete, change, range] {
             conflicts(fixture, &[others], second);
         }
     }
-    if let Some(store) = conflicts(fixture, &[change], delete) {
-        assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("2".into()));
-    }
+    let store = conflicts(fixture, &[change], delete);
+    assert_eq!(get(&store.snapshot().unwrap(), A, "a"), Some("2".into()));
 }
 
 pub fn a_guarded_key_that_was_created_conflicts<S: Store>(fixture: &Fixture<S>) {
@@ -214,9 +239,8 @@ pub fn a_guarded_key_that_was_created_conflicts<S: Store>(fixture: &Fixture<S>) 
         transaction.guard(A, b"new", Guard::Shared).unwrap();
         transaction.put(B, b"x", b"1").unwrap();
     };
-    if let Some(store) = conflicts(fixture, &[create], guard) {
-        assert_eq!(all(&store.snapshot().unwrap(), B), "");
-    }
+    let store = conflicts(fixture, &[create], guard);
+    assert_eq!(all(&store.snapshot().unwrap(), B), "");
 }
 
 pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
@@ -232,14 +256,9 @@ pub fn write_skew_is_prevented_by_a_guard<S: Store>(fixture: &Fixture<S>) {
         }
         transaction
     };
-    if store.capabilities().concurrent_writers {
-        let (first, second) = (leave(b"on call 1", b"on call 2"), leave(b"on call 2", b"on call 1"));
-        commit(first);
-        assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
-    } else {
-        commit(leave(b"on call 1", b"on call 2"));
-        commit(leave(b"on call 2", b"on call 1"));
-    }
+    let (first, second) = (leave(b"on call 1", b"on call 2"), leave(b"on call 2", b"on call 1"));
+    commit(first);
+    assert!(second.commit(Durability::Sync).unwrap_err().is_retryable());
     assert_eq!(get(&store.snapshot().unwrap(), A, "on call 2"), Some("yes".into()), "one person stays on call");
 }
 
@@ -257,9 +276,6 @@ fn guard_both<S: Store>(store: &S, first: Guard, second: Guard) -> Option<Error>
 
 pub fn shared_guards_of_one_key_do_not_conflict<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return;
-    }
     assert!(guard_both(&store, Guard::Shared, Guard::Shared).is_none());
     thread::scope(|scope| {
         for own in 0..4_u8 {
@@ -278,9 +294,6 @@ pub fn shared_guards_of_one_key_do_not_conflict<S: Store>(fixture: &Fixture<S>) 
 
 pub fn an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return;
-    }
     for (first, second) in
         [(Guard::Exclusive, Guard::Shared), (Guard::Shared, Guard::Exclusive), (Guard::Exclusive, Guard::Exclusive)]
     {
@@ -299,30 +312,6 @@ pub fn an_exclusive_guard_conflicts_with_every_other_guard_and_with_writes<S: St
     guards.guard(A, b"relied on", Guard::Exclusive).unwrap();
     assert!(guards.commit(Durability::Deferred).unwrap_err().is_retryable());
     assert_eq!(get(&store.snapshot().unwrap(), A, "relied on"), Some("1".into()), "a guard changes nothing");
-}
-
-/// With one writer at a time, waiting writers are admitted in the order of arrival.
-pub fn writers_are_admitted_in_the_order_of_arrival<S: Store>(fixture: &Fixture<S>) {
-    let store = fixture.open();
-    if store.capabilities().concurrent_writers {
-        return;
-    }
-    let first = begin(&store);
-    let order = std::sync::Mutex::new(Vec::new());
-    thread::scope(|scope| {
-        for own in 0..6 {
-            let (store, order) = (&store, &order);
-            scope.spawn(move || {
-                let transaction = begin(store);
-                order.lock().unwrap().push(own);
-                drop(transaction);
-            });
-            // Long enough for the thread to enter the queue.
-            thread::sleep(std::time::Duration::from_millis(40));
-        }
-        drop(first);
-    });
-    assert_eq!(order.into_inner().unwrap(), [0, 1, 2, 3, 4, 5]);
 }
 
 pub fn a_counter_under_many_writers_loses_no_increment<S: Store>(fixture: &Fixture<S>) {
@@ -361,9 +350,6 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
     type Key = (Keyspace, u8);
 
     let store = fixture.open();
-    if !store.capabilities().concurrent_writers {
-        return;
-    }
     let mut random = Random::new(17);
     let mut open: Vec<Open<S::Transaction>> = Vec::new();
     let mut model = BTreeMap::<Key, u64>::new();
@@ -437,17 +423,14 @@ pub fn random_interleavings_conflict_where_they_must<S: Store>(fixture: &Fixture
 /// commit, and with and without a concurrent commit.
 pub fn large_transactions_commit_and_conflict_like_small_ones<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
-    let concurrent = store.capabilities().concurrent_writers;
     let mut model: BTreeMap<(Keyspace, [u8; 8]), Vec<u8>> = BTreeMap::new();
     for (round, (writes, batch, look)) in
         (0_u64..).zip([(300, 1, false), (4_000, 1, false), (4_000, 700, true), (20_000, 900, false), (12_000, 1, true)])
     {
         let mut random = Random::new(round + 1);
-        let (mut large, other) = (begin(&store), concurrent.then(|| begin(&store)));
-        if let Some(mut other) = other {
-            other.put(A, b"other", &round.to_be_bytes()).unwrap();
-            commit(other);
-        }
+        let (mut large, mut other) = (begin(&store), begin(&store));
+        other.put(A, b"other", &round.to_be_bytes()).unwrap();
+        commit(other);
         let mut made = 0;
         while made < writes {
             let keyspace = if random.below(2) == 0 { A } else { B };
@@ -476,16 +459,14 @@ pub fn large_transactions_commit_and_conflict_like_small_ones<S: Store>(fixture:
             let expected: Vec<_> = expected.map(|((_, key), value)| (key.to_vec(), value.clone())).collect();
             assert!(all_entries(&view, keyspace) == expected, "round {round}");
         }
-        if concurrent {
-            let (mut loser, mut winner) = (begin(&store), begin(&store));
-            for key in 0..writes {
-                loser.put(B, &key.to_be_bytes(), b"lost").unwrap();
-            }
-            winner.put(B, &(writes / 2).to_be_bytes(), b"won").unwrap();
-            commit(winner);
-            assert!(loser.commit(Durability::Sync).unwrap_err().is_retryable());
-            model.insert((B, (writes / 2).to_be_bytes()), b"won".into());
+        let (mut loser, mut winner) = (begin(&store), begin(&store));
+        for key in 0..writes {
+            loser.put(B, &key.to_be_bytes(), b"lost").unwrap();
         }
+        winner.put(B, &(writes / 2).to_be_bytes(), b"won").unwrap();
+        commit(winner);
+        assert!(loser.commit(Durability::Sync).unwrap_err().is_retryable());
+        model.insert((B, (writes / 2).to_be_bytes()), b"won".into());
     }
 }
 

@@ -64,7 +64,7 @@ impl Cursor for MemoryCursor {
 }
 
 /// A cursor over a borrowed tree.
-pub struct BorrowedCursor<'t> {
+pub(super) struct BorrowedCursor<'t> {
     tree: Option<&'t Tree>,
     bounds: OwnedBounds,
     walk: Walk<'t>,

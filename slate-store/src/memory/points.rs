@@ -2,16 +2,7 @@ use std::sync::Arc;
 
 use self_cell::self_cell;
 
-use super::{
-    MemoryTransaction,
-    key::Probe,
-    leaf::{Leaf, Write},
-    root::Root,
-    separator::Separator,
-    tree::Tree,
-    value::Value,
-    write_set,
-};
+use super::{key::Probe, leaf::Leaf, root::Root, separator::Separator, value::Value};
 use crate::{Keyspace, PointReader, Result, prefetch::prefetch};
 
 /// Prefetch distance: a value is prefetched when the one this many places before it is read.
@@ -53,7 +44,7 @@ impl MemoryPointReader {
 
 impl PointReader for MemoryPointReader {
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
-        self.0.with_dependent_mut(|root, loaded| load(keys, loaded, |keyspace| (root.tree(keyspace), &[])));
+        self.0.with_dependent_mut(|root, loaded| load(root, keys, loaded));
         Ok(())
     }
 
@@ -66,50 +57,16 @@ impl PointReader for MemoryPointReader {
     }
 }
 
-/// A point reader of a transaction.
-pub struct MemoryTransactionPointReader<'t> {
-    transaction: &'t MemoryTransaction,
-    loaded: Loaded<'t>,
-}
-
-impl<'t> MemoryTransactionPointReader<'t> {
-    pub(super) fn open(transaction: &'t MemoryTransaction) -> Self {
-        Self { transaction, loaded: Loaded::default() }
-    }
-}
-
-impl PointReader for MemoryTransactionPointReader<'_> {
-    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
-        load(keys, &mut self.loaded, |keyspace| self.transaction.overlay(keyspace));
-        Ok(())
-    }
-
-    fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.loaded.get(index).map(|value| &**value)
-    }
-
-    fn loaded_shared(&self, index: usize) -> Option<Arc<[u8]>> {
-        self.loaded.get(index).map(Value::shared)
-    }
-}
-
-/// A tree, and sorted writes that take precedence over it.
-type Overlay<'t> = (Option<&'t Tree>, &'t [Write]);
-
-/// Loads the values of keys; `overlay` returns what a keyspace contains.
-fn load<'t>(keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>, overlay: impl Fn(Keyspace) -> Overlay<'t>) {
+fn load<'t>(root: &'t Root, keys: &[(Keyspace, &[u8])], loaded: &mut Loaded<'t>) {
     loaded.0.clear();
     loaded.0.reserve(keys.len());
     for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
         let Some((keyspace, _)) = run.first() else { continue };
-        let (tree, writes) = overlay(*keyspace);
+        let tree = root.tree(*keyspace);
         // Ascending keys are often in the same leaf.
         let mut last: Option<(&Separator, &Leaf)> = None;
         let mut at = 0;
         loaded.0.extend(run.iter().map(|(_, key)| {
-            if let Some(written) = write_set::find(writes, key) {
-                return written;
-            }
             let key = Probe::new(key);
             if !last.is_some_and(|(separator, _)| separator.contains(&key)) {
                 last = tree.and_then(|tree| tree.leaf(&key));

@@ -1,103 +1,36 @@
 use std::{
     mem,
+    ops::ControlFlow,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError},
-    time::Duration,
+    sync::{Arc, PoisonError, RwLock},
 };
 
-use super::{MemorySnapshot, MemoryTransaction, backup, commit_log::CommitLog, root::Root};
-use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
+use super::{MemorySnapshot, backup, cursor, key::Key, root::Root, tree::Tree, value::Value};
+use crate::{
+    Bounds, Capabilities, Change, Changes, Durability, LocalStore, Optimistic, Result, Size, SizeDetail, Version, Write,
+};
+
+/// A database in memory.
+pub type MemoryStore = Optimistic<LocalMemory>;
 
 /// Approximate memory of an entry beyond the bytes of its key and value: unused bytes of the 32-byte key, the value's
 /// pointer and reference counts, and a share of the leaf's spare capacity.
 const ENTRY_OVERHEAD: u64 = 56;
 
-/// A database in memory. Clones share it. It is freed when the last clone, snapshot and transaction is dropped.
-#[derive(Clone, Default)]
-pub struct MemoryStore {
-    shared: Arc<Shared>,
-}
+/// The most changes of a commit that may be made in place, while the root is locked. A larger commit is made in a copy.
+/// Bounds the time that a reader waits for the lock to a few milliseconds.
+const MAX_IN_PLACE: usize = 8192;
 
-/// The last commit, and the log for checking the next one.
+/// The last commit of a database in memory.
 ///
 /// Invariants:
-/// - `root` is replaced, or changed in place, only under the lock of `log`. Its version grows by one each time.
-/// - It is changed in place only while `root` is locked for writing and no other owner of the `Arc` exists. A shared
-///   commit never changes.
+/// - The root is replaced, or changed in place, only by a commit. Its version grows by one each time.
+/// - It is changed in place only while it is locked for writing and no other owner of the `Arc` exists. A shared commit never
+///   changes.
 #[derive(Default)]
-pub(super) struct Shared {
+pub struct LocalMemory {
     /// Locked while the pointer is copied or replaced, or while a commit is made in place.
     root: RwLock<Arc<Root>>,
-    /// Locked while a transaction begins and while a commit is checked and applied. Snapshots never lock it.
-    log: Mutex<CommitLog>,
-    /// The versions of ended transactions that the log still counts as open, because it was locked when they ended.
-    ended: Mutex<Vec<u64>>,
-}
-
-impl Shared {
-    /// Takes the commit lock.
-    pub(super) fn lock(&self) -> MutexGuard<'_, CommitLog> {
-        // No code under this lock can panic between two dependent updates.
-        self.close_ended(self.log.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Takes the commit lock, unless another thread has it.
-    pub(super) fn try_lock(&self) -> Option<MutexGuard<'_, CommitLog>> {
-        match self.log.try_lock() {
-            Ok(log) => Some(self.close_ended(log)),
-            Err(TryLockError::Poisoned(poisoned)) => Some(self.close_ended(poisoned.into_inner())),
-            Err(TryLockError::WouldBlock) => None,
-        }
-    }
-
-    /// Ends a transaction that reads version `base`, without waiting for the commit lock.
-    pub(super) fn end(&self, base: u64) {
-        match self.try_lock() {
-            Some(mut log) => log.close(base),
-            None => self.ended().push(base),
-        }
-    }
-
-    fn close_ended<'l>(&self, mut log: MutexGuard<'l, CommitLog>) -> MutexGuard<'l, CommitLog> {
-        self.ended().drain(..).for_each(|base| log.close(base));
-        log
-    }
-
-    /// Held only for a few instructions.
-    fn ended(&self) -> MutexGuard<'_, Vec<u64>> {
-        self.ended.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Returns the last commit, unless a commit is being made in place.
-    fn try_root(&self) -> Option<Arc<Root>> {
-        self.root.try_read().ok().map(|root| Arc::clone(&root))
-    }
-
-    /// Returns the last commit.
-    pub(super) fn root(&self) -> Arc<Root> {
-        Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    /// Makes the next commit, under the [commit lock](Self::lock): in place if no reader holds the last commit, which copies
-    /// nothing; otherwise as [`replace`](Self::replace). Readers wait meanwhile.
-    pub(super) fn change(&self, change: impl FnOnce(&mut Root)) -> Option<Arc<Root>> {
-        let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(root) = Arc::get_mut(&mut latest) {
-            change(root);
-            return None;
-        }
-        drop(latest);
-        Some(self.replace(change))
-    }
-
-    /// Makes the next commit, under the [commit lock](Self::lock), in a copy that shares all unchanged leaves with the last one.
-    /// Returns the replaced commit, to be dropped after the lock is released.
-    pub(super) fn replace(&self, change: impl FnOnce(&mut Root)) -> Arc<Root> {
-        let mut root = Root::clone(&self.root());
-        change(&mut root);
-        let next = Arc::new(root);
-        mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next)
-    }
 }
 
 impl MemoryStore {
@@ -106,7 +39,7 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// Opens a database with the contents of the [`backup`](Store::backup) at `from`.
+    /// Opens a database with the contents of the [`backup`](crate::Store::backup) at `from`.
     ///
     /// # Errors
     ///
@@ -115,61 +48,51 @@ impl MemoryStore {
     /// [`NewerVersion`](crate::Error::NewerVersion) if a later version of Slate wrote it;
     /// [`Corrupt`](crate::Error::Corrupt) if its checksum does not match or it is truncated.
     pub fn restore(from: &Path) -> Result<Self> {
-        let root = backup::read(from)?;
-        Ok(Self { shared: Arc::new(Shared { root: RwLock::new(Arc::new(root)), ..Shared::default() }) })
+        let root = RwLock::new(Arc::new(backup::read(from)?));
+        Ok(Optimistic::over(LocalMemory { root }))
     }
 }
 
-impl Store for MemoryStore {
+impl LocalMemory {
+    fn root(&self) -> Arc<Root> {
+        Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl LocalStore for LocalMemory {
     type Snapshot = MemorySnapshot;
-    type Transaction = MemoryTransaction;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "memory",
-            concurrent_writers: true,
-            exclusive: true,
-            backup: true,
-            ..Capabilities::MINIMAL
-        }
+        Capabilities { name: "memory", exclusive: true, backup: true, ..Capabilities::MINIMAL }
     }
 
     fn snapshot(&self) -> Result<MemorySnapshot> {
-        Ok(MemorySnapshot::new(self.shared.root()))
+        Ok(MemorySnapshot::new(self.root()))
     }
 
     fn try_snapshot(&self) -> Option<MemorySnapshot> {
-        self.shared.try_root().map(MemorySnapshot::new)
+        self.root.try_read().ok().map(|root| MemorySnapshot::new(Arc::clone(&root)))
     }
 
-    fn begin(&self, _: Duration) -> Result<MemoryTransaction> {
-        Ok(MemoryTransaction::begin(&self.shared))
-    }
-
-    fn try_begin(&self) -> Option<MemoryTransaction> {
-        MemoryTransaction::try_begin(&self.shared)
-    }
-
-    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
-        let mut log = self.shared.lock();
-        let latest = self.shared.root();
-        let mut version = latest.version;
-        if latest.tree(keyspace).is_some() {
-            version += 1;
-            log.record_drop(version, keyspace);
-            self.shared.replace(|root| {
-                root.version = version;
-                root.keyspaces.remove(&keyspace);
-            });
+    fn apply(&self, changes: &mut Changes<'_>, _: Durability) -> Result<Version> {
+        if changes.count().is_some_and(|count| count <= MAX_IN_PLACE) {
+            // In place if no reader holds the last commit. Readers wait meanwhile.
+            let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(root) = Arc::get_mut(&mut latest) {
+                let Changed { version, dropped } = change(root, changes)?;
+                // Freed after the lock is released, because that may take long.
+                drop(latest);
+                drop(dropped);
+                return Ok(version);
+            }
         }
-        // After the lock is released, because freeing a large keyspace takes long.
-        drop(log);
-        drop(latest);
-        Ok(Version(version))
-    }
-
-    fn flush(&self) -> Result<()> {
-        Ok(())
+        // In a copy that shares all unchanged leaves with the last commit.
+        let mut root = Root::clone(&self.root());
+        let Changed { version, dropped } = change(&mut root, changes)?;
+        let next = Arc::new(root);
+        let replaced = mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next);
+        drop((replaced, dropped));
+        Ok(version)
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
@@ -178,7 +101,7 @@ impl Store for MemoryStore {
 
     /// `in_memory` is estimated from the number of entries, without values that only old snapshots hold.
     fn size(&self, _: SizeDetail) -> Result<Size> {
-        let root = self.shared.root();
+        let root = self.root();
         let data: u64 = root.keyspaces.values().map(|tree| tree.extent().bytes).sum();
         let entries: u64 = root.keyspaces.values().map(|tree| tree.extent().entries).sum();
         Ok(Size {
@@ -188,4 +111,44 @@ impl Store for MemoryStore {
             free: None,
         })
     }
+}
+
+/// A commit that was made, and the keyspaces that it dropped.
+struct Changed {
+    version: Version,
+    dropped: Vec<Tree>,
+}
+
+/// Makes the next commit of a root. Cannot fail if the number of changes is known.
+fn change(root: &mut Root, changes: &mut Changes<'_>) -> Result<Changed> {
+    let (version, mut dropped) = (Version(root.version + 1), Vec::new());
+    changes.each(version, |keyspace, change| {
+        match change {
+            Change::Writes(writes) => write(root.tree_mut(keyspace), writes),
+            Change::DeleteRange(Bounds::ALL) => dropped.extend(root.keyspaces.remove(&keyspace)),
+            Change::DeleteRange(bounds) => delete_range(root.tree_mut(keyspace), bounds),
+        }
+        Ok(())
+    })?;
+    root.version = version.0;
+    Ok(Changed { version, dropped })
+}
+
+fn write(tree: &mut Tree, writes: &[Write<'_>]) {
+    let made = writes.iter().map(|(key, value)| (Key::new(key), value.map(Value::new)));
+    if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
+        // Values that are read together are allocated together.
+        tree.write_sorted(made.collect::<Vec<_>>());
+    } else {
+        made.for_each(|(key, value)| tree.write(key, value));
+    }
+}
+
+fn delete_range(tree: &mut Tree, bounds: Bounds<'_>) {
+    let mut deletes = Vec::new();
+    let _: Option<()> = cursor::scan(Some(tree), bounds, |key, _| {
+        deletes.push((Key::new(key), None));
+        ControlFlow::Continue(())
+    });
+    tree.write_sorted(deletes);
 }

@@ -43,11 +43,6 @@ impl Tree {
         self.extent
     }
 
-    /// Returns whether nothing was written between two versions of a tree. May be false for equal trees.
-    pub(super) fn is_same_version(&self, other: &Self) -> bool {
-        self.leaves.ptr_eq(&other.leaves)
-    }
-
     #[inline]
     pub(super) fn get(&self, key: &[u8]) -> Option<&Value> {
         let key = Probe::new(key);

@@ -1,4 +1,4 @@
-use ::redb::{AccessGuard, ReadableTable, Table};
+use ::redb::{AccessGuard, ReadableTable};
 use self_cell::self_cell;
 
 use super::{RedbSnapshot, ahead::prefetch_next, error, snapshot::ReadTable, table::Bytes};
@@ -123,65 +123,5 @@ impl Cursor for RedbCursor {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.cell.with_dependent(|_, place| place.current())
-    }
-}
-
-/// A cursor of a [`RedbTransactionView`](super::RedbTransactionView).
-pub struct RedbTransactionCursor<'t>(Within<'t>);
-
-#[expect(clippy::large_enum_variant, reason = "it lies still where it was opened; boxed, each opening would allocate")]
-enum Within<'t> {
-    /// On a keyspace that the transaction has not written to.
-    Base(RedbCursor),
-    Written {
-        table: Option<&'t Table<'t, Bytes, Bytes>>,
-        bounds: OwnedBounds,
-        place: Place<'t>,
-    },
-}
-
-impl<'t> RedbTransactionCursor<'t> {
-    pub(super) fn base(cursor: RedbCursor) -> Self {
-        Self(Within::Base(cursor))
-    }
-
-    pub(super) fn written(table: &'t Table<'t, Bytes, Bytes>, bounds: Bounds<'_>) -> Self {
-        // Invalid bounds contain no entries.
-        let table = Some(table).filter(|_| !bounds.is_empty());
-        Self(Within::Written { table, bounds: OwnedBounds::of(bounds), place: Place::default() })
-    }
-}
-
-impl Cursor for RedbTransactionCursor<'_> {
-    fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        match &mut self.0 {
-            Within::Base(cursor) => cursor.seek(edge),
-            Within::Written { table: Some(table), bounds, place } => place.seek(*table, bounds.bounds(), edge),
-            Within::Written { table: None, .. } => Ok(false),
-        }
-    }
-
-    #[inline]
-    fn step_forward(&mut self) -> Result<bool> {
-        match &mut self.0 {
-            Within::Base(cursor) => cursor.step_forward(),
-            Within::Written { bounds, place, .. } => place.step(bounds.bounds(), Heading::Forward),
-        }
-    }
-
-    #[inline]
-    fn step_back(&mut self) -> Result<bool> {
-        match &mut self.0 {
-            Within::Base(cursor) => cursor.step_back(),
-            Within::Written { bounds, place, .. } => place.step(bounds.bounds(), Heading::Back),
-        }
-    }
-
-    #[inline]
-    fn current(&self) -> Option<(&[u8], &[u8])> {
-        match &self.0 {
-            Within::Base(cursor) => cursor.current(),
-            Within::Written { place, .. } => place.current(),
-        }
     }
 }

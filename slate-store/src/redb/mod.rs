@@ -1,13 +1,11 @@
-//! A store with one redb table per keyspace, in one file. One writer is admitted at a time; a read transaction is a
-//! snapshot.
+//! A store with one redb table per keyspace, in one file. A read transaction of redb is a snapshot, a write transaction a commit:
+//! [`Optimistic`](crate::Optimistic) adds the transactions that are open side by side.
 //!
 //! # Durability
 //!
 //! redb has two kinds of commits: `Immediate` is on the device when it returns; `None` is visible at once and reaches the
-//! device with the next `Immediate` commit. A [`Deferred`](crate::Durability::Deferred) commit is a `None`. A
-//! [`Sync`](crate::Durability::Sync) commit is an `Immediate` if the writer queue is empty. Otherwise it is a `None`: it
-//! lets the queued writers continue, and waits until one of them makes an `Immediate` commit. Concurrent commits
-//! therefore share a sync, and a single writer syncs without waiting.
+//! device with the next `Immediate` commit. A [`Deferred`](crate::Durability::Deferred) commit is a `None`, and a
+//! [`Sync`](crate::Durability::Sync) commit an `Immediate`, unless other commits wait behind it that will sync it.
 //!
 //! Commits have one phase: pages and header are synced together, and after a crash checksums show which of the last two
 //! headers is complete. redb's two-phase commit protects only against an attacker who writes pages that collide under
@@ -19,6 +17,7 @@
 //! reader begins each snapshot with the latest commit and caches nothing across commits.
 
 mod ahead;
+mod apply;
 mod backup;
 mod counted_storage;
 mod cursor;
@@ -33,17 +32,12 @@ mod snapshot;
 mod space;
 mod store;
 mod table;
-mod transaction;
 mod version;
-mod view;
 mod writer;
-mod writer_queue;
 
-pub use cursor::{RedbCursor, RedbTransactionCursor};
+pub use cursor::RedbCursor;
 pub use options::{Options, Recovery, Sharing};
-pub use point_reader::{RedbPointReader, RedbTransactionPointReader};
+pub use point_reader::RedbPointReader;
 pub use redb::StorageBackend;
 pub use snapshot::RedbSnapshot;
-pub use store::RedbStore;
-pub use transaction::RedbTransaction;
-pub use view::RedbTransactionView;
+pub use store::{LocalRedb, RedbStore};

@@ -1,8 +1,8 @@
 use std::ops::Bound;
 
-use ::redb::{AccessGuard, Range, ReadableTable};
+use ::redb::{AccessGuard, Range};
 
-use super::{RedbSnapshot, RedbTransaction, error, table::Bytes};
+use super::{RedbSnapshot, error, table::Bytes};
 use crate::{
     Keyspace, PointReader, Result,
     key_locality::{KeyLocality, STEPS_PER_KEY, Walk},
@@ -89,24 +89,6 @@ impl<'t> Loaded<'t> {
     }
 }
 
-/// Loads each run of keys that are in one keyspace. After an error nothing is loaded.
-fn load_runs<'t>(
-    loaded: &mut Loaded<'t>,
-    keys: &[(Keyspace, &[u8])],
-    mut load: impl FnMut(&mut Loaded<'t>, Keyspace, &[(Keyspace, &[u8])]) -> Result<()>,
-) -> Result<()> {
-    loaded.values.clear();
-    loaded.values.reserve(keys.len());
-    for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
-        let Some((keyspace, _)) = run.first() else { continue };
-        if let Err(error) = load(loaded, *keyspace, run) {
-            loaded.values.clear();
-            return Err(error);
-        }
-    }
-    Ok(())
-}
-
 /// A reader of single keys of a [`RedbSnapshot`].
 pub struct RedbPointReader {
     // The guards do not keep the transaction alive: they must be dropped before the snapshot.
@@ -120,9 +102,10 @@ impl RedbPointReader {
     }
 }
 
-fn load_from_snapshot<'t>(
+/// Loads keys of one keyspace.
+fn load_run(
     snapshot: &RedbSnapshot,
-    loaded: &mut Loaded<'t>,
+    loaded: &mut Loaded<'static>,
     keyspace: Keyspace,
     keys: &[(Keyspace, &[u8])],
 ) -> Result<()> {
@@ -140,37 +123,16 @@ fn load_from_snapshot<'t>(
 impl PointReader for RedbPointReader {
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
         let Self { loaded, snapshot } = self;
-        load_runs(loaded, keys, |loaded, keyspace, keys| load_from_snapshot(snapshot, loaded, keyspace, keys))
-    }
-
-    fn loaded(&self, index: usize) -> Option<&[u8]> {
-        self.loaded.value(index)
-    }
-}
-
-/// A reader of single keys of a [`RedbTransactionView`](super::RedbTransactionView).
-pub struct RedbTransactionPointReader<'t> {
-    loaded: Loaded<'t>,
-    transaction: &'t RedbTransaction,
-}
-
-impl<'t> RedbTransactionPointReader<'t> {
-    pub(super) fn open(transaction: &'t RedbTransaction) -> Self {
-        Self { loaded: Loaded::default(), transaction }
-    }
-}
-
-impl PointReader for RedbTransactionPointReader<'_> {
-    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
-        let Self { loaded, transaction } = self;
-        load_runs(loaded, keys, |loaded, keyspace, keys| match transaction.written(keyspace) {
-            Some(table) => loaded.load(
-                keys,
-                |first| table.range::<&[u8]>((Bound::Included(first), Bound::Unbounded)).map_err(error::storage),
-                |key| table.get(key).map_err(error::storage),
-            ),
-            None => load_from_snapshot(transaction.base()?, loaded, keyspace, keys),
-        })
+        loaded.values.clear();
+        loaded.values.reserve(keys.len());
+        for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
+            let Some((keyspace, _)) = run.first() else { continue };
+            if let Err(error) = load_run(snapshot, loaded, *keyspace, run) {
+                loaded.values.clear();
+                return Err(error);
+            }
+        }
+        Ok(())
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {

@@ -14,6 +14,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use super::apply::Written;
+
 /// The length of the file and what is known of its contents. Without a path the file is not compacted.
 pub(super) struct Space {
     path: Option<PathBuf>,
@@ -87,15 +89,14 @@ impl Space {
         space
     }
 
-    /// Records a commit that has added this many bytes of keys and values.
-    pub(super) fn committed(&self, added: i64) {
+    /// Records a commit.
+    pub(super) fn committed(&self, written: Written) {
         let mut state = self.state();
-        state.expected = state.expected.saturating_add_signed(added.saturating_mul(EIGHTHS) / 8);
-    }
-
-    /// Records that an unknown part of the data was removed.
-    pub(super) fn dropped_keyspace(&self) {
-        self.state().expected = 0;
+        state.expected = match written.has_dropped {
+            // An unknown part of the data was removed.
+            true => 0,
+            false => state.expected.saturating_add_signed(written.added.saturating_mul(EIGHTHS) / 8),
+        };
     }
 
     pub(super) fn should_compact(&self, occasion: Occasion) -> bool {

@@ -1,23 +1,22 @@
-use std::{
-    path::Path,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{path::Path, sync::atomic::Ordering};
 
 use ::redb::StorageBackend;
 
 use super::{
-    Options, RedbSnapshot, RedbTransaction, backup, error,
+    Options, RedbSnapshot, backup,
     open::{self, Opened},
-    table,
-    writer::{Writer, Written},
+    writer::Writer,
 };
-use crate::{CacheReads, Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Version, files};
+use crate::{
+    CacheReads, Capabilities, Changes, Durability, LocalStore, Optimistic, Result, Size, SizeDetail, Version, files,
+};
 
-/// A database in a redb file. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
-#[derive(Clone)]
-pub struct RedbStore {
-    writer: Arc<Writer>,
+/// A database in a redb file.
+pub type RedbStore = Optimistic<LocalRedb>;
+
+/// A redb file.
+pub struct LocalRedb {
+    writer: Writer,
 }
 
 impl RedbStore {
@@ -37,7 +36,7 @@ impl RedbStore {
     /// the medium or the permissions forbid writing, or a database opened read-only needs repair.
     /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
-        Self::over(open::at(path, options)?, options)
+        Self::of(open::at(path, options)?, options)
     }
 
     /// Opens or creates a database in storage that the caller supplies, for example to inject faults in tests. A
@@ -49,17 +48,16 @@ impl RedbStore {
     /// Fails as [`open`](Self::open) does, without a path. [`Unsupported`](crate::Error::Unsupported) with
     /// [`ReadOnly`](crate::Access::ReadOnly).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {
-        Self::over(open::over(storage, options)?, options)
+        Self::of(open::over(storage, options)?, options)
     }
 
-    fn over(opened: Opened, options: &Options) -> Result<Self> {
-        Ok(Self { writer: Arc::new(Writer::new(opened, options.recovery)?) })
+    fn of(opened: Opened, options: &Options) -> Result<Self> {
+        Ok(Self::over(LocalRedb { writer: Writer::new(opened, options.recovery)? }))
     }
 }
 
-impl Store for RedbStore {
+impl LocalStore for LocalRedb {
     type Snapshot = RedbSnapshot;
-    type Transaction = RedbTransaction;
 
     fn capabilities(&self) -> Capabilities {
         let exclusive = !self.writer.follows();
@@ -73,19 +71,12 @@ impl Store for RedbStore {
         self.writer.latest.snapshot(&self.writer.opened)
     }
 
-    fn begin(&self, wait: Duration) -> Result<RedbTransaction> {
-        RedbTransaction::begin(&self.writer, wait)
+    fn check_writable(&self) -> Result<()> {
+        self.writer.check_writable()
     }
 
-    fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
-        let (permit, transaction) = self.writer.begin(wait)?;
-        let existed = transaction.delete_table(table::definition(&table::name(keyspace))).map_err(error::storage)?;
-        if !existed {
-            return Ok(self.writer.version());
-        }
-        let dropped = self.writer.commit(permit, transaction, Durability::Deferred, Written::default());
-        self.writer.space.dropped_keyspace();
-        dropped
+    fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
+        self.writer.apply(changes, durability)
     }
 
     fn flush(&self) -> Result<()> {
@@ -97,8 +88,8 @@ impl Store for RedbStore {
     }
 
     /// redb does not move pages that an open snapshot may read.
-    fn compact(&self, wait: Duration) -> Result<()> {
-        self.writer.compact(wait)
+    fn compact(&self) -> Result<()> {
+        self.writer.compact()
     }
 
     fn cache_reads(&self) -> CacheReads {
@@ -113,7 +104,7 @@ impl Store for RedbStore {
         let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;
         let free = match detail {
             SizeDetail::Known => None,
-            SizeDetail::Measured(wait) => Some(metadata.len().saturating_sub(self.writer.allocated(wait)?)),
+            SizeDetail::Measured(_) => Some(metadata.len().saturating_sub(self.writer.allocated()?)),
         };
         Ok(Size { on_disk: Some(metadata.len()), free, ..Size::default() })
     }

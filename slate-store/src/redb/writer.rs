@@ -1,14 +1,15 @@
 use std::{
     sync::{
-        Arc, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use ::redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use super::{
+    apply::{Applying, Written},
     error,
     latest::Latest,
     open::{Handle, Opened},
@@ -16,29 +17,25 @@ use super::{
     rewrite::{Pages, ROOM, is_quick_to_read, rewrite_chunk},
     space::{Occasion, Space},
     version,
-    writer_queue::{GroupCommit, WritePermit, WriterQueue},
 };
-use crate::{Context, Durability, Error, Result, Version, trace};
+use crate::{Changes, Context, Durability, Error, Result, Version, trace};
 
-/// What a transaction has written.
-#[derive(Clone, Copy, Default)]
-pub(super) struct Written {
-    /// The bytes of keys and values that it added; negative if it removed more.
-    pub(super) added: i64,
-    /// The most bytes of pages that it can have replaced, apart from branch pages.
-    pub(super) replaced: u64,
-}
-
-/// Commits transactions: admits one writer at a time and decides when a commit is synced to the device.
+/// Makes commits, flushes and compactions.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
     pub(super) latest: Latest,
-    pub(super) space: Space,
-    queue: Arc<WriterQueue>,
+    space: Space,
     recovery: Recovery,
-    /// The version of the last commit. Changed only by the writer that holds the permit.
+    /// The version of the last commit. Changed only by the holder of the permit.
     version: AtomicU64,
+    durable: Mutex<Durable>,
 }
+
+/// The last commit that is on the device. Locked by whatever begins a write transaction of redb, which admits one at a time.
+struct Durable(Version);
+
+/// The permit to write.
+type Permit<'w> = MutexGuard<'w, Durable>;
 
 impl Writer {
     pub(super) fn new(opened: Opened, recovery: Recovery) -> Result<Self> {
@@ -47,9 +44,9 @@ impl Writer {
             space: Space::of(opened.path.clone()),
             opened: Arc::new(opened),
             latest: Latest::default(),
-            queue: Arc::new(WriterQueue::new(version)),
             recovery,
             version: AtomicU64::new(version.0),
+            durable: Mutex::new(Durable(version)),
         })
     }
 
@@ -62,15 +59,15 @@ impl Writer {
         Version(self.version.load(Ordering::Acquire))
     }
 
-    pub(super) fn begin(&self, wait: Duration) -> Result<(WritePermit, WriteTransaction)> {
+    /// Waits for the permit to write.
+    fn permit(&self) -> Result<Permit<'_>> {
         self.check_writable()?;
-        let permit = WriterQueue::acquire(&self.queue, wait)?;
-        let transaction = self.begin_in(&permit)?;
-        Ok((permit, transaction))
+        // No code under this lock can panic between two dependent updates.
+        Ok(self.durable.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Begins a transaction of redb. The permit guarantees that redb has no other writer and does not block.
-    fn begin_in(&self, _: &WritePermit) -> Result<WriteTransaction> {
+    fn begin(&self, _: &Permit<'_>) -> Result<WriteTransaction> {
         match &*self.opened.handle() {
             Handle::Writable(database) => {
                 // Drops the cached snapshot first, so that redb can reuse the pages that only it pins.
@@ -81,7 +78,7 @@ impl Writer {
         }
     }
 
-    fn check_writable(&self) -> Result<()> {
+    pub(super) fn check_writable(&self) -> Result<()> {
         match &*self.opened.handle() {
             Handle::Writable(_) => Ok(()),
             Handle::ReadOnly(_) => Err(self.read_only()),
@@ -97,20 +94,19 @@ impl Writer {
     }
 
     /// Fills sparse pages, moves pages to the front of the file and truncates it.
-    pub(super) fn compact(&self, wait: Duration) -> Result<()> {
-        self.check_writable()?;
-        self.compact_on(Occasion::Call, &WriterQueue::acquire(&self.queue, wait)?)
+    pub(super) fn compact(&self) -> Result<()> {
+        self.compact_on(Occasion::Call, &mut self.permit()?)
     }
 
     /// Compacts the file and reports it.
-    fn compact_on(&self, occasion: Occasion, permit: &WritePermit) -> Result<()> {
+    fn compact_on(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         let (begin, before) = (Instant::now(), self.space.length());
         let compacted = self.compact_in(occasion, permit);
         trace::compacted(occasion.name(), [before, self.space.length()], begin.elapsed(), &compacted);
         compacted
     }
 
-    fn compact_in(&self, occasion: Occasion, permit: &WritePermit) -> Result<()> {
+    fn compact_in(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
             Handle::Writable(database) => {
@@ -122,13 +118,13 @@ impl Writer {
             Handle::ReadOnly(_) => return Err(self.read_only()),
         };
         // The compaction ends with a durable commit, which includes all before it.
-        permit.set_durable(self.version());
+        permit.0 = self.version();
         self.space.set_compacted();
         Ok(())
     }
 
     /// Rewrites tables with sparse pages, unless a snapshot or another process may read the pages that this would free.
-    fn fill_pages(&self, database: &Database, occasion: Occasion, permit: &WritePermit) -> Result<()> {
+    fn fill_pages(&self, database: &Database, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         if self.has_snapshots() || self.opened.sharing == Sharing::WithReaders {
             return Ok(());
         }
@@ -158,7 +154,7 @@ impl Writer {
 
     /// Compacts the file if it is worthwhile and will not take long. Does not return a failure: if the device is at fault, the
     /// next commit fails.
-    fn save_space(&self, occasion: Occasion, permit: &WritePermit) {
+    fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
         if !self.space.should_compact(occasion) {
             return;
         }
@@ -173,40 +169,31 @@ impl Writer {
     }
 
     /// Returns the bytes of the pages in use. Reads every page.
-    pub(super) fn allocated(&self, wait: Duration) -> Result<u64> {
-        let (_permit, transaction) = self.begin(wait)?;
+    pub(super) fn allocated(&self) -> Result<u64> {
+        let transaction = self.begin(&self.permit()?)?;
         let stats = transaction.stats().map_err(error::storage)?;
         transaction.abort().map_err(error::storage)?;
         Ok(stats.allocated_pages().saturating_mul(u64::try_from(stats.page_size()).unwrap_or(u64::MAX)))
     }
 
-    /// Commits and releases the permit.
-    pub(super) fn commit(
-        &self,
-        permit: WritePermit,
-        transaction: WriteTransaction,
-        durability: Durability,
-        written: Written,
-    ) -> Result<Version> {
+    pub(super) fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
+        let mut permit = self.permit()?;
+        let transaction = self.begin(&permit)?;
         let version = Version(self.version().0 + 1);
+        let mut applying = Applying::new(&transaction);
+        changes.each(version, |keyspace, change| applying.apply(keyspace, change))?;
+        let written = applying.written;
+        drop(applying);
         version::write(&transaction, version)?;
         // Other processes see every commit, and must not see one that is not on the device.
-        let is_shared = self.opened.sharing == Sharing::WithReaders;
-        if is_shared || durability == Durability::Sync && !permit.is_followed_by_a_writer() {
+        if durability == Durability::Sync || self.opened.sharing == Sharing::WithReaders {
             let _previous = self.previous_version(written)?;
-            self.commit_to_device(&permit, transaction, version)?;
-            self.space.committed(written.added);
-            return Ok(version);
+            self.commit_to_device(&mut permit, transaction, version)?;
+        } else {
+            self.commit_to_memory(transaction, version)?;
         }
-        self.commit_to_memory(transaction, version)?;
-        self.space.committed(written.added);
-        match durability {
-            Durability::Deferred => Ok(version),
-            Durability::Sync => match permit.wait_for_sync(version) {
-                GroupCommit::Synced => Ok(version),
-                GroupCommit::SyncNow(permit) => self.sync(&permit).map_err(unsynced).map(|()| version),
-            },
-        }
+        self.space.committed(written);
+        Ok(version)
     }
 
     /// Returns a reader of the last commit, to keep open while a transaction is committed durably, so that the commit leaves no page
@@ -230,13 +217,13 @@ impl Writer {
 
     fn commit_to_device(
         &self,
-        permit: &WritePermit,
+        permit: &mut Permit<'_>,
         mut transaction: WriteTransaction,
         version: Version,
     ) -> Result<()> {
         transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
         self.make(transaction, version)?;
-        permit.set_durable(version);
+        permit.0 = version;
         Ok(())
     }
 
@@ -254,30 +241,28 @@ impl Writer {
         if self.check_writable().is_err() {
             return Ok(());
         }
-        let permit = WriterQueue::acquire(&self.queue, Duration::MAX)?;
-        if !permit.is_durable(self.version()) {
-            self.sync(&permit).map_err(unsynced)?;
+        let mut permit = self.permit()?;
+        if permit.0 < self.version() {
+            self.sync(&mut permit).map_err(unsynced)?;
             // The first commit has freed pages that deferred commits replaced; the second one frees none and so empties redb's
             // write buffer. If it fails, all commits are on the device nevertheless, and the next commit fails, too.
-            let _ = self.sync(&permit);
+            let _ = self.sync(&mut permit);
         }
-        self.save_space(Occasion::Flush, &permit);
+        self.save_space(Occasion::Flush, &mut permit);
         Ok(())
     }
 
     /// Syncs all commits: an empty durable commit of redb includes all before it.
-    fn sync(&self, permit: &WritePermit) -> Result<()> {
-        let transaction = self.begin_in(permit)?;
+    fn sync(&self, permit: &mut Permit<'_>) -> Result<()> {
+        let transaction = self.begin(permit)?;
         self.commit_to_device(permit, transaction, self.version())
     }
 }
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        if self.check_writable().is_ok()
-            && let Ok(permit) = WriterQueue::acquire(&self.queue, Duration::ZERO)
-        {
-            self.save_space(Occasion::Close, &permit);
+        if let Ok(mut permit) = self.permit() {
+            self.save_space(Occasion::Close, &mut permit);
         }
     }
 }

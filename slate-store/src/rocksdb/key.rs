@@ -50,11 +50,6 @@ pub(super) fn whole(keyspace: Keyspace, key: &[u8]) -> Vec<u8> {
     [&prefix(keyspace)[..], key].concat()
 }
 
-/// Returns the keyspace of a whole key.
-pub(super) fn keyspace(whole: &[u8]) -> Option<Keyspace> {
-    whole.first_chunk().map(|prefix| Keyspace(u32::from_be_bytes(*prefix)))
-}
-
 /// Returns a whole key without its keyspace.
 #[inline]
 pub(super) fn bare(whole: &[u8]) -> &[u8] {

@@ -1,7 +1,7 @@
 use ::rocksdb::{DBPinnableSlice, ReadOptions};
 use self_cell::self_cell;
 
-use super::{RocksSnapshot, RocksTransaction, handle::Sorted, key, stepping_reader::SteppingReader};
+use super::{RocksSnapshot, handle::Sorted, key, stepping_reader::SteppingReader};
 use crate::{Keyspace, PointReader, Result, key_locality::KeyLocality};
 
 /// The values of the last load.
@@ -102,40 +102,5 @@ impl PointReader for RocksPointReader {
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {
         self.cell.borrow_dependent().value(index)
-    }
-}
-
-/// A reader of single keys of a [`RocksTransactionView`](super::RocksTransactionView).
-pub struct RocksTransactionPointReader<'t> {
-    base: RocksPointReader,
-    transaction: &'t RocksTransaction,
-    /// The values that the transaction wrote among the keys of the last load, by ascending index.
-    own: Vec<(usize, Option<&'t [u8]>)>,
-}
-
-impl<'t> RocksTransactionPointReader<'t> {
-    pub(super) fn open(transaction: &'t RocksTransaction) -> Self {
-        let base = RocksPointReader::open(transaction.snapshot().clone());
-        Self { base, transaction, own: Vec::new() }
-    }
-}
-
-impl PointReader for RocksTransactionPointReader<'_> {
-    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
-        self.own.clear();
-        self.base.load(keys)?;
-        let transaction = self.transaction;
-        let own = |(index, (keyspace, key)): (usize, &(Keyspace, &[u8]))| {
-            Some((index, transaction.written(*keyspace)?.get(key)?))
-        };
-        self.own.extend(keys.iter().enumerate().filter_map(own));
-        Ok(())
-    }
-
-    fn loaded(&self, index: usize) -> Option<&[u8]> {
-        match self.own.binary_search_by_key(&index, |(index, _)| *index) {
-            Ok(at) => self.own.get(at).and_then(|(_, value)| *value),
-            Err(_) => self.base.loaded(index),
-        }
     }
 }

@@ -1,14 +1,16 @@
-use std::{path::Path, sync::Arc, time::Duration};
+use std::path::Path;
 
 use ::rocksdb::properties;
 
-use super::{Options, RocksSnapshot, RocksTransaction, backup, folder, open, writer::Writer};
-use crate::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
+use super::{Options, RocksSnapshot, backup, folder, open, writer::Writer};
+use crate::{Capabilities, Changes, Durability, Flushing, LocalStore, Optimistic, Result, Size, SizeDetail, Version};
 
-/// A database in a RocksDB folder. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
-#[derive(Clone)]
-pub struct RocksStore {
-    writer: Arc<Writer>,
+/// A database in a RocksDB folder.
+pub type RocksStore = Optimistic<LocalRocks>;
+
+/// A RocksDB folder.
+pub struct LocalRocks {
+    writer: Writer,
 }
 
 impl RocksStore {
@@ -27,41 +29,42 @@ impl RocksStore {
     /// [`ReadOnly`](crate::Error::ReadOnly): the medium or the permissions forbid writing.
     /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
-        Ok(Self { writer: Arc::new(Writer::new(open::at(path, options)?)) })
+        Ok(Self::over(LocalRocks { writer: Writer::new(open::at(path, options)?) }))
     }
 }
 
-impl Store for RocksStore {
+impl LocalStore for LocalRocks {
     type Snapshot = RocksSnapshot;
-    type Transaction = RocksTransaction;
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities {
-            name: "rocksdb",
-            concurrent_writers: true,
-            exclusive: true,
-            persistent: true,
-            backup: true,
-            ..Capabilities::MINIMAL
-        }
+        Capabilities { name: "rocksdb", exclusive: true, persistent: true, backup: true, ..Capabilities::MINIMAL }
     }
 
     fn snapshot(&self) -> Result<RocksSnapshot> {
         Ok(RocksSnapshot::open(&self.writer.opened))
     }
 
-    fn begin(&self, _: Duration) -> Result<RocksTransaction> {
-        RocksTransaction::begin(&self.writer)
+    fn check_writable(&self) -> Result<()> {
+        self.writer.opened.writable().map(drop)
     }
 
-    /// Writes one range delete for any number of keys. RocksDB frees their space when it merges files, or in
+    /// Dropping a keyspace is one range delete for any number of keys. RocksDB frees their space when it merges files, or in
     /// [`compact`](Self::compact). A write buffer of 8 MiB or more is flushed in the background.
-    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
-        self.writer.drop_keyspace(keyspace)
+    fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
+        let version = self.writer.apply(changes)?;
+        match durability {
+            Durability::Deferred => {}
+            Durability::Sync => self.writer.flush()?,
+        }
+        Ok(version)
     }
 
     fn flush(&self) -> Result<()> {
         self.writer.flush()
+    }
+
+    fn flushing(&self) -> Flushing {
+        Flushing::DuringCommits
     }
 
     /// On the same file system the copy shares the database's files through hard links, because RocksDB never changes
@@ -70,8 +73,8 @@ impl Store for RocksStore {
         backup::write(&self.writer.opened, to)
     }
 
-    /// Rewrites every file, concurrently with writers and snapshots. Versions that open snapshots see remain.
-    fn compact(&self, _: Duration) -> Result<()> {
+    /// Rewrites every file, concurrently with snapshots. Versions that open snapshots see remain.
+    fn compact(&self) -> Result<()> {
         self.writer.compact()
     }
 

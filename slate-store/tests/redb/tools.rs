@@ -5,7 +5,7 @@ use std::{
 
 use slate_store::{
     Access, Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
-    redb::{Options, RedbStore, RedbTransaction},
+    redb::{Options, RedbStore},
 };
 
 pub(crate) const A: Keyspace = Keyspace(1);
@@ -27,7 +27,7 @@ pub(crate) fn open_error(path: &Path, access: Access) -> Error {
     RedbStore::open(path, &Options::default().access(access)).err().unwrap()
 }
 
-pub(crate) fn begin(store: &RedbStore) -> RedbTransaction {
+pub(crate) fn begin(store: &RedbStore) -> impl Transaction + use<> {
     store.begin(LONG).unwrap()
 }
 

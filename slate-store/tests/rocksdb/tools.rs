@@ -6,7 +6,7 @@ use std::{
 
 use slate_store::{
     Access, Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, Store, Transaction, TransactionExt, View,
-    rocksdb::{Options, RocksStore, RocksTransaction},
+    rocksdb::{Options, RocksStore},
 };
 
 pub(crate) const A: Keyspace = Keyspace(1);
@@ -36,7 +36,7 @@ pub(crate) fn made(folder: &Path) -> PathBuf {
     path
 }
 
-pub(crate) fn begin(store: &RocksStore) -> RocksTransaction {
+pub(crate) fn begin(store: &RocksStore) -> impl Transaction + use<> {
     store.begin(LONG).unwrap()
 }
 

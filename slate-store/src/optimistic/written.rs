@@ -4,8 +4,7 @@ use std::{
     slice,
 };
 
-/// A written key and its value. No value if the key was deleted.
-pub(super) type Write<'w> = (&'w [u8], Option<&'w [u8]>);
+use crate::{Bounds, Write};
 
 /// A transaction's writes to one keyspace in key order, each key once.
 pub(super) enum Written {
@@ -44,6 +43,12 @@ enum Rest<'w> {
     Tree(btree_map::Range<'w, Box<[u8]>, Option<Box<[u8]>>>),
 }
 
+impl Default for Written {
+    fn default() -> Self {
+        Self::Run(OrderedRun::default())
+    }
+}
+
 impl Written {
     pub(super) fn write(&mut self, key: &[u8], value: Option<&[u8]>) {
         if let Self::Run(run) = self {
@@ -55,6 +60,23 @@ impl Written {
         }
         if let Self::Tree(tree) = self {
             tree.insert(key.into(), value.map(Box::from));
+        }
+    }
+
+    /// Removes the writes to keys within these bounds, which are not empty.
+    pub(super) fn remove(&mut self, bounds: Bounds<'_>) {
+        let within = (bounds.lower(), bounds.upper());
+        if self.range(within).next().is_none() {
+            return;
+        }
+        let kept = self.iter().filter(|(key, _)| !bounds.contains(key));
+        *self = Self::Tree(kept.map(|(key, value)| (key.into(), value.map(Box::from))).collect());
+    }
+
+    pub(super) fn len(&self) -> usize {
+        match self {
+            Self::Run(run) => run.0.entries.len(),
+            Self::Tree(tree) => tree.len(),
         }
     }
 
@@ -80,6 +102,12 @@ impl Written {
 }
 
 impl Run {
+    /// Makes room for these writes.
+    pub(super) fn reserve(&mut self, writes: &[Write<'_>]) {
+        self.entries.reserve(writes.len());
+        self.bytes.reserve(writes.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum());
+    }
+
     pub(super) fn push(&mut self, key: &[u8], value: Option<&[u8]>) {
         self.entries.push(Entry { start: self.bytes.len(), key: key.len(), value: value.map(<[u8]>::len) });
         self.bytes.extend_from_slice(key);

@@ -1,0 +1,133 @@
+use std::path::Path;
+
+use crate::{
+    Bounds, CacheReads, Capabilities, Context, Durability, Error, Keyspace, Result, Size, SizeDetail, Snapshot,
+    Version, Write, optimistic::Changes,
+};
+
+/// The lower floor of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of
+/// changes. [`Optimistic`](crate::Optimistic) adds transactions and thereby makes it a [`Store`](crate::Store).
+///
+/// A store that other machines write to implements [`Store`](crate::Store) itself.
+pub trait LocalStore: Send + Sync + 'static {
+    /// A read-only view of one commit.
+    type Snapshot: Snapshot;
+
+    /// Returns what the backend supports, and its limits. Constant while the store is open.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Returns a snapshot of the last commit. Must not wait for a commit that is being made, except for the moment in which it becomes
+    /// visible.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn snapshot(&self) -> Result<Self::Snapshot>;
+
+    /// Returns a snapshot like [`Store::try_snapshot`](crate::Store::try_snapshot). A backend that implements this also commits
+    /// without waiting for a device.
+    fn try_snapshot(&self) -> Option<Self::Snapshot> {
+        None
+    }
+
+    /// Fails if nothing can be committed, because the database was opened read-only.
+    ///
+    /// # Errors
+    ///
+    /// [`ReadOnly`](crate::Error::ReadOnly).
+    fn check_writable(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Makes the next commit: chooses its version, which is greater than all before, applies [all changes](Changes::each)
+    /// atomically, and returns the version. `Sync`: returns when the commit and all before it are on the device.
+    ///
+    /// Calls come one at a time. A call with no change makes a version nevertheless.
+    ///
+    /// # Errors
+    ///
+    /// The error of [`Changes::each`], unchanged: then nothing is applied. Any failure of the backend's storage:
+    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit may be visible. After a failure of the storage no further call
+    /// is made.
+    fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version>;
+
+    /// Returns when every commit is on the device. Does nothing by default.
+    ///
+    /// # Errors
+    ///
+    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// How [`flush`](Self::flush) and [`apply`](Self::apply) go together, which decides how concurrent commits share a sync of the
+    /// device.
+    fn flushing(&self) -> Flushing {
+        Flushing::Apart
+    }
+
+    /// Writes a copy like [`Store::backup`](crate::Store::backup). By default there is none.
+    ///
+    /// # Errors
+    ///
+    /// As `Store::backup`.
+    fn backup(&self, to: &Path) -> Result<()> {
+        let _ = to;
+        Err(Error::Unsupported(Box::new(Context::new("this backend has no backup"))))
+    }
+
+    /// Returns the space of deleted data to the file system. Does nothing by default. Is not called during a commit, except where
+    /// [flushing](Self::flushing) happens during commits.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage; [`Conflict`](crate::Error::Conflict) if open snapshots prevent it.
+    fn compact(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns the space that the database takes; nothing is known by default.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        let _ = detail;
+        Ok(Size::default())
+    }
+
+    /// Returns what the store read from its files since it was opened.
+    fn cache_reads(&self) -> CacheReads {
+        CacheReads::default()
+    }
+}
+
+/// How a [`LocalStore`] flushes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flushing {
+    /// A flush keeps commits waiting, or is nothing to wait for: a commit is best synced by the [`apply`](LocalStore::apply) that
+    /// makes it, or by that of a later one.
+    Apart,
+    /// Commits are made during a flush, which includes those that were made before it: each waiting caller is served by one
+    /// flush for all.
+    DuringCommits,
+}
+
+/// A part of a commit, in one keyspace.
+#[derive(Clone, Copy, Debug)]
+pub enum Change<'c> {
+    /// Keys with their new values, in ascending order as a rule. If a key comes twice, the later write counts.
+    Writes(&'c [Write<'c>]),
+    /// All keys within these bounds are deleted, of the last commit and of earlier parts. [`Bounds::ALL`] drops the keyspace.
+    DeleteRange(Bounds<'c>),
+}
+
+/// Receives the writes of the [last stage](crate::Transaction::commit_with) of a commit.
+pub trait LastWrites {
+    /// Puts and deletes keys, like [`Transaction::write`](crate::Transaction::write).
+    ///
+    /// # Errors
+    ///
+    /// Any error ends the commit, and must be returned.
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
+}

@@ -1,0 +1,337 @@
+//! The order of commits, and group commit: one sync of the device for many commits.
+//!
+//! Commits are made one at a time, under the commit lock. How a `Sync` commit reaches the device depends on how the store
+//! [flushes](crate::Flushing):
+//!
+//! - *During commits*: the commit is made without a sync and releases the lock. Then one of the callers that wait flushes for all of them;
+//!   those that arrive meanwhile wait for the next flush.
+//! - *Apart*: the commit is made with a sync, unless other `Sync` commits wait for the lock. Then it leaves the sync to one of them and
+//!   releases the lock. At most as many commits do so in a row as waited when the first of them was made, so no commit is put off
+//!   for ever.
+//!
+//! After a failure of the device nothing is committed any more. The operating system may have discarded the data that it could not
+//! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
+
+use std::{
+    sync::{
+        Condvar, Mutex, MutexGuard, PoisonError, TryLockError,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    thread,
+};
+
+use crate::{Context, Durability, Error, Flushing, Result, Version};
+
+pub(super) struct CommitQueue {
+    flushing: Flushing,
+    commit: Mutex<()>,
+    /// The `Sync` commits that wait for the lock and can sync others.
+    waiting: AtomicUsize,
+    has_failed: AtomicBool,
+    state: Mutex<State>,
+    ended: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The last commit since opening.
+    committed: Version,
+    /// The last commit that is known to be on the device.
+    durable: Version,
+    /// Whether a caller flushes for all.
+    is_flushing: bool,
+    /// The commits that wait for a sync by another one.
+    unsynced: usize,
+    /// How many commits may leave the sync to a later one, once the first has done so.
+    left: Option<usize>,
+    /// How many other commits the last sync included.
+    served: usize,
+}
+
+impl CommitQueue {
+    pub(super) fn new(flushing: Flushing) -> Self {
+        Self {
+            flushing,
+            commit: Mutex::default(),
+            waiting: AtomicUsize::new(0),
+            has_failed: AtomicBool::new(false),
+            state: Mutex::default(),
+            ended: Condvar::new(),
+        }
+    }
+
+    /// Waits for the commit lock.
+    pub(super) fn enter(&self, durability: Durability) -> Entered<'_> {
+        let can_sync = self.flushing == Flushing::Apart && durability == Durability::Sync;
+        if let (true, Some(entered)) = (can_sync, self.try_enter()) {
+            return entered;
+        }
+        if can_sync {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+        }
+        // Only `()` is under this lock.
+        let lock = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        if can_sync {
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+        Entered { queue: self, lock: Some(lock) }
+    }
+
+    /// Takes the commit lock, unless another thread has it.
+    pub(super) fn try_enter(&self) -> Option<Entered<'_>> {
+        let lock = match self.commit.try_lock() {
+            Ok(lock) => lock,
+            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        Some(Entered { queue: self, lock: Some(lock) })
+    }
+
+    /// Fails after a failure of the device.
+    pub(super) fn check(&self) -> Result<()> {
+        if self.has_failed.load(Ordering::Acquire) {
+            let detail = "the device failed earlier; the database rejects writes until it is reopened";
+            return Err(Error::Io(Box::new(Context::new(detail))));
+        }
+        Ok(())
+    }
+
+    /// Records that the device failed.
+    pub(super) fn fail(&self) {
+        self.has_failed.store(true, Ordering::Release);
+        drop(self.state());
+        self.ended.notify_all();
+    }
+
+    /// Returns the last commit since opening.
+    pub(super) fn last(&self) -> Version {
+        self.state().committed
+    }
+
+    /// Returns when this commit is on the device. `flush` syncs every commit to the device.
+    pub(super) fn wait(&self, commit: Version, flush: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut state = self.state();
+        loop {
+            if state.durable >= commit {
+                return Ok(());
+            }
+            if self.has_failed.load(Ordering::Acquire) {
+                let detail =
+                    "the sync that was to include this commit failed; reopen the database to see which commits it has";
+                return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
+            }
+            // A commit that waits for the lock syncs this one, or wakes the waiters when it leaves.
+            let is_left_to_another = self.waiting.load(Ordering::SeqCst) > 0;
+            if !state.is_flushing && !is_left_to_another {
+                break;
+            }
+            state = self.ended.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        state.is_flushing = true;
+        let reaches = state.committed;
+        drop(state);
+        let flushed = flush();
+        self.flushed(reaches, &flushed);
+        flushed
+    }
+
+    /// Records the result of a flush of every commit up to `reaches`.
+    pub(super) fn flushed(&self, reaches: Version, flushed: &Result<()>) {
+        let mut state = self.state();
+        state.is_flushing = false;
+        if flushed.is_ok() {
+            state.set_durable(reaches);
+        } else {
+            self.has_failed.store(true, Ordering::Release);
+        }
+        drop(state);
+        self.ended.notify_all();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // No code under this lock can panic between two dependent updates.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn set_durable(&mut self, commit: Version) {
+        self.durable = self.durable.max(commit);
+        (self.served, self.unsynced, self.left) = (self.unsynced, 0, None);
+    }
+}
+
+/// The commit lock, until it is dropped.
+pub(super) struct Entered<'q> {
+    queue: &'q CommitQueue,
+    lock: Option<MutexGuard<'q, ()>>,
+}
+
+impl Entered<'_> {
+    /// Decides how a commit of this durability is made. A `Sync` commit that is made as `Deferred` has to
+    /// [wait](CommitQueue::wait) after the lock is released.
+    pub(super) fn durability(&self, asked: Durability) -> Durability {
+        let queue = self.queue;
+        if asked == Durability::Deferred || queue.flushing == Flushing::DuringCommits {
+            return Durability::Deferred;
+        }
+        let waiting = || queue.waiting.load(Ordering::SeqCst);
+        if waiting() == 0 && queue.state().served > 0 {
+            // The callers whose commits the last sync included are usually about to commit again. Yielding the processor gives them
+            // time to enter the queue, which saves syncs; without such callers it costs almost nothing.
+            thread::yield_now();
+        }
+        let waiting = waiting();
+        let mut state = queue.state();
+        let left = state.left.get_or_insert(waiting);
+        if waiting == 0 || *left == 0 {
+            return Durability::Sync;
+        }
+        *left -= 1;
+        state.unsynced += 1;
+        Durability::Deferred
+    }
+
+    /// Records the commit that was made.
+    pub(super) fn committed(&self, commit: Version, made: Durability) {
+        let mut state = self.queue.state();
+        state.committed = commit;
+        if made == Durability::Sync {
+            state.set_durable(commit);
+        }
+        let serves = state.served > 0;
+        drop(state);
+        if made == Durability::Sync && serves {
+            self.queue.ended.notify_all();
+        }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        drop(self.lock.take());
+        if self.queue.flushing == Flushing::Apart
+            && self.queue.waiting.load(Ordering::SeqCst) == 0
+            && self.queue.state().unsynced > 0
+        {
+            self.queue.ended.notify_all();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, time::Duration};
+
+    use super::*;
+
+    /// A device that takes a while to sync.
+    struct Device {
+        queue: CommitQueue,
+        last: AtomicUsize,
+        syncs: AtomicUsize,
+    }
+
+    impl Device {
+        fn new(flushing: Flushing) -> Self {
+            Self { queue: CommitQueue::new(flushing), last: AtomicUsize::new(0), syncs: AtomicUsize::new(0) }
+        }
+
+        fn sync(&self) {
+            self.syncs.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(Duration::from_millis(2));
+        }
+
+        fn commit(&self) {
+            let entered = self.queue.enter(Durability::Sync);
+            let made = entered.durability(Durability::Sync);
+            let version = Version(u64::try_from(self.last.fetch_add(1, Ordering::SeqCst)).unwrap() + 1);
+            if made == Durability::Sync {
+                self.sync();
+            }
+            entered.committed(version, made);
+            drop(entered);
+            let flush = || {
+                let _lock = (self.queue.flushing == Flushing::Apart).then(|| self.queue.enter(Durability::Deferred));
+                self.sync();
+                Ok(())
+            };
+            self.queue.wait(version, flush).unwrap();
+            assert!(self.queue.state().durable >= version);
+        }
+    }
+
+    #[test]
+    fn concurrent_commits_share_syncs() {
+        const THREADS: usize = 8;
+        for flushing in [Flushing::Apart, Flushing::DuringCommits] {
+            let (device, start) = (Device::new(flushing), Barrier::new(THREADS));
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| {
+                        start.wait();
+                        (0..10).for_each(|_| device.commit());
+                    });
+                }
+            });
+            let syncs = device.syncs.into_inner();
+            assert!((10..=50).contains(&syncs), "{flushing:?}: {syncs} syncs for 80 commits");
+        }
+    }
+
+    #[test]
+    fn a_commit_that_nobody_follows_syncs_once() {
+        for flushing in [Flushing::Apart, Flushing::DuringCommits] {
+            let device = Device::new(flushing);
+            (0..5).for_each(|_| device.commit());
+            assert_eq!(device.syncs.into_inner(), 5);
+        }
+    }
+
+    #[test]
+    fn a_commit_syncs_itself_if_the_one_that_follows_makes_no_commit() {
+        let queue = CommitQueue::new(Flushing::Apart);
+        let first = queue.enter(Durability::Sync);
+        thread::scope(|scope| {
+            scope.spawn(|| drop(queue.enter(Durability::Sync)));
+            while queue.waiting.load(Ordering::SeqCst) == 0 {
+                thread::yield_now();
+            }
+            let made = first.durability(Durability::Sync);
+            assert_eq!(made, Durability::Deferred);
+            first.committed(Version(1), made);
+            drop(first);
+            let mut flushes = 0;
+            queue
+                .wait(Version(1), || {
+                    flushes += 1;
+                    Ok(())
+                })
+                .unwrap();
+            assert_eq!(flushes, 1);
+        });
+    }
+
+    #[test]
+    fn after_a_failed_flush_nothing_is_acknowledged() {
+        let queue = CommitQueue::new(Flushing::DuringCommits);
+        let make = |commit| queue.enter(Durability::Sync).committed(Version(commit), Durability::Deferred);
+        make(1);
+        let failing = || {
+            thread::sleep(Duration::from_millis(30));
+            Err(Error::OutcomeUnknown(Box::default()))
+        };
+        thread::scope(|scope| {
+            let first = scope.spawn(|| queue.wait(Version(1), failing));
+            while !queue.state().is_flushing {
+                thread::yield_now();
+            }
+            make(2);
+            let late = queue.wait(Version(2), || panic!("no second flush"));
+            assert!(matches!(late, Err(Error::OutcomeUnknown(_))));
+            assert!(matches!(first.join().unwrap(), Err(Error::OutcomeUnknown(_))));
+        });
+        assert!(matches!(queue.check(), Err(Error::Io(_))));
+        assert!(queue.wait(Version(0), || panic!("no flush")).is_ok(), "an acknowledged commit stays acknowledged");
+    }
+}

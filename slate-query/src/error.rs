@@ -7,10 +7,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 ///
 /// One word in size, so that results are returned in registers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Inner {
+struct ErrorInner {
     refusal: Refusal,
     message: Box<str>,
     path: Option<Box<str>>,
@@ -34,7 +34,7 @@ impl Error {
     }
 
     fn of(refusal: Refusal, message: Box<str>) -> Self {
-        Self(Box::new(Inner { refusal, message, path: None }))
+        Self(Box::new(ErrorInner { refusal, message, path: None }))
     }
 
     /// Creates an error for an operator or option `name` that MongoDB supports and Slate does not.

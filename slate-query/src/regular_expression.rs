@@ -52,7 +52,7 @@ pub(crate) enum Use {
 }
 
 /// The positions of a match and of its groups in a text.
-pub(crate) type Found = Vec<Option<Range<usize>>>;
+pub(crate) type Matched = Vec<Option<Range<usize>>>;
 
 /// The largest pattern in bytes. MongoDB hands up to 32,764 bytes to PCRE, which compiles half as many ordinary characters.
 const MAX_LENGTH: usize = 16_384;
@@ -151,7 +151,7 @@ impl Pattern {
     ///
     /// # Errors
     /// 51156 if the match takes too many steps.
-    pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Found>> {
+    pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Matched>> {
         match &self.compiled {
             Compiled::Linear(regex) => {
                 let found = regex.captures_at(text.as_bytes(), from);

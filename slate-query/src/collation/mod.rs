@@ -45,9 +45,9 @@ pub struct CollationOptions {
 
 /// The order of strings in a language. Cheap to clone.
 #[derive(Clone)]
-pub struct Collation(Arc<Inner>);
+pub struct Collation(Arc<CollationInner>);
 
-struct Inner {
+struct CollationInner {
     collator: Collator,
     /// All options are present.
     options: CollationOptions,
@@ -78,7 +78,7 @@ impl Collation {
         let completed = complete(options);
         check(&completed)?;
         let collator = Collator::new(options)?;
-        Ok(Self(Arc::new(Inner { collator, options: completed })))
+        Ok(Self(Arc::new(CollationInner { collator, options: completed })))
     }
 
     /// Returns the collation as a document, in MongoDB's form with all options.

@@ -8,7 +8,7 @@ pub(super) struct Function {
     pub(super) name: &'static str,
     /// The least and the greatest number of operands.
     pub(super) arity: (usize, usize),
-    pub(super) call: Call,
+    pub(super) call: FunctionBody,
     pub(super) operands: Operands,
     pub(super) null_ends: NullEnds,
 }
@@ -40,7 +40,7 @@ pub(super) enum NullEnds {
 }
 
 /// Computes the value of a function from the values of its operands.
-pub(super) type Call = for<'v> fn(Arguments<'_, 'v>) -> Result<Evaluated<'v>>;
+pub(super) type FunctionBody = for<'v> fn(Arguments<'_, 'v>) -> Result<Evaluated<'v>>;
 
 /// Any number of operands.
 pub(super) const ANY: (usize, usize) = (0, usize::MAX);

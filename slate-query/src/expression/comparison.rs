@@ -2,7 +2,7 @@
 
 use super::{
     Evaluated, Expression,
-    node::{Node, Variable},
+    node::{ExpressionNode, Variable},
 };
 use crate::raw::FieldName;
 
@@ -68,8 +68,8 @@ impl Expression {
     /// Returns how the expression's truth follows from the truth of its operands, if it does.
     pub(crate) fn logic(&self) -> Option<Logic<'_>> {
         match &self.0 {
-            Node::Operator(operator) => operator.logic(),
-            Node::Constant(value) => {
+            ExpressionNode::Operator(operator) => operator.logic(),
+            ExpressionNode::Constant(value) => {
                 let is_true = value.as_ref().is_some_and(|value| Evaluated::Borrowed(value.as_value()).is_true());
                 (!is_true).then_some(Logic::Never)
             }
@@ -80,7 +80,7 @@ impl Expression {
     /// Returns the comparisons of fields that this expression is: one for each operand that is a field.
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = Comparison<'_>> {
         let compared = match &self.0 {
-            Node::Call(function, operands) => match (Relation::of(function.name), &**operands) {
+            ExpressionNode::Call(function, operands) => match (Relation::of(function.name), &**operands) {
                 (Some(relation), [left, right]) => Some((relation, left, right)),
                 _ => None,
             },
@@ -97,11 +97,13 @@ impl Expression {
     /// Returns whether the value is the same for every document of an operation.
     pub(crate) fn is_invariant(&self) -> bool {
         match &self.0 {
-            Node::Constant(_) | Node::Path(Variable::Now | Variable::Frame(_), _) => true,
-            Node::Path(Variable::Root, _) => false,
-            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_invariant()),
-            Node::Array(operands) | Node::Call(_, operands) => operands.iter().all(Self::is_invariant),
-            Node::Operator(operator) => {
+            ExpressionNode::Constant(_) | ExpressionNode::Path(Variable::Now | Variable::Frame(_), _) => true,
+            ExpressionNode::Path(Variable::Root, _) => false,
+            ExpressionNode::Document(fields) => fields.iter().all(|(_, field)| field.is_invariant()),
+            ExpressionNode::Array(operands) | ExpressionNode::Call(_, operands) => {
+                operands.iter().all(Self::is_invariant)
+            }
+            ExpressionNode::Operator(operator) => {
                 operator.is_repeatable() && operator.operands().into_iter().all(Self::is_invariant)
             }
         }
@@ -110,7 +112,7 @@ impl Expression {
     /// Returns the path, if the expression is the value of a field of the document.
     fn as_path(&self) -> Option<&[FieldName]> {
         match &self.0 {
-            Node::Path(Variable::Root, names) if !names.is_empty() => Some(names),
+            ExpressionNode::Path(Variable::Root, names) if !names.is_empty() => Some(names),
             _ => None,
         }
     }

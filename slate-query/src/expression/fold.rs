@@ -5,7 +5,7 @@
 use super::{
     Env, Evaluated, Expression, Variables,
     arguments::{Function, Operands},
-    node::Node,
+    node::ExpressionNode,
 };
 use crate::{Result, raw::Doc};
 
@@ -26,7 +26,7 @@ impl Expression {
             Evaluated::Borrowed(value) => Some(value.to_owned()),
             Evaluated::Missing => None,
         };
-        Ok(Self(Node::Constant(value)))
+        Ok(Self(ExpressionNode::Constant(value)))
     }
 
     /// Returns whether a constant is true; `None` if the expression is not constant.
@@ -79,7 +79,7 @@ pub(super) fn call(
         Operands::ConstantsLast | Operands::Accumulated => operands,
     };
     let is_constant = operands.iter().all(Expression::is_constant);
-    let call = Expression(Node::Call(function, operands.into()));
+    let call = Expression(ExpressionNode::Call(function, operands.into()));
     if is_constant { call.folded(variables) } else { Ok(call) }
 }
 
@@ -88,7 +88,7 @@ fn combined(function: &'static Function, constants: Vec<Expression>, variables: 
     if constants.len() < 2 {
         return Ok(constants);
     }
-    Ok(vec![Expression(Node::Call(function, constants.into())).folded(variables)?])
+    Ok(vec![Expression(ExpressionNode::Call(function, constants.into())).folded(variables)?])
 }
 
 /// Replaces operands that are calls of the same function by their operands.
@@ -96,7 +96,9 @@ fn flattened(function: &'static Function, operands: Vec<Expression>) -> Vec<Expr
     let mut flat = Vec::with_capacity(operands.len());
     for operand in operands {
         match &operand.0 {
-            Node::Call(inner, within) if std::ptr::eq(*inner, function) && function.is_flattened(within.len()) => {
+            ExpressionNode::Call(inner, within)
+                if std::ptr::eq(*inner, function) && function.is_flattened(within.len()) =>
+            {
                 flat.extend(within.iter().cloned());
             }
             _ => flat.push(operand),

@@ -14,10 +14,10 @@ use crate::{
 
 /// A parsed expression.
 #[derive(Clone, Debug)]
-pub struct Expression(pub(super) Node);
+pub struct Expression(pub(super) ExpressionNode);
 
 #[derive(Clone, Debug)]
-pub(super) enum Node {
+pub(super) enum ExpressionNode {
     /// `None`: missing.
     Constant(Option<OwnedValue>),
     /// A variable, and the path below it.
@@ -73,24 +73,24 @@ fn checked(value: Evaluated<'_>) -> Result<Evaluated<'_>> {
 
 impl Expression {
     pub(super) fn constant(value: Value<'_>) -> Self {
-        Self(Node::Constant(Some(value.to_owned())))
+        Self(ExpressionNode::Constant(Some(value.to_owned())))
     }
 
     /// Returns whether the value is the same for every document.
     pub(super) fn is_constant(&self) -> bool {
-        matches!(self.0, Node::Constant(_))
+        matches!(self.0, ExpressionNode::Constant(_))
     }
 
     /// Returns whether the expression is a path or a constant, so that its evaluation never fails.
     pub(crate) fn is_infallible(&self) -> bool {
-        matches!(self.0, Node::Constant(_) | Node::Path(..))
+        matches!(self.0, ExpressionNode::Constant(_) | ExpressionNode::Path(..))
     }
 
     /// Returns the value, if it is the same for every document. `Some(Missing)` for `$$REMOVE`.
     pub fn as_constant(&self) -> Option<Evaluated<'_>> {
         match &self.0 {
-            Node::Constant(None) => Some(Evaluated::Missing),
-            Node::Constant(Some(value)) => Some(Evaluated::Borrowed(value.as_value())),
+            ExpressionNode::Constant(None) => Some(Evaluated::Missing),
+            ExpressionNode::Constant(Some(value)) => Some(Evaluated::Borrowed(value.as_value())),
             _ => None,
         }
     }
@@ -98,7 +98,7 @@ impl Expression {
     /// Returns the fields of a document that is computed field by field.
     pub(crate) fn as_fields(&self) -> Option<impl Iterator<Item = (&[u8], &Self)>> {
         match &self.0 {
-            Node::Document(fields) => Some(fields.iter().map(|(name, field)| (&**name, field))),
+            ExpressionNode::Document(fields) => Some(fields.iter().map(|(name, field)| (&**name, field))),
             _ => None,
         }
     }
@@ -106,7 +106,7 @@ impl Expression {
     /// Returns the field, if the expression is the value of a field of the document.
     pub fn as_field(&self) -> Option<&FieldName> {
         match &self.0 {
-            Node::Path(Variable::Root, names) => match &**names {
+            ExpressionNode::Path(Variable::Root, names) => match &**names {
                 [name] => Some(name),
                 _ => None,
             },
@@ -120,9 +120,9 @@ impl Expression {
     /// MongoDB's code where a value has the wrong type for an operator.
     pub fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         Ok(match &self.0 {
-            Node::Constant(None) => Evaluated::Missing,
-            Node::Constant(Some(value)) => Evaluated::Borrowed(value.as_value()),
-            Node::Path(variable, names) => match variable {
+            ExpressionNode::Constant(None) => Evaluated::Missing,
+            ExpressionNode::Constant(Some(value)) => Evaluated::Borrowed(value.as_value()),
+            ExpressionNode::Path(variable, names) => match variable {
                 Variable::Root => match &**names {
                     [] => Evaluated::Borrowed(Value::new(Kind::Document, env.root().bytes())),
                     [name, rest @ ..] => env.field(name).map_or(Evaluated::Missing, |field| path::follow(field, rest)),
@@ -131,7 +131,7 @@ impl Expression {
                 Variable::Now => Evaluated::Missing,
                 Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
             },
-            Node::Document(fields) => {
+            ExpressionNode::Document(fields) => {
                 let (mut writer, mut bytes) = (Writer::new(), 0);
                 for (name, field) in &**fields {
                     if let Some(value) = field.evaluate(env)?.as_value() {
@@ -142,15 +142,15 @@ impl Expression {
                 }
                 checked(Evaluated::document(writer))?
             }
-            Node::Array(elements) => {
+            ExpressionNode::Array(elements) => {
                 let mut array = ArrayWriter::default();
                 for element in &**elements {
                     array.push(element.evaluate(env)?.or_null());
                 }
                 checked(array.finish())?
             }
-            Node::Call(function, operands) => checked(function.call(operands, env)?)?,
-            Node::Operator(operator) => checked(operator.evaluate(env)?)?,
+            ExpressionNode::Call(function, operands) => checked(function.call(operands, env)?)?,
+            ExpressionNode::Operator(operator) => checked(operator.evaluate(env)?)?,
         })
     }
 
@@ -165,7 +165,7 @@ impl Expression {
             return Ok(visit(env.field(name)));
         }
         Ok(match &self.0 {
-            Node::Constant(value) => visit(value.as_ref().map(OwnedValue::as_value)),
+            ExpressionNode::Constant(value) => visit(value.as_ref().map(OwnedValue::as_value)),
             _ => visit(self.evaluate(env)?.as_value()),
         })
     }
@@ -174,14 +174,14 @@ impl Expression {
     /// the whole document.
     pub fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
         match &self.0 {
-            Node::Constant(_) => {}
-            Node::Path(Variable::Root, names) => visit(names.first()),
-            Node::Path(Variable::Now | Variable::Frame(_), _) => {}
-            Node::Document(fields) => fields.iter().for_each(|(_, field)| field.visit_fields(visit)),
-            Node::Array(operands) | Node::Call(_, operands) => {
+            ExpressionNode::Constant(_) => {}
+            ExpressionNode::Path(Variable::Root, names) => visit(names.first()),
+            ExpressionNode::Path(Variable::Now | Variable::Frame(_), _) => {}
+            ExpressionNode::Document(fields) => fields.iter().for_each(|(_, field)| field.visit_fields(visit)),
+            ExpressionNode::Array(operands) | ExpressionNode::Call(_, operands) => {
                 operands.iter().for_each(|operand| operand.visit_fields(visit));
             }
-            Node::Operator(operator) => {
+            ExpressionNode::Operator(operator) => {
                 operator.operands().into_iter().for_each(|operand| operand.visit_fields(visit));
             }
         }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     Expression, Variables, fold,
-    node::{Node, Variable},
+    node::{ExpressionNode, Variable},
     operands::operands,
     operators::{self, Entry},
     path::follow,
@@ -30,7 +30,7 @@ impl Expression {
             Kind::Document => document(Doc::new(value.bytes()), variables),
             Kind::Array => {
                 let elements = Doc::new(value.bytes()).values().map(|element| Self::parse(element, variables));
-                Self(Node::Array(elements.collect::<Result<_>>()?)).of_constants(variables)
+                Self(ExpressionNode::Array(elements.collect::<Result<_>>()?)).of_constants(variables)
             }
             _ => Ok(Self::constant(value)),
         }
@@ -44,8 +44,8 @@ impl Expression {
     /// Returns a document or an array of constants as a constant.
     fn of_constants(self, variables: &Variables) -> Result<Self> {
         let is_constant = match &self.0 {
-            Node::Array(elements) => elements.iter().all(Self::is_constant),
-            Node::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
+            ExpressionNode::Array(elements) => elements.iter().all(Self::is_constant),
+            ExpressionNode::Document(fields) => fields.iter().all(|(_, field)| field.is_constant()),
             _ => false,
         };
         if is_constant { self.folded(variables) } else { Ok(self) }
@@ -66,7 +66,7 @@ fn reference(text: &str, variables: &Variables) -> Result<Expression> {
             return Err(Error::new(Code(16872), "'$' alone is not a field path"));
         }
         let variable = variables.find("CURRENT").map_or(Variable::Root, Variable::Frame);
-        return Ok(Expression(Node::Path(variable, path(text)?)));
+        return Ok(Expression(ExpressionNode::Path(variable, path(text)?)));
     };
     let (name, rest) = named.split_once('.').map_or((named, None), |(name, rest)| (name, Some(rest)));
     if name.is_empty() {
@@ -76,18 +76,18 @@ fn reference(text: &str, variables: &Variables) -> Result<Expression> {
         (Some(up), _) => {
             if let Some(value) = variables.value(up) {
                 let names = rest.map(path).transpose()?.unwrap_or_default();
-                return Ok(Expression(Node::Constant(follow(value, &names).as_value().map(Value::to_owned))));
+                return Ok(Expression(ExpressionNode::Constant(follow(value, &names).as_value().map(Value::to_owned))));
             }
             Variable::Frame(up)
         }
         (None, "ROOT" | "CURRENT") => Variable::Root,
         (None, "NOW") => Variable::Now,
-        (None, "REMOVE") => return Ok(Expression(Node::Constant(None))),
+        (None, "REMOVE") => return Ok(Expression(ExpressionNode::Constant(None))),
         (None, "CLUSTER_TIME" | "SEARCH_META" | "USER_ROLES") => return Err(Error::unsupported(text)),
         (None, _) => return Err(Error::new(Code(17276), format!("the variable $${name} is not defined"))),
     };
     let names = rest.map(path).transpose()?.unwrap_or_default();
-    Ok(Expression(Node::Path(variable, names)))
+    Ok(Expression(ExpressionNode::Path(variable, names)))
 }
 
 fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
@@ -126,7 +126,7 @@ fn document(document: Doc<'_>, variables: &Variables) -> Result<Expression> {
         return Err(Error::new(Code(16406), message));
     }
     let fields = fields.into();
-    Expression(Node::Document(fields)).of_constants(variables)
+    Expression(ExpressionNode::Document(fields)).of_constants(variables)
 }
 
 /// Parses an operator with its operands.

@@ -12,7 +12,7 @@ use crate::{
 /// What the parser knows about the place in the filter that it is at: what the conditions there are evaluated on, and
 /// what is allowed.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct ClauseScope<'a> {
     /// The values on which the conditions are evaluated.
     pub(super) subject: Subject,
     /// The variables of expressions; `None` where expressions are not allowed.
@@ -33,7 +33,7 @@ pub(super) enum Subject {
     Element,
 }
 
-impl<'a> Scope<'a> {
+impl<'a> ClauseScope<'a> {
     pub(super) fn whole_document(bindings: Option<&'a Bindings>) -> Self {
         let collation = bindings.and_then(Bindings::collation);
         Self { subject: Subject::Document, bindings, collation, admits_schemas: true, depth: 0 }
@@ -77,7 +77,7 @@ pub(super) struct Clause<'a> {
     pub(super) operand: Value<'a>,
     /// The document that contains the operator: some operators have options in the same document.
     pub(super) siblings: Doc<'a>,
-    pub(super) scope: Scope<'a>,
+    pub(super) scope: ClauseScope<'a>,
 }
 
 impl Clause<'_> {

@@ -2,7 +2,7 @@
 
 use super::{
     Node,
-    clause::{Scope, reads_text},
+    clause::{ClauseScope, reads_text},
     collated::Collated,
     parse,
 };
@@ -14,7 +14,7 @@ use crate::{
 
 /// Parses a field of a filter if the collation concerns it. Each of its conditions becomes a node, so that an index can serve one of
 /// them exactly.
-pub(super) fn parse(filter: Element<'_>, scope: Scope<'_>, collation: &Collation) -> Result<Option<Node>> {
+pub(super) fn parse(filter: Element<'_>, scope: ClauseScope<'_>, collation: &Collation) -> Result<Option<Node>> {
     let is_parsed_first = matches!(filter.name, b"$and" | b"$or" | b"$nor");
     if !has_text(filter.value) || is_parsed_first || matches!(filter.name, b"$expr" | b"$comment" | b"$jsonSchema") {
         return Ok(None);

@@ -24,12 +24,12 @@ pub(super) struct Computed {
     bindings: Arc<Bindings>,
     /// The expression as written; null if the expression is an operand of another one.
     operand: OwnedValue,
-    form: Form,
+    form: ComputedForm,
 }
 
 /// What indexes can know about an expression.
 #[derive(Debug)]
-enum Form {
+enum ComputedForm {
     Comparison(Comparison),
     /// `$and`.
     All(Vec<Node>),
@@ -50,7 +50,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(Some(Node::computed(expression, clause.operand, &Arc::new(bindings.clone()))))
 }
 
-impl Form {
+impl ComputedForm {
     fn of(expression: &Expression, bindings: &Arc<Bindings>) -> Self {
         let parts = |operands: Vec<&Expression>| {
             operands.into_iter().map(|operand| Node::computed(operand.clone(), Value::NULL, bindings)).collect()
@@ -79,18 +79,18 @@ impl Computed {
     /// Calls `take` with the key ranges of the comparison.
     pub(super) fn each_term(&self, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {
         match &self.form {
-            Form::Comparison(comparison) => {
+            ComputedForm::Comparison(comparison) => {
                 comparison.term(strings, self.bindings.collation()).into_iter().for_each(take);
             }
-            Form::All(nodes) => terms::of_conjuncts(nodes, strings, take),
-            Form::Any(nodes) => terms::of_branches(nodes, strings).into_iter().for_each(take),
-            Form::Other => {}
+            ComputedForm::All(nodes) => terms::of_conjuncts(nodes, strings, take),
+            ComputedForm::Any(nodes) => terms::of_branches(nodes, strings).into_iter().for_each(take),
+            ComputedForm::Other => {}
         }
     }
 
     /// Returns the operands of an `$or`.
     pub(super) fn branches(&self) -> Option<&[Node]> {
-        if let Form::Any(nodes) = &self.form { Some(nodes) } else { None }
+        if let ComputedForm::Any(nodes) = &self.form { Some(nodes) } else { None }
     }
 
     /// Returns whether each document for which the expression is true has the field that `condition` requires.
@@ -98,15 +98,15 @@ impl Computed {
         let of_node = |node: &Node| matches!(&node.tree, Tree::Computed(computed) if computed.implies(condition));
         match &self.form {
             // If a longer path leads through an array, the value is an array, even if no element has the field.
-            Form::Comparison(held) => {
+            ComputedForm::Comparison(held) => {
                 condition.requires_existence()
                     && condition.path.parts().len() == 1
                     && *held.path() == condition.path
                     && held.excludes_missing()
             }
-            Form::All(nodes) => nodes.iter().any(of_node),
-            Form::Any(nodes) => nodes.iter().all(of_node),
-            Form::Other => false,
+            ComputedForm::All(nodes) => nodes.iter().any(of_node),
+            ComputedForm::Any(nodes) => nodes.iter().all(of_node),
+            ComputedForm::Other => false,
         }
     }
 
@@ -128,7 +128,7 @@ impl Computed {
 
 impl Node {
     fn computed(expression: Expression, operand: Value<'_>, bindings: &Arc<Bindings>) -> Self {
-        let form = Form::of(&expression, bindings);
+        let form = ComputedForm::of(&expression, bindings);
         let (bindings, operand) = (Arc::clone(bindings), operand.to_owned());
         Self { tree: Tree::Computed(Arc::new(Computed { expression, bindings, operand, form })) }
     }

@@ -2,13 +2,13 @@
 
 use super::{
     Node,
-    clause::{Clause, Scope, is_operators},
+    clause::{Clause, ClauseScope, is_operators},
     collate, operators,
 };
 use crate::{Code, Error, Result, path::Path, raw::Doc};
 
 /// Parses a filter document.
-pub(super) fn document(filter: Doc<'_>, scope: Scope<'_>) -> Result<Node> {
+pub(super) fn document(filter: Doc<'_>, scope: ClauseScope<'_>) -> Result<Node> {
     let scope = scope.inner()?;
     let mut parsed = Parsed::default();
     for element in filter.elements() {
@@ -85,13 +85,13 @@ fn unknown(name: &str) -> String {
 }
 
 /// Parses the operators on a path: `{$gt: 5, $lt: 8}`.
-pub(super) fn field_operators(path: &Path, operators: Doc<'_>, scope: Scope<'_>) -> Result<Node> {
+pub(super) fn field_operators(path: &Path, operators: Doc<'_>, scope: ClauseScope<'_>) -> Result<Node> {
     let mut parsed = Parsed::default();
     push_operators(path, operators, scope, &mut parsed)?;
     Ok(parsed.conjunction())
 }
 
-fn push_operators(path: &Path, operators: Doc<'_>, scope: Scope<'_>, parsed: &mut Parsed) -> Result<()> {
+fn push_operators(path: &Path, operators: Doc<'_>, scope: ClauseScope<'_>, parsed: &mut Parsed) -> Result<()> {
     let scope = scope.inner()?;
     for element in operators.elements() {
         let name = name_of(element.name)?;

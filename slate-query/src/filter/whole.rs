@@ -1,4 +1,4 @@
-use super::{Node, Ties, clause::Scope, operators, parse, position};
+use super::{Node, Ties, clause::ClauseScope, operators, parse, position};
 use crate::{
     Result,
     collation::Collation,
@@ -19,7 +19,7 @@ impl Filter {
     /// MongoDB's error code and the path at fault for an invalid filter; `NotImplemented` (238) for operators that Slate
     /// does not support; 224 for `$expr`.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
-        parse::document(filter, Scope::whole_document(None)).map(Self)
+        parse::document(filter, ClauseScope::whole_document(None)).map(Self)
     }
 
     /// Parses a filter document that may contain `$expr`, with these variables.
@@ -27,7 +27,7 @@ impl Filter {
     /// # Errors
     /// As [`Filter::parse`].
     pub fn parse_with(filter: Doc<'_>, bindings: &Bindings) -> Result<Self> {
-        parse::document(filter, Scope::whole_document(Some(bindings))).map(Self)
+        parse::document(filter, ClauseScope::whole_document(Some(bindings))).map(Self)
     }
 
     /// Parses a filter document that is a part of an update, a projection or an index, whose conditions compare strings
@@ -36,7 +36,7 @@ impl Filter {
     /// # Errors
     /// As [`Filter::parse`]; 224 for `$jsonSchema` too.
     pub fn parse_part(filter: Doc<'_>, collation: Option<&Collation>) -> Result<Self> {
-        parse::document(filter, Scope::part(collation)).map(Self)
+        parse::document(filter, ClauseScope::part(collation)).map(Self)
     }
 
     /// Returns whether the filter contains `$expr`.

@@ -291,7 +291,7 @@ impl Decoder<'_, '_, '_> {
         }
         self.input.skip(1)?;
         self.writer.open_array(name);
-        let mut position = Position::default();
+        let mut position = PositionNames::default();
         while self.input.peek()? != tag::END {
             if self.value(position.next(), nesting)? == Presence::Missing {
                 return None;
@@ -341,12 +341,12 @@ fn text(input: &mut Input<'_>, out: &mut Vec<u8>) -> Option<()> {
 
 /// The names of an array's elements, in order: "0", "1", ….
 #[derive(Default)]
-pub(super) struct Position {
+pub(super) struct PositionNames {
     digits: [u8; 10],
     length: usize,
 }
 
-impl Position {
+impl PositionNames {
     /// Returns the next name.
     pub(super) fn next(&mut self) -> &[u8] {
         let start = self.digits.len() - self.length;

@@ -147,7 +147,7 @@ impl<L: Losses> Encoder<'_, L> {
 
 /// Returns whether an array's elements are named "0", "1", …, the names that decoding gives them.
 fn is_canonical(array: Doc<'_>) -> bool {
-    let mut name = super::decode::Position::default();
+    let mut name = super::decode::PositionNames::default();
     array.elements().all(|element| element.name == name.next())
 }
 

@@ -17,7 +17,7 @@ use crate::{
 #[derive(Debug, Default)]
 pub(super) struct GroupIndex {
     table: HashTable<Slot>,
-    places: Vec<Place>,
+    places: Vec<GroupPlace>,
     /// For each group its identity, then its value if that has other bytes than the identity.
     bytes: Vec<u8>,
     hasher: RandomState,
@@ -35,7 +35,7 @@ struct Slot {
 
 /// A group in the buffer.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct GroupPlace {
     start: usize,
     /// Where the identity ends.
     middle: usize,
@@ -63,7 +63,7 @@ enum Class {
 
 impl GroupIndex {
     /// Bytes that a group takes in addition to its value.
-    const OVERHEAD: usize = size_of::<Place>() + 2 * size_of::<Slot>();
+    const OVERHEAD: usize = size_of::<GroupPlace>() + 2 * size_of::<Slot>();
 
     pub(super) fn len(&self) -> usize {
         self.places.len()
@@ -80,7 +80,9 @@ impl GroupIndex {
 
     /// Returns the memory that the index has allocated, in bytes.
     pub(super) fn capacity(&self) -> usize {
-        self.table.capacity() * size_of::<Slot>() + self.places.capacity() * size_of::<Place>() + self.bytes.capacity()
+        self.table.capacity() * size_of::<Slot>()
+            + self.places.capacity() * size_of::<GroupPlace>()
+            + self.bytes.capacity()
     }
 
     pub(super) fn clear(&mut self) {
@@ -117,7 +119,7 @@ impl GroupIndex {
         if !is_identity {
             self.bytes.extend_from_slice(shown.bytes());
         }
-        self.places.push(Place { start, middle, end: self.bytes.len(), is_identity, class, kind: shown.kind() });
+        self.places.push(GroupPlace { start, middle, end: self.bytes.len(), is_identity, class, kind: shown.kind() });
         self.last = number;
         let slot = Slot { hash, number: u32::try_from(number).unwrap_or(u32::MAX) };
         self.table.insert_unique(spread(hash), slot, |slot| spread(slot.hash));
@@ -161,7 +163,7 @@ fn spread(hash: u32) -> u64 {
 }
 
 #[inline]
-fn is_at(places: &[Place], bytes: &[u8], number: usize, class: Class, identity: &[u8]) -> bool {
+fn is_at(places: &[GroupPlace], bytes: &[u8], number: usize, class: Class, identity: &[u8]) -> bool {
     places.get(number).is_some_and(|place| {
         place.class == class && bytes.get(place.start..place.middle).is_some_and(|bytes| same(bytes, identity))
     })

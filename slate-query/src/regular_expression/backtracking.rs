@@ -6,14 +6,14 @@ use std::{
 
 use fancy_regex::{CompileError, Error as EngineError, Regex, RegexBuilder, RuntimeError};
 
-use super::{Found, invalid, too_expensive, translate::Step};
+use super::{Matched, invalid, too_expensive, translate::StepCost};
 use crate::Result;
 
 /// A pattern that needs backtracking.
 pub(super) struct Backtracking {
     /// The pattern in the engine's notation.
     text: Box<str>,
-    step: Step,
+    step: StepCost,
     /// The compiled pattern with a limit of 4 to the power of the position backtracking steps.
     compiled: [OnceLock<Regex>; MOST_STEPS + 1],
 }
@@ -49,7 +49,7 @@ impl Backtracking {
     ///
     /// # Errors
     /// 51091 for a pattern that does not compile.
-    pub(super) fn new(text: &str, step: Step) -> Result<Self> {
+    pub(super) fn new(text: &str, step: StepCost) -> Result<Self> {
         let new = Self { text: text.into(), step, compiled: Default::default() };
         new.with_limit(USUAL_STEPS)?;
         Ok(new)
@@ -78,8 +78,10 @@ impl Backtracking {
     fn within_limits<T>(&self, length: usize, run: impl Fn(&Regex) -> fancy_regex::Result<T>) -> Result<T> {
         let last = if length <= LONG { LAST_STEPS } else { MOST_STEPS };
         let first = match self.step {
-            Step::Short => last,
-            Step::Whole => FIRST_STEPS.iter().find(|(longest, _)| length <= *longest).map_or(last, |(_, first)| *first),
+            StepCost::Short => last,
+            StepCost::Whole => {
+                FIRST_STEPS.iter().find(|(longest, _)| length <= *longest).map_or(last, |(_, first)| *first)
+            }
         };
         let start = Instant::now();
         for exponent in first..=last {
@@ -102,7 +104,7 @@ impl Backtracking {
     ///
     /// # Errors
     /// As [`is_match`](Self::is_match).
-    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Found>> {
+    pub(super) fn find(&self, text: &str, from: usize) -> Result<Option<Matched>> {
         let found = self.within_limits(text.len(), |regex| regex.captures_from_pos(text, from))?;
         Ok(found.map(|found| found.iter().map(|group| group.map(|group| group.range())).collect()))
     }

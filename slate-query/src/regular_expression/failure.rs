@@ -8,7 +8,7 @@ use std::cell::Cell;
 use crate::Result;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WatchState {
     /// Nothing is watched: a match that is given up is no match.
     Idle,
     Watched,
@@ -16,11 +16,11 @@ enum State {
 }
 
 thread_local! {
-    static STATE: Cell<State> = const { Cell::new(State::Idle) };
+    static STATE: Cell<WatchState> = const { Cell::new(WatchState::Idle) };
 }
 
 /// Restores the state of the enclosing evaluation.
-struct Restore(State);
+struct Restore(WatchState);
 
 impl Drop for Restore {
     fn drop(&mut self) {
@@ -33,19 +33,19 @@ impl Drop for Restore {
 /// # Errors
 /// 51156.
 pub(crate) fn watch<T>(evaluate: impl FnOnce() -> T) -> Result<T> {
-    let _restore = Restore(STATE.replace(State::Watched));
+    let _restore = Restore(STATE.replace(WatchState::Watched));
     let value = evaluate();
-    if STATE.get() == State::Failed { Err(super::too_expensive()) } else { Ok(value) }
+    if STATE.get() == WatchState::Failed { Err(super::too_expensive()) } else { Ok(value) }
 }
 
 /// Returns whether the match succeeded; notes that it was given up. After that, no other match is tried.
 pub(super) fn noted(is_match: impl FnOnce() -> Result<bool>) -> bool {
-    if STATE.get() == State::Failed {
+    if STATE.get() == WatchState::Failed {
         return false;
     }
     is_match().unwrap_or_else(|_| {
-        if STATE.get() == State::Watched {
-            STATE.set(State::Failed);
+        if STATE.get() == WatchState::Watched {
+            STATE.set(WatchState::Failed);
         }
         false
     })

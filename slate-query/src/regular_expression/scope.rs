@@ -55,7 +55,7 @@ impl Kind {
 }
 
 /// A group being read, or the whole pattern.
-pub(super) struct Scope {
+pub(super) struct OpenGroup {
     pub(super) kind: Kind,
     /// What ends the group in the translation.
     pub(super) closing: &'static str,
@@ -74,7 +74,7 @@ pub(super) struct Scope {
     other_ended: bool,
 }
 
-impl Scope {
+impl OpenGroup {
     pub(super) fn pattern(modes: Modes) -> Self {
         Self::group(Kind::Group, "", 0, modes)
     }
@@ -115,7 +115,7 @@ impl Scope {
     ///
     /// # Errors
     /// 51091 for a lookbehind whose branches have no fixed length, as in PCRE.
-    pub(super) fn take(&mut self, mut group: Scope) -> Result<bool> {
+    pub(super) fn take(&mut self, mut group: OpenGroup) -> Result<bool> {
         group.end_branch();
         if group.kind == Kind::Conditional && group.lengths.len() == 1 {
             group.lengths.push(Length::ZERO);

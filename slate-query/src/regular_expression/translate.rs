@@ -7,7 +7,7 @@ use super::{
     input::Input,
     invalid, needs_pcre, prefix,
     reference::Groups,
-    scope::{Kind, Length, Modes, Scope},
+    scope::{Kind, Length, Modes, OpenGroup},
 };
 use crate::Result;
 
@@ -18,7 +18,7 @@ pub(super) struct Translation {
     /// The prefix of every match, if one is known.
     pub(super) prefix: Option<Box<[u8]>>,
     /// How much of a text one step of the backtracking engine can read.
-    pub(super) step: Step,
+    pub(super) step: StepCost,
 }
 
 /// The engine that runs a pattern.
@@ -31,7 +31,7 @@ pub(super) enum Engine {
 
 /// How much of a text one step of the backtracking engine can read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum StepCost {
     /// At most as many characters as the pattern is long.
     Short,
     /// The whole text: the pattern repeats something without an upper limit, or refers to a group.
@@ -49,7 +49,7 @@ pub(super) fn translate(source: &str, options: &str, wanted: Use) -> Result<Tran
     let at = linear.backtracks_at.or_else(|| (linear.begins_lines && prefix::can_be_empty(&linear.out)).then_some(0));
     let Some(at) = at else {
         let prefix = prefix::prefix(&linear.out);
-        return Ok(Translation { text: linear.out, engine: Engine::Linear, prefix, step: Step::Short });
+        return Ok(Translation { text: linear.out, engine: Engine::Linear, prefix, step: StepCost::Short });
     };
     // What precedes the first such construct on the top level is a complete expression.
     let head = linear.out.get(..at).filter(|_| linear.scope.lengths.is_empty());
@@ -86,9 +86,9 @@ pub(super) struct Translator<'s> {
     pub(super) engine: Engine,
     wanted: Use,
     /// The group being read, or the whole pattern.
-    pub(super) scope: Scope,
+    pub(super) scope: OpenGroup,
     /// The enclosing groups and the whole pattern.
-    pub(super) outer: Vec<Scope>,
+    pub(super) outer: Vec<OpenGroup>,
     pub(super) last: Last,
     /// Where the last item starts in `out`.
     pub(super) start: usize,
@@ -101,7 +101,7 @@ pub(super) struct Translator<'s> {
     backtracks_at: Option<usize>,
     /// Whether `^` matches at the start of a line somewhere.
     begins_lines: bool,
-    step: Step,
+    step: StepCost,
 }
 
 /// Matches the end of the text, or before a newline at its end. The linear engine consumes the newline.
@@ -133,7 +133,7 @@ impl<'s> Translator<'s> {
             out,
             engine,
             wanted,
-            scope: Scope::pattern(Modes { multiline: has('m'), extended: has('x') }),
+            scope: OpenGroup::pattern(Modes { multiline: has('m'), extended: has('x') }),
             outer: Vec::new(),
             last: Last::Nothing,
             letters: Letters::Ascii,
@@ -141,7 +141,7 @@ impl<'s> Translator<'s> {
             all_groups: Groups::default(),
             backtracks_at: None,
             begins_lines: false,
-            step: Step::Short,
+            step: StepCost::Short,
         }
     }
 
@@ -269,7 +269,7 @@ impl<'s> Translator<'s> {
             self.needs_backtracking();
         }
         if matches!(quantifier, "*" | "+") || quantifier.ends_with(",}") {
-            self.step = Step::Whole;
+            self.step = StepCost::Whole;
         }
         self.scope.repeat(quantifier);
         self.out.push_str(quantifier);
@@ -322,7 +322,7 @@ impl<'s> Translator<'s> {
             Escape::Other('X') => {
                 self.item(Length::VARIABLE, self.choose(["(?:)", grapheme::CLUSTER]));
                 self.needs_backtracking();
-                self.step = Step::Whole;
+                self.step = StepCost::Whole;
             }
             Escape::Other('K') if self.is_in_assertion() => return Err(invalid(r"\K is not allowed in lookarounds")),
             Escape::Other('K') => {
@@ -355,7 +355,7 @@ impl<'s> Translator<'s> {
             }
         }
         self.needs_backtracking();
-        self.step = Step::Whole;
+        self.step = StepCost::Whole;
         Ok(())
     }
 
@@ -376,7 +376,7 @@ impl<'s> Translator<'s> {
             self.out.push_str("(?:");
         }
         let closing = if self.engine == Engine::Linear { ")" } else { closing };
-        let inner = Scope::group(kind, closing, self.start, self.scope.modes);
+        let inner = OpenGroup::group(kind, closing, self.start, self.scope.modes);
         self.outer.push(std::mem::replace(&mut self.scope, inner));
         if kind != Kind::Group || opening == "(?>" {
             self.needs_backtracking();

@@ -7,10 +7,10 @@ use serde::{
 pub use self::document::deserialize_document;
 use self::{
     access::{Fields, Items, Variant},
-    extended::{Node, entries},
+    extended::{ExtendedNode, entries},
     known_fields::KnownFields,
 };
-use super::{Error, newtype};
+use super::{Error, newtype, readability::Readability};
 use crate::raw::{Doc, Kind, MAX_DEPTH, Value};
 
 mod access;
@@ -40,18 +40,9 @@ pub fn deserialize_value<'de, T: Deserialize<'de>>(value: Value<'de>) -> Result<
 /// What a value's deserializer inherits from that of the document around it.
 #[derive(Clone, Copy, Debug, Default)]
 struct Context {
-    form: Form,
+    form: Readability,
     /// How many documents and arrays are around the value.
     depth: usize,
-}
-
-/// The form that types such as dates of `chrono` or UUIDs choose if they have one for people and one for machines;
-/// serde's `is_human_readable`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Form {
-    #[default]
-    Compact,
-    HumanReadable,
 }
 
 impl Context {
@@ -158,50 +149,54 @@ impl<'de> Deserializer<'de> {
     fn visit_other<V: Visitor<'de>>(self, visitor: V, hint: Hint) -> Result<V::Value> {
         let damaged = Error::damaged;
         match self.kind {
-            Kind::Document => visitor.visit_map(entries([(newtype::RAW_DOCUMENT, Node::Bytes(self.bytes.bytes()))])),
-            Kind::Array => visitor.visit_map(entries([(newtype::RAW_ARRAY, Node::Bytes(self.bytes.bytes()))])),
+            Kind::Document => {
+                visitor.visit_map(entries([(newtype::RAW_DOCUMENT, ExtendedNode::Bytes(self.bytes.bytes()))]))
+            }
+            Kind::Array => visitor.visit_map(entries([(newtype::RAW_ARRAY, ExtendedNode::Bytes(self.bytes.bytes()))])),
             Kind::Binary => match self.value().as_binary().ok_or_else(damaged)? {
                 (0, payload) => visitor.visit_borrowed_bytes(payload),
                 (subtype, payload) => {
                     let payload = without_inner_length(subtype, payload);
-                    visitor.visit_map(entries([("$binary", Node::Binary(subtype, payload, hint))]))
+                    visitor.visit_map(entries([("$binary", ExtendedNode::Binary(subtype, payload, hint))]))
                 }
             },
             Kind::ObjectId => {
                 let hint = if type_of::is_bson_visitor::<V>() { Hint::Raw } else { hint };
-                visitor.visit_map(entries([("$oid", Node::oid(self.bytes.bytes(), hint)?)]))
+                visitor.visit_map(entries([("$oid", ExtendedNode::oid(self.bytes.bytes(), hint)?)]))
             }
             Kind::DateTime if hint == Hint::Extended && type_of::is_bson_visitor::<V>() => {
                 visitor.visit_map(extended::Date::new(self.int64()?))
             }
-            Kind::DateTime => visitor.visit_map(entries([("$date", Node::date(self.int64()?, hint))])),
-            Kind::Decimal128 => visitor.visit_map(entries([("$numberDecimalBytes", Node::Bytes(self.bytes.bytes()))])),
+            Kind::DateTime => visitor.visit_map(entries([("$date", ExtendedNode::date(self.int64()?, hint))])),
+            Kind::Decimal128 => {
+                visitor.visit_map(entries([("$numberDecimalBytes", ExtendedNode::Bytes(self.bytes.bytes()))]))
+            }
             Kind::Timestamp => {
                 let timestamp = self.value().as_timestamp().ok_or_else(damaged)?;
-                visitor.visit_map(entries([("$timestamp", Node::Timestamp(timestamp))]))
+                visitor.visit_map(entries([("$timestamp", ExtendedNode::Timestamp(timestamp))]))
             }
             Kind::Regex => {
                 let (pattern, options) = self.value().as_regex().ok_or_else(damaged)?;
                 let (pattern, options) = utf8(pattern).zip(utf8(options)).ok_or_else(damaged)?;
-                visitor.visit_map(entries([("$regularExpression", Node::Regex(pattern, options))]))
+                visitor.visit_map(entries([("$regularExpression", ExtendedNode::Regex(pattern, options))]))
             }
             Kind::DbPointer => {
                 let (namespace, _) = self.value().as_db_pointer().ok_or_else(damaged)?;
                 let (namespace, (_, id)) =
                     utf8(namespace).zip(self.bytes.bytes().split_last_chunk::<12>()).ok_or_else(damaged)?;
-                visitor.visit_map(entries([("$dbPointer", Node::DbPointer(namespace, id, hint))]))
+                visitor.visit_map(entries([("$dbPointer", ExtendedNode::DbPointer(namespace, id, hint))]))
             }
-            Kind::Code => visitor.visit_map(entries([("$code", Node::Text(self.text()?))])),
-            Kind::Symbol => visitor.visit_map(entries([("$symbol", Node::Text(self.text()?))])),
+            Kind::Code => visitor.visit_map(entries([("$code", ExtendedNode::Text(self.text()?))])),
+            Kind::Symbol => visitor.visit_map(entries([("$symbol", ExtendedNode::Text(self.text()?))])),
             Kind::CodeWithScope => {
                 let (code, scope) = self.value().as_code_with_scope().ok_or_else(damaged)?;
                 let scope = Deserializer { kind: Kind::Document, bytes: scope, context: self.context.inside()? };
-                let code = Node::Text(utf8(code).ok_or_else(damaged)?);
-                visitor.visit_map(entries([("$code", code), ("$scope", Node::Scope(scope, hint))]))
+                let code = ExtendedNode::Text(utf8(code).ok_or_else(damaged)?);
+                visitor.visit_map(entries([("$code", code), ("$scope", ExtendedNode::Scope(scope, hint))]))
             }
-            Kind::Undefined => visitor.visit_map(entries([("$undefined", Node::True)])),
-            Kind::MaxKey => visitor.visit_map(entries([("$maxKey", Node::One)])),
-            Kind::MinKey => visitor.visit_map(entries([("$minKey", Node::One)])),
+            Kind::Undefined => visitor.visit_map(entries([("$undefined", ExtendedNode::True)])),
+            Kind::MaxKey => visitor.visit_map(entries([("$maxKey", ExtendedNode::One)])),
+            Kind::MinKey => visitor.visit_map(entries([("$minKey", ExtendedNode::One)])),
             Kind::String | Kind::Int32 | Kind::Int64 | Kind::Double | Kind::Boolean | Kind::Null => {
                 self.visit(visitor, hint)
             }
@@ -229,7 +224,7 @@ impl<'de> Deserializer<'de> {
             (newtype::RAW_ARRAY, _) => self.unexpected("an array"),
             (newtype::UUID, _) => self.visit(visitor, Hint::Extended),
             (newtype::HUMAN_READABLE, _) => {
-                let context = Context { form: Form::HumanReadable, ..self.context };
+                let context = Context { form: Readability::HumanReadable, ..self.context };
                 visitor.visit_newtype_struct(Self { context, ..self })
             }
             _ => visitor.visit_newtype_struct(self),
@@ -341,7 +336,7 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
 
     #[inline]
     fn is_human_readable(&self) -> bool {
-        self.context.form == Form::HumanReadable
+        self.context.form == Readability::HumanReadable
     }
 
     forward_to_deserialize_any! { char byte_buf unit unit_struct identifier tuple tuple_struct }

@@ -2,10 +2,10 @@ use std::fmt;
 
 /// An error of a conversion between BSON and a Rust type: a message, and the path of the field at fault if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Inner {
+struct ErrorInner {
     message: Box<str>,
     path: Option<String>,
 }
@@ -13,7 +13,7 @@ struct Inner {
 impl Error {
     #[cold]
     pub(super) fn new(message: impl Into<Box<str>>) -> Self {
-        Self(Box::new(Inner { message: message.into(), path: None }))
+        Self(Box::new(ErrorInner { message: message.into(), path: None }))
     }
 
     /// Returns the error for bytes that are not valid BSON.

@@ -11,6 +11,7 @@
 mod de;
 mod error;
 mod newtype;
+mod readability;
 mod ser;
 
 pub use de::{deserialize, deserialize_document, deserialize_value};

@@ -4,7 +4,7 @@ use self::{
     document::{Document, Struct, Variant},
     extended::Extended,
 };
-use super::{Error, newtype};
+use super::{Error, newtype, readability::Readability};
 use crate::raw::Kind;
 
 mod document;
@@ -23,7 +23,7 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 /// the error contains the path of the field at fault.
 pub fn serialize<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<()> {
     let start = buffer.len();
-    let mut serializer = Serializer { buffer, place: None, bytes: Bytes::Binary, form: Form::Compact };
+    let mut serializer = Serializer { buffer, place: None, bytes: Bytes::Binary, form: Readability::Compact };
     let serialized = value.serialize(&mut serializer);
     if serialized.is_err() {
         buffer.truncate(start);
@@ -40,15 +40,7 @@ struct Serializer<'b> {
     place: Option<usize>,
     /// What the next byte string is written as.
     bytes: Bytes,
-    form: Form,
-}
-
-/// The form that types such as dates of `chrono` or UUIDs choose if they have one for people and one for machines;
-/// serde's `is_human_readable`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
-    Compact,
-    HumanReadable,
+    form: Readability,
 }
 
 /// What a byte string is written as, which depends on the type that serializes it.
@@ -176,7 +168,7 @@ impl<'a, 'b> serde::Serializer for &'a mut Serializer<'b> {
     type SerializeStructVariant = Variant<'a, 'b>;
 
     fn is_human_readable(&self) -> bool {
-        self.form == Form::HumanReadable
+        self.form == Readability::HumanReadable
     }
 
     #[inline]
@@ -291,7 +283,7 @@ impl<'a, 'b> serde::Serializer for &'a mut Serializer<'b> {
             newtype::UUID => self.bytes = Bytes::Uuid,
             newtype::RAW_DOCUMENT => self.bytes = Bytes::Document,
             newtype::RAW_ARRAY => self.bytes = Bytes::Array,
-            newtype::HUMAN_READABLE => self.form = Form::HumanReadable,
+            newtype::HUMAN_READABLE => self.form = Readability::HumanReadable,
             _ => {}
         }
         let serialized = value.serialize(&mut *self);

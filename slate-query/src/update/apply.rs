@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use super::{
     position::position,
-    scope::{Outcome, Scope},
+    scope::{UpdateOutcome, UpdateScope},
     storage,
-    tree::{self, Leaf, Named, Node},
+    tree::{self, Leaf, Named, UpdateNode},
 };
 use crate::{
     Code, Error, Result,
@@ -24,19 +24,19 @@ pub(super) enum Level {
 /// The branches of the tree that apply to one value. There may be several, because `$` and `$[…]` can lead to the same
 /// element.
 pub(super) enum Nodes<'n> {
-    One(&'n Node),
-    Several(Vec<&'n Node>),
+    One(&'n UpdateNode),
+    Several(Vec<&'n UpdateNode>),
 }
 
 impl<'n> Nodes<'n> {
-    pub(super) fn as_slice(&self) -> &[&'n Node] {
+    pub(super) fn as_slice(&self) -> &[&'n UpdateNode] {
         match self {
             Self::One(node) => std::slice::from_ref(node),
             Self::Several(nodes) => nodes,
         }
     }
 
-    fn push(&mut self, node: &'n Node) {
+    fn push(&mut self, node: &'n UpdateNode) {
         match self {
             Self::One(first) => *self = Self::Several(vec![first, node]),
             Self::Several(nodes) => nodes.push(node),
@@ -59,51 +59,51 @@ pub(super) enum Met {
 }
 
 /// What several branches that apply to one value do with it.
-pub(super) enum Place<'s, 'n> {
+pub(super) enum Branches<'s, 'n> {
     Leaf(&'n Leaf),
     Named(Vec<&'n Named>),
-    Each(&'s [&'n Node]),
+    Each(&'s [&'n UpdateNode]),
 }
 
 /// Determines what these branches do with their value.
 ///
 /// # Errors
 /// `ConflictingUpdateOperators` (40) if they cannot be combined.
-pub(super) fn place<'s, 'n>(nodes: &'s [&'n Node]) -> Result<Place<'s, 'n>> {
-    let named = |node: &&'n Node| match node {
-        Node::Named(named) => Some(named),
-        Node::Each(_) | Node::Leaf(_) => None,
+pub(super) fn place<'s, 'n>(nodes: &'s [&'n UpdateNode]) -> Result<Branches<'s, 'n>> {
+    let named = |node: &&'n UpdateNode| match node {
+        UpdateNode::Named(named) => Some(named),
+        UpdateNode::Each(_) | UpdateNode::Leaf(_) => None,
     };
-    if let [Node::Leaf(leaf)] = nodes {
-        return Ok(Place::Leaf(leaf));
+    if let [UpdateNode::Leaf(leaf)] = nodes {
+        return Ok(Branches::Leaf(leaf));
     }
     if let Some(named) = nodes.iter().map(named).collect() {
-        return Ok(Place::Named(named));
+        return Ok(Branches::Named(named));
     }
-    match nodes.iter().all(|node| matches!(node, Node::Each(_))) {
-        true => Ok(Place::Each(nodes)),
+    match nodes.iter().all(|node| matches!(node, UpdateNode::Each(_))) {
+        true => Ok(Branches::Each(nodes)),
         false => Err(tree::conflict(nodes.iter().find_map(|node| first_path(node)).unwrap_or_default())),
     }
 }
 
 /// Returns the path of an operator below, for messages.
-fn first_path(node: &Node) -> Option<&str> {
+fn first_path(node: &UpdateNode) -> Option<&str> {
     match node {
-        Node::Leaf(leaf) => Some(&leaf.path),
-        Node::Named(Named { children, positional }) => {
+        UpdateNode::Leaf(leaf) => Some(&leaf.path),
+        UpdateNode::Named(Named { children, positional }) => {
             children.iter().map(|(_, child)| child).chain(positional.as_deref()).find_map(first_path)
         }
-        Node::Each(each) => each.0.iter().find_map(|(_, child)| first_path(child)),
+        UpdateNode::Each(each) => each.0.iter().find_map(|(_, child)| first_path(child)),
     }
 }
 
-impl Scope<'_> {
+impl UpdateScope<'_> {
     /// Writes the new value under `name`, if it changes.
-    fn value(&self, nodes: &[&Node], name: &[u8], value: Value<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn value(&self, nodes: &[&UpdateNode], name: &[u8], value: Value<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         match place(nodes)? {
-            Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),
-            Place::Leaf(leaf) => leaf.operator.update(name, value, self, out).map_err(|error| error.at(&*leaf.path)),
-            Place::Named(named) => {
+            Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(UpdateOutcome::Unchanged),
+            Branches::Leaf(leaf) => leaf.operator.update(name, value, self, out).map_err(|error| error.at(&*leaf.path)),
+            Branches::Named(named) => {
                 let checkpoint = out.checkpoint();
                 let outcome = match value.kind() {
                     Kind::Document => {
@@ -116,17 +116,17 @@ impl Scope<'_> {
                     }
                     _ => {
                         self.blocked(nodes)?;
-                        Outcome::Unchanged
+                        UpdateOutcome::Unchanged
                     }
                 };
-                if outcome == Outcome::Changed {
+                if outcome == UpdateOutcome::Changed {
                     out.close();
                 } else {
                     out.rollback(checkpoint);
                 }
                 Ok(outcome)
             }
-            Place::Each(nodes) => {
+            Branches::Each(nodes) => {
                 let array = value.as_array().ok_or_else(|| {
                     let message =
                         format!("array updates cannot be applied to a value of type {}", value.kind().alias());
@@ -136,7 +136,7 @@ impl Scope<'_> {
                 let checkpoint = out.checkpoint();
                 out.open_array(name);
                 let outcome = self.each(nodes, array, out)?;
-                if outcome == Outcome::Changed {
+                if outcome == UpdateOutcome::Changed {
                     out.close();
                 } else {
                     out.rollback(checkpoint);
@@ -147,10 +147,16 @@ impl Scope<'_> {
     }
 
     /// Writes the fields of a document that the caller opened.
-    pub(super) fn document(&self, named: &[&Named], doc: Doc<'_>, level: Level, out: &mut Writer) -> Result<Outcome> {
+    pub(super) fn document(
+        &self,
+        named: &[&Named],
+        doc: Doc<'_>,
+        level: Level,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let mut pending = self.pending(named)?;
         let mut left = pending.len();
-        let mut run = Run::new(doc);
+        let mut run = ElementRun::new(doc);
         for element in doc.elements() {
             if left == 0 {
                 break;
@@ -169,15 +175,15 @@ impl Scope<'_> {
             left -= 1;
             let nodes = branch.nodes.as_slice();
             let outcome = run.replace(element, out, |out| self.value(nodes, element.name, element.value, out))?;
-            if level == Level::Outermost && outcome != Outcome::Unchanged {
+            if level == Level::Outermost && outcome != UpdateOutcome::Unchanged {
                 storage::check_changed(&branch.name, nodes, self.context)?;
             }
         }
         run.finish(out);
         let mut outcome = run.outcome;
         for missing in pending.iter().filter(|pending| pending.met == Met::No) {
-            if self.create(missing.nodes.as_slice(), missing.name.as_bytes(), out)? == Outcome::Changed {
-                outcome = Outcome::Changed;
+            if self.create(missing.nodes.as_slice(), missing.name.as_bytes(), out)? == UpdateOutcome::Changed {
+                outcome = UpdateOutcome::Changed;
                 if level == Level::Outermost {
                     storage::check_created(&missing.name, self.context)?;
                 }
@@ -187,7 +193,7 @@ impl Scope<'_> {
     }
 
     /// Writes the elements of an array that the caller opened; branches are array positions.
-    fn positions(&self, named: &[&Named], array: Doc<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn positions(&self, named: &[&Named], array: Doc<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let mut pending = Vec::new();
         for place in self.pending(named)? {
             match position(&place.name) {
@@ -197,7 +203,7 @@ impl Scope<'_> {
         }
         pending.sort_by_key(|(position, _)| *position);
         let mut pending = pending.into_iter().peekable();
-        let mut run = Run::new(array);
+        let mut run = ElementRun::new(array);
         let mut length = 0;
         for element in array.elements() {
             if pending.peek().is_none() {
@@ -222,7 +228,7 @@ impl Scope<'_> {
             if padding <= MAX_PADDING {
                 (length..position).for_each(|position| out.append(digits(position).as_bytes(), Value::NULL));
             }
-            if self.create(place.nodes.as_slice(), digits(position).as_bytes(), out)? != Outcome::Changed {
+            if self.create(place.nodes.as_slice(), digits(position).as_bytes(), out)? != UpdateOutcome::Changed {
                 out.rollback(checkpoint);
                 continue;
             }
@@ -230,21 +236,21 @@ impl Scope<'_> {
                 let message = format!("an array is not padded by more than {MAX_PADDING} elements");
                 return Err(Error::new(CANNOT_BACKFILL_ARRAY, message).at(&*place.name));
             }
-            outcome = Outcome::Changed;
+            outcome = UpdateOutcome::Changed;
             length = position + 1;
         }
         Ok(outcome)
     }
 
     /// Writes the elements of an array that the caller opened; branches are selected elements.
-    fn each(&self, nodes: &[&Node], array: Doc<'_>, out: &mut Writer) -> Result<Outcome> {
-        let mut run = Run::new(array);
+    fn each(&self, nodes: &[&UpdateNode], array: Doc<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+        let mut run = ElementRun::new(array);
         for (position, element) in array.elements().enumerate() {
             let children = nodes.iter().flat_map(|node| match node {
-                Node::Each(each) => each.0.as_slice(),
-                Node::Named(_) | Node::Leaf(_) => &[],
+                UpdateNode::Each(each) => each.0.as_slice(),
+                UpdateNode::Named(_) | UpdateNode::Leaf(_) => &[],
             });
-            let mut selected: Vec<&Node> = Vec::new();
+            let mut selected: Vec<&UpdateNode> = Vec::new();
             for (selector, child) in children {
                 if self.filters.selects(*selector, element.value)? {
                     selected.push(child);
@@ -261,12 +267,18 @@ impl Scope<'_> {
     }
 
     /// Writes the new value of an array element. A removed element becomes null.
-    fn element(&self, nodes: &[&Node], position: usize, value: Value<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn element(
+        &self,
+        nodes: &[&UpdateNode],
+        position: usize,
+        value: Value<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let name = digits(position);
         let outcome = self.value(nodes, name.as_bytes(), value, out)?;
-        if outcome == Outcome::Removed {
+        if outcome == UpdateOutcome::Removed {
             out.append(name.as_bytes(), Value::NULL);
-            return Ok(Outcome::Changed);
+            return Ok(UpdateOutcome::Changed);
         }
         Ok(outcome)
     }
@@ -274,7 +286,7 @@ impl Scope<'_> {
     /// Returns the named children of several branches in order, with `$` resolved.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
         let mut pending = Vec::<Pending<'n>>::new();
-        let mut add = |name: Cow<'n, str>, node: &'n Node| match pending
+        let mut add = |name: Cow<'n, str>, node: &'n UpdateNode| match pending
             .binary_search_by(|other| order_of_siblings(&other.name, &name))
         {
             Ok(place) => {
@@ -303,17 +315,17 @@ const MAX_PADDING: usize = 1_500_000;
 const CANNOT_BACKFILL_ARRAY: Code = Code(34);
 
 /// Copies unchanged elements in runs.
-struct Run<'a> {
+struct ElementRun<'a> {
     bytes: &'a [u8],
     /// Where the run of unchanged elements begins that was not copied yet.
     start: usize,
     end: usize,
-    outcome: Outcome,
+    outcome: UpdateOutcome,
 }
 
-impl<'a> Run<'a> {
+impl<'a> ElementRun<'a> {
     fn new(doc: Doc<'a>) -> Self {
-        Self { bytes: doc.bytes(), start: 4, end: 4, outcome: Outcome::Unchanged }
+        Self { bytes: doc.bytes(), start: 4, end: 4, outcome: UpdateOutcome::Unchanged }
     }
 
     /// Keeps the element.
@@ -326,15 +338,15 @@ impl<'a> Run<'a> {
         &mut self,
         element: Element<'_>,
         out: &mut Writer,
-        write: impl FnOnce(&mut Writer) -> Result<Outcome>,
-    ) -> Result<Outcome> {
+        write: impl FnOnce(&mut Writer) -> Result<UpdateOutcome>,
+    ) -> Result<UpdateOutcome> {
         out.append_raw(self.bytes.get(self.start..self.end).unwrap_or_default());
         self.start = self.end;
         self.pass(element);
         let outcome = write(out)?;
-        if outcome != Outcome::Unchanged {
+        if outcome != UpdateOutcome::Unchanged {
             self.start = self.end;
-            self.outcome = Outcome::Changed;
+            self.outcome = UpdateOutcome::Changed;
         }
         Ok(outcome)
     }

@@ -1,47 +1,47 @@
 //! Applies operators to a missing path: they create it, ignore it, or fail.
 
 use super::{
-    apply::{Place, place},
-    scope::{Outcome, Scope},
-    tree::Node,
+    apply::{Branches, place},
+    scope::{UpdateOutcome, UpdateScope},
+    tree::UpdateNode,
 };
 use crate::{Code, Error, Result, raw::Writer};
 
-impl Scope<'_> {
+impl UpdateScope<'_> {
     /// Writes the value that the operators create for a missing field, with its parents, if they create one.
-    pub(super) fn create(&self, nodes: &[&Node], name: &[u8], out: &mut Writer) -> Result<Outcome> {
+    pub(super) fn create(&self, nodes: &[&UpdateNode], name: &[u8], out: &mut Writer) -> Result<UpdateOutcome> {
         match place(nodes)? {
-            Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(Outcome::Unchanged),
-            Place::Leaf(leaf) => leaf.operator.create(name, self, out).map_err(|error| error.at(&*leaf.path)),
-            Place::Named(named) => {
+            Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(UpdateOutcome::Unchanged),
+            Branches::Leaf(leaf) => leaf.operator.create(name, self, out).map_err(|error| error.at(&*leaf.path)),
+            Branches::Named(named) => {
                 let checkpoint = out.checkpoint();
                 out.open_document(name);
-                let mut outcome = Outcome::Unchanged;
+                let mut outcome = UpdateOutcome::Unchanged;
                 for child in self.pending(&named)? {
-                    if self.create(child.nodes.as_slice(), child.name.as_bytes(), out)? == Outcome::Changed {
-                        outcome = Outcome::Changed;
+                    if self.create(child.nodes.as_slice(), child.name.as_bytes(), out)? == UpdateOutcome::Changed {
+                        outcome = UpdateOutcome::Changed;
                     }
                 }
-                if outcome == Outcome::Changed {
+                if outcome == UpdateOutcome::Changed {
                     out.close();
                 } else {
                     out.rollback(checkpoint);
                 }
                 Ok(outcome)
             }
-            Place::Each(_) => Err(no_array(name)),
+            Branches::Each(_) => Err(no_array(name)),
         }
     }
 
     /// Applies operators below a value that cannot have fields, which is an error for most of them.
-    pub(super) fn blocked(&self, nodes: &[&Node]) -> Result<()> {
+    pub(super) fn blocked(&self, nodes: &[&UpdateNode]) -> Result<()> {
         match place(nodes)? {
-            Place::Leaf(leaf) if !leaf.is_active(self.context) => Ok(()),
-            Place::Leaf(leaf) => leaf.operator.blocked(self).map_err(|error| error.at(&*leaf.path)),
-            Place::Named(named) => {
+            Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(()),
+            Branches::Leaf(leaf) => leaf.operator.blocked(self).map_err(|error| error.at(&*leaf.path)),
+            Branches::Named(named) => {
                 self.pending(&named)?.iter().try_for_each(|child| self.blocked(child.nodes.as_slice()))
             }
-            Place::Each(_) => Err(no_array(b"$[]")),
+            Branches::Each(_) => Err(no_array(b"$[]")),
         }
     }
 }

@@ -7,10 +7,10 @@ use super::{
     operator::{self, Creates, Destination, Grammar, Operator, Unset},
     pipeline::Pipeline,
     replace::Replacement,
-    scope::{Outcome, Scope},
-    step::{self, Step},
+    scope::{UpdateOutcome, UpdateScope},
+    step::{self, PathStep},
     storage::{self, Depth},
-    tree::{Acts, Leaf, Named, Node},
+    tree::{Acts, Leaf, Named, UpdateNode},
 };
 use crate::{
     Code, Error, Result,
@@ -22,10 +22,10 @@ use crate::{
 
 /// A parsed update: operators, a replacement document, or a pipeline.
 #[derive(Debug)]
-pub struct Update(pub(super) Form);
+pub struct Update(pub(super) UpdateForm);
 
 #[derive(Debug)]
-pub(super) enum Form {
+pub(super) enum UpdateForm {
     Operators(Operators),
     Replacement(Replacement),
     Pipeline(Pipeline),
@@ -37,7 +37,7 @@ pub(super) struct Operators {
     root: Named,
     filters: ArrayFilters,
     /// The operators' paths, and whether they create missing fields.
-    pub(super) paths: Vec<(Vec<Step>, Creates)>,
+    pub(super) paths: Vec<(Vec<PathStep>, Creates)>,
     depth: Depth,
 }
 
@@ -62,15 +62,15 @@ impl Update {
                 let document = Doc::new(update.bytes());
                 let filters = ArrayFilters::parse(array_filters, bindings.collation())?;
                 if document.elements().next().is_some_and(|first| first.name.starts_with(b"$")) {
-                    Operators::parse(document, filters, bindings.collation()).map(Form::Operators).map(Self)
+                    Operators::parse(document, filters, bindings.collation()).map(UpdateForm::Operators).map(Self)
                 } else {
-                    Ok(Self(Form::Replacement(Replacement::new(document))))
+                    Ok(Self(UpdateForm::Replacement(Replacement::new(document))))
                 }
             }
             Kind::Array if !array_filters.is_empty() => {
                 Err(failed("arrayFilters may not be given with an update that is a pipeline".into()))
             }
-            Kind::Array => Pipeline::parse(Doc::new(update.bytes()), bindings).map(Form::Pipeline).map(Self),
+            Kind::Array => Pipeline::parse(Doc::new(update.bytes()), bindings).map(UpdateForm::Pipeline).map(Self),
             _ => {
                 let message = format!("an update is a document or an array, not a {}", update.kind().alias());
                 Err(failed(message))
@@ -84,27 +84,27 @@ impl Update {
     /// MongoDB's codes, if the update cannot be applied to this document.
     pub fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
         match &self.0 {
-            Form::Replacement(replacement) => replacement.apply(doc, context),
-            Form::Operators(operators) => operators.apply(doc, context),
-            Form::Pipeline(pipeline) => pipeline.apply(doc, context),
+            UpdateForm::Replacement(replacement) => replacement.apply(doc, context),
+            UpdateForm::Operators(operators) => operators.apply(doc, context),
+            UpdateForm::Pipeline(pipeline) => pipeline.apply(doc, context),
         }
     }
 
     /// Returns whether this is a replacement, which MongoDB allows only for one document at a time.
     pub fn is_replacement(&self) -> bool {
-        matches!(self.0, Form::Replacement(_))
+        matches!(self.0, UpdateForm::Replacement(_))
     }
 
     /// Returns whether the update contains the positional operator `$`, so that the filter must say which element it
     /// matched.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
-            Form::Operators(operators)
-                if operators.paths.iter().flat_map(|(steps, _)| steps).any(|step| *step == Step::Positional) =>
+            UpdateForm::Operators(operators)
+                if operators.paths.iter().flat_map(|(steps, _)| steps).any(|step| *step == PathStep::Positional) =>
             {
                 UsesPosition::Yes
             }
-            Form::Operators(_) | Form::Replacement(_) | Form::Pipeline(_) => UsesPosition::No,
+            UpdateForm::Operators(_) | UpdateForm::Replacement(_) | UpdateForm::Pipeline(_) => UsesPosition::No,
         }
     }
 }
@@ -112,7 +112,7 @@ impl Update {
 impl Operators {
     fn parse(update: Doc<'_>, filters: ArrayFilters, collation: Option<&Collation>) -> Result<Self> {
         let mut parser = Parser {
-            root: Node::root(),
+            root: UpdateNode::root(),
             filters,
             paths: Vec::new(),
             depth: Depth::Bounded,
@@ -124,18 +124,18 @@ impl Operators {
         let Parser { root, filters, paths, depth, collation: _ } = parser;
         filters.all_used()?;
         let root = match root {
-            Node::Named(root) => root,
-            Node::Each(_) | Node::Leaf(_) => Named::default(),
+            UpdateNode::Named(root) => root,
+            UpdateNode::Each(_) | UpdateNode::Leaf(_) => Named::default(),
         };
         Ok(Self { root, filters, paths, depth })
     }
 
     pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        let scope = Scope { filters: &self.filters, context, root: doc };
+        let scope = UpdateScope { filters: &self.filters, context, root: doc };
         let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 64));
         match scope.document(&[&self.root], doc, Level::Outermost, &mut out)? {
-            Outcome::Unchanged | Outcome::Removed => Ok(None),
-            Outcome::Changed => {
+            UpdateOutcome::Unchanged | UpdateOutcome::Removed => Ok(None),
+            UpdateOutcome::Changed => {
                 let bytes = out.finish();
                 storage::check_whole(&bytes, self.depth, context)?;
                 Ok(Some(bytes))
@@ -145,9 +145,9 @@ impl Operators {
 }
 
 struct Parser {
-    root: Node,
+    root: UpdateNode,
     filters: ArrayFilters,
-    paths: Vec<(Vec<Step>, Creates)>,
+    paths: Vec<(Vec<PathStep>, Creates)>,
     depth: Depth,
     collation: Option<Collation>,
 }
@@ -196,7 +196,7 @@ impl Parser {
         }
     }
 
-    fn insert(&mut self, path: &Path, steps: Vec<Step>, operator: Box<dyn Operator>, acts: Acts) -> Result<()> {
+    fn insert(&mut self, path: &Path, steps: Vec<PathStep>, operator: Box<dyn Operator>, acts: Acts) -> Result<()> {
         if steps.len() + operator.depth() > MAX_DEPTH {
             self.depth = Depth::Unknown;
         }

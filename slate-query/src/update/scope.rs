@@ -5,7 +5,7 @@ use crate::raw::Doc;
 
 /// The result of applying operators to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum UpdateOutcome {
     /// The value is unchanged: nothing was written.
     Unchanged,
     /// The new value was written.
@@ -16,7 +16,7 @@ pub(super) enum Outcome {
 
 /// What operators may read besides the value that they change.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scope<'a> {
+pub(super) struct UpdateScope<'a> {
     pub(super) filters: &'a ArrayFilters,
     pub(super) context: &'a Context,
     /// The document before the update.

@@ -5,7 +5,7 @@ use crate::{Code, Error, Result, path::Path};
 
 /// One step of an update's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum PathStep {
     /// A field name or an array position.
     Name(Box<str>),
     /// `$`: the array position where the filter matched.
@@ -19,7 +19,7 @@ pub(super) enum Step {
 /// # Errors
 /// `EmptyFieldName` (56); `BadValue` (2) for a dynamic step at the start, a second `$`, or an identifier without a
 /// filter.
-pub(super) fn parse(path: &Path, filters: &mut ArrayFilters) -> Result<Vec<Step>> {
+pub(super) fn parse(path: &Path, filters: &mut ArrayFilters) -> Result<Vec<PathStep>> {
     check(path)?;
     let steps = path.parts().iter().map(|part| step(part.name(), filters));
     steps.collect::<Result<_>>().map_err(|error| error.at(path.as_str()))
@@ -40,12 +40,12 @@ fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-fn step(name: &str, filters: &mut ArrayFilters) -> Result<Step> {
+fn step(name: &str, filters: &mut ArrayFilters) -> Result<PathStep> {
     Ok(match identifier(name) {
-        _ if name == "$" => Step::Positional,
-        None => Step::Name(name.into()),
-        Some("") => Step::Each(Selector::All),
-        Some(identifier) => Step::Each(filters.selector(identifier)?),
+        _ if name == "$" => PathStep::Positional,
+        None => PathStep::Name(name.into()),
+        Some("") => PathStep::Each(Selector::All),
+        Some(identifier) => PathStep::Each(filters.selector(identifier)?),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Checks what may be stored: top-level names, `_id`, size and depth.
 
-use super::{Context, Phase, operator::Creates, tree::Node};
+use super::{Context, Phase, operator::Creates, tree::UpdateNode};
 use crate::{
     Code, Error, Result,
     raw::{self, Doc, Kind, Value},
@@ -12,13 +12,13 @@ const INVALID_ID_FIELD: Code = Code(53);
 const INVALID_DB_REF: Code = Code(55);
 
 /// Checks that an existing top-level field may be changed.
-pub(super) fn check_changed(name: &str, nodes: &[&Node], context: &Context) -> Result<()> {
+pub(super) fn check_changed(name: &str, nodes: &[&UpdateNode], context: &Context) -> Result<()> {
     if name == "_id" {
         let message = "performing the update would modify the immutable field '_id'";
         return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
     }
     match nodes {
-        [Node::Leaf(leaf)] if leaf.operator.creates() == Creates::Fields => check_created(name, context),
+        [UpdateNode::Leaf(leaf)] if leaf.operator.creates() == Creates::Fields => check_created(name, context),
         _ => Ok(()),
     }
 }

@@ -2,9 +2,9 @@
 
 use super::{
     operator::Creates,
-    parse::{Form, Update},
+    parse::{Update, UpdateForm},
     position::position,
-    step::Step,
+    step::PathStep,
 };
 use crate::path::{Part, Path};
 
@@ -14,12 +14,12 @@ impl Update {
     /// through an array that it may append to: `$set` of `a.7.b` touches an index on `a.c`.
     pub fn touches(&self, path: &Path) -> bool {
         match &self.0 {
-            Form::Replacement(_) => true,
-            Form::Pipeline(pipeline) => pipeline.touches(path),
-            Form::Operators(operators) => {
+            UpdateForm::Replacement(_) => true,
+            UpdateForm::Pipeline(pipeline) => pipeline.touches(path),
+            UpdateForm::Operators(operators) => {
                 operators.paths.iter().any(|(steps, creates)| match (steps.split_first(), path.parts().split_first()) {
                     // The first names are never within an array.
-                    (Some((Step::Name(name), steps)), Some((part, parts))) => {
+                    (Some((PathStep::Name(name), steps)), Some((part, parts))) => {
                         **name == *part.name() && meet(steps, parts, *creates)
                     }
                     _ => true,
@@ -31,22 +31,22 @@ impl Update {
 
 /// Returns whether the rest of an update's path and the rest of an index's path can lead to the same value: one is a
 /// prefix of the other, where steps that may be array positions are optional.
-fn meet(steps: &[Step], parts: &[Part], creates: Creates) -> bool {
+fn meet(steps: &[PathStep], parts: &[Part], creates: Creates) -> bool {
     let (Some((step, later)), Some((part, rest))) = (steps.split_first(), parts.split_first()) else { return true };
     let may_append = match step {
-        Step::Name(name) => position(name).is_some(),
-        Step::Positional => true,
-        Step::Each(_) => false,
+        PathStep::Name(name) => position(name).is_some(),
+        PathStep::Positional => true,
+        PathStep::Each(_) => false,
     };
     if may_append && creates == Creates::Fields {
         return true;
     }
     match step {
-        Step::Name(name) => {
+        PathStep::Name(name) => {
             (**name == *part.name() && meet(later, rest, creates))
                 || (position(name).is_some() && meet(later, parts, creates))
         }
-        Step::Positional | Step::Each(_) => {
+        PathStep::Positional | PathStep::Each(_) => {
             (part.position().is_some() && meet(later, rest, creates)) || meet(later, parts, creates)
         }
     }

@@ -1,11 +1,11 @@
 //! The operators of an update as a tree of paths.
 
-use super::{Context, Phase, array_filter::Selector, operator::Operator, step::Step};
+use super::{Context, Phase, array_filter::Selector, operator::Operator, step::PathStep};
 use crate::{Code, Error, Result, path::order_of_siblings};
 
 /// A node of the tree: a path that an operator changes, or a prefix of one.
 #[derive(Debug)]
-pub(super) enum Node {
+pub(super) enum UpdateNode {
     /// Fields of a document or positions of an array, by name.
     Named(Named),
     /// Elements of an array, by selector.
@@ -18,14 +18,14 @@ pub(super) enum Node {
 #[derive(Debug, Default)]
 pub(super) struct Named {
     /// Sorted by [`order_of_siblings`].
-    pub(super) children: Vec<(Box<str>, Node)>,
+    pub(super) children: Vec<(Box<str>, UpdateNode)>,
     /// The child for `$`.
-    pub(super) positional: Option<Box<Node>>,
+    pub(super) positional: Option<Box<UpdateNode>>,
 }
 
 /// Children by selector, in the selectors' order.
 #[derive(Debug, Default)]
-pub(super) struct Each(pub(super) Vec<(Selector, Node)>);
+pub(super) struct Each(pub(super) Vec<(Selector, UpdateNode)>);
 
 /// An operator with its path.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl Leaf {
     }
 }
 
-impl Node {
+impl UpdateNode {
     /// Creates a tree without operators.
     pub(super) fn root() -> Self {
         Self::Named(Named::default())
@@ -61,23 +61,23 @@ impl Node {
     ///
     /// # Errors
     /// `ConflictingUpdateOperators` (40) if another operator has the same path, a prefix of it, or a longer one.
-    pub(super) fn insert(&mut self, steps: &[Step], leaf: Leaf) -> Result<()> {
+    pub(super) fn insert(&mut self, steps: &[PathStep], leaf: Leaf) -> Result<()> {
         let path = leaf.path.clone();
         self.put(steps, leaf).ok_or_else(|| conflict(&path))
     }
 
     /// Returns `None` on a conflict.
-    fn put(&mut self, steps: &[Step], leaf: Leaf) -> Option<()> {
+    fn put(&mut self, steps: &[PathStep], leaf: Leaf) -> Option<()> {
         let (step, rest) = steps.split_first()?;
         let child = match (self, step) {
-            (Self::Named(named), Step::Positional) => match &mut named.positional {
+            (Self::Named(named), PathStep::Positional) => match &mut named.positional {
                 Some(child) => child,
                 vacant => {
                     *vacant = Some(Box::new(Self::fresh(rest, leaf)?));
                     return Some(());
                 }
             },
-            (Self::Named(named), Step::Name(name)) => {
+            (Self::Named(named), PathStep::Name(name)) => {
                 match named.children.binary_search_by(|(other, _)| order_of_siblings(other, name)) {
                     Ok(place) => &mut named.children.get_mut(place)?.1,
                     Err(place) => {
@@ -86,7 +86,7 @@ impl Node {
                     }
                 }
             }
-            (Self::Each(Each(children)), Step::Each(selector)) => {
+            (Self::Each(Each(children)), PathStep::Each(selector)) => {
                 match children.binary_search_by_key(selector, |(other, _)| *other) {
                     Ok(place) => &mut children.get_mut(place)?.1,
                     Err(place) => {
@@ -96,8 +96,8 @@ impl Node {
                 }
             }
             (Self::Leaf(_), _)
-            | (Self::Each(_), Step::Name(_) | Step::Positional)
-            | (Self::Named(_), Step::Each(_)) => {
+            | (Self::Each(_), PathStep::Name(_) | PathStep::Positional)
+            | (Self::Named(_), PathStep::Each(_)) => {
                 return None;
             }
         };
@@ -105,11 +105,11 @@ impl Node {
     }
 
     /// Creates a new branch along `steps` that ends in the leaf.
-    fn fresh(steps: &[Step], leaf: Leaf) -> Option<Self> {
+    fn fresh(steps: &[PathStep], leaf: Leaf) -> Option<Self> {
         let mut node = match steps.first() {
             None => return Some(Self::Leaf(leaf)),
-            Some(Step::Each(_)) => Self::Each(Each::default()),
-            Some(Step::Name(_) | Step::Positional) => Self::Named(Named::default()),
+            Some(PathStep::Each(_)) => Self::Each(Each::default()),
+            Some(PathStep::Name(_) | PathStep::Positional) => Self::Named(Named::default()),
         };
         node.put(steps, leaf)?;
         Some(node)

@@ -2,7 +2,7 @@
 
 use super::{
     Context, Phase,
-    parse::{Form, Update},
+    parse::{Update, UpdateForm},
     replace::without_first_id,
     storage,
 };
@@ -44,12 +44,12 @@ impl Update {
     /// `_id`.
     fn starts_from(&self, path: &Path) -> Result<bool> {
         match (&self.0, path.parts()) {
-            (Form::Replacement(_), [first, _, ..]) if first.name() == "_id" => {
+            (UpdateForm::Replacement(_), [first, _, ..]) if first.name() == "_id" => {
                 let message = "the filter says what '_id' holds, but not all of it";
                 Err(Error::new(NOT_EXACT_VALUE_FIELD, message).at(path.as_str()))
             }
-            (Form::Replacement(_), _) => Ok(path.as_str() == "_id"),
-            (Form::Operators(_) | Form::Pipeline(_), _) => Ok(true),
+            (UpdateForm::Replacement(_), _) => Ok(path.as_str() == "_id"),
+            (UpdateForm::Operators(_) | UpdateForm::Pipeline(_), _) => Ok(true),
         }
     }
 }

@@ -1,4 +1,4 @@
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Result,
     expression::Evaluated,
@@ -22,7 +22,7 @@ impl Average {
     }
 }
 
-impl State for Average {
+impl AccumulatorState for Average {
     #[inline]
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if let Some(number) = value.and_then(Number::of) {

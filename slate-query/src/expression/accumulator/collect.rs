@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use ahash::RandomState;
 
-use super::{State, check_size};
+use super::{AccumulatorState, check_size};
 use crate::{
     Result,
     collation::{Collation, Compared},
@@ -43,7 +43,7 @@ fn each(name: &str, value: Option<Value<'_>>, mut add: impl FnMut(Value<'_>) -> 
 #[derive(Debug, Default)]
 pub(super) struct Push(Gathered);
 
-impl State for Push {
+impl AccumulatorState for Push {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         value.map_or(Ok(()), |value| self.0.push(value))
     }
@@ -61,7 +61,7 @@ impl State for Push {
 #[derive(Debug, Default)]
 pub(super) struct ConcatArrays(Gathered);
 
-impl State for ConcatArrays {
+impl AccumulatorState for ConcatArrays {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         each("$concatArrays", value, |element| self.0.push(element))
     }
@@ -100,7 +100,7 @@ impl Different {
 #[derive(Debug, Default)]
 pub(super) struct AddToSet(Different);
 
-impl State for AddToSet {
+impl AccumulatorState for AddToSet {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         value.map_or(Ok(()), |value| self.0.insert(value))
     }
@@ -122,7 +122,7 @@ impl State for AddToSet {
 #[derive(Debug, Default)]
 pub(super) struct SetUnion(Different);
 
-impl State for SetUnion {
+impl AccumulatorState for SetUnion {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         each("$setUnion", value, |element| self.0.insert(element))
     }

@@ -1,4 +1,4 @@
-use super::State;
+use super::AccumulatorState;
 use crate::{Result, expression::Evaluated, raw::Value};
 
 /// `$count`.
@@ -11,7 +11,7 @@ impl Count {
     }
 }
 
-impl State for Count {
+impl AccumulatorState for Count {
     #[inline]
     fn add(&mut self, _: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.0 += 1;

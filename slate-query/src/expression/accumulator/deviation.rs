@@ -1,4 +1,4 @@
-use super::State;
+use super::AccumulatorState;
 use crate::{Result, expression::Evaluated, number::Number, raw::Value};
 
 /// `$stdDevPop` and `$stdDevSamp`, by Welford's method. Ignores values that are not numbers.
@@ -22,7 +22,7 @@ impl Deviation {
     }
 }
 
-impl State for Deviation {
+impl AccumulatorState for Deviation {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if let Some(number) = value.and_then(Number::of) {
             let number = number.to_f64();

@@ -1,6 +1,6 @@
 use std::cmp::Ordering;
 
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Result,
     collation::{Collation, compare},
@@ -60,7 +60,7 @@ impl Extreme {
     }
 }
 
-impl State for Extreme {
+impl AccumulatorState for Extreme {
     #[inline]
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.offer(value, &mut 0);

@@ -2,7 +2,7 @@
 
 use std::{cmp::Ordering, collections::VecDeque};
 
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Result,
     collation::{Collation, compare},
@@ -35,7 +35,7 @@ impl FirstN {
     }
 }
 
-impl State for FirstN {
+impl AccumulatorState for FirstN {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if self.values.len() < self.n {
             self.values.push(owned(value));
@@ -65,7 +65,7 @@ impl LastN {
     }
 }
 
-impl State for LastN {
+impl AccumulatorState for LastN {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if self.values.len() == self.n {
             self.values.pop_front();
@@ -102,7 +102,7 @@ impl Extremes {
     }
 }
 
-impl State for Extremes {
+impl AccumulatorState for Extremes {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         let Some(value) = value.filter(|value| !value.is_nullish()) else {
             return Ok(());
@@ -131,7 +131,7 @@ impl State for Extremes {
 
 /// Which end of the sorted documents is returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum OrderEnd {
     Top,
     Bottom,
 }
@@ -140,36 +140,36 @@ pub(super) enum End {
 /// Documents with equal keys stay in the order of the input.
 #[derive(Debug)]
 pub(super) struct Ordered {
-    end: End,
+    end: OrderEnd,
     n: usize,
     is_only: bool,
     values: VecDeque<(Vec<u8>, OwnedValue)>,
 }
 
 impl Ordered {
-    pub(super) fn only(end: End) -> Self {
+    pub(super) fn only(end: OrderEnd) -> Self {
         Self { end, n: 1, is_only: true, values: VecDeque::new() }
     }
 
-    pub(super) fn several(end: End, n: usize) -> Self {
+    pub(super) fn several(end: OrderEnd, n: usize) -> Self {
         Self { end, n, is_only: false, values: VecDeque::new() }
     }
 }
 
-impl State for Ordered {
+impl AccumulatorState for Ordered {
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()> {
         let place = self.values.partition_point(|(other, _)| other.as_slice() <= key);
         let is_full = self.values.len() == self.n;
         match self.end {
-            End::Top if is_full && place == self.n => return Ok(()),
-            End::Top if is_full => drop(self.values.pop_back()),
-            End::Bottom if is_full && place == 0 => return Ok(()),
-            End::Bottom if is_full => {
+            OrderEnd::Top if is_full && place == self.n => return Ok(()),
+            OrderEnd::Top if is_full => drop(self.values.pop_back()),
+            OrderEnd::Bottom if is_full && place == 0 => return Ok(()),
+            OrderEnd::Bottom if is_full => {
                 self.values.pop_front();
                 self.values.insert(place - 1, (key.to_vec(), owned(value)));
                 return Ok(());
             }
-            End::Top | End::Bottom => {}
+            OrderEnd::Top | OrderEnd::Bottom => {}
         }
         self.values.insert(place, (key.to_vec(), owned(value)));
         Ok(())

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Result,
     expression::{Evaluated, arguments::wrong_type},
@@ -15,7 +15,7 @@ pub(super) struct MergeObjects {
     bytes: usize,
 }
 
-impl State for MergeObjects {
+impl AccumulatorState for MergeObjects {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         let Some(value) = value.filter(|value| !value.is_nullish()) else {
             return Ok(());

@@ -17,14 +17,14 @@ mod sum;
 pub(crate) use spec::Input;
 pub use spec::{AccumulatorSpec, Gathered};
 
-use spec::Form;
+use spec::AccumulatorForm;
 pub(super) use spec::{NUMBER_CODES, number};
 
 use super::Evaluated;
 use crate::{Code, Error, Result, collation::Collation, raw::Value};
 
 /// What an accumulator has gathered.
-pub(super) trait State: std::fmt::Debug + Send {
+pub(super) trait AccumulatorState: std::fmt::Debug + Send {
     /// Adds the value of the operand for the next document; `None`: the value is missing. `key` orders the document, if
     /// the accumulator has a sort.
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()>;
@@ -72,7 +72,7 @@ enum Stored {
     First(position::First),
     Last(position::Last),
     Total(sum::Total),
-    Other(Box<dyn State>),
+    Other(Box<dyn AccumulatorState>),
 }
 
 impl Stored {
@@ -102,7 +102,7 @@ impl Stored {
         Ok(())
     }
 
-    fn other(state: impl State + 'static) -> Self {
+    fn other(state: impl AccumulatorState + 'static) -> Self {
         Self::Other(Box::new(state))
     }
 
@@ -144,7 +144,7 @@ macro_rules! of_state {
     };
 }
 
-impl State for Stored {
+impl AccumulatorState for Stored {
     #[inline]
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()> {
         of_state!(self, state => state.add(value, key))
@@ -171,35 +171,41 @@ impl State for Stored {
 }
 
 /// Sorted by name. `None`: MongoDB has the accumulator, Slate does not.
-static ACCUMULATORS: &[(&str, Option<(Form, Start)>)] = &[
+static ACCUMULATORS: &[(&str, Option<(AccumulatorForm, Start)>)] = &[
     ("$accumulator", None),
-    ("$addToSet", Some((Form::Operand, |_| Stored::other(collect::AddToSet::default())))),
-    ("$avg", Some((Form::Operand, |_| Stored::Average(average::Average::default())))),
-    ("$bottom", Some((Form::Sorted, |_| Stored::other(many::Ordered::only(many::End::Bottom))))),
-    ("$bottomN", Some((Form::SortedN, |n| Stored::other(many::Ordered::several(many::End::Bottom, n))))),
-    ("$concatArrays", Some((Form::Operand, |_| Stored::other(collect::ConcatArrays::default())))),
-    ("$count", Some((Form::Nothing, |_| Stored::Count(count::Count::default())))),
-    ("$first", Some((Form::Operand, |_| Stored::First(position::First::default())))),
-    ("$firstN", Some((Form::OperandN, |n| Stored::other(many::FirstN::new(n))))),
-    ("$last", Some((Form::Operand, |_| Stored::Last(position::Last::default())))),
-    ("$lastN", Some((Form::OperandN, |n| Stored::other(many::LastN::new(n))))),
-    ("$max", Some((Form::Operand, |_| Stored::Extreme(extreme::Extreme::max())))),
-    ("$maxN", Some((Form::OperandN, |n| Stored::other(many::Extremes::max(n))))),
-    ("$median", Some((Form::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median))))),
-    ("$mergeObjects", Some((Form::Operand, |_| Stored::other(merge::MergeObjects::default())))),
-    ("$min", Some((Form::Operand, |_| Stored::Extreme(extreme::Extreme::min())))),
-    ("$minN", Some((Form::OperandN, |n| Stored::other(many::Extremes::min(n))))),
+    ("$addToSet", Some((AccumulatorForm::Operand, |_| Stored::other(collect::AddToSet::default())))),
+    ("$avg", Some((AccumulatorForm::Operand, |_| Stored::Average(average::Average::default())))),
+    ("$bottom", Some((AccumulatorForm::Sorted, |_| Stored::other(many::Ordered::only(many::OrderEnd::Bottom))))),
+    (
+        "$bottomN",
+        Some((AccumulatorForm::SortedN, |n| Stored::other(many::Ordered::several(many::OrderEnd::Bottom, n)))),
+    ),
+    ("$concatArrays", Some((AccumulatorForm::Operand, |_| Stored::other(collect::ConcatArrays::default())))),
+    ("$count", Some((AccumulatorForm::Nothing, |_| Stored::Count(count::Count::default())))),
+    ("$first", Some((AccumulatorForm::Operand, |_| Stored::First(position::First::default())))),
+    ("$firstN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::FirstN::new(n))))),
+    ("$last", Some((AccumulatorForm::Operand, |_| Stored::Last(position::Last::default())))),
+    ("$lastN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::LastN::new(n))))),
+    ("$max", Some((AccumulatorForm::Operand, |_| Stored::Extreme(extreme::Extreme::max())))),
+    ("$maxN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::Extremes::max(n))))),
+    (
+        "$median",
+        Some((AccumulatorForm::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median)))),
+    ),
+    ("$mergeObjects", Some((AccumulatorForm::Operand, |_| Stored::other(merge::MergeObjects::default())))),
+    ("$min", Some((AccumulatorForm::Operand, |_| Stored::Extreme(extreme::Extreme::min())))),
+    ("$minN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::Extremes::min(n))))),
     (
         "$percentile",
-        Some((Form::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median)))),
+        Some((AccumulatorForm::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median)))),
     ),
-    ("$push", Some((Form::Operand, |_| Stored::other(collect::Push::default())))),
-    ("$setUnion", Some((Form::Operand, |_| Stored::other(collect::SetUnion::default())))),
-    ("$stdDevPop", Some((Form::Operand, |_| Stored::other(deviation::Deviation::population())))),
-    ("$stdDevSamp", Some((Form::Operand, |_| Stored::other(deviation::Deviation::sample())))),
-    ("$sum", Some((Form::Operand, |_| Stored::Total(sum::Total::default())))),
-    ("$top", Some((Form::Sorted, |_| Stored::other(many::Ordered::only(many::End::Top))))),
-    ("$topN", Some((Form::SortedN, |n| Stored::other(many::Ordered::several(many::End::Top, n))))),
+    ("$push", Some((AccumulatorForm::Operand, |_| Stored::other(collect::Push::default())))),
+    ("$setUnion", Some((AccumulatorForm::Operand, |_| Stored::other(collect::SetUnion::default())))),
+    ("$stdDevPop", Some((AccumulatorForm::Operand, |_| Stored::other(deviation::Deviation::population())))),
+    ("$stdDevSamp", Some((AccumulatorForm::Operand, |_| Stored::other(deviation::Deviation::sample())))),
+    ("$sum", Some((AccumulatorForm::Operand, |_| Stored::Total(sum::Total::default())))),
+    ("$top", Some((AccumulatorForm::Sorted, |_| Stored::other(many::Ordered::only(many::OrderEnd::Top))))),
+    ("$topN", Some((AccumulatorForm::SortedN, |n| Stored::other(many::Ordered::several(many::OrderEnd::Top, n))))),
 ];
 
 /// Returns the names of the supported accumulators.
@@ -208,13 +214,13 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns the line of this name; `None` if MongoDB has no such accumulator.
-fn find(name: &str) -> Option<Option<(Form, Start)>> {
+fn find(name: &str) -> Option<Option<(AccumulatorForm, Start)>> {
     let place = ACCUMULATORS.binary_search_by(|(other, _)| (*other).cmp(name)).ok()?;
     ACCUMULATORS.get(place).map(|(_, line)| *line)
 }
 
 /// Starts the accumulator of this name, which has one operand, for use as an expression.
-pub(super) fn start(name: &str, n: usize, collation: Option<&Collation>) -> Option<impl State> {
+pub(super) fn start(name: &str, n: usize, collation: Option<&Collation>) -> Option<impl AccumulatorState> {
     let (_, start) = find(name)??;
     let mut state = start(n);
     collation.into_iter().for_each(|collation| state.collate(collation));

@@ -1,6 +1,6 @@
 //! `$percentile` and `$median`. MongoDB's method `approximate` estimates the percentiles of many values; these are exact.
 
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Code, Error, Result,
     expression::{Evaluated, Expression, Variables},
@@ -29,7 +29,7 @@ impl Percentile {
     }
 }
 
-impl State for Percentile {
+impl AccumulatorState for Percentile {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.values.extend(number(value));
         Ok(())

@@ -1,4 +1,4 @@
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Result,
     expression::Evaluated,
@@ -13,7 +13,7 @@ fn value(value: Option<&OwnedValue>) -> Evaluated<'static> {
 #[derive(Debug, Default)]
 pub(super) struct First(Option<OwnedValue>);
 
-impl State for First {
+impl AccumulatorState for First {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.0.get_or_insert_with(|| value.unwrap_or(Value::NULL).to_owned());
         Ok(())
@@ -32,7 +32,7 @@ impl State for First {
 #[derive(Debug, Default)]
 pub(super) struct Last(Option<OwnedValue>);
 
-impl State for Last {
+impl AccumulatorState for Last {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.0 = Some(value.unwrap_or(Value::NULL).to_owned());
         Ok(())

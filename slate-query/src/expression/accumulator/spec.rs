@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use super::{
-    Start, State, Stored, find,
+    AccumulatorState, Start, Stored, find,
     percentile::{Operands, Percentile, Ranks},
     sum::Total,
 };
@@ -20,7 +20,7 @@ use crate::{
 
 /// How an accumulator's operand is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum AccumulatorForm {
     /// `{}`.
     Nothing,
     /// An expression.
@@ -108,7 +108,7 @@ impl AccumulatorSpec {
     /// # Errors
     /// 15952 for an unknown name; MongoDB's code for an operand of the wrong form.
     pub fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Self> {
-        let takes_one = matches!(find(name), Some(Some((Form::Operand, _))));
+        let takes_one = matches!(find(name), Some(Some((AccumulatorForm::Operand, _))));
         if takes_one && operand.as_array().is_some() {
             return Err(Error::new(Code(40237), format!("the accumulator {name} takes one operand, not a list")));
         }
@@ -140,14 +140,14 @@ impl AccumulatorSpec {
             }
         };
         Ok(Self(Arc::new(match form {
-            Form::Nothing => {
+            AccumulatorForm::Nothing => {
                 if !operand.as_document().is_some_and(Doc::is_empty) {
                     return Err(Error::new(Code::TYPE_MISMATCH, format!("{name} takes an empty object")));
                 }
                 spec(Expression::constant(Value::NULL), None, None)
             }
-            Form::Operand => spec(Expression::parse(operand, variables)?, None, None),
-            Form::Percentile => {
+            AccumulatorForm::Operand => spec(Expression::parse(operand, variables)?, None, None),
+            AccumulatorForm::Percentile => {
                 let Operands { input, ranks } = Operands::parse(name, operand, variables)?;
                 let constant = |ranks: &Expression| match ranks.as_constant() {
                     Some(ranks) => Ranks::parse(ranks.as_value().unwrap_or(Value::NULL)),
@@ -155,7 +155,7 @@ impl AccumulatorSpec {
                 };
                 Spec { ranks: ranks.as_ref().map(constant).transpose()?, ..spec(input, None, None) }
             }
-            Form::OperandN => {
+            AccumulatorForm::OperandN => {
                 let not_an_object = if matches!(name, "$firstN" | "$lastN") { 5_787_801 } else { 5_787_900 };
                 let [input, n] = parts(name, operand, ["input", "n"], (not_an_object, 5_787_901))?;
                 spec(
@@ -164,7 +164,7 @@ impl AccumulatorSpec {
                     None,
                 )
             }
-            Form::Sorted | Form::SortedN => {
+            AccumulatorForm::Sorted | AccumulatorForm::SortedN => {
                 let [output, sort, n] = parts(name, operand, ["output", "sortBy", "n"], (5_788_001, 5_788_002))?;
                 let by =
                     sort.ok_or_else(|| Error::new(Code(5_788_005), format!("{name} needs the parameter 'sortBy'")))?;
@@ -176,7 +176,7 @@ impl AccumulatorSpec {
                 }
                 let output = need(output, name, "output", 5_788_004, variables)?;
                 let n = match (form, n) {
-                    (Form::SortedN, n) => Some(need(n, name, "n", 5_788_003, variables)?),
+                    (AccumulatorForm::SortedN, n) => Some(need(n, name, "n", 5_788_003, variables)?),
                     (_, None) => None,
                     (_, Some(_)) => return Err(Error::new(Code(5_788_002), format!("{name} has no parameter 'n'"))),
                 };

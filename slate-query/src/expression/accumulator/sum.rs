@@ -1,4 +1,4 @@
-use super::State;
+use super::AccumulatorState;
 use crate::{
     Result,
     expression::Evaluated,
@@ -33,7 +33,7 @@ impl Total {
     }
 }
 
-impl State for Total {
+impl AccumulatorState for Total {
     #[inline]
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if let Some(number) = value.and_then(Number::of) {

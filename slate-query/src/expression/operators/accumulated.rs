@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{
     super::{
         Env, Evaluated, Expression, Variables,
-        accumulator::{self, State},
+        accumulator::{self, AccumulatorState},
         arguments::{Arguments, wrong_type},
-        node::{Node, Operator},
+        node::{ExpressionNode, Operator},
     },
     named::Parts,
 };
@@ -36,7 +36,7 @@ pub(super) fn several(name: &str, operand: Value<'_>, variables: &Variables) -> 
     let input = parts.need(0, name, "input", 5_787_907)?;
     let n = parts.need(1, name, "n", 5_787_906)?;
     let is_constant = input.is_constant() && n.is_constant();
-    let several = Expression(Node::Operator(Arc::new(Several { name: name.into(), input, n })));
+    let several = Expression(ExpressionNode::Operator(Arc::new(Several { name: name.into(), input, n })));
     if is_constant { several.folded(variables) } else { Ok(several) }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::super::{
     Env, Evaluated, Expression, Logic, Variables,
     arguments::Arguments,
-    node::{Node, Operator},
+    node::{ExpressionNode, Operator},
     operands::operands,
 };
 use crate::{
@@ -63,7 +63,7 @@ fn decide(operand: Value<'_>, variables: &Variables, decisive: bool) -> Result<E
     if operands.is_empty() {
         return Ok(constant(!decisive));
     }
-    Ok(Expression(Node::Operator(Arc::new(Decide { operands: operands.into(), decisive }))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(Decide { operands: operands.into(), decisive }))))
 }
 
 fn constant(truth: bool) -> Expression {
@@ -96,7 +96,7 @@ impl Operator for Branches {
 }
 
 fn branches(branches: Vec<(Expression, Expression)>, otherwise: Option<Expression>) -> Expression {
-    Expression(Node::Operator(Arc::new(Branches { branches: branches.into(), otherwise })))
+    Expression(ExpressionNode::Operator(Arc::new(Branches { branches: branches.into(), otherwise })))
 }
 
 pub(super) fn cond(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -238,6 +238,6 @@ pub(super) fn if_null(_: &str, operand: Value<'_>, variables: &Variables) -> Res
     }
     match <[Expression; 1]>::try_from(kept) {
         Ok([only]) => Ok(only),
-        Err(kept) => Ok(Expression(Node::Operator(Arc::new(IfNull(kept.into()))))),
+        Err(kept) => Ok(Expression(ExpressionNode::Operator(Arc::new(IfNull(kept.into()))))),
     }
 }

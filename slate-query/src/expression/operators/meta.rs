@@ -4,7 +4,7 @@
 use super::super::{
     Evaluated, Expression, Variables,
     arguments::{Arguments, Function, NullEnds, Operands},
-    node::{Node, Variable},
+    node::{ExpressionNode, Variable},
 };
 use super::{ONE, convert};
 use crate::{
@@ -58,7 +58,7 @@ fn record_key<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 impl Expression {
     /// Returns the expression whose value is the record key of the stored document.
     pub(crate) fn record_key() -> Self {
-        let id = Self(Node::Path(Variable::Root, [FieldName::new("_id")].into()));
-        Self(Node::Call(&RECORD_KEY, [id].into()))
+        let id = Self(ExpressionNode::Path(Variable::Root, [FieldName::new("_id")].into()));
+        Self(ExpressionNode::Call(&RECORD_KEY, [id].into()))
     }
 }

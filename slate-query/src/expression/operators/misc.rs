@@ -6,7 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Variables,
     arguments::{Arguments, wrong_type},
     evaluated::ArrayWriter,
-    node::{Node, Operator},
+    node::{ExpressionNode, Operator},
     operands::operands,
 };
 use crate::{
@@ -155,7 +155,7 @@ pub(super) fn zip(name: &str, operand: Value<'_>, variables: &Variables) -> Resu
     if defaults.is_some() && !use_longest {
         return refused(34466, "'defaults' of $zip needs 'useLongestLength'".into());
     }
-    Ok(Expression(Node::Operator(Arc::new(Zip { inputs: inputs.into(), use_longest, defaults }))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(Zip { inputs: inputs.into(), use_longest, defaults }))))
 }
 
 /// `$sortArray`: by the elements themselves, or by fields of documents.
@@ -198,7 +198,7 @@ pub(super) fn sort_array(name: &str, operand: Value<'_>, variables: &Variables) 
     let Some(order) = order else { return refused(2_942_503, "$sortArray needs the parameter 'sortBy'".into()) };
     let code = if order.as_document().is_some() { 2_942_505 } else { 2_942_506 };
     let order = ArraySort::parse(order).map_err(|error| Error::new(Code(code), error.message()))?;
-    Ok(Expression(Node::Operator(Arc::new(SortArray { input, order }))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(SortArray { input, order }))))
 }
 
 /// `$rand`: a random double from 0 to 1, different for each evaluation.
@@ -242,7 +242,7 @@ pub(super) fn create_object_id(name: &str, operand: Value<'_>, _: &Variables) ->
     if !operand.as_document().is_some_and(is_empty) {
         return Err(Error::new(Code::FAILED_TO_PARSE, format!("{name} takes no arguments")));
     }
-    Ok(Expression(Node::Operator(Arc::new(NewObjectId))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(NewObjectId))))
 }
 
 pub(super) fn rand(_: &str, operand: Value<'_>, _: &Variables) -> Result<Expression> {
@@ -250,5 +250,5 @@ pub(super) fn rand(_: &str, operand: Value<'_>, _: &Variables) -> Result<Express
     if !operand.as_container().is_some_and(is_empty) {
         return Err(Error::new(Code(3_040_501), "$rand takes no arguments"));
     }
-    Ok(Expression(Node::Operator(Arc::new(Random))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(Random))))
 }

@@ -2,7 +2,7 @@
 //!
 //! To add an operator:
 //!
-//! 1. Write it: a function of the values of its operands ([`Call`]), or, if it evaluates its operands itself, a type
+//! 1. Write it: a function of the values of its operands ([`FunctionBody`]), or, if it evaluates its operands itself, a type
 //!    that implements [`Operator`](super::node::Operator) and a function that parses it.
 //! 2. Add its line in [`OPERATORS`], which is sorted by name.
 //! 3. Describe its behaviour in `tests/expressions.rs` and in `docs/aggregation.md`.
@@ -33,18 +33,18 @@ pub(crate) use arithmetic::DIVISION_BY_ZERO;
 
 use super::{
     Expression, Variables,
-    arguments::{ANY, Call, Function, NullEnds, Operands},
+    arguments::{ANY, Function, FunctionBody, NullEnds, Operands},
 };
 use crate::{Result, raw::Value};
 
 /// Parses an operator with this name and operand.
-type Parse = fn(&str, Value<'_>, &Variables) -> Result<Expression>;
+type ParseOperator = fn(&str, Value<'_>, &Variables) -> Result<Expression>;
 
 /// A line of the table.
 #[derive(Debug)]
 pub(super) enum Entry {
     Function(Function),
-    Operator(Parse),
+    Operator(ParseOperator),
     /// MongoDB has the operator, Slate does not.
     Unsupported,
 }
@@ -54,38 +54,38 @@ type Line = (&'static str, Entry);
 const fn with_operands(
     name: &'static str,
     arity: (usize, usize),
-    call: Call,
+    call: FunctionBody,
     operands: Operands,
     null_ends: NullEnds,
 ) -> Line {
     (name, Entry::Function(Function { name, arity, call, operands, null_ends }))
 }
 
-const fn function(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+const fn function(name: &'static str, arity: (usize, usize), call: FunctionBody) -> Line {
     with_operands(name, arity, call, Operands::AsWritten, NullEnds::Never)
 }
 
 /// Returns a function whose value is null if its first operand is; the others are not evaluated then.
-const fn of_first(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+const fn of_first(name: &'static str, arity: (usize, usize), call: FunctionBody) -> Line {
     with_operands(name, arity, call, Operands::AsWritten, NullEnds::AtFirst)
 }
 
 /// Returns a function that compares its operands and returns none of them.
-const fn comparing(name: &'static str, arity: (usize, usize), call: Call) -> Line {
+const fn comparing(name: &'static str, arity: (usize, usize), call: FunctionBody) -> Line {
     with_operands(name, arity, call, Operands::Compared, NullEnds::Never)
 }
 
 /// Returns a function of any number of operands that reads them one by one; the first that is null makes it null.
-const fn one_by_one(name: &'static str, operands: Operands, call: Call) -> Line {
+const fn one_by_one(name: &'static str, operands: Operands, call: FunctionBody) -> Line {
     with_operands(name, ANY, call, operands, NullEnds::Anywhere)
 }
 
 /// Returns an accumulator whose value does not depend on the order of its operands.
-const fn accumulating(name: &'static str, call: Call) -> Line {
+const fn accumulating(name: &'static str, call: FunctionBody) -> Line {
     with_operands(name, ANY, call, Operands::Accumulated, NullEnds::Never)
 }
 
-const fn operator(name: &'static str, parse: Parse) -> Line {
+const fn operator(name: &'static str, parse: ParseOperator) -> Line {
     (name, Entry::Operator(parse))
 }
 

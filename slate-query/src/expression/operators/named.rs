@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::{
     Env, Evaluated, Expression, Variables,
-    node::{Node, Operator},
+    node::{ExpressionNode, Operator},
 };
 use crate::{Code, Error, Result, raw::Value};
 
@@ -89,6 +89,7 @@ pub(super) fn operator(
     variables: &Variables,
 ) -> Result<Expression> {
     let is_constant = parts.iter().all(Expression::is_constant);
-    let operator = Expression(Node::Operator(Arc::new(Named { name: name.into(), parts: parts.into(), compute })));
+    let operator =
+        Expression(ExpressionNode::Operator(Arc::new(Named { name: name.into(), parts: parts.into(), compute })));
     if is_constant { operator.folded(variables) } else { Ok(operator) }
 }

@@ -6,7 +6,7 @@ use super::{
     super::{
         Env, Evaluated, Expression, Variables,
         arguments::{Arguments, wrong_type},
-        node::{Node, Operator},
+        node::{ExpressionNode, Operator},
     },
     named::Parts,
 };
@@ -96,7 +96,7 @@ pub(super) fn get_field(name: &str, operand: Value<'_>, variables: &Variables) -
     if field.as_constant().is_some_and(|constant| constant.as_value().is_none_or(|name| name.kind() != Kind::String)) {
         return Err(Error::new(Code(3_041_704), "$getField takes a string as 'field'"));
     }
-    Ok(Expression(Node::Operator(Arc::new(GetField { field, input }))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(GetField { field, input }))))
 }
 
 /// `$setField`: a document with one field set, or removed if the value is missing.
@@ -167,7 +167,7 @@ pub(super) fn set_field(name: &str, operand: Value<'_>, variables: &Variables) -
     let field = parts.need(0, name, "field", if is_unset { 4_161_109 } else { 4_161_102 })?;
     let input = parts.need(1, name, "input", 4_161_109)?;
     let value = match is_unset {
-        true => Expression(Node::Constant(None)),
+        true => Expression(ExpressionNode::Constant(None)),
         false => parts.need(2, name, "value", 4_161_103)?,
     };
     let written = operand.as_document().and_then(|document| document.get("field"));
@@ -179,5 +179,5 @@ pub(super) fn set_field(name: &str, operand: Value<'_>, variables: &Variables) -
     if field.contains('\0') {
         return Err(Error::new(Code(9_534_700), format!("the 'field' of {name} must not contain a NUL byte")));
     }
-    Ok(Expression(Node::Operator(Arc::new(SetField { field: field.into(), input, value }))))
+    Ok(Expression(ExpressionNode::Operator(Arc::new(SetField { field: field.into(), input, value }))))
 }

@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     raw::{Kind, Value, Writer},
-    regular_expression::{Found, Pattern, Use},
+    regular_expression::{Matched, Pattern, Use},
 };
 
 pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -103,7 +103,7 @@ fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
 }
 
 /// Returns the matched text, its position in code points, and the texts of the groups.
-fn described(text: &str, found: &Found) -> Writer {
+fn described(text: &str, found: &Matched) -> Writer {
     let part = |group: &Option<std::ops::Range<usize>>| group.clone().and_then(|range| text.get(range));
     let start = found.first().and_then(|group| group.as_ref()).map_or(0, |group| group.start);
     let before = text.get(..start).unwrap_or_default();

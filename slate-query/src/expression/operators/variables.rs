@@ -6,7 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Frame, Variables,
     arguments::wrong_type,
     evaluated::ArrayWriter,
-    node::{Node, Operator},
+    node::{ExpressionNode, Operator},
     operands::{need, parts},
 };
 use crate::{
@@ -16,7 +16,7 @@ use crate::{
 };
 
 fn node(operator: impl Operator + 'static) -> Expression {
-    Expression(Node::Operator(Arc::new(operator)))
+    Expression(ExpressionNode::Operator(Arc::new(operator)))
 }
 
 /// Returns the name of the variable for an element: the value of `as`, or "this".

@@ -8,11 +8,11 @@ use crate::{
 pub(super) struct Clause<'f> {
     /// The clause as a filter of its own.
     pub(super) filter: Vec<u8>,
-    pub(super) form: Form<'f>,
+    pub(super) form: ClauseForm<'f>,
 }
 
 #[derive(Debug)]
-pub(super) enum Form<'f> {
+pub(super) enum ClauseForm<'f> {
     /// `$and`, or several conditions in one document.
     All(Vec<Clause<'f>>),
     Any(Vec<Clause<'f>>),
@@ -47,21 +47,21 @@ impl<'f> Clause<'f> {
             Some(only) if clauses.is_empty() => only,
             last => {
                 clauses.extend(last);
-                Self { filter, form: Form::All(clauses) }
+                Self { filter, form: ClauseForm::All(clauses) }
             }
         }
     }
 
     fn of_element(element: Element<'f>) -> Vec<Self> {
         let name = text(element.name);
-        let list = |form: fn(Vec<Self>) -> Form<'f>| {
+        let list = |form: fn(Vec<Self>) -> ClauseForm<'f>| {
             let documents = element.value.as_array().into_iter().flat_map(Doc::values).filter_map(Value::as_document);
             vec![Self { filter: document([element]), form: form(documents.map(Self::of_document).collect()) }]
         };
         match name {
-            "$and" => list(Form::All),
-            "$or" => list(Form::Any),
-            "$nor" => list(Form::None),
+            "$and" => list(ClauseForm::All),
+            "$or" => list(ClauseForm::Any),
+            "$nor" => list(ClauseForm::None),
             "$comment" => Vec::new(),
             _ if name.starts_with('$') => {
                 vec![Self::leaf(document([element]), Leaf::new(name, "", element.value))]
@@ -91,7 +91,7 @@ impl<'f> Clause<'f> {
                         Some(inner) => Self::all(below(path, inner.elements()), Self::of_operators(path, inner)),
                         None => Self::literal(path, operator.value),
                     };
-                    Some(Self { filter, form: Form::Not(Box::new(negated)) })
+                    Some(Self { filter, form: ClauseForm::Not(Box::new(negated)) })
                 }
                 _ => {
                     let mut leaf = Leaf::new(name, path, operator.value);
@@ -110,12 +110,12 @@ impl<'f> Clause<'f> {
     }
 
     fn leaf(filter: Vec<u8>, leaf: Leaf<'f>) -> Self {
-        Self { filter, form: Form::Leaf(leaf) }
+        Self { filter, form: ClauseForm::Leaf(leaf) }
     }
 
     /// Appends the title and the description of a `$jsonSchema`.
     pub(super) fn annotate(&self, out: &mut Writer) {
-        let Form::Leaf(Leaf { name: "$jsonSchema", operand, .. }) = &self.form else { return };
+        let ClauseForm::Leaf(Leaf { name: "$jsonSchema", operand, .. }) = &self.form else { return };
         let Some(schema) = operand.as_document() else { return };
         for name in ["title", "description"] {
             schema.get(name).into_iter().for_each(|text| out.append(name.as_bytes(), text));

@@ -6,7 +6,7 @@
 mod clause;
 mod leaf;
 
-use self::clause::{Clause, Form};
+use self::clause::{Clause, ClauseForm};
 use super::Filter;
 use crate::{
     Result,
@@ -56,16 +56,16 @@ impl Explanation<'_> {
             Blame::Match => [Which::All, Which::Blamed],
         };
         match &clause.form {
-            Form::All(clauses) => self.append_list("$and", clauses, blame, if_mismatch, out),
-            Form::Any(clauses) => self.append_list("$or", clauses, blame, if_match, out),
-            Form::None(clauses) => self.append_list("$nor", clauses, blame.negated(), if_mismatch, out),
-            Form::Not(negated) => {
+            ClauseForm::All(clauses) => self.append_list("$and", clauses, blame, if_mismatch, out),
+            ClauseForm::Any(clauses) => self.append_list("$or", clauses, blame, if_match, out),
+            ClauseForm::None(clauses) => self.append_list("$nor", clauses, blame.negated(), if_mismatch, out),
+            ClauseForm::Not(negated) => {
                 out.append_str("operatorName", "$not");
                 out.open_document(b"details");
                 self.append(negated, blame.negated(), out);
                 out.close();
             }
-            Form::Leaf(leaf) => self.append_leaf(clause, leaf, blame, out),
+            ClauseForm::Leaf(leaf) => self.append_leaf(clause, leaf, blame, out),
         }
     }
 

@@ -38,72 +38,75 @@ use super::{Node, clause::Clause, computed};
 use crate::{Result, raw::same};
 
 /// Parses an operator; `None` where it adds no condition.
-pub(super) type Parse = fn(Clause<'_>) -> Result<Option<Node>>;
+pub(super) type ParseClause = fn(Clause<'_>) -> Result<Option<Node>>;
 
 /// Where an operator may be used.
 #[derive(Clone, Copy)]
-enum Position {
+enum OperatorPosition {
     /// On a path: `{a: {$gt: 5}}`.
-    Field(Parse),
+    Field(ParseClause),
     /// In place of a path: `{$and: […]}`.
-    Document(Parse),
+    Document(ParseClause),
     /// MongoDB has the operator, Slate does not. Each parser fails: with MongoDB's error for an invalid use, otherwise
     /// with the operator's name.
-    Unsupported { field: Option<Parse>, document: Option<Parse> },
+    Unsupported { field: Option<ParseClause>, document: Option<ParseClause> },
 }
 
 /// An unsupported operator on a path.
-const UNSUPPORTED: Position = Position::Unsupported { field: Some(unsupported::parse), document: None };
+const UNSUPPORTED: OperatorPosition = OperatorPosition::Unsupported { field: Some(unsupported::parse), document: None };
 
 /// Returns an unsupported operator in place of a path.
-const fn not_on_document(parse: Parse) -> Position {
-    Position::Unsupported { field: None, document: Some(parse) }
+const fn not_on_document(parse: ParseClause) -> OperatorPosition {
+    OperatorPosition::Unsupported { field: None, document: Some(parse) }
 }
 
 /// Sorted by name.
-static OPERATORS: &[(&str, Position)] = &[
-    ("$all", Position::Field(all::parse)),
-    ("$alwaysFalse", Position::Document(constant::always_false)),
-    ("$alwaysTrue", Position::Document(constant::always_true)),
-    ("$and", Position::Document(logical::and)),
-    ("$bitsAllClear", Position::Field(|clause| bits::parse(clause, Test::AllClear))),
-    ("$bitsAllSet", Position::Field(|clause| bits::parse(clause, Test::AllSet))),
-    ("$bitsAnyClear", Position::Field(|clause| bits::parse(clause, Test::AnyClear))),
-    ("$bitsAnySet", Position::Field(|clause| bits::parse(clause, Test::AnySet))),
-    ("$comment", Position::Document(constant::comment)),
-    ("$db", Position::Document(equal::reference)),
-    ("$elemMatch", Position::Field(elem_match::parse)),
-    ("$eq", Position::Field(equal::parse)),
-    ("$exists", Position::Field(exists::parse)),
-    ("$expr", Position::Document(computed::parse)),
+static OPERATORS: &[(&str, OperatorPosition)] = &[
+    ("$all", OperatorPosition::Field(all::parse)),
+    ("$alwaysFalse", OperatorPosition::Document(constant::always_false)),
+    ("$alwaysTrue", OperatorPosition::Document(constant::always_true)),
+    ("$and", OperatorPosition::Document(logical::and)),
+    ("$bitsAllClear", OperatorPosition::Field(|clause| bits::parse(clause, Test::AllClear))),
+    ("$bitsAllSet", OperatorPosition::Field(|clause| bits::parse(clause, Test::AllSet))),
+    ("$bitsAnyClear", OperatorPosition::Field(|clause| bits::parse(clause, Test::AnyClear))),
+    ("$bitsAnySet", OperatorPosition::Field(|clause| bits::parse(clause, Test::AnySet))),
+    ("$comment", OperatorPosition::Document(constant::comment)),
+    ("$db", OperatorPosition::Document(equal::reference)),
+    ("$elemMatch", OperatorPosition::Field(elem_match::parse)),
+    ("$eq", OperatorPosition::Field(equal::parse)),
+    ("$exists", OperatorPosition::Field(exists::parse)),
+    ("$expr", OperatorPosition::Document(computed::parse)),
     ("$geoIntersects", UNSUPPORTED),
     ("$geoNear", UNSUPPORTED),
     ("$geoWithin", UNSUPPORTED),
-    ("$gt", Position::Field(|clause| compare::parse(clause, Relation::Greater))),
-    ("$gte", Position::Field(|clause| compare::parse(clause, Relation::GreaterOrEqual))),
-    ("$id", Position::Document(equal::reference)),
-    ("$in", Position::Field(membership::parse)),
-    ("$jsonSchema", Position::Document(json_schema::parse)),
-    ("$lt", Position::Field(|clause| compare::parse(clause, Relation::Less))),
-    ("$lte", Position::Field(|clause| compare::parse(clause, Relation::LessOrEqual))),
-    ("$mod", Position::Field(modulo::parse)),
-    ("$ne", Position::Field(equal::not_equal)),
+    ("$gt", OperatorPosition::Field(|clause| compare::parse(clause, Relation::Greater))),
+    ("$gte", OperatorPosition::Field(|clause| compare::parse(clause, Relation::GreaterOrEqual))),
+    ("$id", OperatorPosition::Document(equal::reference)),
+    ("$in", OperatorPosition::Field(membership::parse)),
+    ("$jsonSchema", OperatorPosition::Document(json_schema::parse)),
+    ("$lt", OperatorPosition::Field(|clause| compare::parse(clause, Relation::Less))),
+    ("$lte", OperatorPosition::Field(|clause| compare::parse(clause, Relation::LessOrEqual))),
+    ("$mod", OperatorPosition::Field(modulo::parse)),
+    ("$ne", OperatorPosition::Field(equal::not_equal)),
     ("$near", UNSUPPORTED),
     ("$nearSphere", UNSUPPORTED),
-    ("$nin", Position::Field(membership::none_of)),
-    ("$nor", Position::Document(logical::nor)),
-    ("$not", Position::Field(negation::parse)),
-    ("$options", Position::Field(regex::options)),
-    ("$or", Position::Document(logical::or)),
-    ("$ref", Position::Document(equal::reference)),
-    ("$regex", Position::Field(regex::parse)),
-    ("$sampleRate", Position::Document(sample_rate::parse)),
-    ("$size", Position::Field(size::parse)),
+    ("$nin", OperatorPosition::Field(membership::none_of)),
+    ("$nor", OperatorPosition::Document(logical::nor)),
+    ("$not", OperatorPosition::Field(negation::parse)),
+    ("$options", OperatorPosition::Field(regex::options)),
+    ("$or", OperatorPosition::Document(logical::or)),
+    ("$ref", OperatorPosition::Document(equal::reference)),
+    ("$regex", OperatorPosition::Field(regex::parse)),
+    ("$sampleRate", OperatorPosition::Document(sample_rate::parse)),
+    ("$size", OperatorPosition::Field(size::parse)),
     ("$text", not_on_document(unsupported::on_document)),
-    ("$type", Position::Field(types::parse)),
+    ("$type", OperatorPosition::Field(types::parse)),
     (
         "$where",
-        Position::Unsupported { field: Some(unsupported::where_on_field), document: Some(unsupported::on_document) },
+        OperatorPosition::Unsupported {
+            field: Some(unsupported::where_on_field),
+            document: Some(unsupported::on_document),
+        },
     ),
     ("$within", UNSUPPORTED),
 ];
@@ -111,38 +114,38 @@ static OPERATORS: &[(&str, Position)] = &[
 /// The prefix of operators that MongoDB's servers send to each other. Slate supports none of them.
 const INTERNAL: &str = "$_internal";
 
-fn find(name: &str) -> Option<Position> {
+fn find(name: &str) -> Option<OperatorPosition> {
     let found = OPERATORS
         .iter()
         .find(|(operator, _)| operator.len() == name.len() && same(operator.as_bytes(), name.as_bytes()));
     let internal = || {
-        let parse = Some(unsupported::parse as Parse);
-        name.starts_with(INTERNAL).then_some(Position::Unsupported { field: parse, document: parse })
+        let parse = Some(unsupported::parse as ParseClause);
+        name.starts_with(INTERNAL).then_some(OperatorPosition::Unsupported { field: parse, document: parse })
     };
     found.map(|(_, operator)| *operator).or_else(internal)
 }
 
 /// Returns the names of the supported operators.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    let is_supported = |position: &Position| !matches!(position, Position::Unsupported { .. });
+    let is_supported = |position: &OperatorPosition| !matches!(position, OperatorPosition::Unsupported { .. });
     OPERATORS.iter().filter(move |(_, position)| is_supported(position)).map(|(name, _)| *name)
 }
 
 /// Returns the operator of that name on a path.
-pub(super) fn on_field(name: &str) -> Option<Parse> {
+pub(super) fn on_field(name: &str) -> Option<ParseClause> {
     match find(name)? {
-        Position::Field(parse) => Some(parse),
-        Position::Document(_) => None,
-        Position::Unsupported { field, .. } => field,
+        OperatorPosition::Field(parse) => Some(parse),
+        OperatorPosition::Document(_) => None,
+        OperatorPosition::Unsupported { field, .. } => field,
     }
 }
 
 /// Returns the operator of that name in place of a path.
-pub(super) fn on_document(name: &str) -> Option<Parse> {
+pub(super) fn on_document(name: &str) -> Option<ParseClause> {
     match find(name)? {
-        Position::Document(parse) => Some(parse),
-        Position::Field(_) => None,
-        Position::Unsupported { document, .. } => document,
+        OperatorPosition::Document(parse) => Some(parse),
+        OperatorPosition::Field(_) => None,
+        OperatorPosition::Unsupported { document, .. } => document,
     }
 }
 
@@ -150,8 +153,12 @@ pub(super) fn on_document(name: &str) -> Option<Parse> {
 /// fields.
 pub(crate) fn is_value_operator(name: &[u8]) -> bool {
     let name = std::str::from_utf8(name).unwrap_or_default();
-    let only_on_field =
-        |position| matches!(position, Position::Field(_) | Position::Unsupported { field: Some(_), document: None });
+    let only_on_field = |position| {
+        matches!(
+            position,
+            OperatorPosition::Field(_) | OperatorPosition::Unsupported { field: Some(_), document: None }
+        )
+    };
     find(name).is_some_and(only_on_field) || name.starts_with(INTERNAL)
 }
 

@@ -18,7 +18,7 @@ use crate::{
 
 /// A function as it is written in `$setWindowFields`.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'c> {
+pub(super) struct WindowCall<'c> {
     pub(super) name: &'c str,
     pub(super) operand: Value<'c>,
     /// Whether a window is given.
@@ -27,9 +27,9 @@ pub(super) struct Call<'c> {
     pub(super) variables: &'c Variables,
 }
 
-type Parse = fn(&Call<'_>) -> Result<Function>;
+type ParseFunction = fn(&WindowCall<'_>) -> Result<Function>;
 
-static FUNCTIONS: &[(&str, Parse)] = &[
+static FUNCTIONS: &[(&str, ParseFunction)] = &[
     ("$covariancePop", |call| covariance(call, Divisor::Population)),
     ("$covarianceSamp", |call| covariance(call, Divisor::Sample)),
     ("$denseRank", |call| rank(call, Rank::Dense)),
@@ -49,7 +49,7 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     FUNCTIONS.iter().map(|(name, _)| *name)
 }
 
-impl Call<'_> {
+impl WindowCall<'_> {
     pub(super) fn parse(&self) -> Result<Function> {
         match FUNCTIONS.binary_search_by(|(name, _)| (*name).cmp(self.name)).ok().and_then(|at| FUNCTIONS.get(at)) {
             Some((_, parse)) => parse(self),
@@ -109,7 +109,7 @@ impl Call<'_> {
     }
 }
 
-fn rank(call: &Call<'_>, rank: Rank) -> Result<Function> {
+fn rank(call: &WindowCall<'_>, rank: Rank) -> Result<Function> {
     call.without_window(Code(5_371_601))?;
     call.sorted(call.sort_fields() == 1, Code(5_371_602))?;
     let operand = call.operand.as_document();
@@ -119,7 +119,7 @@ fn rank(call: &Call<'_>, rank: Rank) -> Result<Function> {
     Ok(Function::Rank(rank))
 }
 
-fn shift(call: &Call<'_>) -> Result<Function> {
+fn shift(call: &WindowCall<'_>) -> Result<Function> {
     call.without_window(Code::FAILED_TO_PARSE)?;
     call.sorted(call.sort.is_some(), Code::FAILED_TO_PARSE)?;
     let [output, by, default] = call.parts(["output", "by", "default"])?;
@@ -138,13 +138,13 @@ fn shift(call: &Call<'_>) -> Result<Function> {
     Ok(Function::Shift { output: call.expression(output)?, by, default })
 }
 
-fn fill(call: &Call<'_>, how: Filling) -> Result<Function> {
+fn fill(call: &WindowCall<'_>, how: Filling) -> Result<Function> {
     call.without_window(Code::FAILED_TO_PARSE)?;
     call.sorted(how == Filling::Last || call.sort_fields() == 1, Code(605_001))?;
     Ok(Function::Fill { input: call.expression(call.operand)?, how })
 }
 
-fn moving_average(call: &Call<'_>) -> Result<Function> {
+fn moving_average(call: &WindowCall<'_>) -> Result<Function> {
     call.without_window(Code::FAILED_TO_PARSE)?;
     call.sorted(call.sort.is_some(), Code::FAILED_TO_PARSE)?;
     let [input, n, alpha] = call.parts(["input", "N", "alpha"])?;
@@ -152,7 +152,7 @@ fn moving_average(call: &Call<'_>) -> Result<Function> {
     Ok(Function::MovingAverage { input: call.expression(input)?, alpha: series::alpha(call.name, n, alpha)? })
 }
 
-fn scale(call: &Call<'_>) -> Result<Function> {
+fn scale(call: &WindowCall<'_>) -> Result<Function> {
     let known = |element: &Element<'_>| matches!(element.name, b"input" | b"min" | b"max");
     let mut names = call.operand.as_document().into_iter().flat_map(Doc::elements);
     if let Some(element) = names.find(|element| !known(element)) {
@@ -173,7 +173,7 @@ fn scale(call: &Call<'_>) -> Result<Function> {
     Ok(Function::Scale(Scaling { least: extreme("$min")?, greatest: extreme("$max")?, bounds }))
 }
 
-fn derivative(call: &Call<'_>) -> Result<Function> {
+fn derivative(call: &WindowCall<'_>) -> Result<Function> {
     call.sorted(call.sort_fields() == 1, Code::FAILED_TO_PARSE)?;
     if !call.has_window {
         return Err(call.refused("needs explicit window bounds"));
@@ -181,7 +181,7 @@ fn derivative(call: &Call<'_>) -> Result<Function> {
     rate_of(call, Rate::Derivative)
 }
 
-fn rate_of(call: &Call<'_>, rate: Rate) -> Result<Function> {
+fn rate_of(call: &WindowCall<'_>, rate: Rate) -> Result<Function> {
     call.sorted(call.sort_fields() == 1, Code::FAILED_TO_PARSE)?;
     let [input, unit] = call.parts(["input", "unit"])?;
     let input = input.ok_or_else(|| call.refused("needs the parameter 'input'"))?;
@@ -189,7 +189,7 @@ fn rate_of(call: &Call<'_>, rate: Rate) -> Result<Function> {
     Ok(Function::Rate { input: call.expression(input)?, unit, rate })
 }
 
-fn covariance(call: &Call<'_>, divisor: Divisor) -> Result<Function> {
+fn covariance(call: &WindowCall<'_>, divisor: Divisor) -> Result<Function> {
     Ok(Function::Covariance { pair: call.expression(call.operand)?, divisor })
 }
 

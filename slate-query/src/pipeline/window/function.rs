@@ -6,7 +6,7 @@ use super::{
     Partition,
     accumulate::Accumulate,
     column::Column,
-    parse::Output,
+    parse::WindowOutput,
     rate::Rate,
     scale::{Scale, Scaling},
     series::{self, Fill, Filling, MovingAverage},
@@ -163,7 +163,7 @@ pub(super) enum Running {
 }
 
 impl Running {
-    pub(super) fn of(output: &Output) -> Self {
+    pub(super) fn of(output: &WindowOutput) -> Self {
         match &output.function {
             Function::Accumulate(_) if output.is_whole() => Self::Whole(Gathered::default(), None),
             Function::Accumulate(_) => Self::Accumulate(Accumulate::default()),
@@ -187,7 +187,7 @@ impl Running {
     /// Returns whether enough of the partition was read to compute the value of the document at `row`.
     pub(super) fn is_ready(
         &self,
-        output: &Output,
+        output: &WindowOutput,
         partition: &Partition,
         column: &Column<Operand>,
         row: usize,
@@ -208,7 +208,7 @@ impl Running {
 
     /// Returns the first document that is needed for the values of the document at `row` and of later documents, not
     /// counting the document before `row`. `window` is the window of the document before `row`.
-    pub(super) fn first_needed(&self, output: &Output, window: &Range<usize>, row: usize) -> usize {
+    pub(super) fn first_needed(&self, output: &WindowOutput, window: &Range<usize>, row: usize) -> usize {
         match (self, &output.function) {
             (Self::Whole(..), _) => row,
             (Self::Fill(fill), _) => fill.first_needed().unwrap_or(row),
@@ -237,7 +237,7 @@ impl Running {
     /// Returns the value for the document at `row`, whose window is `range`. Called for each row in order.
     pub(super) fn value(
         &mut self,
-        output: &Output,
+        output: &WindowOutput,
         partition: &Partition,
         column: &Column<Operand>,
         row: usize,

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use super::{
-    call::Call,
+    call::WindowCall,
     frame::Frame,
     function::{Function, refused},
 };
@@ -23,7 +23,7 @@ use crate::{
 pub struct Windows {
     partition: Option<Expression>,
     sort: Option<Sort>,
-    outputs: Vec<Output>,
+    outputs: Vec<WindowOutput>,
     bindings: Bindings,
     /// Whether an output depends on which documents are equal under the sort.
     compares_peers: bool,
@@ -38,7 +38,7 @@ pub struct Windows {
 
 /// A computed field.
 #[derive(Clone, Debug)]
-pub(super) struct Output {
+pub(super) struct WindowOutput {
     pub(super) path: Path,
     pub(super) function: Function,
     pub(super) frame: Frame,
@@ -93,7 +93,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
         // `sortBy: {}` satisfies functions and windows that require an order, but orders nothing.
         sort: sort.filter(|sort| !sort.fields().is_empty()),
         compares_peers: outputs.iter().any(|output| output.function.compares_peers()),
-        reads_places: outputs.iter().any(Output::reads_places),
+        reads_places: outputs.iter().any(WindowOutput::reads_places),
         outputs,
         bindings: bindings.clone(),
         kept: Kept::default(),
@@ -105,7 +105,7 @@ pub(in crate::pipeline) fn parse(argument: Value<'_>, bindings: &Bindings) -> Re
 
 /// # Errors
 /// 6307900 if two outputs have the same path, or the path of one begins with the path of another.
-fn refuse_conflicts(outputs: &[Output]) -> Result<()> {
+fn refuse_conflicts(outputs: &[WindowOutput]) -> Result<()> {
     let mut paths: Vec<_> = outputs.iter().map(|output| &output.path).collect();
     paths.sort_by(|a, b| a.parts().iter().map(Part::name).cmp(b.parts().iter().map(Part::name)));
     match paths.windows(2).find(|pair| matches!(pair, [a, b] if b.parts().starts_with(a.parts()))) {
@@ -114,7 +114,7 @@ fn refuse_conflicts(outputs: &[Output]) -> Result<()> {
     }
 }
 
-fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings) -> Result<Output> {
+fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings) -> Result<WindowOutput> {
     let path = field_path::parse(name)?;
     let refuse = |message: &str| Error::new(Code::FAILED_TO_PARSE, message);
     let spec = value.as_document();
@@ -132,7 +132,7 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
     }
     let (operator, operand) = function.ok_or_else(|| refuse("a field must have a window function"))?;
     let (has_window, variables) = (window.is_some(), bindings.names());
-    let function = Call { name: &operator, operand, has_window, sort, variables }.parse()?;
+    let function = WindowCall { name: &operator, operand, has_window, sort, variables }.parse()?;
     let frame = window.map_or(Ok(Frame::All), |window| Frame::parse(window, sort, variables))?;
     if matches!(function, Function::Scale(_)) && !frame.contains_current() {
         return Err(refused(&operator, "needs a window that contains the current document"));
@@ -142,10 +142,10 @@ fn output(name: &str, value: Value<'_>, sort: Option<&Sort>, bindings: &Bindings
     {
         return Err(refused(&operator, "needs a sortBy"));
     }
-    Ok(Output { path, function, frame })
+    Ok(WindowOutput { path, function, frame })
 }
 
-impl Output {
+impl WindowOutput {
     /// Returns whether the output is one value for the whole partition: no operands of single documents have to be kept
     /// for it.
     pub(super) fn is_whole(&self) -> bool {
@@ -240,7 +240,7 @@ impl Windows {
         self.sort.as_ref()?.fields().first().map(|(path, _)| path)
     }
 
-    pub(super) fn outputs(&self) -> &[Output] {
+    pub(super) fn outputs(&self) -> &[WindowOutput] {
         &self.outputs
     }
 

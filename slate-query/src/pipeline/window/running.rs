@@ -15,7 +15,7 @@ use crate::{
 /// Computes the outputs of documents as they come, partition by partition.
 #[derive(Debug)]
 pub struct RunningResults {
-    outputs: Vec<State>,
+    outputs: Vec<RunningState>,
     /// The number of documents of the partition so far.
     documents: usize,
     /// The sort keys of the last document and of the one before.
@@ -25,7 +25,7 @@ pub struct RunningResults {
 
 /// What an output remembers from the previous documents of the partition.
 #[derive(Debug)]
-enum State {
+enum RunningState {
     Accumulate(Gathered),
     Rank(usize),
     MovingAverage(MovingAverage),
@@ -36,9 +36,9 @@ impl RunningResults {
     /// previous ones.
     pub fn of(windows: &Windows) -> Option<Self> {
         let state = |function: &Function| match function {
-            Function::Accumulate(spec) if spec.merges() => Some(State::Accumulate(Gathered::default())),
-            Function::Rank(_) => Some(State::Rank(0)),
-            Function::MovingAverage { .. } => Some(State::MovingAverage(MovingAverage::default())),
+            Function::Accumulate(spec) if spec.merges() => Some(RunningState::Accumulate(Gathered::default())),
+            Function::Rank(_) => Some(RunningState::Rank(0)),
+            Function::MovingAverage { .. } => Some(RunningState::MovingAverage(MovingAverage::default())),
             _ => None,
         };
         let outputs = windows.outputs().iter().map(|output| {
@@ -54,9 +54,9 @@ impl RunningResults {
         self.documents = 0;
         for output in &mut self.outputs {
             match output {
-                State::Accumulate(gathered) => *gathered = Gathered::default(),
-                State::Rank(rank) => *rank = 0,
-                State::MovingAverage(average) => *average = MovingAverage::default(),
+                RunningState::Accumulate(gathered) => *gathered = Gathered::default(),
+                RunningState::Rank(rank) => *rank = 0,
+                RunningState::MovingAverage(average) => *average = MovingAverage::default(),
             }
         }
     }
@@ -90,7 +90,7 @@ impl RunningResults {
     }
 }
 
-impl State {
+impl RunningState {
     fn next(
         &mut self,
         function: &Function,

@@ -13,16 +13,16 @@ use serde::{
 use super::{Deserializer, Error, Hint, Result, access::no_value, type_of::Quiet};
 
 /// Returns a map of a few entries.
-pub(super) fn entries<'de, const N: usize>(entries: [(&'static str, Node<'de>); N]) -> Entries<'de, N> {
-    MapDeserializer::new(entries.map(|(key, node)| (Node::Text(key), node)).into_iter())
+pub(super) fn entries<'de, const N: usize>(entries: [(&'static str, ExtendedNode<'de>); N]) -> Entries<'de, N> {
+    MapDeserializer::new(entries.map(|(key, node)| (ExtendedNode::Text(key), node)).into_iter())
 }
 
 pub(super) type Entries<'de, const N: usize> =
-    MapDeserializer<'de, std::array::IntoIter<(Node<'de>, Node<'de>), N>, Error>;
+    MapDeserializer<'de, std::array::IntoIter<(ExtendedNode<'de>, ExtendedNode<'de>), N>, Error>;
 
 /// A key or a value of such a map.
 #[derive(Debug)]
-pub(super) enum Node<'de> {
+pub(super) enum ExtendedNode<'de> {
     True,
     One,
     Text(&'de str),
@@ -41,7 +41,7 @@ pub(super) enum Node<'de> {
     Scope(Deserializer<'de>, Hint),
 }
 
-impl<'de> Node<'de> {
+impl<'de> ExtendedNode<'de> {
     /// Returns the value of `$oid`.
     pub(super) fn oid(bytes: &'de [u8], hint: Hint) -> Result<Self> {
         Ok(match hint {
@@ -62,7 +62,7 @@ impl<'de> Node<'de> {
     }
 }
 
-impl<'de> IntoDeserializer<'de, Error> for Node<'de> {
+impl<'de> IntoDeserializer<'de, Error> for ExtendedNode<'de> {
     type Deserializer = Self;
 
     fn into_deserializer(self) -> Self {
@@ -70,7 +70,7 @@ impl<'de> IntoDeserializer<'de, Error> for Node<'de> {
     }
 }
 
-impl<'de> serde::Deserializer<'de> for Node<'de> {
+impl<'de> serde::Deserializer<'de> for ExtendedNode<'de> {
     type Error = Error;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {

@@ -137,7 +137,7 @@ impl<'x, 'b> serde::Serializer for &'x mut Extended<'_, 'b> {
     type SerializeTuple = Impossible<(), Error>;
     type SerializeTupleStruct = Impossible<(), Error>;
     type SerializeTupleVariant = Impossible<(), Error>;
-    type SerializeMap = Scope<'x, 'b>;
+    type SerializeMap = CodeScope<'x, 'b>;
     type SerializeStruct = Self;
     type SerializeStructVariant = Impossible<(), Error>;
 
@@ -219,12 +219,12 @@ impl<'x, 'b> serde::Serializer for &'x mut Extended<'_, 'b> {
         Ok(self)
     }
 
-    fn serialize_map(self, _len: Option<usize>) -> Result<Scope<'x, 'b>> {
+    fn serialize_map(self, _len: Option<usize>) -> Result<CodeScope<'x, 'b>> {
         if (self.kind, self.keys) != (Kind::CodeWithScope, 2) {
             return Err(self.unsupported("map"));
         }
         let start = self.start;
-        Ok(Scope { fields: Document::open(self.serializer), start })
+        Ok(CodeScope { fields: Document::open(self.serializer), start })
     }
 
     unsupported! {
@@ -248,13 +248,13 @@ impl SerializeStruct for &mut Extended<'_, '_> {
 
 /// The scope of a code.
 #[derive(Debug)]
-pub(super) struct Scope<'a, 'b> {
+pub(super) struct CodeScope<'a, 'b> {
     fields: Document<'a, 'b>,
     /// Where the code with scope begins in the buffer.
     start: usize,
 }
 
-impl SerializeMap for Scope<'_, '_> {
+impl SerializeMap for CodeScope<'_, '_> {
     type Ok = ();
     type Error = Error;
 

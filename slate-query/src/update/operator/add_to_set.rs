@@ -6,7 +6,7 @@ use crate::{
     collation::{Collation, Compared},
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer, digits},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
     value_set::{AsValue as _, ValueSet},
 };
 
@@ -54,7 +54,13 @@ fn each(argument: Value<'_>) -> Result<Option<Doc<'_>>> {
 }
 
 impl Operator for AddToSet {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let array = value.as_array().ok_or_else(|| {
             let message = format!("$addToSet acts on an array, not on a value of type {}", value.kind().alias());
             Error::new(Code::BAD_VALUE, message)
@@ -70,20 +76,20 @@ impl Operator for AddToSet {
         };
         let mut new = self.values.iter().filter(is_new).peekable();
         if new.peek().is_none() {
-            return Ok(Outcome::Unchanged);
+            return Ok(UpdateOutcome::Unchanged);
         }
         out.open_array(name);
         for (position, value) in array.values().chain(new.map(OwnedValue::as_value)).enumerate() {
             out.append(digits(position).as_bytes(), value);
         }
         out.close();
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
-    fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         if self.values.is_empty() {
             out.append(name, Value::new(Kind::Array, Doc::EMPTY.bytes()));
-            return Ok(Outcome::Changed);
+            return Ok(UpdateOutcome::Changed);
         }
         self.update(name, Value::new(Kind::Array, Doc::EMPTY.bytes()), scope, out)
     }

@@ -5,30 +5,30 @@ use crate::{
     Code, Error, Result,
     number::Number,
     raw::{Kind, Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Clone, Copy, Debug)]
 struct Arithmetic {
-    operation: Operation,
+    operation: ArithmeticOperation,
     operand: Number,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+enum ArithmeticOperation {
     Add,
     Multiply,
 }
 
 pub(super) fn parse_inc(argument: Value<'_>) -> Result<Box<dyn Operator>> {
-    parse(Operation::Add, argument)
+    parse(ArithmeticOperation::Add, argument)
 }
 
 pub(super) fn parse_mul(argument: Value<'_>) -> Result<Box<dyn Operator>> {
-    parse(Operation::Multiply, argument)
+    parse(ArithmeticOperation::Multiply, argument)
 }
 
-fn parse(operation: Operation, argument: Value<'_>) -> Result<Box<dyn Operator>> {
+fn parse(operation: ArithmeticOperation, argument: Value<'_>) -> Result<Box<dyn Operator>> {
     match Number::of(argument) {
         Some(operand) => Ok(Box::new(Arithmetic { operation, operand })),
         None => {
@@ -38,7 +38,7 @@ fn parse(operation: Operation, argument: Value<'_>) -> Result<Box<dyn Operator>>
     }
 }
 
-impl Operation {
+impl ArithmeticOperation {
     fn verb(self) -> &'static str {
         match self {
             Self::Add => "increment",
@@ -56,27 +56,33 @@ impl Operation {
 }
 
 impl Operator for Arithmetic {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let number = Number::of(value).ok_or_else(|| {
             let message = format!("cannot {} a value of type {}", self.operation.verb(), value.kind().alias());
             Error::new(Code::TYPE_MISMATCH, message)
         })?;
         let result = self.operation.apply(self.operand, number)?;
         if result.is_identical(number) {
-            return Ok(Outcome::Unchanged);
+            return Ok(UpdateOutcome::Unchanged);
         }
         append(name, result, out);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
     /// A missing field counts as zero.
-    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let result = match self.operation {
-            Operation::Add => self.operand,
-            Operation::Multiply => self.operation.apply(self.operand, Number::Int32(0))?,
+            ArithmeticOperation::Add => self.operand,
+            ArithmeticOperation::Multiply => self.operation.apply(self.operand, Number::Int32(0))?,
         };
         append(name, result, out);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 }
 

@@ -5,14 +5,14 @@ use crate::{
     Code, Error, Result,
     number::Number,
     raw::{Doc, Kind, Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Debug)]
-struct Bit(Vec<(Operation, Integer)>);
+struct Bit(Vec<(BitOperation, Integer)>);
 
 #[derive(Clone, Copy, Debug)]
-enum Operation {
+enum BitOperation {
     And,
     Or,
     Xor,
@@ -32,9 +32,9 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
     };
     let parse_one = |name: &[u8], operand: Value<'_>| {
         let operation = match name {
-            b"and" => Operation::And,
-            b"or" => Operation::Or,
-            b"xor" => Operation::Xor,
+            b"and" => BitOperation::And,
+            b"or" => BitOperation::Or,
+            b"xor" => BitOperation::Xor,
             other => {
                 let other = String::from_utf8_lossy(other);
                 return Err(refuse(format!("$bit knows 'and', 'or' and 'xor', not '{other}'")));
@@ -69,7 +69,7 @@ impl Integer {
     }
 }
 
-impl Operation {
+impl BitOperation {
     fn apply(self, a: Integer, b: Integer) -> Integer {
         match (a, b) {
             (Integer::Int32(a), Integer::Int32(b)) => Integer::Int32(match self {
@@ -100,22 +100,28 @@ fn write(name: &[u8], integer: Integer, out: &mut Writer) {
 }
 
 impl Operator for Bit {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let integer = Integer::of(value).ok_or_else(|| {
             let message = format!("cannot apply $bit to a value of type {}", value.kind().alias());
             Error::new(Code::BAD_VALUE, message)
         })?;
         let result = self.apply(integer);
         if result == integer {
-            return Ok(Outcome::Unchanged);
+            return Ok(UpdateOutcome::Unchanged);
         }
         write(name, result, out);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
     /// A missing field counts as the int32 zero.
-    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         write(name, self.apply(Integer::Int32(0)), out);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 }

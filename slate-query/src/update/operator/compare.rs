@@ -7,11 +7,11 @@ use crate::{
     Result,
     collation::{Collation, compare},
     raw::{OwnedValue, Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Debug)]
-struct Bound {
+struct MinOrMax {
     value: OwnedValue,
     collation: Option<Collation>,
     depth: usize,
@@ -29,21 +29,27 @@ pub(super) fn parse_max(argument: Value<'_>, collation: Option<&Collation>) -> R
 
 fn parse(argument: Value<'_>, collation: Option<&Collation>, replaces: Ordering) -> Result<Box<dyn Operator>> {
     let collation = collation.cloned();
-    Ok(Box::new(Bound { value: argument.to_owned(), collation, depth: depth(argument), replaces }))
+    Ok(Box::new(MinOrMax { value: argument.to_owned(), collation, depth: depth(argument), replaces }))
 }
 
-impl Operator for Bound {
-    fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+impl Operator for MinOrMax {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         if compare(self.collation.as_ref(), self.value.as_value(), value) == self.replaces {
             self.create(name, scope, out)
         } else {
-            Ok(Outcome::Unchanged)
+            Ok(UpdateOutcome::Unchanged)
         }
     }
 
-    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         out.append(name, self.value.as_value());
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
     fn depth(&self) -> usize {

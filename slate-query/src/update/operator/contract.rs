@@ -5,21 +5,22 @@ use std::fmt;
 use crate::{
     Code, Error, Result,
     raw::{Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 /// An update operator with its argument.
 pub(in crate::update) trait Operator: fmt::Debug + Send + Sync {
     /// Writes the new value under `name` if it changes; writes nothing if it is unchanged or removed.
-    fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome>;
+    fn update(&self, name: &[u8], value: Value<'_>, scope: &UpdateScope<'_>, out: &mut Writer)
+    -> Result<UpdateOutcome>;
 
     /// Writes a missing field, if the operator creates one.
-    fn create(&self, _name: &[u8], _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
-        Ok(Outcome::Unchanged)
+    fn create(&self, _name: &[u8], _scope: &UpdateScope<'_>, _out: &mut Writer) -> Result<UpdateOutcome> {
+        Ok(UpdateOutcome::Unchanged)
     }
 
     /// Decides whether it is an error that a value in the middle of the path cannot have fields.
-    fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
+    fn blocked(&self, _scope: &UpdateScope<'_>) -> Result<()> {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }
 

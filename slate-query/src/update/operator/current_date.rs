@@ -4,7 +4,7 @@ use super::contract::Operator;
 use crate::{
     Code, Error, Result,
     raw::{Kind, Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -41,16 +41,22 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for CurrentDate {
-    fn update(&self, name: &[u8], _value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        _value: Value<'_>,
+        scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         self.create(name, scope, out)
     }
 
-    fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let context = scope.context;
         match self {
             Self::Date => out.append(name, Value::new(Kind::DateTime, &context.now_millis.to_le_bytes())),
             Self::Timestamp => out.append(name, Value::new(Kind::Timestamp, &context.timestamp.to_le_bytes())),
         }
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 }

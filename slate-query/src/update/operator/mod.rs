@@ -27,16 +27,16 @@ use crate::{Code, Error, Result, collation::Collation, raw::Value};
 #[derive(Clone, Copy)]
 pub(super) enum Grammar {
     /// An operator on the field.
-    Field(Parse),
+    Field(ParseUpdate),
     /// An operator on the field that compares values, by a collation if there is one.
     Comparing(ParseComparing),
     /// An operator on the field that applies only if the document is being inserted.
-    FieldOnInsert(Parse),
+    FieldOnInsert(ParseUpdate),
     /// Two operators: one on the field, one on the field that the argument names.
     Rename,
 }
 
-type Parse = fn(Value<'_>) -> Result<Box<dyn Operator>>;
+type ParseUpdate = fn(Value<'_>) -> Result<Box<dyn Operator>>;
 type ParseComparing = fn(Value<'_>, Option<&Collation>) -> Result<Box<dyn Operator>>;
 
 /// Sorted by name.

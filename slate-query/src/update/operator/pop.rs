@@ -7,7 +7,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     raw::{Value, Writer, digits},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -25,14 +25,20 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Pop {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let array = value.as_array().ok_or_else(|| {
             let message = format!("$pop acts on an array, not on a value of type {}", value.kind().alias());
             Error::new(Code::TYPE_MISMATCH, message)
         })?;
         let length = array.elements().count();
         if length == 0 {
-            return Ok(Outcome::Unchanged);
+            return Ok(UpdateOutcome::Unchanged);
         }
         let skip = match self {
             Self::First => 1,
@@ -43,7 +49,7 @@ impl Operator for Pop {
             out.append(digits(position).as_bytes(), element);
         }
         out.close();
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
     fn creates(&self) -> Creates {

@@ -7,7 +7,7 @@ use crate::{
     filter::{Filter, is_value_operator},
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer, digits},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 /// Which elements to remove.
@@ -49,7 +49,13 @@ impl Pull {
 }
 
 impl Operator for Pull {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         remove_elements(name, value, out, |element| self.matches(element))
     }
 
@@ -64,26 +70,26 @@ pub(super) fn remove_elements(
     value: Value<'_>,
     out: &mut Writer,
     is_removed: impl Fn(Value<'_>) -> Result<bool>,
-) -> Result<Outcome> {
+) -> Result<UpdateOutcome> {
     let array = value.as_array().ok_or_else(|| {
         let message = format!("cannot apply $pull to a value of type {}", value.kind().alias());
         Error::new(Code::BAD_VALUE, message)
     })?;
     let checkpoint = out.checkpoint();
-    let mut outcome = Outcome::Unchanged;
+    let mut outcome = UpdateOutcome::Unchanged;
     out.open_array(name);
     let mut length = 0;
     for element in array.values() {
         if is_removed(element)? {
-            outcome = Outcome::Changed;
+            outcome = UpdateOutcome::Changed;
         } else {
             out.append(digits(length).as_bytes(), element);
             length += 1;
         }
     }
     match outcome {
-        Outcome::Changed => out.close(),
-        Outcome::Unchanged | Outcome::Removed => out.rollback(checkpoint),
+        UpdateOutcome::Changed => out.close(),
+        UpdateOutcome::Unchanged | UpdateOutcome::Removed => out.rollback(checkpoint),
     }
     Ok(outcome)
 }

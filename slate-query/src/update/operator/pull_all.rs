@@ -8,7 +8,7 @@ use crate::{
     Code, Error, Result,
     collation::{Collation, Compared},
     raw::{OwnedValue, Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
     value_set::{AsValue as _, ValueSet},
 };
 
@@ -33,7 +33,13 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
 }
 
 impl Operator for PullAll {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         remove_elements(name, value, out, |element| {
             Ok(self.values.contains(Compared::new(self.collation.as_ref(), element).as_value()))
         })

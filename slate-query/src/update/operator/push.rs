@@ -9,7 +9,7 @@ use crate::{
     collation::Collation,
     raw::{Doc, OwnedValue, Value, Writer, digits},
     sort::ArraySort,
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Debug, Default)]
@@ -100,22 +100,28 @@ impl Push {
 }
 
 impl Operator for Push {
-    fn update(&self, name: &[u8], value: Value<'_>, _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         let array = value.as_array().ok_or_else(|| {
             let message = format!("$push acts on an array, not on a value of type {}", value.kind().alias());
             refuse(message)
         })?;
         let pushed = self.pushed(array);
         if pushed.iter().copied().eq(array.values()) {
-            return Ok(Outcome::Unchanged);
+            return Ok(UpdateOutcome::Unchanged);
         }
         write(name, &pushed, out);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
-    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         write(name, &self.pushed(Doc::EMPTY), out);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
     fn depth(&self) -> usize {

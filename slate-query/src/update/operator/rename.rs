@@ -8,7 +8,7 @@ use crate::{
     raw::{Doc, Kind, Value, Writer},
     update::{
         position::position,
-        scope::{Outcome, Scope},
+        scope::{UpdateOutcome, UpdateScope},
         step::is_dynamic,
     },
 };
@@ -80,13 +80,13 @@ enum Within {
     Array,
 }
 
-struct Found<'a> {
+struct RenamedValue<'a> {
     value: Value<'a>,
     within: Within,
 }
 
 /// Returns the value at a path that may contain array positions.
-fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<Found<'a>>> {
+fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<RenamedValue<'a>>> {
     let mut value = Value::new(Kind::Document, root.bytes());
     let mut within = Within::Documents;
     for part in path.parts() {
@@ -104,7 +104,7 @@ fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<Found<'a>>> {
             None => return Ok(None),
         }
     }
-    Ok(Some(Found { value, within }))
+    Ok(Some(RenamedValue { value, within }))
 }
 
 fn not_viable(path: &Path) -> Error {
@@ -112,17 +112,23 @@ fn not_viable(path: &Path) -> Error {
 }
 
 impl Operator for Destination {
-    fn update(&self, name: &[u8], _value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        _value: Value<'_>,
+        scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         self.create(name, scope, out)
     }
 
-    fn create(&self, name: &[u8], scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
-        let Some(value) = self.value(scope.root)? else { return Ok(Outcome::Unchanged) };
+    fn create(&self, name: &[u8], scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+        let Some(value) = self.value(scope.root)? else { return Ok(UpdateOutcome::Unchanged) };
         out.append(name, value);
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
-    fn blocked(&self, scope: &Scope<'_>) -> Result<()> {
+    fn blocked(&self, scope: &UpdateScope<'_>) -> Result<()> {
         match self.value(scope.root)? {
             None => Ok(()),
             Some(_) => {

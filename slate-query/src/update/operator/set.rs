@@ -4,7 +4,7 @@ use super::contract::{Operator, depth};
 use crate::{
     Result,
     raw::{OwnedValue, Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Debug)]
@@ -18,14 +18,20 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Set {
-    fn update(&self, name: &[u8], value: Value<'_>, scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn update(
+        &self,
+        name: &[u8],
+        value: Value<'_>,
+        scope: &UpdateScope<'_>,
+        out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
         // Compares bytes, because a value of another type is a change even if it is equal.
-        if value == self.value.as_value() { Ok(Outcome::Unchanged) } else { self.create(name, scope, out) }
+        if value == self.value.as_value() { Ok(UpdateOutcome::Unchanged) } else { self.create(name, scope, out) }
     }
 
-    fn create(&self, name: &[u8], _scope: &Scope<'_>, out: &mut Writer) -> Result<Outcome> {
+    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         out.append(name, self.value.as_value());
-        Ok(Outcome::Changed)
+        Ok(UpdateOutcome::Changed)
     }
 
     fn depth(&self) -> usize {

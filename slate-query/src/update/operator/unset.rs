@@ -4,7 +4,7 @@ use super::contract::{Creates, Operator};
 use crate::{
     Result,
     raw::{Value, Writer},
-    update::scope::{Outcome, Scope},
+    update::scope::{UpdateOutcome, UpdateScope},
 };
 
 #[derive(Debug)]
@@ -16,12 +16,18 @@ pub(super) fn parse(_argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Unset {
-    fn update(&self, _name: &[u8], _value: Value<'_>, _scope: &Scope<'_>, _out: &mut Writer) -> Result<Outcome> {
-        Ok(Outcome::Removed)
+    fn update(
+        &self,
+        _name: &[u8],
+        _value: Value<'_>,
+        _scope: &UpdateScope<'_>,
+        _out: &mut Writer,
+    ) -> Result<UpdateOutcome> {
+        Ok(UpdateOutcome::Removed)
     }
 
     /// A field that cannot exist needs no removal.
-    fn blocked(&self, _scope: &Scope<'_>) -> Result<()> {
+    fn blocked(&self, _scope: &UpdateScope<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use base64::{
     engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig, general_purpose::STANDARD},
 };
 
-use super::{Target, failure, unsupported};
+use super::{ConversionTarget, failure, unsupported};
 use crate::{
     Code, Error, Result,
     expression::Evaluated,
@@ -133,7 +133,7 @@ pub(super) fn from<'v>(
             }
             parse(value.as_str().unwrap_or_default(), format)?
         }
-        _ => return Err(unsupported(value, Target::Binary(subtype))),
+        _ => return Err(unsupported(value, ConversionTarget::Binary(subtype))),
     };
     // The obsolete subtype 2 repeats its length.
     let inner = if subtype == 2 { length(bytes.len())?.to_vec() } else { Vec::new() };

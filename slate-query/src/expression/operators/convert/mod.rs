@@ -13,7 +13,7 @@ use super::{
     super::{
         Env, Evaluated, Expression, Variables,
         arguments::Arguments,
-        node::{Node, Operator},
+        node::{ExpressionNode, Operator},
         operands::operands,
     },
     date,
@@ -42,7 +42,7 @@ pub(super) fn is_number<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v
 
 /// The types that values are converted to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Target {
+enum ConversionTarget {
     Double,
     String,
     ObjectId,
@@ -57,7 +57,7 @@ enum Target {
     Other,
 }
 
-impl Target {
+impl ConversionTarget {
     fn named(name: &str) -> Option<Self> {
         Some(match name {
             "double" => Self::Double,
@@ -106,9 +106,9 @@ impl Target {
     }
 }
 
-fn unsupported(value: Value<'_>, target: Target) -> Error {
+fn unsupported(value: Value<'_>, target: ConversionTarget) -> Error {
     let target = match target {
-        Target::Binary(_) => "binData".into(),
+        ConversionTarget::Binary(_) => "binData".into(),
         other => format!("{other:?}").to_lowercase(),
     };
     failure(format!("unsupported conversion from {} to {target}", value.kind().alias()))
@@ -118,32 +118,39 @@ fn out_of_range() -> Error {
     failure("the value is out of the range of the target type")
 }
 
-fn convert<'v>(value: Value<'_>, target: Target, format: Option<Format>, order: ByteOrder) -> Result<Evaluated<'v>> {
+fn convert<'v>(
+    value: Value<'_>,
+    target: ConversionTarget,
+    format: Option<Format>,
+    order: ByteOrder,
+) -> Result<Evaluated<'v>> {
     if let Some((subtype, bytes)) = value.as_binary() {
         match target {
-            Target::String => return Ok(Evaluated::string(&binary::to_text(subtype, bytes, format)?)),
+            ConversionTarget::String => return Ok(Evaluated::string(&binary::to_text(subtype, bytes, format)?)),
             // Eight bytes are no int32, whatever their value.
-            Target::Int if bytes.len() > 4 => return Err(failure(format!("{} bytes are no int32", bytes.len()))),
-            Target::Int => {
+            ConversionTarget::Int if bytes.len() > 4 => {
+                return Err(failure(format!("{} bytes are no int32", bytes.len())));
+            }
+            ConversionTarget::Int => {
                 let whole = binary::to_whole(bytes, order)?;
                 return Ok(Evaluated::int32(i32::try_from(whole).map_err(|_| out_of_range())?));
             }
-            Target::Long => return Ok(Evaluated::int64(binary::to_whole(bytes, order)?)),
-            Target::Double => return Ok(Evaluated::double(binary::to_double(bytes, order)?)),
+            ConversionTarget::Long => return Ok(Evaluated::int64(binary::to_whole(bytes, order)?)),
+            ConversionTarget::Double => return Ok(Evaluated::double(binary::to_double(bytes, order)?)),
             _ => {}
         }
     }
     Ok(match target {
-        Target::Other => return Err(unsupported(value, target)),
-        Target::Binary(subtype) => binary::from(value, subtype, format, order)?,
-        Target::String => Evaluated::string(&to_text(value)?),
-        Target::Bool => to_bool(value).into(),
-        Target::Double => Evaluated::double(to_double(value)?),
-        Target::Int => Evaluated::int32(i32::try_from(to_whole(value, target)?).map_err(|_| out_of_range())?),
-        Target::Long => Evaluated::int64(to_whole(value, target)?),
-        Target::Decimal => Number::Decimal(to_decimal(value)?).into(),
-        Target::Date => Evaluated::date(to_date(value)?),
-        Target::ObjectId => match value.kind() {
+        ConversionTarget::Other => return Err(unsupported(value, target)),
+        ConversionTarget::Binary(subtype) => binary::from(value, subtype, format, order)?,
+        ConversionTarget::String => Evaluated::string(&to_text(value)?),
+        ConversionTarget::Bool => to_bool(value).into(),
+        ConversionTarget::Double => Evaluated::double(to_double(value)?),
+        ConversionTarget::Int => Evaluated::int32(i32::try_from(to_whole(value, target)?).map_err(|_| out_of_range())?),
+        ConversionTarget::Long => Evaluated::int64(to_whole(value, target)?),
+        ConversionTarget::Decimal => Number::Decimal(to_decimal(value)?).into(),
+        ConversionTarget::Date => Evaluated::date(to_date(value)?),
+        ConversionTarget::ObjectId => match value.kind() {
             Kind::ObjectId => Evaluated::Owned(value.to_owned()),
             Kind::String => {
                 let id = value.as_str().and_then(|text| ObjectId::parse_str(text).ok());
@@ -188,17 +195,17 @@ fn to_double(value: Value<'_>) -> Result<f64> {
             Ok(double)
         }
         _ => {
-            let number = Number::of(value).ok_or_else(|| unsupported(value, Target::Double))?;
+            let number = Number::of(value).ok_or_else(|| unsupported(value, ConversionTarget::Double))?;
             let double = number.to_f64();
             if double.is_infinite() && number.is_finite() { Err(out_of_range()) } else { Ok(double) }
         }
     }
 }
 
-fn to_whole(value: Value<'_>, target: Target) -> Result<i64> {
+fn to_whole(value: Value<'_>, target: ConversionTarget) -> Result<i64> {
     match value.kind() {
         Kind::Boolean => Ok(i64::from(value.as_bool() == Some(true))),
-        Kind::DateTime if target == Target::Long => Ok(value.as_millis().unwrap_or_default()),
+        Kind::DateTime if target == ConversionTarget::Long => Ok(value.as_millis().unwrap_or_default()),
         Kind::String => {
             let text = number_text(value.as_str().unwrap_or_default())?;
             text.parse().map_err(|_| failure(format!("failed to parse number '{text}'")))
@@ -227,7 +234,7 @@ fn to_decimal(value: Value<'_>) -> Result<Decimal> {
                 _ => Ok(decimal),
             }
         }
-        _ => Ok(Number::of(value).ok_or_else(|| unsupported(value, Target::Decimal))?.to_decimal()),
+        _ => Ok(Number::of(value).ok_or_else(|| unsupported(value, ConversionTarget::Decimal))?.to_decimal()),
     }
 }
 
@@ -239,7 +246,7 @@ fn to_date(value: Value<'_>) -> Result<i64> {
         }
         Kind::ObjectId | Kind::Timestamp => date::millis(value).ok_or_else(out_of_range),
         Kind::String => date::from_string::without_format(value.as_str().unwrap_or_default(), &date::Zone::UTC),
-        _ => Err(unsupported(value, Target::Date)),
+        _ => Err(unsupported(value, ConversionTarget::Date)),
     }
 }
 
@@ -256,22 +263,24 @@ struct Convert {
 
 #[derive(Debug)]
 enum To {
-    Fixed(Target, Option<Format>),
+    Fixed(ConversionTarget, Option<Format>),
     Computed(Expression),
 }
 
 impl Convert {
     /// Returns the target, which may depend on the document; `None` where it is null.
-    fn target(&self, env: &Env<'_>, has_input: bool) -> Result<Option<Target>> {
+    fn target(&self, env: &Env<'_>, has_input: bool) -> Result<Option<ConversionTarget>> {
         let to = match &self.to {
             To::Fixed(target, _) => return Ok(Some(*target)),
             To::Computed(to) => to.evaluate(env)?,
         };
         let Some(to) = to.present() else { return Ok(None) };
-        let Some(options) = to.as_document() else { return Target::of(to).map(Some) };
-        let target = Target::of(options.get("type").unwrap_or(to))?;
+        let Some(options) = to.as_document() else { return ConversionTarget::of(to).map(Some) };
+        let target = ConversionTarget::of(options.get("type").unwrap_or(to))?;
         Ok(Some(match (target, options.get("subtype")) {
-            (Target::Binary(_), Some(subtype)) if has_input => Target::Binary(binary::subtype(subtype)?),
+            (ConversionTarget::Binary(_), Some(subtype)) if has_input => {
+                ConversionTarget::Binary(binary::subtype(subtype)?)
+            }
             _ => target,
         }))
     }
@@ -317,27 +326,27 @@ impl Operator for Convert {
 
 fn node(convert: Convert, variables: &Variables) -> Result<Expression> {
     let is_constant = convert.operands().into_iter().all(Expression::is_constant);
-    let expression = Expression(Node::Operator(std::sync::Arc::new(convert)));
+    let expression = Expression(ExpressionNode::Operator(std::sync::Arc::new(convert)));
     if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 
 pub(super) fn to_type(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
     let mut format = None;
     let target = match name {
-        "$toBool" => Target::Bool,
-        "$toDate" => Target::Date,
-        "$toDecimal" => Target::Decimal,
-        "$toDouble" => Target::Double,
-        "$toInt" => Target::Int,
-        "$toLong" => Target::Long,
-        "$toObjectId" => Target::ObjectId,
+        "$toBool" => ConversionTarget::Bool,
+        "$toDate" => ConversionTarget::Date,
+        "$toDecimal" => ConversionTarget::Decimal,
+        "$toDouble" => ConversionTarget::Double,
+        "$toInt" => ConversionTarget::Int,
+        "$toLong" => ConversionTarget::Long,
+        "$toObjectId" => ConversionTarget::ObjectId,
         "$toUUID" => {
             format = Some(Format::Uuid);
-            Target::Binary(binary::UUID)
+            ConversionTarget::Binary(binary::UUID)
         }
         _ => {
             format = Some(Format::Auto);
-            Target::String
+            ConversionTarget::String
         }
     };
     let [input] = <[Expression; 1]>::try_from(operands(operand, variables)?).map_err(|operands| {

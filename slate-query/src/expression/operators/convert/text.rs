@@ -2,7 +2,7 @@
 
 use bson::oid::ObjectId;
 
-use super::{Target, unsupported};
+use super::{ConversionTarget, unsupported};
 use crate::{
     Code, Error, Result,
     raw::{Kind, Value},
@@ -26,7 +26,7 @@ pub(in crate::expression::operators) fn to_text(value: Value<'_>) -> Result<Stri
             let outside = || Error::new(Code(18537), "$toString is only defined on dates of the years 0 to 9999");
             millis.map(bson::DateTime::from_millis).and_then(date_to_text).ok_or_else(outside)?
         }
-        _ => return Err(unsupported(value, Target::String)),
+        _ => return Err(unsupported(value, ConversionTarget::String)),
     })
 }
 

@@ -7,7 +7,7 @@ use super::{
         super::{
             Env, Evaluated, Expression, Variables,
             arguments::wrong_type,
-            node::{Node, Operator},
+            node::{ExpressionNode, Operator},
         },
         named::Parts,
     },
@@ -80,7 +80,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
     {
         zone(name, &constant)?;
     }
-    let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
+    let expression = Expression(ExpressionNode::Operator(std::sync::Arc::new(operator)));
     if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 

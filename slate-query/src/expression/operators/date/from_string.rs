@@ -11,7 +11,7 @@ use super::{
         super::{
             Env, Evaluated, Expression, Variables,
             arguments::wrong_type,
-            node::{Node, Operator},
+            node::{ExpressionNode, Operator},
         },
         named::Parts,
     },
@@ -50,7 +50,7 @@ pub(in super::super) fn parse(name: &str, operand: Value<'_>, variables: &Variab
         zone(name, &constant)?;
     }
     let is_constant = operator.operands().into_iter().all(Expression::is_constant);
-    let expression = Expression(Node::Operator(std::sync::Arc::new(operator)));
+    let expression = Expression(ExpressionNode::Operator(std::sync::Arc::new(operator)));
     if is_constant { expression.folded(variables) } else { Ok(expression) }
 }
 

@@ -69,8 +69,9 @@ fn set<T>(place: &mut Option<T>, found: Option<T>) -> bool {
 }
 
 fn date(cursor: &mut Cursor<'_>) -> Option<Date> {
-    type Form = fn(&mut Cursor<'_>) -> Option<Date>;
-    let forms: [Form; 7] = [year_first, day_first, with_slashes, month_name_first, day_then_name, year_then_name, week];
+    type WrittenForm = fn(&mut Cursor<'_>) -> Option<Date>;
+    let forms: [WrittenForm; 7] =
+        [year_first, day_first, with_slashes, month_name_first, day_then_name, year_then_name, week];
     forms.into_iter().find_map(|form| cursor.try_read(form))
 }
 

@@ -19,7 +19,6 @@ pub struct Size {
 pub enum SizeDetail {
     /// Reports only sizes that the backend knows.
     Known,
-    /// Also reads everything to measure [`free`](Size::free). With one writer at a time, waits in the writer queue for at
-    /// most this time.
+    /// Also reads everything to measure [`free`](Size::free). A store on a network waits at most this time for it.
     Measured(Duration),
 }

@@ -10,7 +10,7 @@ use crate::{Direction, Durability, Feature, Outcome, Reader, Subject, Writer};
 
 const KEYSPACE: Keyspace = Keyspace(1);
 
-/// Longer than any row, so that waiting in the writer queue never times out.
+/// Longer than any row: no store of this machine waits to begin.
 const WAIT: Duration = Duration::from_secs(60);
 
 /// A Slate store.

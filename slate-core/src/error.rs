@@ -17,22 +17,22 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// `main` returns a [`Result`] prints a text for people.
 ///
 /// One word in size, so that results are returned in registers.
-pub struct Error(Box<Inner>);
+pub struct Error(Box<ErrorInner>);
 
-struct Inner {
+struct ErrorInner {
     kind: ErrorKind,
     code: Code,
     message: String,
     path: Option<String>,
     unsupported: Option<String>,
-    place: Option<Place>,
+    place: Option<ErrorPlace>,
     details: Option<Document>,
     source: Option<Box<dyn StdError + Send + Sync>>,
 }
 
 /// What an error is about: a collection, a key of one of its indexes, or a document.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct ErrorPlace {
     /// `None` for the list of collections.
     pub(crate) collection: Option<String>,
     pub(crate) index: Option<String>,
@@ -42,7 +42,7 @@ pub(crate) struct Place {
     pub(crate) key_pattern: Option<Document>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ErrorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { collection, index, key, key_pattern: _ } = self;
         let Some(collection) = collection else { return f.write_str("the list of collections") };
@@ -109,7 +109,7 @@ pub enum ErrorKind {
 impl Error {
     pub(crate) fn new(kind: ErrorKind, code: Code, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorInner {
             kind,
             code,
             message,
@@ -200,7 +200,7 @@ impl Error {
         let message = format!("{what} could not be converted: {}", source.message());
         let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
         error.0.path = source.path().map(str::to_owned);
-        error.0.place = Some(Place { collection: Some(collection.into()), ..Place::default() });
+        error.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
         error.0.source = Some(source.into());
         error
     }
@@ -230,7 +230,7 @@ impl Error {
     ) -> Self {
         let message = format!("E11000 duplicate key error collection: {collection} index: {index} {shown}");
         let mut error = Self::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message);
-        error.0.place = Some(Place {
+        error.0.place = Some(ErrorPlace {
             collection: Some(collection.into()),
             index: Some(index.into()),
             key: Some(key),
@@ -243,13 +243,13 @@ impl Error {
     pub(crate) fn read_conflict(collection: &str) -> Self {
         let message = format!("another transaction wrote to the collection {collection}, which this one has read");
         let mut error = Self::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message);
-        error.0.place = Some(Place { collection: Some(collection.into()), ..Place::default() });
+        error.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
         error
     }
 
     /// Adds the collection, index and key to a store's conflict. `locate` maps a key of the store to them.
     #[must_use]
-    pub(crate) fn located(mut self, locate: impl FnOnce(Keyspace, &[u8]) -> Option<Place>) -> Self {
+    pub(crate) fn located(mut self, locate: impl FnOnce(Keyspace, &[u8]) -> Option<ErrorPlace>) -> Self {
         if self.0.kind != ErrorKind::Conflict || self.0.place.is_some() {
             return self;
         }
@@ -288,8 +288,8 @@ impl Error {
 
     /// Copies the error without its cause, which cannot be cloned.
     pub(crate) fn again(&self) -> Self {
-        let Inner { kind, code, message, path, unsupported, place, details, source: _ } = &*self.0;
-        Self(Box::new(Inner {
+        let ErrorInner { kind, code, message, path, unsupported, place, details, source: _ } = &*self.0;
+        Self(Box::new(ErrorInner {
             kind: *kind,
             code: *code,
             message: message.clone(),
@@ -420,7 +420,7 @@ impl From<slate_query::Error> for Error {
             Code::INTERRUPTED | Code::MAX_TIME_MS_EXPIRED => ErrorKind::Interrupted,
             _ => ErrorKind::Invalid,
         };
-        Self(Box::new(Inner {
+        Self(Box::new(ErrorInner {
             kind,
             code: error.code(),
             message: error.message().into(),

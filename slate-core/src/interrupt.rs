@@ -12,10 +12,10 @@ use crate::{Error, ErrorKind, Result};
 
 /// Cancels the operations that hold a clone of it, from any thread.
 #[derive(Clone, Debug, Default)]
-pub struct CancelToken(Arc<Node>);
+pub struct CancelToken(Arc<CancelNode>);
 
 #[derive(Debug, Default)]
-struct Node {
+struct CancelNode {
     cancelled: AtomicBool,
     parent: Option<CancelToken>,
 }
@@ -36,7 +36,7 @@ impl CancelToken {
     /// token of a service.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self(Arc::new(Node { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
+        Self(Arc::new(CancelNode { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
     }
 
     /// Returns whether this token or one of its ancestors was cancelled.

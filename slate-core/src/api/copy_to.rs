@@ -22,29 +22,29 @@ type Progress<'p> = Box<dyn FnMut(&CopyProgress<'_>) + Send + 'p>;
 
 /// The database that a copy is written to: a URL, or an open database.
 #[derive(Clone, Debug)]
-pub struct CopyTarget(Place);
+pub struct CopyTarget(CopyPlace);
 
 #[derive(Clone, Debug)]
-enum Place {
+enum CopyPlace {
     Url(String),
     Open(Database),
 }
 
 impl From<&str> for CopyTarget {
     fn from(url: &str) -> Self {
-        Self(Place::Url(url.into()))
+        Self(CopyPlace::Url(url.into()))
     }
 }
 
 impl From<String> for CopyTarget {
     fn from(url: String) -> Self {
-        Self(Place::Url(url))
+        Self(CopyPlace::Url(url))
     }
 }
 
 impl From<&Database> for CopyTarget {
     fn from(database: &Database) -> Self {
-        Self(Place::Open(database.clone()))
+        Self(CopyPlace::Open(database.clone()))
     }
 }
 
@@ -133,29 +133,29 @@ impl<'p> CopyTo<'p> {
         let Self { source, target, existing, call, progress } = self;
         let snapshot = source.snapshot()?;
         let (target, is_own) = match target.0 {
-            Place::Open(database) => (database, false),
-            Place::Url(url) if url.starts_with("memory:") => {
+            CopyPlace::Open(database) => (database, false),
+            CopyPlace::Url(url) if url.starts_with("memory:") => {
                 let message = "a database in memory ends with its last handle: open it and copy to the handle";
                 return Err(Error::invalid(Code::BAD_VALUE, message));
             }
-            Place::Url(url) => (Database::open(&url)?, true),
+            CopyPlace::Url(url) => (Database::open(&url)?, true),
         };
-        let mut run = Run { snapshot, target, call, progress };
+        let mut run = CopyRun { snapshot, target, call, progress };
         let copied = run.collections(existing);
-        let Run { target, .. } = run;
+        let CopyRun { target, .. } = run;
         if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied }
     }
 }
 
 /// The state of a copy that is being made.
-struct Run<'p> {
+struct CopyRun<'p> {
     snapshot: Snapshot,
     target: Database,
     call: CallContext,
     progress: Option<Progress<'p>>,
 }
 
-impl Run<'_> {
+impl CopyRun<'_> {
     fn collections(&mut self, existing: ExistingCollections) -> Result<CopyResult> {
         let mut collections = self.snapshot.list_collections();
         collections.retain(|collection| !collection.name.starts_with(UNFINISHED));

@@ -14,7 +14,7 @@ use crate::{
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
 #[must_use = "nothing is read until `run`, `cursor`, `first`, `explain`, `count().run` or `distinct(…).run`"]
 pub struct Find<T> {
-    pub(super) target: Target,
+    pub(super) target: FindTarget,
     documents: As<T>,
 }
 
@@ -23,7 +23,7 @@ pub struct Find<T> {
 #[derive(Clone)]
 #[must_use = "nothing is counted until `run`"]
 pub struct Count {
-    target: Target,
+    target: FindTarget,
 }
 
 /// Collects the distinct values of a field; see [`ReadCollection::distinct`](crate::ReadCollection::distinct) and
@@ -31,20 +31,20 @@ pub struct Count {
 #[derive(Clone)]
 #[must_use = "nothing is read until `run`"]
 pub struct Distinct {
-    target: Target,
+    target: FindTarget,
     path: String,
 }
 
 /// The collection and the parameters of its query.
 #[derive(Clone)]
-pub(super) struct Target {
+pub(super) struct FindTarget {
     scope: Scope,
     collection: Arc<str>,
     pub(super) request: Request,
 }
 
 #[cfg(feature = "async")]
-impl Target {
+impl FindTarget {
     fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
         self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
     }
@@ -79,7 +79,7 @@ impl Distinct {
 impl<T> Find<T> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
         let request = Request::new(filter);
-        Self { target: Target { scope, collection: Arc::clone(collection), request }, documents: PhantomData }
+        Self { target: FindTarget { scope, collection: Arc::clone(collection), request }, documents: PhantomData }
     }
 
     setters! {
@@ -92,7 +92,7 @@ impl<T> Find<T> {
     /// # Errors
     /// Fails if the query is not valid, with MongoDB's code and the path at fault, or if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         Ok(Cursor::new(request.find(scope, collection)?, Arc::clone(collection)))
     }
 
@@ -130,7 +130,7 @@ impl<T> Find<T> {
     /// # Errors
     /// Fails as [`Find::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         request.explain(scope, collection, verbosity, |bound| bound.parse_find())
     }
 }
@@ -170,7 +170,7 @@ impl Count {
     /// # Errors
     /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<u64> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         request.count(scope, collection)
     }
 
@@ -179,7 +179,7 @@ impl Count {
     /// # Errors
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         request.explain(scope, collection, verbosity, |bound| bound.parse_count())
     }
 }
@@ -192,7 +192,7 @@ impl Distinct {
     /// # Errors
     /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<Vec<Bson>> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         let mut values = Vec::new();
         request.distinct(scope, collection, &self.path, |value| values.extend(value.to_bson()))?;
         Ok(values)
@@ -215,7 +215,7 @@ impl Distinct {
     /// Fails as [`Find::cursor`] does; with [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) for the first value
     /// that is not a `T`.
     pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         let mut values = Vec::new();
         let mut fault = None;
         request.distinct(scope, collection, &self.path, |value| match deserialize_value(value) {
@@ -232,7 +232,7 @@ impl Distinct {
     /// # Errors
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let Target { scope, collection, request } = &self.target;
+        let FindTarget { scope, collection, request } = &self.target;
         request.explain(scope, collection, verbosity, |bound| bound.parse_distinct(&self.path))
     }
 }
@@ -262,7 +262,7 @@ impl fmt::Debug for Distinct {
     }
 }
 
-impl fmt::Debug for Target {
+impl fmt::Debug for FindTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Find").field("collection", &self.collection).field("request", &self.request).finish()
     }

@@ -37,7 +37,7 @@ pub(crate) fn create(
             created
         }
         BuildStart::Declared { name, keyspace } => {
-            finish(database, Target { collection, index: &name, keyspace }, progress, call)?;
+            finish(database, BuildTarget { collection, index: &name, keyspace }, progress, call)?;
             // If this fails, queries use the index without statistics.
             let _ = database.engine_to_write()?.analyze(collection, Duration::ZERO);
             Ok((name, Created::New))
@@ -51,7 +51,7 @@ pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
     let mut finished = 0;
     for collection in database.catalog()?.collections() {
         for index in &collection.building {
-            let target = Target { collection: &collection.name, index: &index.name, keyspace: index.keyspace };
+            let target = BuildTarget { collection: &collection.name, index: &index.name, keyspace: index.keyspace };
             finish(database, target, &mut |_| {}, call)?;
             finished += 1;
         }
@@ -61,7 +61,7 @@ pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
 
 /// The index that is being built.
 #[derive(Clone, Copy)]
-struct Target<'t> {
+struct BuildTarget<'t> {
     collection: &'t str,
     index: &'t str,
     keyspace: Keyspace,
@@ -69,11 +69,11 @@ struct Target<'t> {
 
 fn finish(
     database: &DatabaseHandle,
-    target: Target<'_>,
+    target: BuildTarget<'_>,
     progress: BuildProgress<'_>,
     call: &CallContext,
 ) -> Result<()> {
-    let Target { collection, index, keyspace } = target;
+    let BuildTarget { collection, index, keyspace } = target;
     let start = Instant::now();
     let filled = fill(database, target, progress, call);
     trace::index_built(collection, index, start.elapsed(), filled.as_ref().err());
@@ -84,7 +84,12 @@ fn finish(
     filled
 }
 
-fn fill(database: &DatabaseHandle, target: Target<'_>, progress: BuildProgress<'_>, call: &CallContext) -> Result<()> {
+fn fill(
+    database: &DatabaseHandle,
+    target: BuildTarget<'_>,
+    progress: BuildProgress<'_>,
+    call: &CallContext,
+) -> Result<()> {
     let mut limit = BUILD_ROUND;
     let mut pause = FIRST_PAUSE;
     let mut last_success = Instant::now();
@@ -115,8 +120,8 @@ fn fill(database: &DatabaseHandle, target: Target<'_>, progress: BuildProgress<'
     }
 }
 
-fn round(database: &DatabaseHandle, target: Target<'_>, limit: usize, call: &CallContext) -> Result<BuildRound> {
-    let Target { collection, index, keyspace } = target;
+fn round(database: &DatabaseHandle, target: BuildTarget<'_>, limit: usize, call: &CallContext) -> Result<BuildRound> {
+    let BuildTarget { collection, index, keyspace } = target;
     let mut writer = database.begin_write(call)?;
     let round = writer.build_round(collection, keyspace, limit, call)?;
     let durability = match round {

@@ -19,17 +19,17 @@ const WAIT: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 #[must_use = "the steps are executed by `Database::migrate`"]
 pub struct Migrations {
-    steps: Vec<Step>,
+    steps: Vec<MigrationStep>,
     options: TransactionOptions,
 }
 
 #[derive(Clone)]
-struct Step {
+struct MigrationStep {
     name: String,
-    run: Arc<Run>,
+    run: Arc<RunMigration>,
 }
 
-type Run = dyn Fn(&Transaction) -> Result<()> + Send + Sync;
+type RunMigration = dyn Fn(&Transaction) -> Result<()> + Send + Sync;
 
 /// What a migration has done.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Migrations {
     /// `run` is executed in a transaction, and again after a conflict, so it must have no effects outside of it. An index that it
     /// creates is built in that transaction, which holds the index's entries until the commit.
     pub fn step(mut self, name: &str, run: impl Fn(&Transaction) -> Result<()> + Send + Sync + 'static) -> Self {
-        self.steps.push(Step { name: name.into(), run: Arc::new(run) });
+        self.steps.push(MigrationStep { name: name.into(), run: Arc::new(run) });
         self
     }
 
@@ -135,33 +135,33 @@ impl Migrations {
             let number = done + 1;
             let outcome = database.transact_with(&self.options, |transaction| self.run_step(transaction, number, step));
             match outcome.map_err(|error| error.of_step(number, &step.name))? {
-                Outcome::Applied => {
+                StepOutcome::Applied => {
                     applied.push(step.name.clone());
                     done = number;
                 }
-                Outcome::Recorded(steps) => done = steps,
+                StepOutcome::Recorded(steps) => done = steps,
             }
         }
         Ok(MigrationResult { version: done as u64, applied })
     }
 
     /// Executes and records a step, unless another program has done so.
-    fn run_step(&self, transaction: &Transaction, number: usize, step: &Step) -> Result<Outcome> {
+    fn run_step(&self, transaction: &Transaction, number: usize, step: &MigrationStep) -> Result<StepOutcome> {
         let collection: Collection<Record> = transaction.collection(RECORDS);
         let recorded = self.check(&records(&collection)?)?;
         if recorded >= number {
-            return Ok(Outcome::Recorded(recorded));
+            return Ok(StepOutcome::Recorded(recorded));
         }
         let number = i64::try_from(number).unwrap_or(i64::MAX);
         // The record is inserted before the step runs, so that a store that detects conflicts early detects them before
         // the work.
         collection.insert_one(&Record { number, name: step.name.clone(), at: DateTime::from_millis(now_millis()) })?;
         (step.run)(transaction)?;
-        Ok(Outcome::Applied)
+        Ok(StepOutcome::Applied)
     }
 }
 
-enum Outcome {
+enum StepOutcome {
     Applied,
     /// Another program has executed the step. The value is the number of recorded steps.
     Recorded(usize),

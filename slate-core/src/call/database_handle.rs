@@ -26,7 +26,7 @@ use crate::{
 /// An open database as used by operations, without the public API.
 #[derive(Clone)]
 pub(crate) struct DatabaseHandle {
-    inner: Arc<Inner>,
+    inner: Arc<DatabaseInner>,
     limits: CallLimits,
     rights: Rights,
 }
@@ -38,7 +38,7 @@ enum Rights {
     Read,
 }
 
-struct Inner {
+struct DatabaseInner {
     /// `None` once the database is closed.
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
@@ -55,7 +55,7 @@ impl DatabaseHandle {
         let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
         let turns = Turns::default();
-        let inner = Inner { engine, store, durability, lock_timeout, open_transactions, turns, observer };
+        let inner = DatabaseInner { engine, store, durability, lock_timeout, open_transactions, turns, observer };
         Self { inner: Arc::new(inner), limits: CallLimits::default(), rights: Rights::ReadAndWrite }
     }
 

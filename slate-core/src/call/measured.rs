@@ -37,13 +37,13 @@ pub(super) struct MeasuredCall {
     tally: Option<Arc<Tally>>,
     /// The collection and the filter of a read whose rows outlive the query, for a report.
     subject: Option<Box<OwnedSubject>>,
-    outcome: Outcome,
+    outcome: CallOutcome,
     /// The budget of a call that must not wait.
     budget: Option<WaitBudget>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum CallOutcome {
     Done,
     Failed,
     /// The call will be repeated on a thread that may wait, and is not counted.
@@ -72,7 +72,7 @@ impl MeasuredCall {
             documents: 0,
             tally: None,
             subject: None,
-            outcome: Outcome::Done,
+            outcome: CallOutcome::Done,
             budget: budget.cloned(),
         }
     }
@@ -124,7 +124,7 @@ impl MeasuredCall {
     #[inline]
     fn checked<R>(&mut self, result: Result<R>) -> Result<R> {
         match &result {
-            Ok(_) => self.outcome = Outcome::Done,
+            Ok(_) => self.outcome = CallOutcome::Done,
             Err(error) => self.failed(error),
         }
         result
@@ -132,13 +132,13 @@ impl MeasuredCall {
 
     /// Records that the call has refused some of its documents or statements.
     pub(super) fn refused(&mut self) {
-        self.outcome = Outcome::Failed;
+        self.outcome = CallOutcome::Failed;
     }
 
     #[cold]
     fn failed(&mut self, error: &Error) {
         let is_repeated = self.budget.as_ref().is_some_and(WaitBudget::is_spent);
-        self.outcome = if is_repeated { Outcome::Postponed } else { Outcome::Failed };
+        self.outcome = if is_repeated { CallOutcome::Postponed } else { CallOutcome::Failed };
         self.span.failed(error);
         self.observer.failed(error);
     }
@@ -186,7 +186,8 @@ impl MeasuredCall {
 
     #[inline]
     fn report(&self, subject: Subject<'_>) {
-        if self.outcome != Outcome::Postponed && self.observer.slow_queries().contain(self.time.unwrap_or_default()) {
+        if self.outcome != CallOutcome::Postponed && self.observer.slow_queries().contain(self.time.unwrap_or_default())
+        {
             self.observer.slow_queries().add(&self.describe(subject));
         }
     }
@@ -202,7 +203,7 @@ impl MeasuredCall {
             rows: self.rows + self.written,
             keys,
             documents,
-            has_failed: self.outcome == Outcome::Failed,
+            has_failed: self.outcome == CallOutcome::Failed,
             plan: self.tally.as_ref().and_then(|tally| tally.executed()),
         }
     }
@@ -216,7 +217,7 @@ impl MeasuredCall {
 
 impl Drop for MeasuredCall {
     fn drop(&mut self) {
-        if self.outcome == Outcome::Postponed {
+        if self.outcome == CallOutcome::Postponed {
             return;
         }
         self.stop();
@@ -231,7 +232,7 @@ impl Drop for MeasuredCall {
         let operation = counters.of(self.kind);
         operation.calls.add(1);
         operation.time.record(self.time.unwrap_or_default());
-        if self.outcome == Outcome::Failed {
+        if self.outcome == CallOutcome::Failed {
             operation.failures.add(1);
         }
         counters.rows.add(self.rows);

@@ -29,7 +29,7 @@ use crate::{
 const OPS: &str = "bulkWrite.ops";
 
 /// One of the operations, and the position of its collection.
-struct Operation<'c> {
+struct BulkOperation<'c> {
     collection: usize,
     write: Write<'c>,
 }
@@ -61,7 +61,7 @@ struct Sums {
 /// transaction of its own, on the collection at position `N` of `nsInfo`.
 pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
-    let operations = fields.parsed_objects("ops", Operation::parse)?;
+    let operations = fields.parsed_objects("ops", BulkOperation::parse)?;
     let namespaces = fields.objects("nsInfo")?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
@@ -152,7 +152,7 @@ fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<&str>> {
     Ok(collections)
 }
 
-impl<'c> Operation<'c> {
+impl<'c> BulkOperation<'c> {
     fn parse(operation: Doc<'c>) -> Result<Self> {
         let mut fields = Fields::read(OPS, operation)?;
         let kind = fields.names().next().unwrap_or_default();

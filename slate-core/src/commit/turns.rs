@@ -10,10 +10,10 @@ use std::{
 /// otherwise be as likely to lose as one that has just begun. With a turn it competes only with new writes and open transactions,
 /// and each time it loses one of them has committed.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<State>);
+pub(crate) struct Turns(Mutex<TurnState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct TurnState {
     is_taken: bool,
     /// Each waiter has its own condition variable, so that the end of a turn wakes only the next one.
     waiting: VecDeque<Arc<Condvar>>,
@@ -53,7 +53,7 @@ impl Turns {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, TurnState> {
         // No code under this lock can panic between two dependent updates.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -38,7 +38,7 @@ impl DistinctRows {
         values: Values,
         resources: &Resources,
     ) -> Result<Self> {
-        let mut found = Found::new(resources.memory.clone(), &values);
+        let mut found = FoundValues::new(resources.memory.clone(), &values);
         while input.advance()? {
             let Some(record) = input.current() else { break };
             let mut added = Ok(());
@@ -105,7 +105,7 @@ impl DistinctRows {
 }
 
 /// The values found so far, by their encoded keys.
-struct Found {
+struct FoundValues {
     rows: FirstRows,
     direction: Direction,
     collation: Option<Collation>,
@@ -160,7 +160,7 @@ impl Repeated {
     }
 }
 
-impl Found {
+impl FoundValues {
     fn new(memory: Memory, values: &Values) -> Self {
         Self {
             rows: FirstRows::new(memory),

@@ -24,7 +24,7 @@ pub(crate) struct SortRows<V: View> {
     left: u64,
     sorter: Sorter,
     interrupt: Interrupt,
-    position: Position,
+    position: SortPosition,
     /// Buffer for the sort key of the input's current row.
     sort_key: Vec<u8>,
     /// Rows of the group above this sort key are rejected.
@@ -40,7 +40,7 @@ pub(crate) struct SortRows<V: View> {
 
 /// The state of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
+enum SortPosition {
     Start,
     /// On the first row of the next group, which was read to find the end of the previous group.
     NextGroup,
@@ -67,7 +67,7 @@ impl<V: View> SortRows<V> {
             left,
             sorter: Sorter::new(resources.memory.clone(), left),
             interrupt: resources.interrupt.clone(),
-            position: Position::Start,
+            position: SortPosition::Start,
             sort_key: Vec::new(),
             bound: None,
             group: Vec::new(),
@@ -105,10 +105,10 @@ impl<V: View> SortRows<V> {
     fn read_group(&mut self) -> Result<bool> {
         self.sorter.clear(self.left);
         self.bound = None;
-        if self.position == Position::Start {
+        if self.position == SortPosition::Start {
             self.read_row()?;
         }
-        if self.position == Position::End {
+        if self.position == SortPosition::End {
             return Ok(false);
         }
         self.begin_group();
@@ -130,7 +130,7 @@ impl<V: View> SortRows<V> {
             self.read_row()?;
             // Without presorted fields there is one group.
             let is_within = self.group.is_empty() || self.sort_key.starts_with(&self.group);
-            if self.position == Position::End || !is_within {
+            if self.position == SortPosition::End || !is_within {
                 break;
             }
         }
@@ -141,7 +141,7 @@ impl<V: View> SortRows<V> {
 
     /// Advances the input to the next row that is not rejected, and encodes its sort key.
     fn read_row(&mut self) -> Result<()> {
-        self.position = Position::End;
+        self.position = SortPosition::End;
         while self.input.advance()? {
             let Some(document) = self.input.stored().map(Doc::stored) else { return Ok(()) };
             if self.bound.as_ref().is_some_and(|bound| self.sort.is_above(document, bound)) {
@@ -149,7 +149,7 @@ impl<V: View> SortRows<V> {
             }
             self.sort_key.clear();
             self.sort.key(document, &mut self.sort_key).map_err(Error::from)?;
-            self.position = Position::NextGroup;
+            self.position = SortPosition::NextGroup;
             return Ok(());
         }
         Ok(())

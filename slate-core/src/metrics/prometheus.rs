@@ -119,7 +119,7 @@ fn histogram(f: &mut Formatter<'_>, labels: Labels<'_>, times: &Histogram) -> fm
     let mut below = 0;
     for (end, count) in times.buckets() {
         below += count;
-        let bound = Bound(end.map_or(f64::INFINITY, |end| end.as_secs_f64()));
+        let bound = BucketBound(end.map_or(f64::INFINITY, |end| end.as_secs_f64()));
         writeln!(f, "slate_operation_seconds_bucket{} {below}", Labels { bound: Some(bound), ..labels })?;
     }
     writeln!(f, "slate_operation_seconds_sum{labels} {}", times.sum().as_secs_f64())?;
@@ -131,7 +131,7 @@ fn histogram(f: &mut Formatter<'_>, labels: Labels<'_>, times: &Histogram) -> fm
 struct Labels<'m> {
     database: Option<&'m str>,
     operation: Option<OperationKind>,
-    bound: Option<Bound>,
+    bound: Option<BucketBound>,
 }
 
 impl<'m> DatabaseMetrics<'m> {
@@ -163,9 +163,9 @@ impl Display for Labels<'_> {
 
 /// The upper bound of a bucket in seconds.
 #[derive(Clone, Copy)]
-struct Bound(f64);
+struct BucketBound(f64);
 
-impl Display for Bound {
+impl Display for BucketBound {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         if self.0.is_finite() { self.0.fmt(f) } else { f.write_str("+Inf") }
     }

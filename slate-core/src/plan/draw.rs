@@ -17,15 +17,15 @@ use super::{
 };
 
 /// A node in both forms: the fields of its document, and its line.
-struct Node {
+struct DrawnNode {
     stage: Stage,
     details: Document,
     line: String,
-    inputs: Vec<Node>,
+    inputs: Vec<DrawnNode>,
     measures: Option<Measures>,
 }
 
-impl Node {
+impl DrawnNode {
     fn new(stage: Stage) -> Self {
         Self { stage, details: Document::new(), line: String::new(), inputs: Vec::new(), measures: None }
     }
@@ -83,7 +83,7 @@ impl Node {
 
 /// Converts a plan to a tree of nodes.
 pub(crate) struct Drawing {
-    root: Node,
+    root: DrawnNode,
     rules: Vec<&'static str>,
     is_measured: bool,
     storage_bytes: Option<u64>,
@@ -127,26 +127,26 @@ impl Drawing {
     }
 }
 
-fn node(plan: &Plan, collection: &str) -> Node {
+fn node(plan: &Plan, collection: &str) -> DrawnNode {
     match plan {
         Plan::Whole { input } => raw(input, collection),
         Plan::Project { input, document, .. } => {
             let text = format!("{:?}", Doc::from(document));
-            Node::new(Stage::Projection).with("projection", &text).line(text).over(raw(input, collection))
+            DrawnNode::new(Stage::Projection).with("projection", &text).line(text).over(raw(input, collection))
         }
         Plan::Covered { scan, window, document, .. } => {
             let text = format!("{:?}", Doc::from(document));
-            let covered = Node::new(Stage::ProjectionCovered).with("projection", &text).line(text);
+            let covered = DrawnNode::new(Stage::ProjectionCovered).with("projection", &text).line(text);
             windowed(*window, covered.over(index_node(scan)))
         }
-        Plan::Count { input } => Node::new(Stage::Count).over(raw(input, collection)),
+        Plan::Count { input } => DrawnNode::new(Stage::Count).over(raw(input, collection)),
         Plan::CountKeys { keys, window } => {
             let input = match keys {
                 CountedKeys::Records { bounds } => scan(collection, bounds.as_ref(), Direction::Ascending),
                 CountedKeys::Entries(scan) => index_node(scan),
                 CountedKeys::Ids(ids) => ids_node(ids),
             };
-            windowed(*window, Node::new(Stage::CountScan).over(input))
+            windowed(*window, DrawnNode::new(Stage::CountScan).over(input))
         }
         Plan::Distinct { input, path, values } => {
             distinct(Stage::Distinct, path.as_str(), values, raw(input, collection))
@@ -161,18 +161,18 @@ fn node(plan: &Plan, collection: &str) -> Node {
     }
 }
 
-fn document(node: &DocumentNode, input: Node) -> Node {
+fn document(node: &DocumentNode, input: DrawnNode) -> DrawnNode {
     if let DocumentNode::Slice(window) = node {
         return windowed(*window, input);
     }
     let text = node.to_string();
-    node.stages().fold(input, |input, stage| Node::new(stage).with("argument", &text).line(&text).over(input))
+    node.stages().fold(input, |input, stage| DrawnNode::new(stage).with("argument", &text).line(&text).over(input))
 }
 
-fn raw(plan: &RawPlan, collection: &str) -> Node {
+fn raw(plan: &RawPlan, collection: &str) -> DrawnNode {
     match plan {
         RawPlan::Eof { reason } => {
-            Node::new(Stage::Eof).with("collection", collection).with("reason", *reason).line(*reason)
+            DrawnNode::new(Stage::Eof).with("collection", collection).with("reason", *reason).line(*reason)
         }
         RawPlan::Slice { input, window } => windowed(*window, raw(input, collection)),
         RawPlan::Sort { input, sort, presorted, limit, .. } => {
@@ -180,28 +180,28 @@ fn raw(plan: &RawPlan, collection: &str) -> Node {
         }
         RawPlan::Filter { input, filter } => {
             let text = filter.to_string();
-            Node::new(Stage::Filter).with("filter", &text).line(text).over(raw(input, collection))
+            DrawnNode::new(Stage::Filter).with("filter", &text).line(text).over(raw(input, collection))
         }
         RawPlan::Scan { bounds, direction } => scan(collection, bounds.as_ref(), *direction),
         RawPlan::Fetch { ids } => {
-            Node::new(Stage::Fetch).with("collection", collection).line(collection).over(ids_node(ids))
+            DrawnNode::new(Stage::Fetch).with("collection", collection).line(collection).over(ids_node(ids))
         }
     }
 }
 
 /// Adds nodes for skip and limit above their input.
-fn windowed(window: Window, mut input: Node) -> Node {
+fn windowed(window: Window, mut input: DrawnNode) -> DrawnNode {
     if window.skip > 0 {
-        input = Node::new(Stage::Skip).with("skip", number(window.skip)).line(window.skip.to_string()).over(input);
+        input = DrawnNode::new(Stage::Skip).with("skip", number(window.skip)).line(window.skip.to_string()).over(input);
     }
     if let Some(limit) = window.limit {
-        input = Node::new(Stage::Limit).with("limit", number(limit)).line(limit.to_string()).over(input);
+        input = DrawnNode::new(Stage::Limit).with("limit", number(limit)).line(limit.to_string()).over(input);
     }
     input
 }
 
-fn distinct(stage: Stage, path: &str, values: &Values, input: Node) -> Node {
-    let mut node = Node::new(stage).with("path", path).line(path);
+fn distinct(stage: Stage, path: &str, values: &Values, input: DrawnNode) -> DrawnNode {
+    let mut node = DrawnNode::new(stage).with("path", path).line(path);
     if values.direction == Direction::Descending {
         node = node.with("direction", "descending");
         node.line.push_str(" descending");
@@ -213,10 +213,10 @@ fn number(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-fn sort_node(sort: &Sort, presorted: usize, limit: Option<u64>) -> Node {
+fn sort_node(sort: &Sort, presorted: usize, limit: Option<u64>) -> DrawnNode {
     let fields = sort.fields().iter().map(|(path, direction)| format!("{path}: {}", sign(*direction)));
     let mut line = format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "));
-    let mut node = Node::new(Stage::Sort).with("by", line.clone());
+    let mut node = DrawnNode::new(Stage::Sort).with("by", line.clone());
     if presorted > 0 {
         node = node.with("presorted", i64::try_from(presorted).unwrap_or(i64::MAX));
         line.push_str(&format!(" within groups of the first {presorted}"));
@@ -228,10 +228,10 @@ fn sort_node(sort: &Sort, presorted: usize, limit: Option<u64>) -> Node {
     node.line(line)
 }
 
-fn scan(collection: &str, bounds: Option<&IntervalSet>, direction: Direction) -> Node {
+fn scan(collection: &str, bounds: Option<&IntervalSet>, direction: Direction) -> DrawnNode {
     let mut line = format!("{collection} {}", direction_name(direction));
     let mut node =
-        Node::new(Stage::CollScan).with("collection", collection).with("direction", direction_name(direction));
+        DrawnNode::new(Stage::CollScan).with("collection", collection).with("direction", direction_name(direction));
     if let Some(bounds) = bounds {
         let bounds = set(bounds, Strings::Plain);
         line.push_str(&format!(": _id {bounds}"));
@@ -240,11 +240,11 @@ fn scan(collection: &str, bounds: Option<&IntervalSet>, direction: Direction) ->
     node.line(line)
 }
 
-fn ids_node(ids: &IdPlan) -> Node {
+fn ids_node(ids: &IdPlan) -> DrawnNode {
     match ids {
         IdPlan::Points(points) => {
             let points = set(points, Strings::Plain);
-            Node::new(ids.stage()).with("bounds", doc! { "_id": &points }).line(format!("_id {points}"))
+            DrawnNode::new(ids.stage()).with("bounds", doc! { "_id": &points }).line(format!("_id {points}"))
         }
         IdPlan::Index(scan) => index_node(scan),
         IdPlan::Merge { how, inputs } => {
@@ -252,12 +252,12 @@ fn ids_node(ids: &IdPlan) -> Node {
                 Combine::Union => "or",
                 Combine::Intersection => "and",
             };
-            inputs.iter().fold(Node::new(ids.stage()).line(how), |merge, input| merge.over(ids_node(input)))
+            inputs.iter().fold(DrawnNode::new(ids.stage()).line(how), |merge, input| merge.over(ids_node(input)))
         }
     }
 }
 
-fn index_node(scan: &IndexScan) -> Node {
+fn index_node(scan: &IndexScan) -> DrawnNode {
     let IndexScan { index, bounds, checks, direction, limit, firsts } = scan;
     let strings = if index.collation.is_some() { Strings::SortKeys } else { Strings::Plain };
     let mut line = format!("{} {}", index.name, direction_name(*direction));
@@ -287,7 +287,7 @@ fn index_node(scan: &IndexScan) -> Node {
     if let Some(filter) = &filter {
         line.push_str(&format!(", where {filter}"));
     }
-    let mut node = Node::new(Stage::IxScan)
+    let mut node = DrawnNode::new(Stage::IxScan)
         .with("index", &*index.name)
         .with("direction", direction_name(*direction))
         .with("bounds", bound_fields)
@@ -357,25 +357,26 @@ fn interval(interval: &Interval, strings: Strings) -> String {
     if let Some(point) = interval.as_point().and_then(|point| value(point, strings)) {
         return format!("[{point}]");
     }
-    let (low, high) = (place(interval.low(), End::Low, strings), place(interval.high(), End::High, strings));
+    let (low, high) =
+        (place(interval.low(), IntervalEnd::Low, strings), place(interval.high(), IntervalEnd::High, strings));
     format!("{low}, {high}")
 }
 
 #[derive(Clone, Copy)]
-enum End {
+enum IntervalEnd {
     Low,
     High,
 }
 
-fn place(place: &Place, end: End, strings: Strings) -> String {
+fn place(place: &Place, end: IntervalEnd, strings: Strings) -> String {
     match (value(&place.prefix, strings), end, place.side) {
-        (Some(value), End::Low, Side::Before) => format!("[{value}"),
-        (Some(value), End::Low, Side::After) => format!("({value}"),
-        (Some(value), End::High, Side::Before) => format!("{value})"),
-        (Some(value), End::High, Side::After) => format!("{value}]"),
+        (Some(value), IntervalEnd::Low, Side::Before) => format!("[{value}"),
+        (Some(value), IntervalEnd::Low, Side::After) => format!("({value}"),
+        (Some(value), IntervalEnd::High, Side::Before) => format!("{value})"),
+        (Some(value), IntervalEnd::High, Side::After) => format!("{value}]"),
         // A position that is not a value is the boundary of a type.
-        (None, End::Low, _) => "(…".into(),
-        (None, End::High, _) => "…)".into(),
+        (None, IntervalEnd::Low, _) => "(…".into(),
+        (None, IntervalEnd::High, _) => "…)".into(),
     }
 }
 

@@ -13,12 +13,12 @@ pub(super) struct GrowingBounds {
     fields: Vec<IntervalSet>,
     exact_for: Conjuncts,
     ranges: usize,
-    end: End,
+    end: BoundsEnd,
 }
 
 /// Whether another field can be bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum BoundsEnd {
     Open,
     /// A range was bound, or another field would need too many ranges.
     Closed,
@@ -26,25 +26,25 @@ enum End {
 
 impl Default for GrowingBounds {
     fn default() -> Self {
-        Self { fields: Vec::new(), exact_for: Conjuncts::default(), ranges: 1, end: End::Open }
+        Self { fields: Vec::new(), exact_for: Conjuncts::default(), ranges: 1, end: BoundsEnd::Open }
     }
 }
 
 impl GrowingBounds {
     pub(super) fn is_open(&self) -> bool {
-        self.end == End::Open
+        self.end == BoundsEnd::Open
     }
 
     /// Binds the next field, unless that needs too many ranges.
     pub(super) fn push(&mut self, set: IntervalSet, exact_for: Conjuncts) {
         let ranges = self.ranges.saturating_mul(set.len().max(1));
-        if self.end == End::Closed || (!self.fields.is_empty() && ranges > MAX_RANGES) {
-            self.end = End::Closed;
+        if self.end == BoundsEnd::Closed || (!self.fields.is_empty() && ranges > MAX_RANGES) {
+            self.end = BoundsEnd::Closed;
             return;
         }
         self.ranges = ranges;
         if !set.is_points() {
-            self.end = End::Closed;
+            self.end = BoundsEnd::Closed;
         }
         self.fields.push(set);
         self.exact_for = self.exact_for.union(exact_for);

@@ -9,11 +9,11 @@ use crate::Result;
 /// Merges sorted runs: returns their rows in key order.
 pub(super) struct Merge {
     /// The run with the least current row is on top. A run that ends is removed.
-    runs: BinaryHeap<Run>,
+    runs: BinaryHeap<MergedRun>,
     started: bool,
 }
 
-struct Run {
+struct MergedRun {
     rows: RowReader,
     number: usize,
 }
@@ -23,7 +23,7 @@ impl Merge {
         let mut runs = BinaryHeap::new();
         for (number, mut rows) in readers.enumerate() {
             if rows.advance()? {
-                runs.push(Run { rows, number });
+                runs.push(MergedRun { rows, number });
             }
         }
         Ok(Self { runs, started: false })
@@ -46,7 +46,7 @@ impl Merge {
 }
 
 /// Orders a max-heap so that the run with the least row is on top; among equal rows, the run that was written first.
-impl Ord for Run {
+impl Ord for MergedRun {
     fn cmp(&self, other: &Self) -> Ordering {
         let keys = match (self.rows.current(), other.rows.current()) {
             (Some(row), Some(other)) => other.cmp_key(&row),
@@ -56,16 +56,16 @@ impl Ord for Run {
     }
 }
 
-impl PartialOrd for Run {
+impl PartialOrd for MergedRun {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Run {
+impl PartialEq for MergedRun {
     fn eq(&self, other: &Self) -> bool {
         self.cmp(other) == Ordering::Equal
     }
 }
 
-impl Eq for Run {}
+impl Eq for MergedRun {}

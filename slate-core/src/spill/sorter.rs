@@ -21,22 +21,22 @@ pub(crate) struct Sorter {
     memory: Memory,
     max_rows: u64,
     arena: Arena,
-    bound: Option<Bound>,
+    bound: Option<RowBound>,
     runs: Option<Runs>,
-    output: Output,
+    output: SorterOutput,
     spilled: Spilled,
 }
 
 /// Rows with this key or a greater one are rejected.
 #[derive(Default)]
-struct Bound {
+struct RowBound {
     sort_key: Vec<u8>,
     tie_key: Vec<u8>,
     /// Whether [`Sorter::new_bound`] has not returned it yet.
     is_new: bool,
 }
 
-enum Output {
+enum SorterOutput {
     /// The sorter is not finished.
     None,
     /// The rows are in memory. Contains the position of the current one.
@@ -57,7 +57,7 @@ impl Sorter {
     /// Creates a sorter that returns the `max_rows` least rows.
     pub(crate) fn new(memory: Memory, max_rows: u64) -> Self {
         let (arena, spilled) = (memory.take_buffers(), Spilled::default());
-        Self { memory, max_rows, arena, bound: None, runs: None, output: Output::None, spilled }
+        Self { memory, max_rows, arena, bound: None, runs: None, output: SorterOutput::None, spilled }
     }
 
     /// Removes all rows, and sets how many of the next rows are returned.
@@ -66,7 +66,7 @@ impl Sorter {
         self.arena.clear();
         self.bound = None;
         self.runs = None;
-        self.output = Output::None;
+        self.output = SorterOutput::None;
     }
 
     /// Adds a row. Rows are ordered by `sort_key`, then by `tie_key`. No sort key may be a proper prefix of another.
@@ -126,7 +126,7 @@ impl Sorter {
         }
         self.arena.retain_least(max_rows);
         if let Some(greatest) = max_rows.checked_sub(1).and_then(|last| self.arena.get(last)) {
-            let Bound { sort_key, tie_key, is_new } = self.bound.get_or_insert_default();
+            let RowBound { sort_key, tie_key, is_new } = self.bound.get_or_insert_default();
             sort_key.clear();
             sort_key.extend_from_slice(greatest.sort_key());
             tie_key.clear();
@@ -183,12 +183,12 @@ impl Sorter {
             Some(runs) => {
                 let (runs, spilled) = runs.merge(self.max_rows, interrupt)?;
                 self.spilled += spilled;
-                Output::Merge(Box::new(runs.read()?), self.max_rows, runs)
+                SorterOutput::Merge(Box::new(runs.read()?), self.max_rows, runs)
             }
             None => {
                 self.retain_least(usize::try_from(self.max_rows).unwrap_or(usize::MAX));
                 self.arena.sort();
-                Output::Arena(None)
+                SorterOutput::Arena(None)
             }
         };
         Ok(())
@@ -197,9 +197,9 @@ impl Sorter {
     /// Starts to read a finished sorter from its first row again, unless payloads are shared.
     pub(crate) fn rewind(&mut self) -> Result<()> {
         match &mut self.output {
-            Output::None => {}
-            Output::Arena(at) => *at = None,
-            Output::Merge(merge, left, runs) => {
+            SorterOutput::None => {}
+            SorterOutput::Arena(at) => *at = None,
+            SorterOutput::Merge(merge, left, runs) => {
                 **merge = runs.read()?;
                 *left = self.max_rows;
             }
@@ -210,8 +210,8 @@ impl Sorter {
     /// Moves to the next row. Returns `false` after the last row and before [`finish`](Self::finish).
     pub(crate) fn advance(&mut self) -> Result<bool> {
         match &mut self.output {
-            Output::None => Ok(false),
-            Output::Arena(at) => {
+            SorterOutput::None => Ok(false),
+            SorterOutput::Arena(at) => {
                 let next = at.map_or(0, |at| at + 1);
                 if let Some(before) = at.replace(next) {
                     self.arena.release(before);
@@ -222,11 +222,11 @@ impl Sorter {
                 ahead.for_each(|at| self.arena.prefetch(at));
                 Ok(next < self.arena.len())
             }
-            Output::Merge(_, 0, _) => {
-                self.output = Output::None;
+            SorterOutput::Merge(_, 0, _) => {
+                self.output = SorterOutput::None;
                 Ok(false)
             }
-            Output::Merge(merge, left, _) => {
+            SorterOutput::Merge(merge, left, _) => {
                 *left -= 1;
                 merge.advance()
             }
@@ -237,8 +237,8 @@ impl Sorter {
     #[inline]
     pub(crate) fn payload(&self) -> Option<&[u8]> {
         match &self.output {
-            Output::Arena(at) => self.arena.payload((*at)?),
-            Output::None | Output::Merge(..) => self.current().map(|row| row.payload),
+            SorterOutput::Arena(at) => self.arena.payload((*at)?),
+            SorterOutput::None | SorterOutput::Merge(..) => self.current().map(|row| row.payload),
         }
     }
 
@@ -246,9 +246,9 @@ impl Sorter {
     #[inline]
     pub(crate) fn current(&self) -> Option<Row<'_>> {
         match &self.output {
-            Output::None => None,
-            Output::Arena(at) => self.arena.get((*at)?),
-            Output::Merge(merge, ..) => merge.current(),
+            SorterOutput::None => None,
+            SorterOutput::Arena(at) => self.arena.get((*at)?),
+            SorterOutput::Merge(merge, ..) => merge.current(),
         }
     }
 

@@ -5,7 +5,7 @@ use slate_store::{Durability, Guard, Keyspace, LastWrites, Transaction, Version}
 
 use super::{
     Session,
-    change_set::{ChangeSet, Place},
+    change_set::{BlockPlace, ChangeSet},
     entries::{Entries, KeyWrites, Write},
     unique::{Existing, record_key},
 };
@@ -53,10 +53,10 @@ impl From<Error> for Unwritten {
 }
 
 /// Returns the keyspace of a place; `None` if the index no longer exists.
-fn keyspace(collection: &CollectionInfo, place: Place) -> Option<Keyspace> {
+fn keyspace(collection: &CollectionInfo, place: BlockPlace) -> Option<Keyspace> {
     match place {
-        Place::Records => Some(collection.records),
-        Place::Index(at) => collection.maintained_at(at).map(|index| index.keyspace),
+        BlockPlace::Records => Some(collection.records),
+        BlockPlace::Index(at) => collection.maintained_at(at).map(|index| index.keyspace),
     }
 }
 
@@ -144,13 +144,13 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Applies writes in key order, which is fastest for stores.
-    fn apply_block(&mut self, collection: &CollectionInfo, place: Place, block: &Entries) -> Result<()> {
+    fn apply_block(&mut self, collection: &CollectionInfo, place: BlockPlace, block: &Entries) -> Result<()> {
         let keyspace = match place {
-            Place::Records => {
+            BlockPlace::Records => {
                 self.wrote(collection);
                 collection.records
             }
-            Place::Index(at) => {
+            BlockPlace::Index(at) => {
                 let Some(index) = collection.maintained_at(at) else { return Ok(()) };
                 self.wrote_entries();
                 if index.unique && collection.is_building(at) {

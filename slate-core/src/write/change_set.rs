@@ -50,7 +50,7 @@ pub(super) struct ChangeSet {
 /// places of its file: the indexes then fill the places of their replaced pages, and the records, which are most of the new
 /// pages, follow next to each other. Scans read longer parts of the file at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum BlockPlace {
     /// The index at this position in the collection.
     Index(usize),
     Records,
@@ -262,8 +262,8 @@ impl ChangeSet {
     /// Can be repeated. [`finish`](Self::finish) precedes it.
     pub(super) fn for_each_block<E: From<Error>>(
         &mut self,
-        wanted: impl Fn(Place) -> bool,
-        mut visitor: impl FnMut(Place, &Entries) -> Result<(), E>,
+        wanted: impl Fn(BlockPlace) -> bool,
+        mut visitor: impl FnMut(BlockPlace, &Entries) -> Result<(), E>,
     ) -> Result<(), E> {
         let Some(sorter) = &mut self.spilled else {
             for (place, entries) in places(&mut self.records, &mut self.indexes) {
@@ -275,11 +275,11 @@ impl ChangeSet {
             return Ok(());
         };
         sorter.rewind()?;
-        let (mut block, mut place) = (Entries::default(), Place::Records);
+        let (mut block, mut place) = (Entries::default(), BlockPlace::Records);
         while sorter.advance()? {
             let Some(row) = sorter.current() else { break };
             let Some((number, key)) = row.sort_key().split_first_chunk() else { continue };
-            let next = Place::at(u32::from_be_bytes(*number));
+            let next = BlockPlace::at(u32::from_be_bytes(*number));
             if !wanted(next) {
                 continue;
             }
@@ -302,11 +302,11 @@ impl ChangeSet {
 const DELETE: u8 = 0;
 const PUT: u8 = 1;
 
-/// The number of [`Place::Records`] in the order of places: above those of all indexes, because records are written
+/// The number of [`BlockPlace::Records`] in the order of places: above those of all indexes, because records are written
 /// last.
 const RECORDS: u32 = u32::MAX;
 
-impl Place {
+impl BlockPlace {
     /// Numbers the places in their order.
     fn number(self) -> u32 {
         match self {
@@ -324,9 +324,12 @@ impl Place {
 }
 
 /// Returns the writes of each place, in the order of places.
-fn places<'e>(records: &'e mut Entries, indexes: &'e mut [Entries]) -> impl Iterator<Item = (Place, &'e mut Entries)> {
-    let indexes = indexes.iter_mut().enumerate().map(|(at, entries)| (Place::Index(at), entries));
-    indexes.chain(std::iter::once((Place::Records, records)))
+fn places<'e>(
+    records: &'e mut Entries,
+    indexes: &'e mut [Entries],
+) -> impl Iterator<Item = (BlockPlace, &'e mut Entries)> {
+    let indexes = indexes.iter_mut().enumerate().map(|(at, entries)| (BlockPlace::Index(at), entries));
+    indexes.chain(std::iter::once((BlockPlace::Records, records)))
 }
 
 /// Returns the record key that a delete is conditional on: in a unique index that is being built, the build may not have

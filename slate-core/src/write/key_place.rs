@@ -16,28 +16,28 @@ use slate_store::Keyspace;
 use crate::{
     catalog::{CATALOG, Catalog, CollectionInfo, IndexInfo, collection_of_key},
     entry::unique_key,
-    error::Place,
+    error::ErrorPlace,
 };
 
 /// Returns the document, the index entry, the collection or the list of collections to which a key belongs; `None` if the
 /// keyspace is unknown.
-pub(crate) fn key_place(catalog: &Catalog, keyspace: Keyspace, key: &[u8]) -> Option<Place> {
+pub(crate) fn key_place(catalog: &Catalog, keyspace: Keyspace, key: &[u8]) -> Option<ErrorPlace> {
     if keyspace == CATALOG {
         let collection = collection_of_key(key).map(String::from);
-        return Some(Place { collection, ..Place::default() });
+        return Some(ErrorPlace { collection, ..ErrorPlace::default() });
     }
     catalog.collections().find_map(|collection| place_in(collection, keyspace, key))
 }
 
-fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Option<Place> {
+fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Option<ErrorPlace> {
     let name = Some(collection.name.to_string());
     if collection.records == keyspace {
         let key = decode(&mut &*key, Direction::Ascending).flatten().map(|id| doc! { "_id": id });
-        return Some(Place { collection: name, index: None, key, key_pattern: None });
+        return Some(ErrorPlace { collection: name, index: None, key, key_pattern: None });
     }
     let index = collection.maintained().find(|index| index.keyspace == keyspace)?;
     let key = KeyFields::decode(index, key).document();
-    Some(Place { collection: name, index: Some(index.name.to_string()), key: Some(key), key_pattern: None })
+    Some(ErrorPlace { collection: name, index: Some(index.name.to_string()), key: Some(key), key_pattern: None })
 }
 
 /// The fields of an index key and their values. Types that the key does not distinguish are decoded as one.

@@ -41,12 +41,12 @@ fn append_record(bytes: &[u8], empty: EmptyTimestamps, out: &mut Vec<u8>) -> Res
         return Err(error);
     }
     let key = out.len() - start;
-    let (mut form, mut ids) = (Form::default(), 0);
+    let (mut form, mut ids) = (StoredForm::default(), 0);
     validate_and_store(bytes, out, |field| {
         form.see(field, empty);
         ids += usize::from(field.name == b"_id");
     })?;
-    if form != Form::Kept || (identified.is_some() && ids > 1) {
+    if form != StoredForm::Kept || (identified.is_some() && ids > 1) {
         return append_rebuilt(document, empty, start, out);
     }
     check(Doc::stored(out.get(start + key..).unwrap_or_default()))?;
@@ -67,14 +67,14 @@ fn append_rebuilt(document: Doc<'_>, empty: EmptyTimestamps, start: usize, out: 
 
 /// Checks whether a document, given field by field, can be stored unchanged.
 #[derive(Default, PartialEq, Eq)]
-enum Form {
+enum StoredForm {
     #[default]
     NothingSeen,
     Kept,
     Other,
 }
 
-impl Form {
+impl StoredForm {
     #[inline]
     fn see(&mut self, field: Element<'_>, empty: EmptyTimestamps) {
         let is_right = match self {

@@ -3,7 +3,7 @@ use slate_query::raw::{Doc, Element, OwnedValue};
 use slate_store::{Keyspace, PointReader, View};
 
 use super::{
-    change_set::{ChangeSet, Place},
+    change_set::{BlockPlace, ChangeSet},
     entries::{Entries, KeyWrites},
     key_place::KeyFields,
 };
@@ -20,8 +20,8 @@ impl ChangeSet {
     /// `DuplicateKey`.
     pub(super) fn check_unique(&mut self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
         let unique = |place| match place {
-            Place::Index(at) => collection.maintained_at(at).filter(|index| index.unique),
-            Place::Records => None,
+            BlockPlace::Index(at) => collection.maintained_at(at).filter(|index| index.unique),
+            BlockPlace::Records => None,
         };
         let mut found: Option<(&IndexInfo, Vec<u8>, Vec<u8>)> = None;
         self.for_each_block(
@@ -46,7 +46,7 @@ impl ChangeSet {
     fn record(&mut self, view: &impl View, collection: &CollectionInfo, key: &[u8]) -> Result<Option<Vec<u8>>> {
         let mut changed = None;
         self.for_each_block(
-            |place| place == Place::Records,
+            |place| place == BlockPlace::Records,
             |_, block| {
                 let mut puts = block.by_key().filter(|writes| writes.key() == key).flat_map(KeyWrites::puts);
                 changed = changed.take().or_else(|| puts.next().map(<[u8]>::to_vec));

@@ -12,7 +12,7 @@ pub(crate) struct DensifyRows<V: View> {
     input: DocumentRows<V>,
     densify: Densify,
     rows: DenseRows,
-    position: Position,
+    position: DensifyPosition,
     /// The added document.
     row: Vec<u8>,
     interrupt: Interrupt,
@@ -20,7 +20,7 @@ pub(crate) struct DensifyRows<V: View> {
 
 /// Which document is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Position {
+enum DensifyPosition {
     /// A document of the input that is not read yet.
     Next,
     /// A document that is added before the current document of the input, which then follows.
@@ -38,7 +38,7 @@ impl<V: View> DensifyRows<V> {
             input,
             densify,
             rows: DenseRows::default(),
-            position: Position::Next,
+            position: DensifyPosition::Next,
             row: Vec::new(),
             interrupt: resources.interrupt.clone(),
         }
@@ -49,35 +49,35 @@ impl<V: View> DensifyRows<V> {
         loop {
             interrupt.tick()?;
             match position {
-                Position::Next | Position::Passed => {
-                    *position = Position::After;
+                DensifyPosition::Next | DensifyPosition::Passed => {
+                    *position = DensifyPosition::After;
                     if input.advance()? {
-                        *position = Position::Before;
+                        *position = DensifyPosition::Before;
                         let Some(document) = input.current() else { continue };
                         rows.begin(densify, document).map_err(Error::from)?;
                     } else if !rows.complete(densify) {
-                        *position = Position::End;
+                        *position = DensifyPosition::End;
                     }
                 }
-                Position::Before if rows.add(densify, row)? => return Ok(true),
-                Position::Before => {
+                DensifyPosition::Before if rows.add(densify, row)? => return Ok(true),
+                DensifyPosition::Before => {
                     rows.pass(densify)?;
-                    *position = Position::Passed;
+                    *position = DensifyPosition::Passed;
                     return Ok(true);
                 }
-                Position::After if rows.add(densify, row)? => return Ok(true),
-                Position::After if rows.complete(densify) => {}
-                Position::After => *position = Position::End,
-                Position::End => return Ok(false),
+                DensifyPosition::After if rows.add(densify, row)? => return Ok(true),
+                DensifyPosition::After if rows.complete(densify) => {}
+                DensifyPosition::After => *position = DensifyPosition::End,
+                DensifyPosition::End => return Ok(false),
             }
         }
     }
 
     pub(super) fn current(&self) -> Option<Doc<'_>> {
         match self.position {
-            Position::Before | Position::After => Some(Doc::new(&self.row)),
-            Position::Passed => self.input.current(),
-            Position::Next | Position::End => None,
+            DensifyPosition::Before | DensifyPosition::After => Some(Doc::new(&self.row)),
+            DensifyPosition::Passed => self.input.current(),
+            DensifyPosition::Next | DensifyPosition::End => None,
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct LookupRows<V: View> {
     foreign: Foreign<V>,
     strategy: Strategy<V>,
     /// The matching documents of the other collection, as far as they are in memory.
-    documents: Documents,
+    documents: ForeignDocuments,
     /// The numbers of the documents in memory that the current document is joined with.
     matches: Vec<usize>,
     /// How many equal, consecutive documents the input's current document stands for.
@@ -102,7 +102,7 @@ impl<V: View> LookupRows<V> {
             lookup,
             foreign,
             strategy,
-            documents: Documents::default(),
+            documents: ForeignDocuments::default(),
             matches: Vec::new(),
             times: 0,
             returned: 0,
@@ -519,12 +519,12 @@ fn equality<'v>(
 
 /// Documents one after the other.
 #[derive(Default)]
-struct Documents {
+struct ForeignDocuments {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-impl Documents {
+impl ForeignDocuments {
     /// Returns the document's number.
     fn push(&mut self, document: &[u8]) -> usize {
         self.bytes.extend_from_slice(document);

@@ -28,7 +28,7 @@ pub(crate) struct WindowRows<V: View> {
     is_ahead: bool,
     partition: Partition,
     /// `None` before the first partition.
-    documents: Option<Documents>,
+    documents: Option<PartitionDocuments>,
     results: Results,
     row: Vec<u8>,
     has_row: bool,
@@ -39,7 +39,7 @@ pub(crate) struct WindowRows<V: View> {
 }
 
 /// Two readers of the documents of a partition.
-struct Documents {
+struct PartitionDocuments {
     /// The documents that are still to be returned.
     returned: SpoolRows,
     /// The documents that are not yet in the [`Partition`].
@@ -93,7 +93,7 @@ impl<V: View> WindowRows<V> {
     /// Writes the current document with its results.
     fn write(&mut self) -> Result<()> {
         let Self { windows, partition, results, interrupt, .. } = self;
-        let Some(Documents { returned, ahead }) = &mut self.documents else { return Ok(()) };
+        let Some(PartitionDocuments { returned, ahead }) = &mut self.documents else { return Ok(()) };
         while !results.is_ready(windows, partition)? {
             interrupt.tick()?;
             if !ahead.advance()? {
@@ -133,7 +133,8 @@ impl<V: View> WindowRows<V> {
         }
         self.meter.spilled(documents.spilled());
         let documents = Arc::new(documents.finish()?);
-        self.documents = Some(Documents { returned: SpoolRows::of(&documents), ahead: SpoolRows::of(&documents) });
+        self.documents =
+            Some(PartitionDocuments { returned: SpoolRows::of(&documents), ahead: SpoolRows::of(&documents) });
         Ok(!is_empty)
     }
 }

@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Aggregate, CancelToken, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder, DatabaseStats, Error,
     IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize, TransactionOptions, WriteOperation,
+    call::open_transactions::Caller,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -160,7 +161,7 @@ impl Database {
         self.run_blocking(|database| Ok(Snapshot { snapshot: database.snapshot()?, runner }))
     }
 
-    /// Begins a transaction with snapshot isolation, on its own thread. Dropping it rolls it back. Prefer
+    /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer
     /// [`Database::transact`] or [`Database::transact_async`], which retry after a conflict.
     ///
     /// # Errors
@@ -192,16 +193,16 @@ impl Database {
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
         let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), self.database.limited(options));
         Operation::new(async move {
-            let open_transactions = Arc::clone(database.open_transactions());
+            let caller = Caller::current();
             // The place is held only while the transaction begins: an open transaction must not keep other ones from
             // ending.
             let place = pool.enter().await?;
             let begin = move |options: &TransactionOptions| {
-                let begun = database.begin_with(options);
+                let begun = database.begin_for(options, caller);
                 drop(place);
                 begun
             };
-            Transaction::begin(&options, &open_transactions, begin).await
+            Transaction::begin(&options, begin).await
         })
     }
 

@@ -47,8 +47,8 @@
 //!   on by the write itself.
 //! - **[Streams](Documents)** occupy no thread between batches. A scan in memory without a filter is read by the task that awaits
 //!   it, one record at a time; after 256 records it lets other tasks run.
-//! - **[`Database::transact`]** executes its closure on one thread of the pool. **[`Database::begin`]**, and each attempt of
-//!   **[`Database::transact_async`]**, starts a thread that owns the transaction until its end.
+//! - **[`Database::transact`]** executes its closure on one thread of the pool. A transaction of **[`Database::begin`]** or
+//!   **[`Database::transact_async`]** takes no thread between its calls, and moves between tasks like any value.
 //!
 //! Dropping the last handle closes the database on the thread that drops it, which may block. [`Database::close`]
 //! does it on the pool and returns the outcome.
@@ -67,9 +67,9 @@ mod in_place;
 mod job;
 mod operation;
 mod runner;
-mod thread;
 mod transact_async;
 mod transaction;
+mod transaction_calls;
 
 pub use call::{Builder, Call};
 pub use collection::{Collection, ReadCollection};

@@ -5,7 +5,7 @@
 //! | a short read or write of what is in memory | by the task that awaits it |
 //! | any other read | by a thread of tokio's pool for blocking work |
 //! | any other write | by one of at most [`MAX_WRITERS`] threads of that pool, in the order of the queue |
-//! | a call of an open transaction | by the thread that owns the transaction |
+//! | a call of an open transaction | by a thread of that pool, after the transaction's calls before it |
 //!
 //! A call is first tried by the task that awaits it. The store refuses the call if it would have to wait for a device, a network or a
 //! lock ([`Store::try_snapshot`](slate_store::Store::try_snapshot), [`Store::try_begin`](slate_store::Store::try_begin)). The call is
@@ -27,7 +27,7 @@ use tokio::{
 use super::{
     job::{Answer, Job, job},
     operation::{CancelOnDrop, Operation},
-    thread::TransactionThread,
+    transaction_calls::TransactionCalls,
 };
 use crate::{CancelToken, Error, ErrorKind, Result, interrupt::WaitBudget};
 
@@ -36,8 +36,8 @@ use crate::{CancelToken, Error, ErrorKind, Result, interrupt::WaitBudget};
 pub enum Runner {
     /// tokio's pool for blocking work.
     Pool(Arc<Pool>),
-    /// The thread that owns the transaction.
-    Thread(TransactionThread),
+    /// The calls of the transaction.
+    Transaction(TransactionCalls),
 }
 
 /// A call that can be tried without waiting.
@@ -86,7 +86,7 @@ impl Runner {
     ) -> Result<R> {
         match self {
             Self::Pool(_) => on_pool(token, work)?.await,
-            Self::Thread(thread) => thread.run(work).await,
+            Self::Transaction(calls) => calls.run(work).await,
         }
     }
 
@@ -136,7 +136,7 @@ impl Runner {
                     answer.await
                 })
             }
-            Self::Thread(thread) => Operation::new(async move { thread.run(work).await }),
+            Self::Transaction(calls) => Operation::new(async move { calls.run(work).await }),
         }
     }
 }
@@ -264,7 +264,7 @@ pub(super) fn on_pool<R: Send + 'static>(
     Ok(answer)
 }
 
-fn runtime() -> Result<Handle> {
+pub(super) fn runtime() -> Result<Handle> {
     Handle::try_current().map_err(|_| {
         let message = "this call must be awaited within a tokio runtime, and there is none here";
         Error::invalid(Code::ILLEGAL_OPERATION, message)

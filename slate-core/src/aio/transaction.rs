@@ -1,17 +1,14 @@
-use std::{fmt, sync::Arc};
+use std::fmt;
 
-use super::{Collection, Operation, runner::Runner, thread::TransactionThread};
+use super::{Collection, Operation, runner::Runner, transaction_calls::TransactionCalls};
 use crate::{
     CancelToken, Durability, Result, TransactionOptions,
-    call::{
-        Scope,
-        open_transactions::{Caller, OpenTransaction, OpenTransactions},
-    },
+    call::{Scope, open_transactions::OpenTransaction},
     interrupt::CallLimits,
 };
 
-/// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is, on its
-/// own thread. Its calls are executed one after the other, in the order of their first polls.
+/// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is. It takes no
+/// thread between its calls. They are executed one after the other, in the order of their first polls.
 ///
 /// Dropping it cancels its running call and rolls it back, without waiting; [`Transaction::rollback`] waits.
 ///
@@ -27,7 +24,7 @@ pub struct Transaction {
 
 /// Rolls back when it is dropped, unless the transaction has ended.
 struct Open {
-    running: Option<(TransactionThread, CancelToken)>,
+    running: Option<(TransactionCalls, CancelToken)>,
     transaction: OpenTransaction,
 }
 
@@ -35,9 +32,9 @@ impl Drop for Open {
     fn drop(&mut self) {
         // The task need not wait for the rollback, or for a commit that it no longer awaits, to write again.
         self.transaction.release();
-        if let Some((thread, token)) = self.running.take() {
+        if let Some((calls, token)) = self.running.take() {
             token.cancel();
-            thread.abandon();
+            calls.abandon();
         }
     }
 }
@@ -45,15 +42,12 @@ impl Drop for Open {
 impl Transaction {
     pub(super) async fn begin(
         options: &TransactionOptions,
-        open_transactions: &Arc<OpenTransactions>,
         begin: impl FnOnce(&TransactionOptions) -> Result<crate::Transaction> + Send + 'static,
     ) -> Result<Self> {
         let (options, token) = options.cancellable();
-        let caller = Caller::current();
-        let (thread, transaction) = TransactionThread::begin(move || begin(&options)).await?;
-        transaction.add_registration(open_transactions.register_task(caller));
-        let runner = Runner::Thread(thread.clone());
-        Ok(Self { open: Open { running: Some((thread, token)), transaction }, runner })
+        let (calls, transaction) = TransactionCalls::begin(move || begin(&options)).await?;
+        let runner = Runner::Transaction(calls.clone());
+        Ok(Self { open: Open { running: Some((calls, token)), transaction }, runner })
     }
 
     /// Returns a collection whose reads and writes belong to this transaction. Once the transaction has ended, its
@@ -107,7 +101,7 @@ impl Transaction {
     fn end(mut self, end: impl FnOnce(crate::Transaction) -> Result<()> + Send + 'static) -> Operation<()> {
         Operation::new(async move {
             match self.open.running.take() {
-                Some((thread, _)) => thread.end(end).await,
+                Some((calls, _)) => calls.end(end).await,
                 None => Ok(()),
             }
         })

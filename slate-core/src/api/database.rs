@@ -12,6 +12,7 @@ use crate::{
     call::transaction_options::Started,
     call::{
         self, DatabaseHandle, OpenOptions, Scope,
+        open_transactions::Registration,
         retry::{self, Failure},
     },
     call_context::CallContext,
@@ -181,7 +182,17 @@ impl Database {
     /// # Errors
     /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
-        self.begin_started(&self.start(options))
+        self.begin_started(&self.start(options), self.handle.open_transactions().register())
+    }
+
+    /// Begins a transaction that belongs to the caller's task.
+    #[cfg(feature = "async")]
+    pub(crate) fn begin_for(
+        &self,
+        options: &TransactionOptions,
+        caller: call::open_transactions::Caller,
+    ) -> Result<Transaction> {
+        self.begin_started(&self.start(options), self.handle.open_transactions().register_task(caller))
     }
 
     /// Starts the clock of a transaction with these options and the limits of this handle.
@@ -200,9 +211,10 @@ impl Database {
         self.handle.open_transactions()
     }
 
-    fn begin_started(&self, started: &Started) -> Result<Transaction> {
+    fn begin_started(&self, started: &Started, owner: Registration) -> Result<Transaction> {
         let writer = self.handle.engine_to_write()?.begin(&started.begin_options())?;
-        Ok(Transaction::new(self.handle.clone(), writer, started.durability.unwrap_or(self.handle.durability())))
+        let durability = started.durability.unwrap_or(self.handle.durability());
+        Ok(Transaction::new(self.handle.clone(), writer, owner, durability))
     }
 
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. After a conflict it is rolled back and
@@ -273,7 +285,7 @@ impl Database {
         self.handle.open_transactions().check_outside()?;
         let started = self.start(options);
         retry::on_conflict(&started.retry, None, self.handle.observer(), || {
-            let transaction = self.begin_started(&started)?;
+            let transaction = self.begin_started(&started, self.handle.open_transactions().register())?;
             match work(&transaction) {
                 Ok(result) => {
                     transaction.commit()?;

@@ -2,8 +2,10 @@ use std::fmt;
 
 use crate::{
     Collection, Durability, Result,
-    call::Writer,
-    call::{DatabaseHandle, Scope, open_transactions::OpenTransaction},
+    call::{
+        DatabaseHandle, Scope, Writer,
+        open_transactions::{OpenTransaction, Registration},
+    },
     interrupt::CallLimits,
 };
 
@@ -21,9 +23,14 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(database: DatabaseHandle, writer: Box<dyn Writer>, durability: Durability) -> Self {
-        let open = OpenTransaction::new(writer, database.open_transactions().register());
-        Self { database, open, durability }
+    /// `owner`: the thread or the task that begins the transaction.
+    pub(crate) fn new(
+        database: DatabaseHandle,
+        writer: Box<dyn Writer>,
+        owner: Registration,
+        durability: Durability,
+    ) -> Self {
+        Self { database, open: OpenTransaction::new(writer, owner), durability }
     }
 
     /// Returns a collection whose reads and writes belong to this transaction. After the transaction has ended, its calls

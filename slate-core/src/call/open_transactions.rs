@@ -11,6 +11,7 @@
 #[cfg(feature = "async")]
 use std::cell::Cell;
 use std::{
+    collections::hash_map::Entry,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -18,6 +19,7 @@ use std::{
     thread::{self, ThreadId},
 };
 
+use ahash::AHashMap;
 use slate_query::Code;
 
 use super::engine::Writer;
@@ -34,29 +36,23 @@ struct Shared {
     caller: Mutex<Option<ThreadId>>,
     /// Whether an operation has failed with a conflict. The caller may have turned its error into another type.
     has_conflict: AtomicBool,
-    /// The thread and the task that have begun the transaction, until it ends or is given up.
-    registrations: Mutex<Vec<Registration>>,
+    /// The thread or the task that has begun the transaction, until it ends or is given up.
+    owner: Mutex<Option<Registration>>,
 }
 
 impl OpenTransaction {
-    pub(crate) fn new(writer: Box<dyn Writer>, registration: Registration) -> Self {
+    pub(crate) fn new(writer: Box<dyn Writer>, owner: Registration) -> Self {
         Self(Arc::new(Shared {
             writer: Mutex::new(Some(writer)),
             caller: Mutex::new(None),
             has_conflict: AtomicBool::new(false),
-            registrations: Mutex::new(vec![registration]),
+            owner: Mutex::new(Some(owner)),
         }))
     }
 
-    /// Adds the registration of the task that has begun it.
-    #[cfg(feature = "async")]
-    pub(crate) fn add_registration(&self, registration: Registration) {
-        unpoisoned(&self.0.registrations).push(registration);
-    }
-
-    /// Allows the thread and the task that have begun the transaction to write outside of it again.
+    /// Allows the thread or the task that has begun the transaction to write outside of it again.
     pub(crate) fn release(&self) {
-        unpoisoned(&self.0.registrations).clear();
+        drop(unpoisoned(&self.0.owner).take());
     }
 
     /// Returns whether an operation has failed with an error after which the whole transaction can be retried.
@@ -128,7 +124,7 @@ fn ended() -> Error {
 }
 
 /// The thread or task that has begun a transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Owner {
     Thread(ThreadId),
     #[cfg(feature = "async")]
@@ -141,8 +137,9 @@ enum Owner {
 /// The owners of the open transactions of a database. Transactions of single calls are not registered.
 #[derive(Debug, Default)]
 pub(crate) struct OpenTransactions {
-    owners: Mutex<Vec<Owner>>,
-    /// Number of owners, so that a check takes the lock only if there are some.
+    /// How many transactions each owner has open.
+    owners: Mutex<AHashMap<Owner, usize>>,
+    /// Number of open transactions, so that a check takes the lock only if there are some.
     count: AtomicUsize,
 }
 
@@ -166,7 +163,7 @@ impl OpenTransactions {
     }
 
     fn register_owner(self: &Arc<Self>, owner: Owner) -> Registration {
-        unpoisoned(&self.owners).push(owner);
+        *unpoisoned(&self.owners).entry(owner).or_default() += 1;
         self.count.fetch_add(1, Ordering::Relaxed);
         Registration { transactions: Arc::clone(self), owner }
     }
@@ -180,14 +177,13 @@ impl OpenTransactions {
         if self.count.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        let is_callers = |owner: &Owner| {
-            #[cfg(feature = "async")]
-            if Caller::current().owns(*owner) || ON_BEHALF_OF.get().is_some_and(|caller| caller.owns(*owner)) {
-                return true;
-            }
-            *owner == Owner::Thread(thread::current().id())
-        };
-        if !unpoisoned(&self.owners).iter().any(is_callers) {
+        let owners = unpoisoned(&self.owners);
+        let mut is_open = owners.contains_key(&Owner::Thread(thread::current().id()));
+        #[cfg(feature = "async")]
+        for caller in ON_BEHALF_OF.get().into_iter().chain([Caller::current()]) {
+            is_open |= owners.contains_key(&caller.task) || owners.contains_key(&Owner::Thread(caller.thread));
+        }
+        if !is_open {
             return Ok(());
         }
         let message = "a transaction is open here, and this write is not part of it: \
@@ -199,8 +195,11 @@ impl OpenTransactions {
 impl Drop for Registration {
     fn drop(&mut self) {
         let mut owners = unpoisoned(&self.transactions.owners);
-        if let Some(at) = owners.iter().position(|owner| *owner == self.owner) {
-            owners.swap_remove(at);
+        if let Entry::Occupied(mut open) = owners.entry(self.owner) {
+            *open.get_mut() -= 1;
+            if *open.get() == 0 {
+                open.remove();
+            }
             self.transactions.count.fetch_sub(1, Ordering::Relaxed);
         }
     }
@@ -242,9 +241,5 @@ impl Caller {
 
         let _restore = Restore(ON_BEHALF_OF.replace(Some(self)));
         work()
-    }
-
-    fn owns(self, owner: Owner) -> bool {
-        owner == self.task || owner == Owner::Thread(self.thread)
     }
 }

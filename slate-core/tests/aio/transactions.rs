@@ -1,4 +1,4 @@
-//! Transactions: `begin`, each on a thread of its own, and `transact`.
+//! Transactions: `begin`, which takes no thread between calls, and `transact`.
 
 use super::*;
 
@@ -331,5 +331,40 @@ fn transact_returns_the_callers_own_error() {
         let Err(Failure::Database(error)) = twice.await else { panic!("it is inserted twice") };
         assert_eq!(error.kind(), ErrorKind::DuplicateKey);
         assert_eq!(db.collection::<RawDocumentBuf>("documents").count_documents(doc! {}).await.unwrap(), 0);
+    });
+}
+
+/// With one thread for all tasks and two that may block.
+#[test]
+fn ten_thousand_open_transactions_take_no_thread_and_move_between_tasks() {
+    const TRANSACTIONS: i32 = 10_000;
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    runtime.max_blocking_threads(2).build().unwrap().block_on(async {
+        let db = Database::open("memory:").await.unwrap();
+        db.collection::<RawDocumentBuf>("documents").create().await.unwrap();
+        let mut open = Vec::new();
+        for id in 0..TRANSACTIONS {
+            let tx = db.begin().await.unwrap();
+            tx.collection("documents").insert_one(&rawdoc! { "_id": id }).await.unwrap();
+            open.push(tx);
+        }
+        // Another task can write while they are open.
+        let other = db.collection::<RawDocumentBuf>("documents");
+        tokio::spawn(async move { other.insert_one(&rawdoc! { "_id": -1 }).await }).await.unwrap().unwrap();
+        let commits: Vec<_> = open
+            .into_iter()
+            .map(|tx| {
+                tokio::spawn(async move {
+                    let documents = tx.collection::<RawDocumentBuf>("documents");
+                    assert_eq!(documents.count_documents(doc! {}).await.unwrap(), 1);
+                    tx.commit().await
+                })
+            })
+            .collect();
+        for commit in commits {
+            commit.await.unwrap().unwrap();
+        }
+        let documents = db.collection::<RawDocumentBuf>("documents");
+        assert_eq!(documents.count_documents(doc! {}).await.unwrap(), u64::try_from(TRANSACTIONS).unwrap() + 1);
     });
 }

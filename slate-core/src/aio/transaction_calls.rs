@@ -1,0 +1,163 @@
+use std::{
+    collections::VecDeque,
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::{
+    job::{Job, job},
+    runner::{on_pool, runtime},
+};
+use crate::{CancelToken, Error, Result, Transaction, call::open_transactions::OpenTransaction};
+
+/// An open transaction and its calls. Threads of tokio's pool execute the calls one after the other, in the order of their first
+/// polls. Between calls the transaction takes no thread, so any number of transactions can be open.
+#[derive(Clone)]
+pub struct TransactionCalls(Arc<Mutex<State>>);
+
+struct State {
+    transaction: Held,
+    waiting: VecDeque<Waiting>,
+}
+
+/// Who holds the transaction.
+enum Held {
+    /// Nobody: no call is executed.
+    Here(Transaction),
+    /// The thread that executes its calls.
+    ByThread,
+    /// It has ended.
+    Over,
+}
+
+enum Waiting {
+    Call(Job),
+    End(Job<Transaction>),
+}
+
+impl TransactionCalls {
+    /// Begins a transaction on a thread of the pool. It is rolled back if the caller no longer awaits it.
+    pub(super) async fn begin(
+        begin: impl FnOnce() -> Result<Transaction> + Send + 'static,
+    ) -> Result<(Self, OpenTransaction)> {
+        let transaction = on_pool(CancelToken::new(), begin)?.await?;
+        let open = transaction.open().clone();
+        let state = State { transaction: Held::Here(transaction), waiting: VecDeque::new() };
+        Ok((Self(Arc::new(Mutex::new(state))), open))
+    }
+
+    /// Runs `work` after the calls before it. It is executed even if its caller is gone.
+    pub(super) async fn run<R: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E> {
+        let (job, answer) = job(|()| work(), ended);
+        self.push(Waiting::Call(job))?;
+        answer.await
+    }
+
+    /// Ends the transaction with `end`, after the calls before it.
+    pub(super) async fn end<R: Send + 'static>(
+        self,
+        end: impl FnOnce(Transaction) -> Result<R> + Send + 'static,
+    ) -> Result<R> {
+        let (end, answer) = job(end, ended);
+        self.push(Waiting::End(end))?;
+        answer.await
+    }
+
+    /// Rolls the transaction back after the calls before it, without waiting for them.
+    pub(super) fn abandon(&self) {
+        let mut state = self.state();
+        match state.transaction {
+            Held::Here(_) => {
+                let idle = std::mem::replace(&mut state.transaction, Held::Over);
+                drop(state);
+                drop(idle);
+            }
+            Held::ByThread => state.waiting.push_back(Waiting::End(Box::new(drop))),
+            Held::Over => {}
+        }
+    }
+
+    /// Queues a call, and hands the transaction to a thread if none has it.
+    fn push(&self, call: Waiting) -> Result<()> {
+        let runtime = runtime()?;
+        let mut state = self.state();
+        if let Held::Over = state.transaction {
+            return Err(ended());
+        }
+        state.waiting.push_back(call);
+        if let Held::Here(transaction) = std::mem::replace(&mut state.transaction, Held::ByThread) {
+            drop(state);
+            let serving = Serving { calls: self.clone(), transaction: Some(transaction) };
+            runtime.spawn_blocking(|| serving.run());
+        }
+        Ok(())
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A thread's work on a transaction.
+struct Serving {
+    calls: TransactionCalls,
+    /// `None` once the transaction was returned or has ended.
+    transaction: Option<Transaction>,
+}
+
+impl Serving {
+    /// Executes the calls until none waits.
+    fn run(mut self) {
+        loop {
+            let mut state = self.calls.state();
+            match state.waiting.pop_front() {
+                Some(Waiting::Call(call)) => {
+                    drop(state);
+                    call(());
+                }
+                Some(Waiting::End(end)) => {
+                    state.transaction = Held::Over;
+                    let lost = std::mem::take(&mut state.waiting);
+                    drop(state);
+                    // Dropping a call wakes its task, which must find the calls unlocked.
+                    drop(lost);
+                    if let Some(transaction) = self.transaction.take() {
+                        end(transaction);
+                    }
+                    return;
+                }
+                None => {
+                    if let Some(transaction) = self.transaction.take() {
+                        state.transaction = Held::Here(transaction);
+                    }
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// A runtime that shuts down drops the work that it has not started: the transaction is rolled back, and its calls fail.
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let Some(transaction) = self.transaction.take() else { return };
+        let mut state = self.calls.state();
+        state.transaction = Held::Over;
+        let lost = std::mem::take(&mut state.waiting);
+        drop(state);
+        drop((transaction, lost));
+    }
+}
+
+impl fmt::Debug for TransactionCalls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TransactionCalls").field("waiting", &self.state().waiting.len()).finish()
+    }
+}
+
+fn ended() -> Error {
+    Error::transaction_over("it was committed or rolled back")
+}

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// Maximum number of columns of a table. They are held in memory.
-const MAX_COLUMNS: usize = 10_000;
+const MAX_COLUMNS: usize = 100_000;
 
 /// Whether a format needs the columns of all documents before it writes the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,4 +97,18 @@ pub(super) fn fields(documents: &[Document]) -> Vec<String> {
     let mut seen = HashSet::new();
     let fields = documents.iter().flat_map(Document::keys);
     fields.filter(|field| seen.insert(field.as_str())).cloned().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wide_table_that_was_imported_is_exported_with_its_id() {
+        let mut document: Document = (0..10_000).map(|field| (format!("c{field}"), Bson::Int32(field))).collect();
+        document.insert("_id", 1);
+        let mut gathered = Gathered::new(Cells::Typed);
+        gathered.add(&bson::RawDocumentBuf::try_from(&document).unwrap()).unwrap();
+        assert_eq!(gathered.columns.len(), 10_001);
+    }
 }

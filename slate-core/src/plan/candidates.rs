@@ -159,19 +159,14 @@ fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms<'_>) -> Vec
     let mut found = Vec::with_capacity(2 + 2 * collection.indexes.len());
     found.push(Access::full_scan());
     found.extend(by_id(terms));
-    by_indexes(collection, query, query.filter.conjuncts(), terms, &mut found);
+    by_indexes(collection, &query.filter, terms, &mut found);
     found
 }
 
-/// Adds the paths by each index. `terms` are the terms of the conjuncts, which indexes without a collation use.
-fn by_indexes(
-    collection: &CollectionInfo,
-    query: &Query,
-    conjuncts: &[Node],
-    terms: &Terms<'_>,
-    found: &mut Vec<Access>,
-) {
-    for index in collection.usable().filter(|index| serves(index, &query.filter)) {
+/// Adds the paths by each index. `terms` are the terms of the filter's conjuncts, which indexes without a collation use.
+fn by_indexes(collection: &CollectionInfo, filter: &Filter, terms: &Terms<'_>, found: &mut Vec<Access>) {
+    let conjuncts = filter.conjuncts();
+    for index in collection.usable().filter(|index| serves(index, filter)) {
         let collated = index.collation.as_ref().map(|by| Terms::of(conjuncts, collection, Some(by)));
         let terms = collated.as_ref().unwrap_or(terms);
         match &index.wildcard {
@@ -309,7 +304,17 @@ fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts
     if index.truncated {
         exact_for = Conjuncts::default();
     }
+    exact_for = exact_for.union(implied_by_index(index, terms.conjuncts));
     Access::of_path(AccessPath::Index { index: Arc::clone(index), bounds, checks }, exact_for)
+}
+
+/// Returns the conjuncts that every document of a partial index satisfies. Expressions are evaluated in any case, because they
+/// can fail.
+fn implied_by_index(index: &IndexInfo, conjuncts: &[Node]) -> Conjuncts {
+    let Some(partial) = &index.partial else { return Conjuncts::default() };
+    let implied = |node: &Node| !node.computes() && partial.filter.implies(&Filter::of_conjuncts(vec![node.clone()]));
+    let implied = conjuncts.iter().enumerate().filter(|(_, node)| implied(node));
+    implied.fold(Conjuncts::default(), |all, (place, _)| all.union(Conjuncts::one(place)))
 }
 
 /// Returns whether the field's path leads through the same array as that of an earlier field. Different elements can

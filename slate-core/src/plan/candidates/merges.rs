@@ -3,11 +3,16 @@
 
 use std::cmp::Reverse;
 
-use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction};
+use slate_query::{
+    filter::{Filter, Node, Validity},
+    interval::IntervalSet,
+    path::Path,
+    pattern::Direction,
+};
 
 use super::{Terms, by_id, by_indexes};
 use crate::{
-    catalog::CollectionInfo,
+    catalog::{CollectionInfo, IndexInfo},
     plan::{
         Combine, Conjuncts, Query,
         access::{Access, AccessPath},
@@ -56,19 +61,33 @@ fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
 /// Returns a union for each `$or` whose branches all have an index. The `$or` is checked again unless the index of each
 /// branch decides it.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    let conjuncts = query.filter.conjuncts().iter().enumerate();
-    conjuncts.filter_map(|(place, node)| union(collection, query, node, Conjuncts::one(place))).collect()
+    (0..query.filter.conjuncts().len()).filter_map(|place| union(collection, query, place)).collect()
 }
 
-/// Returns the union of a path for each branch of a conjunct.
-fn union(collection: &CollectionInfo, query: &Query, node: &Node, conjunct: Conjuncts) -> Option<Access> {
-    let branches = node.branches()?;
-    let mut inputs: Vec<AccessPath> = Vec::with_capacity(branches.len());
+/// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts hold in every branch and limit
+/// its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
+fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Access> {
+    let conjuncts = query.filter.conjuncts();
+    let node = conjuncts.get(place)?;
+    let others = || conjuncts.iter().enumerate().filter(|(at, _)| *at != place);
+    let mut inputs: Vec<AccessPath> = Vec::new();
+    // The other conjuncts for which the paths so far are exact.
+    let mut exact_others: Vec<usize> = others().map(|(at, _)| at).collect();
     // Expressions are evaluated in any case, because they can fail.
     let mut is_exact = !node.computes();
-    for branch in branches {
-        let found = by_branch(collection, query, branch)?;
-        is_exact &= found.exact_for.are_all(branch.conjuncts().len());
+    for branch in node.branches()? {
+        let own = branch.conjuncts();
+        let filter = Filter::of_conjuncts(own.iter().chain(others().map(|(_, node)| node)).cloned().collect());
+        if filter.conjuncts().len() != own.len() + conjuncts.len() - 1 {
+            return None;
+        }
+        let found = by_branch(collection, branch, &filter)?;
+        is_exact &= (0..own.len()).all(|at| found.exact_for.contains(at));
+        exact_others.retain(|place_of_other| {
+            others()
+                .position(|(at, _)| at == *place_of_other)
+                .is_some_and(|at| found.exact_for.contains(own.len() + at))
+        });
         // A path whose records another one finds as well adds nothing to the union.
         if inputs.iter().any(|other| found.path.is_within(other)) {
             continue;
@@ -76,18 +95,26 @@ fn union(collection: &CollectionInfo, query: &Query, node: &Node, conjunct: Conj
         inputs.retain(|other| !other.is_within(&found.path));
         inputs.push(found.path);
     }
+    let exact = exact_others.into_iter().chain(is_exact.then_some(place));
+    let exact_for = exact.fold(Conjuncts::default(), |all, at| all.union(Conjuncts::one(at)));
     // One path that finds the records of every branch is a candidate without a merge: every branch limits its fields.
-    let exact_for = if is_exact { conjunct } else { Conjuncts::default() };
     (inputs.len() > 1).then(|| Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, exact_for))
 }
 
-/// Returns the path by `_id` or one index that finds the documents of a branch.
-fn by_branch(collection: &CollectionInfo, query: &Query, branch: &Node) -> Option<Access> {
-    let terms = Terms::of(branch.conjuncts(), collection, None);
+/// Returns the path by `_id` or one index that finds the documents of a branch. `filter` is the branch with the conditions
+/// beside the `$or`; the path limits a field of the branch itself.
+fn by_branch(collection: &CollectionInfo, branch: &Node, filter: &Filter) -> Option<Access> {
+    let own = Terms::of(branch.conjuncts(), collection, None);
+    let terms = Terms::of(filter.conjuncts(), collection, None);
     let mut indexed = Vec::new();
-    by_indexes(collection, query, branch.conjuncts(), &terms, &mut indexed);
-    indexed.retain(|access| access.path.is_narrow_index());
-    let by_id = by_id(&terms).filter(|access| matches!(access.path, AccessPath::Points { .. }));
+    by_indexes(collection, filter, &terms, &mut indexed);
+    indexed.retain(|access| {
+        // Without other conjuncts, every path limits the branch.
+        let limits_branch = || access.path.limits().any(|(path, _)| own.on(path).next().is_some());
+        access.path.is_narrow_index() && (filter.conjuncts().len() == branch.conjuncts().len() || limits_branch())
+    });
+    let by_id = by_id(&own).and_then(|_| by_id(&terms));
+    let by_id = by_id.filter(|access| matches!(access.path, AccessPath::Points { .. }));
     by_id.into_iter().chain(indexed).min_by_key(points_first)
 }
 
@@ -130,11 +157,11 @@ impl AccessPath {
                 let passes = other_checks.filter.as_ref().is_none_or(|condition| {
                     checks.filter.as_ref().is_some_and(|held| held.drawn.implies(&condition.drawn))
                 });
-                has_entries
-                    && passes
-                    && other.limits().all(|(path, allowed)| {
-                        self.limits().any(|(limited, held)| limited == path && held.intersect(allowed) == *held)
-                    })
+                let is_held = |path: &Path, allowed: &IntervalSet| {
+                    self.limits().any(|(limited, held)| limited == path && held.intersect(allowed) == *held)
+                        || (other_index.collation.is_none() && index.holds_only(path, allowed))
+                };
+                has_entries && passes && other.limits().all(|(path, allowed)| is_held(path, allowed))
             }
             (Self::Points { ids }, Self::Points { ids: others }) => ids.intersect(others) == *ids,
             _ => false,
@@ -146,5 +173,20 @@ impl AccessPath {
             (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
             _ => false,
         }
+    }
+}
+
+impl IndexInfo {
+    /// Returns whether each document of a partial index has a value within `allowed` at `path`.
+    fn holds_only(&self, path: &Path, allowed: &IntervalSet) -> bool {
+        let mut holds = false;
+        for node in self.partial.iter().flat_map(|partial| partial.filter.conjuncts()) {
+            node.each_term(None, &mut |term| {
+                holds |= term.validity == Validity::Always
+                    && term.path == *path
+                    && term.intervals.intersect(allowed) == term.intervals;
+            });
+        }
+        holds
     }
 }

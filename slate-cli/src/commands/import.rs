@@ -162,8 +162,8 @@ impl Import {
         if input.path == Path::new("-") && std::io::stdin().is_terminal() {
             message!("reading standard input, up to Ctrl-D");
         }
-        let source =
-            Source::open(&input.path, &session.interrupt()).map_err(|error| Failure::file(&input.path, error))?;
+        let fault = |error| Failure::file(Path::new(&shown(&input.path)), error);
+        let source = Source::open(&input.path, &session.interrupt()).map_err(fault)?;
         let format = match &self.format {
             Some(name) => input::by_name(name),
             None => source.format(),
@@ -178,7 +178,7 @@ impl Import {
         let bar = source.bar.clone();
         let options =
             Options { big_integers: self.big_integers, columns: self.columns.clone(), delimiter: self.delimiter };
-        let records = (format.open)(source.text, &options).map_err(|error| Failure::file(&input.path, error))?;
+        let records = (format.open)(source.text, &options).map_err(fault)?;
         Ok(Some((records, bar)))
     }
 }

@@ -9,7 +9,8 @@ use crate::{
 
 /// Returns the value that the text of a cell represents: `true`, `false`, `null`, a number, an ISO 8601 date, an
 /// `ObjectId(…)`, extended JSON in braces, brackets or quotes; otherwise a string. Numbers that Slate would write
-/// differently, such as `007`, `1.50` and integers beyond 64 bits, are strings.
+/// differently, such as `007`, `1.50` and integers beyond 64 bits, are strings, and so are dates with digits beyond
+/// milliseconds.
 pub(crate) fn infer(text: &str) -> Bson {
     special(text).unwrap_or_else(|| Bson::String(text.to_owned()))
 }
@@ -38,7 +39,8 @@ fn number(text: &str) -> Option<Bson> {
 }
 
 fn date(text: &str) -> Option<Bson> {
-    json::millis(text).map(|millis| Bson::DateTime(DateTime::from_millis(millis)))
+    let millis = json::whole_millis(json::nanos(text)?).ok()?;
+    Some(Bson::DateTime(DateTime::from_millis(millis)))
 }
 
 fn oid(text: &str) -> Option<Bson> {
@@ -75,6 +77,7 @@ mod tests {
             ("null", Bson::Null),
             ("2024-02-29", Bson::DateTime(DateTime::from_millis(1_709_164_800_000))),
             ("2024-02-29T00:00:00+01:00", Bson::DateTime(DateTime::from_millis(1_709_161_200_000))),
+            ("2024-02-29 00:00:00.120000", Bson::DateTime(DateTime::from_millis(1_709_164_800_120))),
             ("ObjectId(507f1f77bcf86cd799439011)", Bson::ObjectId("507f1f77bcf86cd799439011".parse().unwrap())),
             ("[1, {a: 2}]", bson!([1, { "a": 2 }])),
             ("\"1\"", bson!("1")),
@@ -111,6 +114,8 @@ mod tests {
             "{x",
             "[draft]",
             "2024-13-01",
+            "2024-02-29 00:00:00.1201",
+            "2024-02-29T00:00:00.000000001Z",
             "12:30",
             "1_000",
             "0x10",

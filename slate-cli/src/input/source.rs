@@ -9,7 +9,7 @@ use indicatif::ProgressBar;
 
 use super::{
     Format, Stdin, by_extension, by_name,
-    unicode::{Encoding, Utf8},
+    unicode::{Encoding, Utf8, begins_bson},
     zstd::Frames,
 };
 use crate::{interrupt::Interrupt, progress};
@@ -98,20 +98,29 @@ fn decompressed(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn Buf
     }
 }
 
-/// Returns the first bytes of a text and all of it, as UTF-8 without a byte-order mark.
+/// Returns the first bytes of a text and all of it, as UTF-8 without byte-order marks. Programs that add a mark to a text
+/// that has one make several.
 fn unmarked(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
-    let (mut head, mut source) = begin(source, HEAD)?;
+    let (head, mut source) = begin(source, HEAD)?;
     if let Some((encoding, mark)) = Encoding::recognize(&head) {
         source.by_ref().take(mark as u64).read_to_end(&mut Vec::new())?;
-        let (head, source) = begin(Utf8::new(source, encoding), HEAD)?;
-        return Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))));
+        return without_marks(Utf8::new(source, encoding));
     }
-    if head.starts_with(BYTE_ORDER_MARK) {
-        source.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut Vec::new())?;
-        head.drain(..BYTE_ORDER_MARK.len());
-    }
+    let (head, source) = without_marks(source)?;
     if let Some((_, what)) = REFUSED.iter().find(|(first, _)| head.starts_with(first)) {
         return Err(io::Error::new(io::ErrorKind::InvalidData, format!("this is {what}")));
+    }
+    Ok((head, source))
+}
+
+/// Returns the first bytes of a text in UTF-8 and all of it, without byte-order marks.
+fn without_marks(source: impl Read + 'static) -> io::Result<(Vec<u8>, Box<dyn BufRead>)> {
+    let (mut head, mut source) = begin(source, HEAD)?;
+    if !begins_bson(&head) {
+        let marks = head.chunks_exact(BYTE_ORDER_MARK.len()).take_while(|bytes| *bytes == BYTE_ORDER_MARK);
+        let length = marks.count() * BYTE_ORDER_MARK.len();
+        source.by_ref().take(length as u64).read_to_end(&mut Vec::new())?;
+        head.drain(..length);
     }
     Ok((head, Box::new(BufReader::with_capacity(BUFFER, source))))
 }

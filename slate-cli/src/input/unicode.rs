@@ -64,7 +64,7 @@ impl Encoding {
 }
 
 /// Returns whether these are the first bytes of a BSON document: its length, a type, and a name that is not empty.
-fn begins_bson(head: &[u8]) -> bool {
+pub(super) fn begins_bson(head: &[u8]) -> bool {
     let [a, b, c, d, kind, name, ..] = head else { return false };
     let length = u32::from_le_bytes([*a, *b, *c, *d]);
     (5..=17 << 20).contains(&length) && matches!(kind, 0x01..=0x13 | 0x7f | 0xff) && *name != 0

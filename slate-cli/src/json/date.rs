@@ -7,18 +7,35 @@ use jiff::{
 /// Returns the milliseconds since 1970 of an ISO 8601 date such as `2009-04-01T00:00:00.000-0700`, `2009-04-01 00:00` or
 /// `2009-04-01`. Without an offset it is UTC. Digits beyond milliseconds are dropped.
 pub(crate) fn millis(text: &str) -> Option<i64> {
-    let pieces = Pieces::parse(text).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
-    let local = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or(Time::midnight()));
-    millis_at(local, pieces.to_numeric_offset())
+    floor_millis(nanos(text)?)
 }
 
-/// Returns the milliseconds since 1970 of a date and time at an offset. Without an offset it is UTC.
-pub(crate) fn millis_at(local: DateTime, offset: Option<Offset>) -> Option<i64> {
+/// Returns the nanoseconds since 1970 of such a date.
+pub(crate) fn nanos(text: &str) -> Option<i128> {
+    let pieces = Pieces::parse(text).ok().filter(|pieces| pieces.time_zone_annotation().is_none())?;
+    let local = DateTime::from_parts(pieces.date(), pieces.time().unwrap_or(Time::midnight()));
+    Some(nanos_at(local, pieces.to_numeric_offset()))
+}
+
+/// Returns the nanoseconds since 1970 of a date and time at an offset. Without an offset it is UTC.
+pub(crate) fn nanos_at(local: DateTime, offset: Option<Offset>) -> i128 {
     // jiff's `Timestamp` ends a day before the year 10000, but the end of 9999 is a usual date for "never".
     let offset = offset.map_or(0, |offset| i128::from(offset.seconds()));
-    let nanoseconds = local.duration_since(date(1970, 1, 1).at(0, 0, 0, 0)).as_nanos();
-    // Rounds down, also before 1970.
-    i64::try_from(nanoseconds.div_euclid(1_000_000) - offset * 1_000).ok()
+    local.duration_since(date(1970, 1, 1).at(0, 0, 0, 0)).as_nanos() - offset * 1_000_000_000
+}
+
+/// Converts nanoseconds to milliseconds.
+///
+/// # Errors
+/// The error says that there are digits beyond milliseconds, which a date does not keep.
+pub(crate) fn whole_millis(nanos: i128) -> Result<i64, &'static str> {
+    let whole = Some(nanos).filter(|nanos| nanos % 1_000_000 == 0).and_then(floor_millis);
+    whole.ok_or("has digits beyond milliseconds, which a date does not keep")
+}
+
+/// Rounds nanoseconds down to milliseconds, also before 1970.
+pub(crate) fn floor_millis(nanos: i128) -> Option<i64> {
+    i64::try_from(nanos.div_euclid(1_000_000)).ok()
 }
 
 #[cfg(test)]

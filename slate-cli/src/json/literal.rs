@@ -214,6 +214,79 @@ mod tests {
     }
 
     #[test]
+    fn the_values_in_plans_are_read_as_they_were() {
+        let db = slate_core::Database::open("memory:").unwrap();
+        let collection = db.collection::<bson::RawDocumentBuf>("c");
+        collection.insert_one(&bson::rawdoc! { "_id": 1 }).unwrap();
+        let binary = |subtype: bson::spec::BinarySubtype, bytes: Vec<u8>| Bson::Binary(Binary { subtype, bytes });
+        let values = [
+            Bson::DateTime(DateTime::from_millis(1_790_812_800_123)),
+            Bson::DateTime(DateTime::from_millis(-62_135_596_800_000)),
+            Bson::DateTime(DateTime::from_millis(253_402_300_799_999)),
+            Bson::DateTime(DateTime::from_millis(253_402_300_800_000)),
+            Bson::DateTime(DateTime::MIN),
+            Bson::ObjectId(ObjectId::new()),
+            Bson::Decimal128("-1.50E-6100".parse().unwrap()),
+            Bson::Decimal128("NaN".parse().unwrap()),
+            Bson::Int32(-5),
+            Bson::Int64(i64::MIN),
+            Bson::Int64(1 << 40),
+            Bson::Double(5.0),
+            Bson::Double(5e-324),
+            Bson::Double(f64::MAX),
+            Bson::Double(f64::NEG_INFINITY),
+            Bson::Timestamp(Timestamp { time: u32::MAX, increment: 7 }),
+            binary(bson::spec::BinarySubtype::Generic, vec![0, 255]),
+            binary(bson::spec::BinarySubtype::Uuid, (0..16).collect()),
+            binary(bson::spec::BinarySubtype::UserDefined(200), vec![]),
+            regex_value("^a[/b]\\/c\n", "im"),
+            regex_value("^a[b]\\d", "i"),
+            regex_value("", ""),
+            regex_value("\\*", "s"),
+            Bson::String("a \"quote\", \\ and \n".into()),
+            Bson::JavaScriptCode("f(\"x\")".into()),
+            Bson::Symbol("s".into()),
+            Bson::Boolean(true),
+            Bson::Null,
+            Bson::MinKey,
+            Bson::MaxKey,
+            bson!({ "a": [{ "b": DateTime::from_millis(0) }], "$": {} }),
+        ];
+        let drawn = |filter: &bson::Document| {
+            let plan = collection.find(filter).explain(slate_core::ExplainVerbosity::QueryPlanner);
+            plan.unwrap().to_string()
+        };
+        for value in &values {
+            let plan = drawn(&bson::doc! { "a": { "$in": [value.clone(), 7, "x"] } });
+            let (_, filter) = plan.lines().next().unwrap().split_once("FILTER ").unwrap();
+            let Bson::Document(filter) = read(filter) else { unreachable!("{plan}") };
+            let list = filter.get_document("a").unwrap().get_array("$in").unwrap();
+            assert!(list.iter().any(|read| format!("{read:?}") == format!("{value:?}")), "{value:?}: {plan}");
+        }
+        collection.create_index(slate_core::Index::on(bson::doc! { "a": 1 })).run().unwrap();
+        for value in values {
+            let plan = drawn(&bson::doc! { "a": value.clone() });
+            // Null, patterns and some others have more than one interval.
+            let Some((_, bounds)) = plan.split_once(": a [").filter(|(_, bounds)| !bounds.contains(" ∪ ")) else {
+                continue;
+            };
+            let bounds = bounds.lines().next().unwrap();
+            let point = bounds.split_once("], where ").map_or(bounds, |(point, _)| point);
+            let read = value_of(point.strip_suffix(']').unwrap_or(point));
+            // Numbers of all types share a key, as strings and symbols do, and null and missing fields.
+            let is_shared = matches!(
+                value,
+                Bson::Int32(_) | Bson::Int64(_) | Bson::Double(_) | Bson::Decimal128(_) | Bson::Symbol(_) | Bson::Null
+            );
+            assert!(read == value || is_shared, "{value:?}: {plan}");
+        }
+    }
+
+    fn value_of(text: &str) -> Bson {
+        value(text, Dialect::DATA).unwrap_or_else(|why| unreachable!("{text}: {why}"))
+    }
+
+    #[test]
     fn the_shell_s_literals_are_values() {
         let oid = "507f1f77bcf86cd799439011";
         assert_eq!(read(&format!("ObjectId('{oid}')")), Bson::ObjectId(oid.parse().unwrap()));

@@ -16,7 +16,7 @@ mod parser;
 mod string;
 mod window;
 
-pub(crate) use date::{millis, millis_at};
+pub(crate) use date::{floor_millis, nanos, nanos_at, whole_millis};
 pub(crate) use documents::Documents;
 pub(crate) use number::BigIntegers;
 use parser::Fault;

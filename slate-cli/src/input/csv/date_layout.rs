@@ -107,6 +107,16 @@ pub(super) struct DateLayout {
     format: String,
     /// What stands for a final `Z`, where that is allowed.
     zulu: Option<&'static str>,
+    digits: Digits,
+}
+
+/// What becomes of digits beyond milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Digits {
+    /// They are refused: the layout does not name them.
+    Refused,
+    /// They are dropped: the layout names them, and a date does not keep them.
+    Cut,
 }
 
 impl DateLayout {
@@ -121,7 +131,7 @@ impl DateLayout {
             Dialect::Ms => (MS, layout),
             Dialect::Oracle => (ORACLE, &*upper),
         };
-        let mut format = String::new();
+        let (mut format, mut digits) = (String::new(), Digits::Refused);
         let mut rest = text;
         while let Some(character) = rest.chars().next() {
             let part = parts.iter().find_map(|(part, directive)| Some((rest.strip_prefix(part)?, *directive)));
@@ -133,9 +143,12 @@ impl DateLayout {
                 rest = after;
                 continue;
             }
-            let (length, directive) = fraction(dialect, rest);
+            let (length, precision, directive) = fraction(dialect, rest);
             if length > 0 {
                 format.push_str(directive);
+                if precision > 3 {
+                    digits = Digits::Cut;
+                }
                 rest = rest.get(length..).unwrap_or_default();
                 continue;
             }
@@ -158,44 +171,48 @@ impl DateLayout {
         let format = format.replace(ZULU_COLON, "%:z").replace(ZULU, "%z");
         // Seconds can have a fraction unless something else follows a point.
         let format = format.replace("%S", "%S%.f").replace("%S%.f.", "%S.");
-        Ok(Self { format, zulu: zulu.map(|(_, offset)| offset) })
+        Ok(Self { format, zulu: zulu.map(|(_, offset)| offset), digits })
     }
 
     /// Returns the milliseconds since 1970 of a date. Without an offset it is UTC; without a day it is the first of the
-    /// month.
-    pub(super) fn millis(&self, text: &str) -> Option<i64> {
+    /// month. The error says that there are digits beyond milliseconds which the layout does not name.
+    pub(super) fn millis(&self, text: &str) -> Option<Result<i64, &'static str>> {
         let zulu = self.zulu.and_then(|offset| Some(format!("{}{offset}", text.strip_suffix('Z')?)));
         let mut parts = BrokenDownTime::parse(&self.format, zulu.as_deref().unwrap_or(text)).ok()?;
         if parts.day().is_none() && parts.day_of_year().is_none() {
             parts.set_day(Some(1)).ok()?;
         }
         let local = DateTime::from_parts(parts.to_date().ok()?, parts.to_time().ok()?);
-        json::millis_at(local, parts.offset())
+        let nanos = json::nanos_at(local, parts.offset());
+        match self.digits {
+            Digits::Refused => Some(json::whole_millis(nanos)),
+            Digits::Cut => json::floor_millis(nanos).map(Ok),
+        }
     }
 }
 
-/// Returns the length of the fraction of a second that a layout begins with, and its directive. The directive is empty
-/// after a point: the directive for seconds reads such a fraction.
-fn fraction(dialect: Dialect, layout: &str) -> (usize, &'static str) {
+/// Returns the length of the fraction of a second that a layout begins with, the number of digits that it stands for, and
+/// its directive. The directive is empty after a point: the directive for seconds reads such a fraction.
+fn fraction(dialect: Dialect, layout: &str) -> (usize, usize, &'static str) {
     let digits: &[char] = match dialect {
         Dialect::Go => &['0', '9'],
         Dialect::Ms => &['f', 'F'],
         Dialect::Oracle => {
             let rest = layout.strip_prefix('.').unwrap_or(layout);
-            let length = rest.strip_prefix("FF").map_or(0, |after| {
-                let digits = usize::from(after.starts_with(|digit: char| digit.is_ascii_digit()));
-                layout.len() - rest.len() + 2 + digits
-            });
-            return (length, "");
+            let Some(after) = rest.strip_prefix("FF") else { return (0, 0, "") };
+            let digit = after.chars().next().and_then(|digit| digit.to_digit(10));
+            let length = layout.len() - after.len() + usize::from(digit.is_some());
+            // Oracle's timestamps have six digits unless they say otherwise.
+            return (length, digit.map_or(6, |digit| digit as usize), "");
         }
     };
-    let Some(rest) = layout.strip_prefix(['.', ',']) else { return (0, "") };
+    let Some(rest) = layout.strip_prefix(['.', ',']) else { return (0, 0, "") };
     let after = rest.trim_start_matches(digits);
     // Other digits are no fraction: `02.01.2006`.
     if after.len() == rest.len() || after.starts_with(|digit: char| digit.is_ascii_digit()) {
-        return (0, "");
+        return (0, 0, "");
     }
-    (layout.len() - after.len(), if layout.starts_with(',') { ",%f" } else { "" })
+    (layout.len() - after.len(), rest.len() - after.len(), if layout.starts_with(',') { ",%f" } else { "" })
 }
 
 /// Returns the text in quotes that a layout begins with, and what follows it.
@@ -214,7 +231,8 @@ mod tests {
 
     #[test]
     fn dates_are_read_by_the_layouts_of_mongoimport() {
-        let expected = json::millis("2024-02-29T14:05:06Z");
+        let millis = |text| json::nanos(text).map(json::whole_millis);
+        let expected = millis("2024-02-29T14:05:06Z").unwrap().unwrap();
         for (dialect, layout, text) in [
             (Dialect::Go, "2006-01-02 15:04:05", "2024-02-29 14:05:06"),
             (Dialect::Go, "1/2/2006 3:04:05PM", "2/29/2024 2:05:06PM"),
@@ -232,7 +250,7 @@ mod tests {
             (Dialect::Oracle, "yyyy/mm/dd hh:mi:ss am", "2024/02/29 02:05:06 PM"),
             (Dialect::Oracle, "YYYYMMDDHH24MISS", "20240229140506"),
         ] {
-            assert_eq!(DateLayout::new(dialect, layout).unwrap().millis(text), expected, "{layout}");
+            assert_eq!(DateLayout::new(dialect, layout).unwrap().millis(text), Some(Ok(expected)), "{layout}");
         }
         let fractions = [
             (Dialect::Go, "2006-01-02 15:04:05"),
@@ -243,11 +261,28 @@ mod tests {
         ];
         for (dialect, layout) in fractions {
             let millis = DateLayout::new(dialect, layout).unwrap().millis("2024-02-29 14:05:06.789");
-            assert_eq!(millis, expected.map(|millis| millis + 789), "{layout}");
+            assert_eq!(millis, Some(Ok(expected + 789)), "{layout}");
+        }
+        for (dialect, layout, is_cut) in [
+            (Dialect::Go, "2006-01-02 15:04:05", false),
+            (Dialect::Go, "2006-01-02 15:04:05.000", false),
+            (Dialect::Go, "2006-01-02 15:04:05.999999", true),
+            (Dialect::Go, "2006-01-02 15:04:05.000000000", true),
+            (Dialect::Ms, "yyyy-MM-dd HH:mm:ss.fff", false),
+            (Dialect::Ms, "yyyy-MM-dd HH:mm:ss.ffffff", true),
+            (Dialect::Oracle, "YYYY-MM-DD HH24:MI:SS.FF3", false),
+            (Dialect::Oracle, "YYYY-MM-DD HH24:MI:SS.FF", true),
+            (Dialect::Oracle, "YYYY-MM-DD HH24:MI:SS.FF6", true),
+        ] {
+            let layout = DateLayout::new(dialect, layout).unwrap();
+            let millis = layout.millis("2024-02-29 14:05:06.789123").unwrap().ok();
+            assert_eq!(millis, is_cut.then_some(expected + 789), "{layout:?}");
+            assert_eq!(layout.millis("2024-02-29 14:05:06.789000"), Some(Ok(expected + 789)), "{layout:?}");
+            assert_eq!(layout.millis("2024-02-29 14:05:06.7890000001"), None, "{layout:?}");
         }
         let layout = DateLayout::new(Dialect::Ms, "dd.MM.yyyy").unwrap();
-        assert_eq!(layout.millis("31.12.9999"), json::millis("9999-12-31"));
-        assert_eq!(DateLayout::new(Dialect::Go, "2006-01").unwrap().millis("2024-02"), json::millis("2024-02-01"));
+        assert_eq!(layout.millis("31.12.9999"), millis("9999-12-31"));
+        assert_eq!(DateLayout::new(Dialect::Go, "2006-01").unwrap().millis("2024-02"), millis("2024-02-01"));
         for wrong in ["2024-02-29", "30.02.2024", "29.02.2024 ", "", "29.02.24x"] {
             assert_eq!(layout.millis(wrong), None, "{wrong}");
         }

@@ -101,8 +101,8 @@ impl Kind {
             Self::Base32 => base32(text).map(binary),
             Self::Base64 => Binary::from_base64(text, None).ok().map(Bson::Binary),
             Self::Boolean => boolean(text).map(Bson::Boolean),
-            Self::Date => json::millis(text).map(|millis| Bson::DateTime(DateTime::from_millis(millis))),
-            Self::DateIn(layout) => layout.millis(text).map(|millis| Bson::DateTime(DateTime::from_millis(millis))),
+            Self::Date => date(text, json::nanos(text).map(json::whole_millis))?,
+            Self::DateIn(layout) => date(text, layout.millis(text))?,
             Self::Decimal => text.parse::<Decimal128>().ok().map(Bson::Decimal128),
             Self::Double => text.parse().ok().map(Bson::Double),
             Self::Hex => hex(text).map(binary),
@@ -143,6 +143,15 @@ pub(super) fn shortened(text: &str) -> String {
         Some((end, _)) => format!("{:?}…", text.get(..end).unwrap_or(text)),
         None => format!("{text:?}"),
     }
+}
+
+/// Makes a date of the milliseconds that were read from a text.
+fn date(text: &str, millis: Option<Result<i64, &str>>) -> Result<Option<Bson>, String> {
+    let millis = millis.transpose().map_err(|why| {
+        let text = shortened(text);
+        format!("{text} {why}: a layout that names them, as in date_go(2006-01-02T15:04:05.000000), cuts them off")
+    })?;
+    Ok(millis.map(|millis| Bson::DateTime(DateTime::from_millis(millis))))
 }
 
 fn binary(bytes: Vec<u8>) -> Bson {
@@ -220,6 +229,7 @@ mod tests {
             ("binary", "base32", "MZXW6YTB", bytes(b"fooba")),
             ("date", "02.01.2006", "29.02.2024", Bson::DateTime(DateTime::from_millis(1_709_164_800_000))),
             ("date_ms", "yyyy-MM-dd", "2024-02-29", Bson::DateTime(DateTime::from_millis(1_709_164_800_000))),
+            ("date", "", "2024-02-29T00:00:00.000000Z", Bson::DateTime(DateTime::from_millis(1_709_164_800_000))),
             ("string", "", "1", bson!("1")),
             ("auto", "", "1", bson!(1)),
         ] {
@@ -239,9 +249,13 @@ mod tests {
             ("binary", "base32", "MZ======"),
             ("objectId", "", "5"),
             ("date", "", "29.02.2024"),
+            ("date", "", "2024-02-29T00:00:00.0001Z"),
+            ("date", "2006-01-02 15:04:05", "2024-02-29 00:00:00.0001"),
         ] {
             assert!(Kind::of(name, argument).unwrap().value(text).is_err(), "{name} {text}");
         }
+        let digits = Kind::Date.value("1969-12-31 23:59:59.9999").unwrap_err();
+        assert!(digits.contains("has digits beyond milliseconds"), "{digits}");
         let long = Kind::Int32.value(&"x".repeat(1_000_000)).unwrap_err();
         assert!(long.len() < 200, "{long}");
     }

@@ -11,7 +11,7 @@ use slate_core::{Database, ErrorKind, Index};
 use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 use std::{path::Path, time::Duration};
 
-slate_store::conformance!(btree_store, |_| crate::btree::BTreeStore::default());
+slate_store_conformance::conformance!(btree_store, |_| crate::btree::BTreeStore::default());
 
 #[test]
 fn a_database_over_a_custom_store_works_like_any_other() {

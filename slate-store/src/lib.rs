@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A store is a set of ordered maps of bytes, [`Keyspace`]s, with one total order of commits. The documentation of the
-//! traits states what every backend guarantees. The `conformance` module (behind the feature of that name) tests it for
-//! any backend, including those outside this crate. [`Capabilities`] describe the differences between backends.
+//! traits states what every backend guarantees. The crate `slate-store-conformance` tests it for any
+//! backend, including those outside this crate. [`Capabilities`] describe the differences between backends.
 //!
 //! | backend | where | for |
 //! |---|---|---|
@@ -55,8 +55,6 @@ mod cache_reads;
 #[cfg(feature = "cached")]
 mod cached;
 mod capabilities;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod durability;
 mod error;
 mod files;

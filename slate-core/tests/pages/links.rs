@@ -88,6 +88,7 @@ fn commands_name_packages_examples_tests_and_benches_that_exist() {
         "slate-cli",
         "slate-bench",
         "slate-store-bench",
+        "slate-store-conformance",
         "examples/axum-service",
     ];
     let packages = packages.map(|package| repository().join(package));

@@ -190,8 +190,9 @@ impl DoubleEndedIterator for Range<'_> {
 
 #[cfg(test)]
 mod tests {
+    use slate_store_conformance::Random;
+
     use super::*;
-    use crate::conformance::Random;
 
     #[test]
     fn writes_are_found_in_key_order_whether_or_not_keys_were_ascending() {

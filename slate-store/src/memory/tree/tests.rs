@@ -3,11 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use slate_store_conformance::Random;
+
 use super::{
     super::{cursor::BorrowedCursor, leaf::MAX_INLINE},
     *,
 };
-use crate::{Cursor, Edge, conformance::Random};
+use crate::{Cursor, Edge};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 

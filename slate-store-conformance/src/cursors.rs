@@ -6,7 +6,7 @@ use super::{
     Fixture,
     tools::{A, Writes, all, begin, commit, key_of, keys, put, within},
 };
-use crate::{Bounds, Cursor, Edge, Keyspace, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Cursor, Edge, Keyspace, Store, Transaction, TransactionExt, View};
 
 const LETTERS: [(&str, &str); 5] = [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5")];
 

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     tools::{A, B, LONG, all, begin, get, number, put, scan, transact},
 };
-use crate::{Bounds, Durability, Error, Store, TransactionExt};
+use slate_store::{Bounds, Durability, Error, Store, TransactionExt};
 
 pub fn sync_commits_exist_after_reopening<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     tools::{A, B, LONG, Random, Writes, begin, commit, count, number, put, read_during_writes, transact, within},
 };
-use crate::{Bounds, Durability, Keyspace, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Durability, Keyspace, Store, Transaction, TransactionExt, View};
 
 pub fn a_count_is_the_number_of_keys_within_bounds<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();

@@ -4,7 +4,7 @@ use super::{
     Fixture,
     tools::{A, B, Writes, all, begin, commit, get, keys, put, scan, single, within},
 };
-use crate::{Bounds, Cursor, Edge, Error, Keyspace, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Cursor, Edge, Error, Keyspace, Store, Transaction, TransactionExt, View};
 
 pub fn a_transaction_reads_its_own_writes<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();

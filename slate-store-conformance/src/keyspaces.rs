@@ -4,7 +4,7 @@ use super::{
     Fixture,
     tools::{A, B, LONG, Writes, all, begin, commit, get, put},
 };
-use crate::{Bounds, Cursor, Edge, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Cursor, Edge, Guard, Keyspace, SizeDetail, Store, Transaction, TransactionExt, View};
 
 pub fn keyspaces_are_separate<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
@@ -78,7 +78,7 @@ pub fn dropping_a_keyspace_conflicts_with_open_writers<S: Store>(fixture: &Fixtu
         put(&store, keyspace, &[("c", "1")]);
         store.drop_keyspace(keyspace, LONG).unwrap();
         for transaction in [writer, deleter, guard] {
-            assert!(transaction.commit(crate::Durability::Sync).unwrap_err().is_retryable());
+            assert!(transaction.commit(slate_store::Durability::Sync).unwrap_err().is_retryable());
         }
         commit(reader);
         assert_eq!(all(&store.snapshot().unwrap(), keyspace), "", "dropped keys do not reappear");

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     tools::{A, B, Random, Writes, begin, commit, put, scan, single},
 };
-use crate::{Bounds, Keyspace, PointReader, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Keyspace, PointReader, Store, Transaction, TransactionExt, View};
 
 pub fn a_load_takes_duplicates_missing_keys_and_any_order<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();

@@ -5,7 +5,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use crate::Store;
+use slate_store::Store;
 
 /// A directory for one test, and how to open a store in it. The directory is deleted when the fixture is dropped.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use super::{
     Fixture,
     tools::{A, B, Entry, NOW, Random, Writes, all, begin, commit, get, number, put, scan, transact},
 };
-use crate::{
+use slate_store::{
     Bounds, Durability, Error, Guard, Keyspace, LastWrites, Store, Transaction, TransactionExt, Version, View,
 };
 

@@ -9,7 +9,7 @@ use super::{
     Fixture,
     tools::{A, B, LONG, begin, commit, count, number, transact},
 };
-use crate::{Bounds, Durability, Keyspace, Store, Transaction, TransactionExt, Version, View};
+use slate_store::{Bounds, Durability, Keyspace, Store, Transaction, TransactionExt, Version, View};
 
 fn last(store: &impl Store) -> Version {
     store.snapshot().unwrap().version()
@@ -121,7 +121,7 @@ pub fn the_last_stage_of_a_commit_knows_its_version<S: Store>(fixture: &Fixture<
     transaction.put(A, b"round", b"12345678").unwrap();
     let refused = transaction.commit_with(Durability::Deferred, &mut |_, last| {
         last.write(A, &[(b"version", None)])?;
-        Err(crate::Error::Io(Box::new("on purpose".into())))
+        Err(slate_store::Error::Io(Box::new("on purpose".into())))
     });
     assert!(refused.unwrap_err().to_string().contains("on purpose"));
     let view = store.snapshot().unwrap();

@@ -5,7 +5,7 @@ use std::{
     time::Duration,
 };
 
-use crate::{
+use slate_store::{
     Bounds, Cursor, Durability, Edge, Keyspace, PointReader, Result, Store, Transaction, TransactionExt, View,
 };
 
@@ -195,15 +195,16 @@ pub(super) fn read_during_writes<S: Store>(
     assert_eq!(seen(&store.snapshot().unwrap()), [rounds; 2]);
 }
 
-/// Marsaglia's xorshift64: reproducible, and no dependency.
-pub(crate) struct Random(u64);
+/// Random numbers by Marsaglia's xorshift64: reproducible, and no dependency.
+#[derive(Debug)]
+pub struct Random(u64);
 
 impl Random {
-    pub(crate) fn new(seed: u64) -> Self {
+    pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub(crate) fn below(&mut self, limit: u64) -> u64 {
+    pub fn below(&mut self, limit: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -211,7 +212,7 @@ impl Random {
     }
 
     /// Returns a random index below `len`.
-    pub(crate) fn index(&mut self, len: usize) -> usize {
+    pub fn index(&mut self, len: usize) -> usize {
         usize::try_from(self.below(u64::try_from(len).unwrap())).unwrap()
     }
 }

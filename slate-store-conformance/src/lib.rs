@@ -1,24 +1,21 @@
-//! The contract as tests that any backend can run.
+//! The storage contract of Slate, the traits of [`slate_store`], as tests that any backend can run.
 //!
 //! Invoke the macro in a file of `tests/`. The closure opens the store in a directory of the test, and opens it again
 //! after it was closed:
 //!
 //! ```ignore
-//! slate_store::conformance!(memory, |_| slate_store::memory::MemoryStore::new());
-//! slate_store::conformance!(redb, |at| RedbStore::open(&at.join("db"), &Options::default()).unwrap());
+//! slate_store_conformance::conformance!(memory, |_| slate_store::memory::MemoryStore::new());
+//! slate_store_conformance::conformance!(redb, |at| RedbStore::open(&at.join("db"), &Options::default()).unwrap());
 //! ```
 //!
 //! Each function tests one guarantee and is named after it. A test of a guarantee that depends on
-//! [`Capabilities`](crate::Capabilities) expects what the backend's capabilities state.
+//! [`Capabilities`](slate_store::Capabilities) expects what the backend's capabilities state.
 
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a suite of tests fails by panicking")]
 #![expect(missing_docs, reason = "the name of each function states the tested guarantee")]
 
 mod fixture;
 mod tools;
-
-#[cfg(test)]
-pub(crate) use tools::Random;
 
 pub mod counts;
 pub mod cursors;
@@ -33,9 +30,10 @@ pub mod walks;
 pub mod writers;
 
 pub use fixture::Fixture;
+pub use tools::Random;
 
 /// Generates a module with one test for each guarantee of the suite: `conformance!(name, open)`. `open` is a
-/// non-capturing closure that opens a [`Store`](crate::Store) in the directory with the given path.
+/// non-capturing closure that opens a [`Store`](slate_store::Store) in the directory with the given path.
 #[macro_export]
 macro_rules! conformance {
     ($backend:ident, $open:expr) => {
@@ -121,7 +119,7 @@ macro_rules! conformance {
             $(
                 #[test]
                 fn $claim() {
-                    $crate::conformance::$topic::$claim(&$crate::conformance::Fixture::new($open));
+                    $crate::$topic::$claim(&$crate::Fixture::new($open));
                 }
             )*
         }

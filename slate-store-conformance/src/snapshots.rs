@@ -13,7 +13,7 @@ use super::{
         within,
     },
 };
-use crate::{Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View};
 
 /// Tests small and large commits, because a store may apply them differently.
 pub fn a_snapshot_is_never_torn<S: Store>(fixture: &Fixture<S>) {

@@ -4,7 +4,7 @@ use super::{
     Fixture,
     tools::{A, B, all, begin, commit, single},
 };
-use crate::{Error, Store, Transaction, TransactionExt};
+use slate_store::{Error, Store, Transaction, TransactionExt};
 
 /// Puts the entry and checks that its own transaction and a snapshot show it.
 fn check_entry<S: Store>(store: &S, key: &[u8], value: &[u8]) {
@@ -12,7 +12,7 @@ fn check_entry<S: Store>(store: &S, key: &[u8], value: &[u8]) {
     transaction.put(A, key, value).unwrap();
     assert!(single(&transaction.view(), A).get(key) == Some(value));
     commit(transaction);
-    let found = super::tools::scan(&store.snapshot().unwrap(), A, crate::Bounds::ALL);
+    let found = super::tools::scan(&store.snapshot().unwrap(), A, slate_store::Bounds::ALL);
     assert!(found.iter().any(|(at, found)| at == key && found == value));
     let mut single = single(&store.snapshot().unwrap(), A);
     assert!(single.get(key) == Some(value));

@@ -9,7 +9,7 @@ use super::{
     Fixture,
     tools::{A, Random, Writes, begin, scan, single},
 };
-use crate::{Bounds, Cursor, Durability, Edge, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Cursor, Durability, Edge, Store, Transaction, TransactionExt, View};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 

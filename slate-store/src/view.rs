@@ -5,19 +5,19 @@ use crate::{Bounds, Edge, Keyspace, Result, Version};
 /// A view that owns its data, so that it and everything opened on it can be stored and sent to another thread.
 ///
 /// Implemented for every view that qualifies. A backend implements only [`View`].
-pub trait Snapshot: View<Cursor: Send + 'static, PointReader: Send + 'static> + Send + Sync + 'static {}
+pub trait Snapshot: View<Cursor: 'static, PointReader: 'static> + Sync + 'static {}
 
-impl<V> Snapshot for V where V: View<Cursor: Send + 'static, PointReader: Send + 'static> + Send + Sync + 'static {}
+impl<V> Snapshot for V where V: View<Cursor: 'static, PointReader: 'static> + Sync + 'static {}
 
 /// A consistent state of the database: a snapshot, or a transaction's snapshot with its own writes applied.
 ///
 /// The executor is generic over this trait. Cursors and point readers of a snapshot own everything they need, those of
-/// a transaction borrow it. Cloning a view is cheap, and the clone shows the same state.
-pub trait View: Clone {
+/// a transaction borrow it. Both can be sent to another thread. Cloning a view is cheap, and the clone shows the same state.
+pub trait View: Clone + Send {
     /// A position in a range of keys.
-    type Cursor: Cursor;
+    type Cursor: Cursor + Send;
     /// A reader of single keys.
-    type PointReader: PointReader;
+    type PointReader: PointReader + Send;
 
     /// Returns the last commit that the view shows: exactly the commits up to this version are visible.
     fn version(&self) -> Version;

@@ -287,7 +287,8 @@ impl<R: Rows> Rows for ObservedRows<R> {
 
     #[cfg(feature = "async")]
     fn shared(&self) -> Option<Arc<[u8]>> {
-        let shared = self.rows.shared();
+        // The reader of shared rows must not be held up by a move that reads many records.
+        let shared = self.rows.reads_one_record().then(|| self.rows.shared()).flatten();
         let bytes = shared.as_deref().map(|stored| Doc::stored(stored).bytes());
         self.length.set(bytes.map_or(0, <[u8]>::len));
         shared

@@ -7,11 +7,11 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{Resources, meter::Meter, walk::EntryWalk};
+use super::{Resources, meter::Meter, rows::Rows, walk::EntryWalk};
 use crate::{
     Result,
     entry::{Entry, FieldOrder},
-    plan::{CoveredField, IndexScan, Stage, Window},
+    plan::{CoveredField, IndexScan, Stage},
 };
 
 /// Documents built from the entries of an index, without reading records.
@@ -19,8 +19,6 @@ pub(crate) struct CoveredRows<V: View> {
     walk: EntryWalk<V>,
     shape: Shape,
     index: Box<str>,
-    skip: u64,
-    left: u64,
     row: Row,
     /// Whether there is a current row.
     has_row: bool,
@@ -28,13 +26,7 @@ pub(crate) struct CoveredRows<V: View> {
 }
 
 impl<V: View> CoveredRows<V> {
-    pub(super) fn open(
-        view: &V,
-        scan: IndexScan,
-        included: Vec<CoveredField>,
-        window: Window,
-        resources: &Resources,
-    ) -> Self {
+    pub(super) fn open(view: &V, scan: IndexScan, included: Vec<CoveredField>, resources: &Resources) -> Self {
         let meter = resources.meter(Stage::IxScan);
         let fields = scan.index.pattern.fields().iter();
         let fields = fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect();
@@ -42,53 +34,10 @@ impl<V: View> CoveredRows<V> {
             shape: Shape { fields, has_id: included.contains(&CoveredField::Id), included },
             index: scan.index.name.clone(),
             walk: EntryWalk::open(view, scan, &resources.interrupt, meter.same()),
-            skip: window.skip,
-            left: window.limit.unwrap_or(u64::MAX),
             row: Row::default(),
             has_row: false,
             meter,
         }
-    }
-
-    /// Moves to the next row, and past all following entries that make the same document. Returns the number of entries,
-    /// 0 after the last row.
-    pub(super) fn advance_run(&mut self) -> Result<u64> {
-        if !self.advance()? {
-            return Ok(0);
-        }
-        if self.shape.has_id {
-            return Ok(1);
-        }
-        let start = self.meter.start();
-        let passed = self.walk.skip_run(&self.row.values, &self.row.extras, self.left)?;
-        self.meter.moved_by(start, passed);
-        self.left -= passed;
-        Ok(1 + passed)
-    }
-
-    #[inline(never)]
-    pub(super) fn advance(&mut self) -> Result<bool> {
-        self.has_row = false;
-        if self.skip > 0 {
-            self.skip_rows()?;
-        }
-        if self.left == 0 || !self.next_entry()? {
-            self.left = 0;
-            return Ok(false);
-        }
-        self.left -= 1;
-        let Some(entry) = self.walk.current()? else { return Ok(false) };
-        self.has_row = self.row.make(&entry, &self.shape).is_some();
-        if self.has_row { Ok(true) } else { Err(Entry::damaged(&self.index)) }
-    }
-
-    /// Skips the rows before the window.
-    #[inline(never)]
-    fn skip_rows(&mut self) -> Result<()> {
-        while self.skip > 0 && self.next_entry()? {
-            self.skip -= 1;
-        }
-        Ok(())
     }
 
     #[inline(always)]
@@ -98,13 +47,48 @@ impl<V: View> CoveredRows<V> {
         }
         let start = self.meter.start();
         let more = self.walk.advance()?;
-        self.meter.moved(start, more);
+        self.meter.moved_by(start, u64::from(more));
         Ok(more)
+    }
+}
+
+impl<V: View> Rows for CoveredRows<V> {
+    #[inline(never)]
+    fn advance(&mut self) -> Result<bool> {
+        self.has_row = false;
+        if !self.next_entry()? {
+            return Ok(false);
+        }
+        let Some(entry) = self.walk.current()? else { return Ok(false) };
+        self.has_row = self.row.make(&entry, &self.shape).is_some();
+        if self.has_row { Ok(true) } else { Err(Entry::damaged(&self.index)) }
+    }
+
+    /// Moves past all following entries that make the same document.
+    fn advance_run(&mut self, most: u64) -> Result<u64> {
+        if !self.advance()? {
+            return Ok(0);
+        }
+        if self.shape.has_id || most == 1 {
+            return Ok(1);
+        }
+        let start = self.meter.start();
+        let passed = self.walk.skip_run(&self.row.values, &self.row.extras, most - 1)?;
+        self.meter.moved_by(start, passed);
+        Ok(1 + passed)
+    }
+
+    /// Moves over entries without making their documents.
+    fn skip(&mut self, mut rows: u64) -> Result<u64> {
+        while rows > 0 && self.next_entry()? {
+            rows -= 1;
+        }
+        Ok(rows)
     }
 
     #[inline]
-    pub(super) fn current(&self) -> Option<&[u8]> {
-        self.has_row.then_some(self.row.document.as_slice())
+    fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row.document))
     }
 }
 

@@ -3,16 +3,20 @@ use slate_query::{
     distinct, key,
     path::Path,
     pattern::Direction,
-    raw::{Kind, Value, same, write_one},
+    raw::{Doc, Kind, Value, same, write_one},
 };
 use slate_store::View;
 
-use super::{RawRows, Resources, distinct_keys::DistinctKeyRows};
+use super::{
+    Resources,
+    distinct_keys::DistinctKeyRows,
+    rows::{BoxedRecords, Rows},
+};
 use crate::{
     Result,
     interrupt::Interrupt,
     metrics::Spilled,
-    plan::{IndexScan, Values, Window},
+    plan::{IndexScan, Values},
     spill::{FirstRows, Memory, Sorter},
 };
 
@@ -23,8 +27,6 @@ pub(crate) struct DistinctRows {
     sorter: Sorter,
     /// The sort key of the last value returned: rows with the same key are repetitions of it.
     last: Option<Vec<u8>>,
-    skip: u64,
-    left: u64,
     /// Whether there is a current row.
     has_row: bool,
     interrupt: Interrupt,
@@ -32,15 +34,15 @@ pub(crate) struct DistinctRows {
 
 impl DistinctRows {
     /// Finds the distinct values at a path of records.
-    pub(super) fn of_records<V: View>(
-        mut input: RawRows<V>,
+    pub(super) fn of_records(
+        mut input: BoxedRecords<'_>,
         path: &Path,
-        values: Values,
+        values: &Values,
         resources: &Resources,
     ) -> Result<Self> {
-        let mut found = FoundValues::new(resources.memory.clone(), &values);
+        let mut found = FoundValues::new(resources.memory.clone(), values);
         while input.advance()? {
-            let Some(record) = input.current() else { break };
+            let Some(record) = input.record() else { break };
             let mut added = Ok(());
             distinct::values(path, record.document(), &mut |value| {
                 if added.is_ok() {
@@ -49,33 +51,34 @@ impl DistinctRows {
             });
             added?;
         }
-        Self::open(found.rows.into_sorter(), values, resources)
+        Self::open(found.rows.into_sorter(), resources)
     }
 
     /// Collects the distinct values of an index's last field in the reverse of the index's direction: numbers the
     /// values downwards and sorts them by these numbers.
-    pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: Values, resources: &Resources) -> Result<Self> {
+    pub(super) fn of_keys<V: View>(view: &V, scan: IndexScan, values: &Values, resources: &Resources) -> Result<Self> {
         let mut sorter = Sorter::new(resources.memory.clone(), values.window.reach().unwrap_or(u64::MAX));
-        let mut rows = DistinctKeyRows::open(view, scan, Window::default(), resources);
+        let mut rows = DistinctKeyRows::open(view, scan, resources);
         let mut left = u64::MAX;
         while rows.advance()? {
             let Some(row) = rows.current() else { break };
             left -= 1;
-            sorter.push(&left.to_be_bytes(), &[], row)?;
+            sorter.push(&left.to_be_bytes(), &[], row.bytes())?;
         }
-        Self::open(sorter, values, resources)
+        Self::open(sorter, resources)
     }
 
-    fn open(mut sorter: Sorter, values: Values, resources: &Resources) -> Result<Self> {
+    fn open(mut sorter: Sorter, resources: &Resources) -> Result<Self> {
         let mut interrupt = resources.interrupt.clone();
         sorter.finish(&mut interrupt)?;
-        let (skip, left) = (values.window.skip, values.window.limit.unwrap_or(u64::MAX));
-        Ok(Self { sorter, last: None, skip, left, has_row: false, interrupt })
+        Ok(Self { sorter, last: None, has_row: false, interrupt })
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for DistinctRows {
+    fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
-        while self.left > 0 && self.sorter.advance()? {
+        while self.sorter.advance()? {
             self.interrupt.tick()?;
             let Some(row) = self.sorter.current() else { break };
             if self.last.as_deref().is_some_and(|last| same(last, row.sort_key())) {
@@ -84,22 +87,17 @@ impl DistinctRows {
             let last = self.last.get_or_insert_default();
             last.clear();
             last.extend_from_slice(row.sort_key());
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
-            }
-            self.left -= 1;
             self.has_row = true;
             return Ok(true);
         }
         Ok(false)
     }
 
-    pub(super) fn current(&self) -> Option<&[u8]> {
-        self.has_row.then(|| self.sorter.payload()).flatten()
+    fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| self.sorter.payload().map(Doc::new)).flatten()
     }
 
-    pub(super) fn spilled(&self) -> Spilled {
+    fn spilled(&self) -> Spilled {
         self.sorter.spilled()
     }
 }

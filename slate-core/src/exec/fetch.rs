@@ -1,12 +1,13 @@
 use std::sync::Arc;
 
+use slate_query::raw::Doc;
 use slate_store::{Keyspace, PointReader, View};
 
 use super::{
     Resources,
     ids::{IdBatch, IdRows, Promise, Repeats},
     meter::Meter,
-    rows::Record,
+    rows::{Record, RecordRows, Rows},
 };
 use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
 
@@ -64,28 +65,6 @@ impl<V: View> FetchRows<V> {
         })
     }
 
-    /// Skips up to `rows` records before the first move, without loading them. Returns the number left to skip: an id
-    /// from the filter may have no record, which only loading it can show.
-    pub(super) fn skip(&mut self, mut rows: u64) -> Result<u64> {
-        while rows > 0 && !self.is_last && self.ids.promise() == Promise::Record {
-            let most = usize::try_from(rows).unwrap_or(LARGEST_BATCH).min(LARGEST_BATCH);
-            self.ids.next_batch(most, &mut self.batch)?;
-            self.is_last = self.batch.len() < most;
-            rows = rows.saturating_sub(u64::try_from(self.batch.len()).unwrap_or(u64::MAX));
-            self.batch.clear();
-        }
-        Ok(rows)
-    }
-
-    /// Sets the number of further rows that the caller takes, so that few records beyond them are loaded.
-    #[inline]
-    pub(super) fn want(&mut self, rows: u64) {
-        match &mut self.wanted {
-            Some(wanted) => wanted.left = rows,
-            None => self.wanted = Some(Wanted { first: rows, left: rows }),
-        }
-    }
-
     /// Returns the size of the next batch.
     fn batch_size(&mut self) -> usize {
         let size = match self.wanted {
@@ -104,8 +83,10 @@ impl<V: View> FetchRows<V> {
         self.next_batch = (self.next_batch * 2).min(LARGEST_BATCH);
         size
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl<V: View> Rows for FetchRows<V> {
+    fn advance(&mut self) -> Result<bool> {
         loop {
             self.at += 1;
             if self.at >= self.batch.len() {
@@ -138,13 +119,42 @@ impl<V: View> FetchRows<V> {
     }
 
     #[inline]
-    pub(super) fn current(&self) -> Option<Record<'_>> {
-        Some(Record { key: self.batch.get(self.at)?, stored: self.reader.loaded(self.at)? })
+    fn current(&self) -> Option<Doc<'_>> {
+        self.reader.loaded(self.at).map(Doc::stored)
     }
 
     #[inline]
-    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+    fn shared(&self) -> Option<Arc<[u8]>> {
         self.reader.loaded_shared(self.at)
+    }
+
+    /// Skips up to `rows` records before the first move, without loading them. Returns the number left to skip: an id
+    /// from the filter may have no record, which only loading it can show.
+    fn skip(&mut self, mut rows: u64) -> Result<u64> {
+        while rows > 0 && !self.is_last && self.ids.promise() == Promise::Record {
+            let most = usize::try_from(rows).unwrap_or(LARGEST_BATCH).min(LARGEST_BATCH);
+            self.ids.next_batch(most, &mut self.batch)?;
+            self.is_last = self.batch.len() < most;
+            rows = rows.saturating_sub(u64::try_from(self.batch.len()).unwrap_or(u64::MAX));
+            self.batch.clear();
+        }
+        Ok(rows)
+    }
+
+    /// Sets the number of further rows that the caller takes, so that few records beyond them are loaded.
+    #[inline]
+    fn want(&mut self, rows: u64) {
+        match &mut self.wanted {
+            Some(wanted) => wanted.left = rows,
+            None => self.wanted = Some(Wanted { first: rows, left: rows }),
+        }
+    }
+}
+
+impl<V: View> RecordRows for FetchRows<V> {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        Some(Record { key: self.batch.get(self.at)?, stored: self.reader.loaded(self.at)? })
     }
 }
 

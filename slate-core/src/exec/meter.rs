@@ -87,12 +87,6 @@ impl Meter {
         }
     }
 
-    /// Counts a row, if there was one, and adds the time since `start`.
-    #[inline]
-    pub(super) fn moved(&mut self, start: Start, more: bool) {
-        self.moved_by(start, u64::from(more));
-    }
-
     /// Counts rows, and adds the time since `start`.
     #[inline]
     pub(super) fn moved_by(&mut self, start: Start, rows: u64) {

@@ -1,13 +1,13 @@
 //! Executes plans over a view.
 //!
-//! A plan is a tree of nodes, and each becomes a cursor: [`advance`](Rows::advance) moves it to its next row and moves its
-//! input as far as that takes; [`current`](Rows::current) lends the row. The filter `{active: true}` over an index on
-//! `city`, sorted by `name`:
+//! A plan is a tree of nodes, and each becomes a cursor, the [`Rows`] of an operator: [`advance`](Rows::advance) moves it to its next
+//! row and moves its input as far as that takes; [`current`](Rows::current) lends the row. The filter `{active: true}` over an
+//! index on `city`, sorted by `name`:
 //!
 //! ```text
 //! plan                          executor                      lends
 //! SORT { name: 1 }              SortRows       sort.rs        a row that it holds in memory or in a temporary file
-//! └─ FILTER { active: true }    FilterRows     rows.rs        what its input lends
+//! └─ FILTER { active: true }    FilterRows     filter.rs      what its input lends
 //!    └─ FETCH                   FetchRows      fetch.rs       a record of the batch that it loaded from the store
 //!       └─ INDEX SCAN city_1    IdRows         ids.rs         batches of record keys
 //!                               └─ EntryWalk   walk.rs        the index entry at the position of a store's cursor
@@ -15,12 +15,15 @@
 //!
 //! The tiers of a plan are types, and so are those of their rows:
 //!
-//! | tier | plan | rows | a row is |
-//! |---|---|---|---|
-//! | ids | `IdPlan` | `IdRows` (ids.rs) | a record's key |
-//! | raw records | `RawPlan` | [`RawRows`] (rows.rs) | a [`Record`](rows::Record): its key and its stored bytes |
-//! | output | `Plan` | [`Output`](output::Output) (output.rs) | a document of the result |
-//! | documents | `Plan::Pipeline` | `DocumentRows` ([`pipeline`]) | a document, made by the stages so far |
+//! | tier | plan | rows | opened by | a row is |
+//! |---|---|---|---|---|
+//! | ids | `IdPlan` | `IdRows` | ids.rs | a record's key |
+//! | raw records | `RawPlan` | [`RecordRows`](rows::RecordRows) | raw.rs | a [`Record`](rows::Record): its key and its stored bytes |
+//! | output | `Plan` | [`Rows`] | output.rs | a document of the result |
+//! | documents | `Plan::Pipeline` | [`Rows`] | [`pipeline`] | a document, made by the stages so far |
+//!
+//! Every [`RecordRows`](rows::RecordRows) is also [`Rows`]: the record's document. Filter, slice, sort and the wrapper that measures are
+//! written once, over any input, and pass on records if their input has records.
 //!
 //! # What must stay true
 //!
@@ -44,9 +47,9 @@
 //! *Moving and reading are two calls* because a lending `next()` cannot be written in safe Rust for a loop that skips rows,
 //! and every filter is one.
 //!
-//! *The rows of a tier are an enum instead of trait objects*, generic over the view and compiled once per backend: moving by a row
-//! is then a match instead of a virtual call per node, and can be inlined down to the store's cursor. The type of the store
-//! is erased once, at the top, as [`Rows`].
+//! *Rows are trait objects*: a new operator is one file, and one line where its tier is opened. A move then costs a virtual call per
+//! node. The most common pair, a filter over a scan of records, is one type, whose loop is compiled down to the store's cursor.
+//! The type of the store ends at the leaves.
 //!
 //! *What nodes share* (interrupt, memory, catalog, recorder) is in [`Resources`]. The nodes that hold rows are counted before
 //! execution, and each gets an equal part of the memory.
@@ -67,23 +70,27 @@ mod distinct_keys;
 mod entry_test;
 pub(crate) mod express;
 mod fetch;
+mod filter;
 mod gather;
 mod ids;
 mod keys;
+mod measured;
 mod merge;
 mod meter;
 mod output;
 mod pipeline;
+mod raw;
 mod resources;
 mod rows;
 mod scan;
+mod slice;
 mod sort;
 mod targets;
 mod walk;
 
 pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
-pub(crate) use output::{Rows, open};
+pub(crate) use output::open;
 pub(crate) use resources::Resources;
-pub(crate) use rows::RawRows;
+pub(crate) use rows::Rows;
 pub(crate) use targets::{Target, visit_targets};

@@ -6,31 +6,20 @@ use slate_query::{
 use slate_store::View;
 
 use super::{
-    RawRows, Resources, covered::CoveredRows, distinct::DistinctRows, distinct_keys::DistinctKeyRows, keys::count_keys,
-    pipeline::DocumentRows,
+    Resources,
+    covered::CoveredRows,
+    distinct::DistinctRows,
+    distinct_keys::DistinctKeyRows,
+    keys::count_keys,
+    pipeline, raw,
+    rows::{BoxedRecords, BoxedRows, Rows},
+    slice::SliceRows,
 };
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
-    metrics::Spilled,
-    plan::{Plan, RawPlan},
+    plan::{Plan, RawPlan, Window},
 };
-
-/// The rows of a result, without a backend in their type.
-pub(crate) trait Rows {
-    /// Moves to the next row. Returns `false` after the last.
-    fn advance(&mut self) -> Result<bool>;
-
-    /// Returns the current row. A whole record has its field table.
-    fn current(&self) -> Option<Doc<'_>>;
-
-    /// Returns the current row in its stored form as a shared buffer. `None` if it has to be copied, or if a move can read more
-    /// than one record.
-    #[cfg(feature = "async")]
-    fn shared(&self) -> Option<std::sync::Arc<[u8]>> {
-        None
-    }
-}
 
 /// Opens the rows of a plan. A count returns one row `{n}`; distinct returns one row `{v}` per value.
 pub(crate) fn open<'v, V: View + 'v>(
@@ -38,7 +27,7 @@ pub(crate) fn open<'v, V: View + 'v>(
     view: &V,
     collection: &CollectionInfo,
     resources: &Resources,
-) -> Result<Output<V>> {
+) -> Result<BoxedRows<'v>> {
     let resources = resources.of_plan(&plan, 0)?;
     open_shared(plan, view, collection, &resources)
 }
@@ -49,41 +38,41 @@ pub(super) fn open_shared<'v, V: View + 'v>(
     view: &V,
     collection: &CollectionInfo,
     resources: &Resources,
-) -> Result<Output<V>> {
+) -> Result<BoxedRows<'v>> {
     // Checks the interrupt at least once; nodes check only after a number of rows.
     resources.interrupt.check()?;
-    let raw = |input: RawPlan| RawRows::open(input, view, collection, resources);
+    let raw = |input: RawPlan| raw::open(input, view, collection, resources);
     Ok(match plan {
-        Plan::Whole { input } => Output::Whole(raw(input)?),
+        Plan::Whole { input } => raw(input)?,
         Plan::Project { input, projection, filter, .. } => {
-            Output::Project(Box::new(ProjectRows { input: raw(input)?, projection, filter, row: None }))
+            Box::new(ProjectRows { input: raw(input)?, projection, filter, row: None })
         }
-        Plan::Count { input } => Output::Counted(CountedRows::new(count(raw(input)?)?)),
+        Plan::Count { input } => Box::new(CountedRows::new(count(raw(input)?)?)),
         Plan::Distinct { input, path, values } => {
-            Output::Distinct(Box::new(DistinctRows::of_records(raw(input)?, &path, values, resources)?))
+            sliced(DistinctRows::of_records(raw(input)?, &path, &values, resources)?, values.window)
         }
-        Plan::Covered { scan, fields, window, .. } => {
-            Output::Covered(Box::new(CoveredRows::open(view, scan, fields, window, resources)))
-        }
+        Plan::Covered { scan, fields, window, .. } => sliced(CoveredRows::open(view, scan, fields, resources), window),
         Plan::CountKeys { keys, window } => {
             let counted = count_keys(view, collection, keys, resources)?;
-            Output::Counted(CountedRows::new(window.count(counted)))
+            Box::new(CountedRows::new(window.count(counted)))
         }
-        Plan::Pipeline { input, nodes } => {
-            Output::Pipeline(DocumentRows::open(*input, nodes, view, collection, resources)?)
+        Plan::Pipeline { input, nodes } => pipeline::open(*input, nodes, view, collection, resources)?,
+        Plan::DistinctKeys { scan, values } if values.are_sorted_by(&scan) => {
+            sliced(DistinctKeyRows::open(view, scan, resources), values.window)
         }
         Plan::DistinctKeys { scan, values } => {
-            if values.are_sorted_by(&scan) {
-                Output::DistinctKeys(Box::new(DistinctKeyRows::open(view, scan, values.window, resources)))
-            } else {
-                Output::Distinct(Box::new(DistinctRows::of_keys(view, scan, values, resources)?))
-            }
+            sliced(DistinctRows::of_keys(view, scan, &values, resources)?, values.window)
         }
     })
 }
 
+/// Adds skip and limit, if there are any.
+fn sliced<'v>(rows: impl Rows + Send + 'v, window: Window) -> BoxedRows<'v> {
+    if window.is_all() { Box::new(rows) } else { Box::new(SliceRows::new(rows, window)) }
+}
+
 /// Counts records.
-fn count<V: View>(mut input: RawRows<V>) -> Result<u64> {
+fn count(mut input: BoxedRecords<'_>) -> Result<u64> {
     let mut counted = 0;
     while input.advance()? {
         counted += 1;
@@ -91,95 +80,22 @@ fn count<V: View>(mut input: RawRows<V>) -> Result<u64> {
     Ok(counted)
 }
 
-/// The output tier.
-pub(crate) enum Output<V: View> {
-    Whole(RawRows<V>),
-    Project(Box<ProjectRows<V>>),
-    Covered(Box<CoveredRows<V>>),
-    Counted(CountedRows),
-    Distinct(Box<DistinctRows>),
-    DistinctKeys(Box<DistinctKeyRows<V>>),
-    Pipeline(DocumentRows<V>),
-}
-
-impl<V: View> Output<V> {
-    /// Moves to the next row and returns how many consecutive rows it stands for: rows that are the same document are returned
-    /// once where that is less work. 0 after the last row.
-    #[inline]
-    pub(super) fn advance_run(&mut self) -> Result<u64> {
-        match self {
-            Self::Covered(rows) => rows.advance_run(),
-            rows => rows.advance().map(u64::from),
-        }
-    }
-
-    /// Returns the amount that the root node has written to temporary files.
-    pub(super) fn spilled(&self) -> Spilled {
-        match self {
-            Self::Distinct(rows) => rows.spilled(),
-            Self::Whole(_)
-            | Self::Project(_)
-            | Self::Covered(_)
-            | Self::Counted(_)
-            | Self::DistinctKeys(_)
-            | Self::Pipeline(_) => Spilled::default(),
-        }
-    }
-}
-
-impl<V: View> Rows for Output<V> {
-    #[inline]
-    fn advance(&mut self) -> Result<bool> {
-        match self {
-            Self::Whole(rows) => rows.advance(),
-            Self::Project(rows) => rows.advance(),
-            Self::Covered(rows) => rows.advance(),
-            Self::Counted(rows) => Ok(rows.advance()),
-            Self::Distinct(rows) => rows.advance(),
-            Self::DistinctKeys(rows) => rows.advance(),
-            Self::Pipeline(rows) => rows.advance(),
-        }
-    }
-
-    #[inline]
-    fn current(&self) -> Option<Doc<'_>> {
-        let built = match self {
-            Self::Whole(rows) => return rows.stored().map(Doc::stored),
-            Self::Pipeline(rows) => return rows.current(),
-            Self::Project(rows) => rows.row.as_deref(),
-            Self::Covered(rows) => rows.current(),
-            Self::Counted(rows) => rows.current(),
-            Self::Distinct(rows) => rows.current(),
-            Self::DistinctKeys(rows) => rows.current(),
-        };
-        built.map(Doc::new)
-    }
-
-    #[cfg(feature = "async")]
-    fn shared(&self) -> Option<std::sync::Arc<[u8]>> {
-        match self {
-            Self::Whole(rows) if rows.reads_one_record() => rows.shared(),
-            _ => None,
-        }
-    }
-}
-
 /// Projected documents, built in one reused buffer.
-pub(crate) struct ProjectRows<V: View> {
-    input: RawRows<V>,
+struct ProjectRows<'v> {
+    input: BoxedRecords<'v>,
     projection: Projection,
     /// The whole filter, which determines the array position of `$`.
     filter: Filter,
     row: Option<Vec<u8>>,
 }
 
-impl<V: View> ProjectRows<V> {
+impl Rows for ProjectRows<'_> {
     fn advance(&mut self) -> Result<bool> {
         let mut buffer = self.row.take().unwrap_or_default();
         if !self.input.advance()? {
             return Ok(false);
         }
-        let Some(document) = self.input.stored().map(Doc::stored) else { return Ok(false) };
+        let Some(document) = self.input.current() else { return Ok(false) };
         let position = if self.projection.needs_position() {
             self.filter.positional(document, Ties::Last).flatten()
         } else {
@@ -189,10 +105,14 @@ impl<V: View> ProjectRows<V> {
         self.row = Some(buffer);
         Ok(true)
     }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.row.as_deref().map(Doc::new)
+    }
 }
 
 /// A single row `{n}`.
-pub(crate) struct CountedRows {
+struct CountedRows {
     row: Vec<u8>,
     moves: u8,
 }
@@ -204,13 +124,15 @@ impl CountedRows {
         writer.append(b"n", Value::new(Kind::Int64, &counted));
         Self { row: writer.finish(), moves: 0 }
     }
+}
 
-    fn advance(&mut self) -> bool {
+impl Rows for CountedRows {
+    fn advance(&mut self) -> Result<bool> {
         self.moves = self.moves.saturating_add(1);
-        self.moves == 1
+        Ok(self.moves == 1)
     }
 
-    fn current(&self) -> Option<&[u8]> {
-        (self.moves == 1).then_some(self.row.as_slice())
+    fn current(&self) -> Option<Doc<'_>> {
+        (self.moves == 1).then(|| Doc::new(&self.row))
     }
 }

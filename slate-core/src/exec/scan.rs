@@ -1,9 +1,14 @@
 use std::sync::Arc;
 
-use slate_query::{interval::IntervalSet, pattern::Direction};
+use slate_query::{interval::IntervalSet, pattern::Direction, raw::Doc};
 use slate_store::View;
 
-use super::{Resources, meter::Meter, rows::Record, walk::RangeWalk};
+use super::{
+    Resources,
+    meter::Meter,
+    rows::{Record, RecordRows, Rows},
+    walk::RangeWalk,
+};
 use crate::{Result, catalog::CollectionInfo, interrupt::Interrupt, plan::record_ranges};
 
 /// Scans the records of a collection in the order of `_id`.
@@ -21,13 +26,15 @@ impl<V: View> ScanRows<V> {
         direction: Direction,
         resources: &Resources,
         meter: Meter,
-    ) -> Result<Self> {
+    ) -> Self {
         let walk = RangeWalk::new(view.clone(), collection.records, record_ranges(bounds), direction);
-        Ok(Self { walk, interrupt: resources.interrupt.clone(), meter })
+        Self { walk, interrupt: resources.interrupt.clone(), meter }
     }
+}
 
+impl<V: View> Rows for ScanRows<V> {
     #[inline]
-    pub(super) fn advance(&mut self) -> Result<bool> {
+    fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         let more = self.walk.advance()?;
         if more {
@@ -38,29 +45,25 @@ impl<V: View> ScanRows<V> {
         Ok(more)
     }
 
-    /// Moves to the next matching record.
     #[inline]
-    pub(super) fn advance_to(&mut self, matches: impl Fn(Record<'_>) -> bool) -> Result<bool> {
-        while self.advance()? {
-            if self.current().is_some_and(&matches) {
-                return Ok(true);
-            }
-        }
-        Ok(false)
+    fn current(&self) -> Option<Doc<'_>> {
+        self.walk.current().map(|(_, stored)| Doc::stored(stored))
     }
 
     #[inline]
-    pub(super) fn current(&self) -> Option<Record<'_>> {
-        self.walk.current().map(|(key, stored)| Record { key, stored })
-    }
-
-    #[inline]
-    pub(super) fn stored(&self) -> Option<&[u8]> {
-        self.walk.current().map(|(_, stored)| stored)
-    }
-
-    #[inline]
-    pub(super) fn shared(&self) -> Option<Arc<[u8]>> {
+    fn shared(&self) -> Option<Arc<[u8]>> {
         self.walk.shared()
+    }
+
+    #[cfg(feature = "async")]
+    fn reads_one_record(&self) -> bool {
+        true
+    }
+}
+
+impl<V: View> RecordRows for ScanRows<V> {
+    #[inline]
+    fn record(&self) -> Option<Record<'_>> {
+        self.walk.current().map(|(key, stored)| Record { key, stored })
     }
 }

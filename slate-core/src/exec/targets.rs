@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::{PointReader, View};
 
-use super::{RawRows, Resources, express};
+use super::{Resources, express, raw};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
@@ -46,10 +46,10 @@ pub(crate) fn visit_targets<V: View>(
         RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
-    let mut rows = RawRows::open(plan.clone(), view, collection, &resources.of_raw_plan(&plan))?;
+    let mut rows = raw::open(plan.clone(), view, collection, &resources.of_raw_plan(&plan))?;
     let mut least: Option<(Vec<u8>, Vec<u8>)> = None;
     while rows.advance()? {
-        let Some(record) = rows.current() else { break };
+        let Some(record) = rows.record() else { break };
         match target {
             Target::All => visitor(record.key, record.document())?,
             Target::One if ordered => return visitor(record.key, record.document()),

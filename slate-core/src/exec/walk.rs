@@ -20,11 +20,30 @@ pub(super) struct RangeWalk<V: View> {
     direction: Direction,
     ranges: std::vec::IntoIter<KeyRange>,
     cursor: Option<V::Cursor>,
+    /// The number of consecutive groups of equal values with more entries than [`MAX_STEPS`].
+    large_groups: usize,
+}
+
+/// The number of entries of a group that the walk steps over before it seeks past the others. A step costs a fraction of a
+/// seek.
+const MAX_STEPS: usize = 4;
+
+/// After a group with more entries, the walk seeks at once. For every one of this many such groups it steps over one entry
+/// first, to detect when groups have fewer entries.
+const RETRY_STEPS_EVERY: usize = 8;
+
+/// Returns the number of entries to step over after this many consecutive large groups.
+fn max_steps(large_groups: usize) -> usize {
+    match large_groups {
+        0 => MAX_STEPS,
+        _ if large_groups % RETRY_STEPS_EVERY == 1 => 1,
+        _ => 0,
+    }
 }
 
 impl<V: View> RangeWalk<V> {
     pub(super) fn new(view: V, keyspace: Keyspace, ranges: Vec<KeyRange>, direction: Direction) -> Self {
-        Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None }
+        Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None, large_groups: 0 }
     }
 
     /// Moves to the next entry. Returns `false` after the last.
@@ -42,19 +61,30 @@ impl<V: View> RangeWalk<V> {
         self.next_range()
     }
 
-    /// Moves past the entries that begin with these encoded values. A descending walk must be at the first of them.
-    pub(super) fn leave(&mut self, values: &[u8]) -> Result<bool> {
+    /// Moves past the entries that begin with these encoded values, and counts those that it steps over. A descending walk must
+    /// be at the first of them.
+    pub(super) fn leave(&mut self, values: &mut Vec<u8>, meter: &mut Meter) -> Result<bool> {
         if !self.is_ascending() {
             return self.advance();
         }
-        // Steps over one entry first: a step costs a fraction of a seek.
-        if !self.advance()? || !self.current().is_some_and(|(key, _)| key.starts_with(values)) {
-            return Ok(self.current().is_some());
+        for _ in 0..max_steps(self.large_groups) {
+            if !self.advance()? {
+                return Ok(false);
+            }
+            let entry = self.current();
+            if entry.is_some_and(|(key, _)| !key.starts_with(values)) {
+                self.large_groups = 0;
+                return Ok(true);
+            }
+            meter.key_read(entry);
         }
+        self.large_groups += 1;
         let Some(cursor) = &mut self.cursor else { return Ok(false) };
         // 0xff never follows whole values (docs/format.md), so this key is greater than every entry of the group.
-        let after = [values, &[0xff]].concat();
-        if cursor.seek(Edge::AtOrAfter(&after))? { Ok(true) } else { self.next_range() }
+        values.push(0xff);
+        let found = cursor.seek(Edge::AtOrAfter(values));
+        values.pop();
+        if found? { Ok(true) } else { self.next_range() }
     }
 
     /// Moves to the first entry that begins with these encoded values, in the range of the current entry.
@@ -216,7 +246,11 @@ impl<V: View> EntryWalk<V> {
     #[inline(never)]
     fn advance_to_group(&mut self) -> Result<bool> {
         // An encoded value is not empty, so neither is a group.
-        let mut more = if self.group.is_empty() { self.walk.advance()? } else { self.walk.leave(&self.group)? };
+        let mut more = if self.group.is_empty() {
+            self.walk.advance()?
+        } else {
+            self.walk.leave(&mut self.group, &mut self.meter)?
+        };
         while more {
             self.interrupt.tick()?;
             if self.meter.is_read() {
@@ -226,7 +260,7 @@ impl<V: View> EntryWalk<V> {
             let group = self.group_of(&entry)?;
             if self.group == entry.values.get(..group).unwrap_or_default() {
                 // The group may continue in the next range.
-                more = self.walk.leave(&self.group)?;
+                more = self.walk.leave(&mut self.group, &mut self.meter)?;
             } else if (self.checks.is_empty() && self.filter.is_none()) || self.passes()? {
                 let Some(entry) = self.current()? else { return Ok(false) };
                 let values: Vec<u8> = entry.values.get(..group).unwrap_or_default().into();

@@ -149,7 +149,7 @@ impl Values {
 
 impl Window {
     /// Returns the stages as they are drawn, from the root on.
-    pub(crate) fn stages(self) -> impl Iterator<Item = Stage> {
+    pub(crate) fn stages(self) -> impl Iterator<Item = Stage> + use<> {
         let limit = self.limit.map(|_| Stage::Limit);
         limit.into_iter().chain((self.skip > 0).then_some(Stage::Skip))
     }
@@ -220,7 +220,7 @@ impl Plan {
 
     /// Returns the stages of the output tier as they are drawn, from the root on. The nodes of the document tier
     /// measure themselves.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> + use<> {
         let (window, stage) = match self {
             Self::Whole { .. } | Self::Pipeline { .. } => (Window::default(), None),
             Self::Project { .. } => (Window::default(), Some(Stage::Projection)),
@@ -271,7 +271,7 @@ impl IdPlan {
 
 impl RawPlan {
     /// Returns the stages of the node as they are drawn: a slice is up to two.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> {
+    pub(crate) fn stages(&self) -> impl Iterator<Item = Stage> + use<> {
         let (window, stage) = match self {
             Self::Eof { .. } => (Window::default(), Some(Stage::Eof)),
             Self::Scan { .. } => (Window::default(), Some(Stage::CollScan)),

@@ -2,21 +2,23 @@ use slate_query::{
     pipeline::{BucketAuto, Buckets},
     raw::Doc,
 };
-use slate_store::View;
 
-use super::DocumentRows;
 use crate::{
     Result,
-    exec::{Resources, meter::Meter},
+    exec::{
+        Resources,
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
     spill::Sorter,
 };
 
 /// Returns one document per bucket. Sorts the documents, in temporary files beyond the memory limit, and holds what one
 /// bucket accumulates.
-pub(crate) struct BucketAutoRows<V: View> {
+pub(crate) struct BucketAutoRows<'v> {
     /// `None` once all of it was read.
-    input: Option<DocumentRows<V>>,
+    input: Option<BoxedRows<'v>>,
     stage: BucketAuto,
     sorter: Sorter,
     /// `None` before the first and after the last bucket.
@@ -30,8 +32,8 @@ pub(crate) struct BucketAutoRows<V: View> {
     meter: Meter,
 }
 
-impl<V: View> BucketAutoRows<V> {
-    pub(super) fn new(input: DocumentRows<V>, stage: BucketAuto, resources: &Resources, meter: Meter) -> Self {
+impl<'v> BucketAutoRows<'v> {
+    pub(super) fn new(input: BoxedRows<'v>, stage: BucketAuto, resources: &Resources, meter: Meter) -> Self {
         Self {
             input: Some(input),
             stage,
@@ -46,7 +48,26 @@ impl<V: View> BucketAutoRows<V> {
         }
     }
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+    /// Reads and sorts the input. Returns its number of documents.
+    fn read(&mut self, mut input: BoxedRows<'v>) -> Result<u64> {
+        let mut documents = 0_u64;
+        while input.advance()? {
+            self.interrupt.tick()?;
+            let Some(document) = input.current() else { break };
+            let sorter = &mut self.sorter;
+            self.stage.visit_key(document, &mut self.buffer, |key| {
+                sorter.push(key, &documents.to_be_bytes(), document.bytes())
+            })?;
+            documents += 1;
+        }
+        self.sorter.finish(&mut self.interrupt)?;
+        self.meter.spilled(self.sorter.spilled());
+        Ok(documents)
+    }
+}
+
+impl Rows for BucketAutoRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         if let Some(input) = self.input.take() {
             let documents = self.read(input)?;
@@ -72,24 +93,7 @@ impl<V: View> BucketAutoRows<V> {
         Ok(self.has_row)
     }
 
-    /// Reads and sorts the input. Returns its number of documents.
-    fn read(&mut self, mut input: DocumentRows<V>) -> Result<u64> {
-        let mut documents = 0_u64;
-        while input.advance()? {
-            self.interrupt.tick()?;
-            let Some(document) = input.current() else { break };
-            let sorter = &mut self.sorter;
-            self.stage.visit_key(document, &mut self.buffer, |key| {
-                sorter.push(key, &documents.to_be_bytes(), document.bytes())
-            })?;
-            documents += 1;
-        }
-        self.sorter.finish(&mut self.interrupt)?;
-        self.meter.spilled(self.sorter.spilled());
-        Ok(documents)
-    }
-
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.has_row.then(|| Doc::new(&self.row))
     }
 }

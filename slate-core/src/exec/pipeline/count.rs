@@ -1,13 +1,18 @@
 use slate_query::raw::{Doc, Kind, Value, write_one};
-use slate_store::View;
 
-use super::DocumentRows;
-use crate::{Result, exec::Resources, interrupt::Interrupt};
+use crate::{
+    Result,
+    exec::{
+        Resources,
+        rows::{BoxedRows, Rows},
+    },
+    interrupt::Interrupt,
+};
 
 /// One document `{name: number}`, or none if the number is 0. The number is an int32 if it fits.
-pub(crate) struct CountRows<V: View> {
+pub(crate) struct CountRows<'v> {
     /// `None` once all of it was read.
-    input: Option<DocumentRows<V>>,
+    input: Option<BoxedRows<'v>>,
     how: How,
     name: Box<str>,
     row: Option<Vec<u8>>,
@@ -23,22 +28,24 @@ enum How {
     Number,
 }
 
-impl<V: View> CountRows<V> {
+impl<'v> CountRows<'v> {
     /// Counts the documents of `input`.
-    pub(super) fn of_rows(input: DocumentRows<V>, name: &str, resources: &Resources) -> Self {
+    pub(super) fn of_rows(input: BoxedRows<'v>, name: &str, resources: &Resources) -> Self {
         Self::new(input, How::Rows, name, resources)
     }
 
     /// Names the number that `input` has counted.
-    pub(super) fn of_number(input: DocumentRows<V>, name: &str, resources: &Resources) -> Self {
+    pub(super) fn of_number(input: BoxedRows<'v>, name: &str, resources: &Resources) -> Self {
         Self::new(input, How::Number, name, resources)
     }
 
-    fn new(input: DocumentRows<V>, how: How, name: &str, resources: &Resources) -> Self {
+    fn new(input: BoxedRows<'v>, how: How, name: &str, resources: &Resources) -> Self {
         Self { input: Some(input), how, name: name.into(), row: None, interrupt: resources.interrupt.clone() }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for CountRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
         self.row = None;
         let Some(mut input) = self.input.take() else { return Ok(false) };
         let mut counted = 0_i64;
@@ -61,7 +68,7 @@ impl<V: View> CountRows<V> {
         Ok(true)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.row.as_deref().map(Doc::new)
     }
 }

@@ -2,14 +2,19 @@ use slate_query::{
     pipeline::{DenseRows, Densify},
     raw::Doc,
 };
-use slate_store::View;
 
-use super::DocumentRows;
-use crate::{Error, Result, exec::Resources, interrupt::Interrupt};
+use crate::{
+    Error, Result,
+    exec::{
+        Resources,
+        rows::{BoxedRows, Rows},
+    },
+    interrupt::Interrupt,
+};
 
 /// The documents of the input, and those that fill the gaps between them.
-pub(crate) struct DensifyRows<V: View> {
-    input: DocumentRows<V>,
+pub(crate) struct DensifyRows<'v> {
+    input: BoxedRows<'v>,
     densify: Densify,
     rows: DenseRows,
     position: DensifyPosition,
@@ -32,8 +37,8 @@ enum DensifyPosition {
     End,
 }
 
-impl<V: View> DensifyRows<V> {
-    pub(super) fn new(input: DocumentRows<V>, densify: Densify, resources: &Resources) -> Self {
+impl<'v> DensifyRows<'v> {
+    pub(super) fn new(input: BoxedRows<'v>, densify: Densify, resources: &Resources) -> Self {
         Self {
             input,
             densify,
@@ -43,8 +48,10 @@ impl<V: View> DensifyRows<V> {
             interrupt: resources.interrupt.clone(),
         }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for DensifyRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
         let Self { input, densify, rows, position, row, interrupt } = self;
         loop {
             interrupt.tick()?;
@@ -73,7 +80,7 @@ impl<V: View> DensifyRows<V> {
         }
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         match self.position {
             DensifyPosition::Before | DensifyPosition::After => Some(Doc::new(&self.row)),
             DensifyPosition::Passed => self.input.current(),

@@ -1,6 +1,6 @@
 use slate_query::raw::{Doc, OwnedValue, Value};
 
-use crate::{Result, interrupt::Interrupt};
+use crate::{Result, exec::rows::Rows, interrupt::Interrupt};
 
 /// Documents that are part of the pipeline, or that describe its collection.
 pub(crate) struct DocumentsRows {
@@ -13,14 +13,16 @@ impl DocumentsRows {
     pub(super) fn new(documents: Vec<OwnedValue>, interrupt: Interrupt) -> Self {
         Self { documents: documents.into_iter(), current: None, interrupt }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for DocumentsRows {
+    fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         self.current = self.documents.next();
         Ok(self.current.is_some())
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.current.as_ref().map(OwnedValue::as_value).and_then(Value::as_document)
     }
 }

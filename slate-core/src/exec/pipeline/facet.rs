@@ -7,10 +7,14 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{DocumentRows, group::GroupRows};
+use super::{above, group::GroupRows};
 use crate::{
     Error, Result,
-    exec::{Resources, meter::Meter},
+    exec::{
+        Resources,
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
     plan::DocumentNode,
     spill::{Spool, SpoolRows, Spooled},
@@ -21,9 +25,9 @@ use crate::{
 /// A pipeline that begins with a `$group` receives each document while the input is read. For the other pipelines the
 /// documents are held with only the fields that these pipelines need, in a temporary file beyond the memory limit.
 /// These pipelines read the held documents one after the other.
-pub(crate) struct FacetRows<V: View> {
+pub(crate) struct FacetRows<'v, V> {
     /// `None` once all of it was read.
-    input: Option<DocumentRows<V>>,
+    input: Option<BoxedRows<'v>>,
     facets: Vec<(Box<str>, Vec<DocumentNode>)>,
     kept: Kept,
     view: V,
@@ -34,8 +38,8 @@ pub(crate) struct FacetRows<V: View> {
 
 /// How a pipeline of the facet gets the documents: as a `$group` that receives them while the input is read, or by
 /// replaying them after that.
-enum First<V: View> {
-    Group(Box<GroupRows<V>>),
+enum First<'v> {
+    Group(Box<GroupRows<'v>>),
     /// Reads the documents that were held in memory or a temporary file.
     Replay,
 }
@@ -43,9 +47,9 @@ enum First<V: View> {
 /// Maximum size of the resulting document, in bytes: MongoDB's limit. It bounds the memory of the arrays.
 const MAX_BYTES: usize = 100 << 20;
 
-impl<V: View> FacetRows<V> {
+impl<'v, V: View + 'v> FacetRows<'v, V> {
     pub(super) fn new(
-        input: DocumentRows<V>,
+        input: BoxedRows<'v>,
         facets: Vec<(Box<str>, Vec<DocumentNode>)>,
         kept: Kept,
         view: &V,
@@ -57,34 +61,22 @@ impl<V: View> FacetRows<V> {
         Self { input: Some(input), facets, kept, view: view.clone(), row: None, resources, meter }
     }
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
-        self.row = match self.input.take() {
-            Some(input) => Some(self.read(input)?),
-            None => None,
-        };
-        Ok(self.row.is_some())
-    }
-
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
-        self.row.as_deref().map(Doc::new)
-    }
-
-    fn read(&mut self, input: DocumentRows<V>) -> Result<Vec<u8>> {
+    fn read(&mut self, input: BoxedRows<'v>) -> Result<Vec<u8>> {
         let mut interrupt = self.resources.interrupt.clone();
         let mut facets = std::mem::take(&mut self.facets);
         let mut firsts: Vec<_> = facets.iter_mut().map(|(_, nodes)| self.first(nodes)).collect();
         let held = self.feed(input, &mut firsts)?;
         let (mut writer, mut size) = (Writer::new(), 0_usize);
         for ((name, nodes), first) in facets.into_iter().zip(firsts) {
-            let source = match first {
+            let source: BoxedRows<'v> = match first {
                 First::Group(mut group) => {
                     group.end()?;
-                    DocumentRows::Group(group)
+                    group
                 }
-                First::Replay => DocumentRows::Replay(Box::new(ReplayRows::new(&held, &interrupt))),
+                First::Replay => Box::new(ReplayRows::new(&held, &interrupt)),
             };
             let resources = self.resources.below(nodes.len())?;
-            let mut rows: DocumentRows<V> = source.above(nodes, &self.view, &resources);
+            let mut rows = above(source, nodes, &self.view, &resources);
             writer.open_array(name.as_bytes());
             let mut place = 0_u64;
             while rows.advance()? {
@@ -104,19 +96,19 @@ impl<V: View> FacetRows<V> {
     }
 
     /// Removes the `$group` that a pipeline begins with. Without one, the pipeline replays the held documents.
-    fn first(&self, nodes: &mut Vec<DocumentNode>) -> First<V> {
+    fn first(&self, nodes: &mut Vec<DocumentNode>) -> First<'v> {
         let fed = nodes.first().is_some_and(DocumentNode::is_fed).then(|| nodes.remove(0));
         let Some(DocumentNode::Group { group, result, .. }) = fed else { return First::Replay };
         First::Group(Box::new(GroupRows::fed(group, false, result, &self.resources, Meter::default())))
     }
 
     /// Reads the input. Returns the documents that are held for pipelines that replay them.
-    fn feed(&mut self, mut input: DocumentRows<V>, firsts: &mut [First<V>]) -> Result<Arc<Spooled>> {
+    fn feed(&mut self, mut input: BoxedRows<'v>, firsts: &mut [First<'v>]) -> Result<Arc<Spooled>> {
         let mut interrupt = self.resources.interrupt.clone();
         let (mut held, mut copy) = (Spool::new(self.resources.memory.clone()), Vec::new());
         let is_replayed = firsts.iter().any(|first| matches!(first, First::Replay));
         loop {
-            let times = input.advance_run()?;
+            let times = input.advance_run(u64::MAX)?;
             interrupt.tick()?;
             let Some(document) = input.current().filter(|_| times > 0) else { break };
             for first in &mut *firsts {
@@ -134,6 +126,20 @@ impl<V: View> FacetRows<V> {
     }
 }
 
+impl<'v, V: View + 'v> Rows for FacetRows<'v, V> {
+    fn advance(&mut self) -> Result<bool> {
+        self.row = match self.input.take() {
+            Some(input) => Some(self.read(input)?),
+            None => None,
+        };
+        Ok(self.row.is_some())
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.row.as_deref().map(Doc::new)
+    }
+}
+
 /// Reads held documents from the first.
 pub(crate) struct ReplayRows {
     rows: SpoolRows,
@@ -145,14 +151,16 @@ impl ReplayRows {
     fn new(held: &Arc<Spooled>, interrupt: &Interrupt) -> Self {
         Self { rows: SpoolRows::of(held), has_row: false, interrupt: interrupt.clone() }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for ReplayRows {
+    fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         self.has_row = self.rows.advance()?;
         Ok(self.has_row)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.rows.current().filter(|_| self.has_row).map(Doc::stored)
     }
 }

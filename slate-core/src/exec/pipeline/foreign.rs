@@ -13,7 +13,8 @@ use crate::{
     exec::{
         Resources,
         meter::{Meter, Recorder},
-        output::{self, Output},
+        output,
+        rows::BoxedRows,
     },
     plan::{self, Optimization},
 };
@@ -77,7 +78,10 @@ impl<V: View> Foreign<V> {
     }
 
     /// Executes a pipeline on the collection or view.
-    pub(super) fn open(&self, mut stages: Vec<Stage>) -> Result<Output<V>> {
+    pub(super) fn open<'v>(&self, mut stages: Vec<Stage>) -> Result<BoxedRows<'v>>
+    where
+        V: 'v,
+    {
         if let Some(first) = &self.view_stages {
             if let Some(source) = stages.first().filter(|stage| stage.is_source() && !first.is_empty()) {
                 return Err(not_first(source.name()).into());

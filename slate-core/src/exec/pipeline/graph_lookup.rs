@@ -8,10 +8,14 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{DocumentRows, foreign::Foreign};
+use super::foreign::Foreign;
 use crate::{
     Error, ErrorKind, Result,
-    exec::{Resources, meter::Meter, output::Rows},
+    exec::{
+        Resources,
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
     plan::Optimization,
 };
@@ -19,8 +23,8 @@ use crate::{
 /// Documents with the documents of another collection that are reached from them, in the order of `_id`.
 ///
 /// Each step is one query for all values that the previous step found. An index on the field serves it.
-pub(crate) struct GraphLookupRows<V: View> {
-    input: DocumentRows<V>,
+pub(crate) struct GraphLookupRows<'v, V: View> {
+    input: BoxedRows<'v>,
     graph: GraphLookup,
     foreign: Foreign<V>,
     row: Vec<u8>,
@@ -42,9 +46,9 @@ struct Reached {
     bytes: usize,
 }
 
-impl<V: View> GraphLookupRows<V> {
+impl<'v, V: View + 'v> GraphLookupRows<'v, V> {
     pub(super) fn new(
-        input: DocumentRows<V>,
+        input: BoxedRows<'v>,
         graph: GraphLookup,
         optimization: Optimization,
         view: &V,
@@ -54,8 +58,10 @@ impl<V: View> GraphLookupRows<V> {
         let foreign = Foreign::new(graph.from(), optimization, view, resources);
         Self { input, graph, foreign, row: Vec::new(), has_row: false, interrupt: resources.interrupt.clone(), meter }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
+    fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         self.interrupt.tick()?;
         if !self.input.advance()? {
@@ -88,7 +94,7 @@ impl<V: View> GraphLookupRows<V> {
         Ok(true)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.has_row.then(|| Doc::new(&self.row))
     }
 }

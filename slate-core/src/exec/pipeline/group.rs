@@ -2,12 +2,14 @@ use slate_query::{
     pipeline::{Group, GroupStates, Kept},
     raw::{Doc, FieldName, Value},
 };
-use slate_store::View;
 
-use super::DocumentRows;
 use crate::{
     Error, Result,
-    exec::{Resources, meter::Meter},
+    exec::{
+        Resources,
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
     plan::GroupResult,
     spill::{Memory, Sorter},
@@ -18,9 +20,9 @@ use crate::{
 /// Groups are accumulated in a hash table until it exceeds its share of the memory. The remaining documents are sorted
 /// by group, and each group is completed from its sorted documents when it is returned, so that only one group grows at
 /// a time. In both cases a group receives its documents in the order of the input.
-pub(crate) struct GroupRows<V: View> {
+pub(crate) struct GroupRows<'v> {
     /// `None` once all of it was read.
-    input: Option<DocumentRows<V>>,
+    input: Option<BoxedRows<'v>>,
     group: Group,
     /// Whether there is one group, which is complete after the first value that is not null.
     ends_early: bool,
@@ -59,9 +61,9 @@ struct Rest {
     copy: Vec<u8>,
 }
 
-impl<V: View> GroupRows<V> {
+impl<'v> GroupRows<'v> {
     pub(super) fn new(
-        input: DocumentRows<V>,
+        input: BoxedRows<'v>,
         group: Group,
         ends_early: bool,
         result: GroupResult,
@@ -101,27 +103,6 @@ impl<V: View> GroupRows<V> {
         }
     }
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
-        self.interrupt.tick()?;
-        if let Some(input) = self.input.take() {
-            self.read(input)?;
-        }
-        self.has_row = match (&self.rest, self.result) {
-            (Some(_), _) => self.next_group()?,
-            (None, GroupResult::Sorted) => self.order.sorter.advance()?,
-            (None, GroupResult::Unsorted) => self.next_unsorted(),
-        };
-        Ok(self.has_row)
-    }
-
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
-        let row = match (&self.rest, self.result) {
-            (None, GroupResult::Sorted) => self.order.sorter.payload(),
-            (Some(_), _) | (None, GroupResult::Unsorted) => Some(self.row.as_slice()),
-        };
-        row.filter(|_| self.has_row).map(Doc::new)
-    }
-
     /// Completes and writes the next group in memory.
     fn next_unsorted(&mut self) -> bool {
         if self.returned == self.states.len() {
@@ -132,15 +113,16 @@ impl<V: View> GroupRows<V> {
         true
     }
 
-    fn read(&mut self, mut input: DocumentRows<V>) -> Result<()> {
-        if let DocumentRows::Unwind(rows) = &mut input
-            && self.group.reads_fields()
-            && rows.visit_elements(|document, name, element, times| self.add_element(document, name, element, times))?
+    fn read(&mut self, mut input: BoxedRows<'v>) -> Result<()> {
+        if self.group.reads_fields()
+            && input.visit_elements(&mut |document, name, element, times| {
+                self.add_element(document, name, element, times)
+            })?
         {
             return self.end();
         }
         loop {
-            let times = input.advance_run()?;
+            let times = input.advance_run(u64::MAX)?;
             self.interrupt.tick()?;
             let Some(document) = input.current().filter(|_| times > 0) else { break };
             self.add(document, times)?;
@@ -256,7 +238,30 @@ impl<V: View> GroupRows<V> {
     }
 }
 
-impl<V: View> Drop for GroupRows<V> {
+impl Rows for GroupRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
+        self.interrupt.tick()?;
+        if let Some(input) = self.input.take() {
+            self.read(input)?;
+        }
+        self.has_row = match (&self.rest, self.result) {
+            (Some(_), _) => self.next_group()?,
+            (None, GroupResult::Sorted) => self.order.sorter.advance()?,
+            (None, GroupResult::Unsorted) => self.next_unsorted(),
+        };
+        Ok(self.has_row)
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        let row = match (&self.rest, self.result) {
+            (None, GroupResult::Sorted) => self.order.sorter.payload(),
+            (Some(_), _) | (None, GroupResult::Unsorted) => Some(self.row.as_slice()),
+        };
+        row.filter(|_| self.has_row).map(Doc::new)
+    }
+}
+
+impl Drop for GroupRows<'_> {
     fn drop(&mut self) {
         self.memory.return_groups(std::mem::take(&mut self.states));
     }

@@ -9,13 +9,13 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{DocumentRows, foreign::Foreign};
+use super::foreign::Foreign;
 use crate::{
     Result,
     exec::{
         Resources,
         meter::Meter,
-        output::{Output, Rows},
+        rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,
     plan::{self, Optimization},
@@ -27,11 +27,11 @@ use crate::{
 /// small. If it has an index or exceeds the memory limit, the documents are joined in batches: one query finds the
 /// matches of all documents of a batch. With a pipeline, each document needs its own query, unless all have the same
 /// matches.
-pub(crate) struct LookupRows<V: View> {
-    input: DocumentRows<V>,
+pub(crate) struct LookupRows<'v, V: View> {
+    input: BoxedRows<'v>,
     lookup: Lookup,
     foreign: Foreign<V>,
-    strategy: Strategy<V>,
+    strategy: Strategy<'v>,
     /// The matching documents of the other collection, as far as they are in memory.
     documents: ForeignDocuments,
     /// The numbers of the documents in memory that the current document is joined with.
@@ -48,7 +48,7 @@ pub(crate) struct LookupRows<V: View> {
 }
 
 /// How matches are found.
-enum Strategy<V: View> {
+enum Strategy<'v> {
     Undecided,
     /// Every document has all of the documents in memory.
     Constant,
@@ -56,7 +56,7 @@ enum Strategy<V: View> {
     Batches(Batches),
     /// A query per document. Contains the rows of the current document's query, if the stage returns a document per
     /// match.
-    PerDocument(Option<Output<V>>),
+    PerDocument(Option<BoxedRows<'v>>),
 }
 
 /// Documents of the input that are joined by one query.
@@ -82,9 +82,9 @@ const BATCH: usize = 1_024;
 /// reading a record in order is cheaper than finding it by an index.
 const HASH_RATIO: u64 = 8;
 
-impl<V: View> LookupRows<V> {
+impl<'v, V: View + 'v> LookupRows<'v, V> {
     pub(super) fn new(
-        input: DocumentRows<V>,
+        input: BoxedRows<'v>,
         lookup: Lookup,
         optimization: Optimization,
         view: &V,
@@ -114,35 +114,13 @@ impl<V: View> LookupRows<V> {
         }
     }
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
-        self.advance_with(|input| input.advance().map(u64::from))
-    }
-
-    /// Like [`DocumentRows::advance_run`].
-    pub(super) fn advance_run(&mut self) -> Result<u64> {
-        let has_row = self.advance_with(DocumentRows::advance_run)?;
-        Ok(if has_row { self.times } else { 0 })
-    }
-
-    fn advance_with(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
-        self.has_row = self.next_row(advance)?;
-        if !matches!(self.strategy, Strategy::PerDocument(Some(_))) {
-            self.foreign.report(&mut self.meter);
-        }
-        Ok(self.has_row)
-    }
-
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
-        self.has_row.then(|| Doc::new(&self.row))
-    }
-
-    fn next_row(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+    fn next_row(&mut self, most: u64) -> Result<bool> {
         loop {
             self.interrupt.tick()?;
             if self.lookup.is_unwound() && self.next_match()? {
                 return Ok(true);
             }
-            if !self.next_document(advance)? {
+            if !self.next_document(most)? {
                 return Ok(false);
             }
             self.returned = 0;
@@ -193,22 +171,22 @@ impl<V: View> LookupRows<V> {
         Ok(())
     }
 
-    /// Moves to the next document of the input, with `advance`, and finds its matches.
-    fn next_document(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+    /// Moves to the next document of the input, or past `most` equal documents, and finds its matches.
+    fn next_document(&mut self, most: u64) -> Result<bool> {
         match &mut self.strategy {
-            Strategy::Undecided => return self.first_document(advance),
-            Strategy::Batches(_) => return self.next_in_batch(advance),
+            Strategy::Undecided => return self.first_document(most),
+            Strategy::Batches(_) => return self.next_in_batch(most),
             // Ends the query for the previous document.
             Strategy::PerDocument(rows) => *rows = None,
             Strategy::Constant | Strategy::Hash(_) => {}
         }
-        self.times = advance(&mut self.input)?;
+        self.times = self.input.advance_run(most)?;
         self.find_matches()
     }
 
     /// Moves to the first document of the input, chooses how to find matches, and finds its matches. If the input is
     /// empty, does not read the other collection.
-    fn first_document(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+    fn first_document(&mut self, most: u64) -> Result<bool> {
         self.times = u64::from(self.input.advance()?);
         if self.times == 0 {
             return Ok(false);
@@ -216,7 +194,7 @@ impl<V: View> LookupRows<V> {
         self.decide()?;
         if let (Strategy::Batches(batches), Some(first)) = (&mut self.strategy, self.input.current()) {
             batches.pending.push(first.bytes().into());
-            return self.next_in_batch(advance);
+            return self.next_in_batch(most);
         }
         self.find_matches()
     }
@@ -323,7 +301,7 @@ impl<V: View> LookupRows<V> {
         Ok(Some(table))
     }
 
-    fn next_in_batch(&mut self, advance: fn(&mut DocumentRows<V>) -> Result<u64>) -> Result<bool> {
+    fn next_in_batch(&mut self, most: u64) -> Result<bool> {
         loop {
             let Strategy::Batches(batches) = &mut self.strategy else { return Ok(false) };
             if let Some((_, matches)) = batches.batch.get_mut(batches.next) {
@@ -341,7 +319,7 @@ impl<V: View> LookupRows<V> {
             if is_small {
                 if let Some(table) = self.read_all()? {
                     self.strategy = Strategy::Hash(table);
-                    return self.next_document(advance);
+                    return self.next_document(most);
                 }
                 if let Strategy::Batches(batches) = &mut self.strategy {
                     batches.joined = None;
@@ -433,6 +411,26 @@ impl<V: View> LookupRows<V> {
             batches.pending.extend(half.into_iter().rev().map(|(document, _)| document));
             batches.batch.iter_mut().for_each(|(_, matches)| matches.clear());
         }
+    }
+}
+
+impl<'v, V: View + 'v> Rows for LookupRows<'v, V> {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(self.advance_run(1)? > 0)
+    }
+
+    fn advance_run(&mut self, most: u64) -> Result<u64> {
+        // A limit can end between the matches of one document.
+        let most = if most == u64::MAX { most } else { 1 };
+        self.has_row = self.next_row(most)?;
+        if !matches!(self.strategy, Strategy::PerDocument(Some(_))) {
+            self.foreign.report(&mut self.meter);
+        }
+        Ok(if self.has_row { self.times } else { 0 })
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
     }
 }
 

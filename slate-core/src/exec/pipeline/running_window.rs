@@ -2,18 +2,21 @@ use slate_query::{
     pipeline::{CurrentPartition, RunningResults, Windows},
     raw::Doc,
 };
-use slate_store::View;
 
-use super::{DocumentRows, window_source::WindowSource};
+use super::window_source::WindowSource;
 use crate::{
     Result,
-    exec::{Resources, meter::Meter},
+    exec::{
+        Resources,
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
 };
 
 /// Documents with fields computed from those before them in their partition. Holds one document.
-pub(crate) struct RunningWindowRows<V: View> {
-    input: WindowSource<V>,
+pub(crate) struct RunningWindowRows<'v> {
+    input: WindowSource<'v>,
     windows: Windows,
     current: CurrentPartition,
     results: RunningResults,
@@ -23,9 +26,9 @@ pub(crate) struct RunningWindowRows<V: View> {
     meter: Meter,
 }
 
-impl<V: View> RunningWindowRows<V> {
+impl<'v> RunningWindowRows<'v> {
     pub(super) fn new(
-        input: DocumentRows<V>,
+        input: BoxedRows<'v>,
         windows: Windows,
         results: RunningResults,
         resources: &Resources,
@@ -42,8 +45,10 @@ impl<V: View> RunningWindowRows<V> {
             meter,
         }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for RunningWindowRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         self.has_row = false;
         if !self.input.advance(&self.windows, &mut self.interrupt, &mut self.meter)? {
@@ -58,7 +63,7 @@ impl<V: View> RunningWindowRows<V> {
         Ok(true)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.has_row.then(|| Doc::new(&self.row))
     }
 }

@@ -2,14 +2,19 @@ use slate_query::{
     pipeline::{Group, GroupStates},
     raw::Doc,
 };
-use slate_store::View;
 
-use super::DocumentRows;
-use crate::{Result, exec::Resources, interrupt::Interrupt};
+use crate::{
+    Result,
+    exec::{
+        Resources,
+        rows::{BoxedRows, Rows},
+    },
+    interrupt::Interrupt,
+};
 
 /// One document per group over documents that come group by group. Holds one group.
-pub(crate) struct SortedGroupRows<V: View> {
-    input: DocumentRows<V>,
+pub(crate) struct SortedGroupRows<'v> {
+    input: BoxedRows<'v>,
     group: Group,
     /// The current group only.
     states: GroupStates,
@@ -20,8 +25,8 @@ pub(crate) struct SortedGroupRows<V: View> {
     interrupt: Interrupt,
 }
 
-impl<V: View> SortedGroupRows<V> {
-    pub(super) fn new(input: DocumentRows<V>, group: Group, resources: &Resources) -> Self {
+impl<'v> SortedGroupRows<'v> {
+    pub(super) fn new(input: BoxedRows<'v>, group: Group, resources: &Resources) -> Self {
         Self {
             input,
             group,
@@ -32,14 +37,16 @@ impl<V: View> SortedGroupRows<V> {
             interrupt: resources.interrupt.clone(),
         }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for SortedGroupRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
         self.states.clear();
         self.has_row = false;
         loop {
             self.interrupt.tick()?;
             let times = match std::mem::take(&mut self.ahead) {
-                0 => self.input.advance_run()?,
+                0 => self.input.advance_run(u64::MAX)?,
                 ahead => ahead,
             };
             let Some(document) = self.input.current().filter(|_| times > 0) else { break };
@@ -65,7 +72,7 @@ impl<V: View> SortedGroupRows<V> {
         Ok(self.has_row)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.has_row.then(|| Doc::new(&self.row))
     }
 }

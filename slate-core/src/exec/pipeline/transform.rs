@@ -3,14 +3,16 @@ use slate_query::{
     projection::Projection,
     raw::Doc,
 };
-use slate_store::View;
 
-use super::DocumentRows;
-use crate::{Result, interrupt::Interrupt};
+use crate::{
+    Result,
+    exec::rows::{BoxedRows, Rows},
+    interrupt::Interrupt,
+};
 
 /// Documents that are each made from one document of the input, in one reused buffer.
-pub(crate) struct TransformRows<V: View> {
-    input: DocumentRows<V>,
+pub(crate) struct TransformRows<'v> {
+    input: BoxedRows<'v>,
     transform: Transform,
     row: Vec<u8>,
     has_row: bool,
@@ -36,12 +38,14 @@ impl Transform {
     }
 }
 
-impl<V: View> TransformRows<V> {
-    pub(super) fn new(input: DocumentRows<V>, transform: Transform, interrupt: Interrupt) -> Self {
+impl<'v> TransformRows<'v> {
+    pub(super) fn new(input: BoxedRows<'v>, transform: Transform, interrupt: Interrupt) -> Self {
         Self { input, transform, row: Vec::new(), has_row: false, interrupt }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl Rows for TransformRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         while self.input.advance()? {
             let Some(document) = self.input.current() else { break };
@@ -54,7 +58,7 @@ impl<V: View> TransformRows<V> {
         Ok(self.has_row)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         self.has_row.then(|| Doc::new(&self.row))
     }
 }

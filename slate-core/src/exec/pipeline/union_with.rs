@@ -1,35 +1,35 @@
 use slate_query::{pipeline::UnionWith, raw::Doc};
 use slate_store::View;
 
-use super::{DocumentRows, foreign::Foreign};
+use super::foreign::Foreign;
 use crate::{
     Result,
     exec::{
         Resources,
         meter::Meter,
-        output::{Output, Rows},
+        rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,
     plan::Optimization,
 };
 
 /// The rows of `$unionWith`: the documents of the input, then those of another collection or of its own pipeline.
-pub(crate) struct UnionRows<V: View> {
-    source: Source<V>,
+pub(crate) struct UnionRows<'v, V: View> {
+    source: Source<'v>,
     union: UnionWith,
     foreign: Foreign<V>,
     interrupt: Interrupt,
     meter: Meter,
 }
 
-enum Source<V: View> {
-    Input(DocumentRows<V>),
-    Other(Output<V>),
+enum Source<'v> {
+    Input(BoxedRows<'v>),
+    Other(BoxedRows<'v>),
 }
 
-impl<V: View> UnionRows<V> {
+impl<'v, V: View + 'v> UnionRows<'v, V> {
     pub(super) fn new(
-        input: DocumentRows<V>,
+        input: BoxedRows<'v>,
         union: UnionWith,
         optimization: Optimization,
         view: &V,
@@ -39,8 +39,10 @@ impl<V: View> UnionRows<V> {
         let foreign = Foreign::new(union.from(), optimization, view, resources);
         Self { source: Source::Input(input), union, foreign, interrupt: resources.interrupt.clone(), meter }
     }
+}
 
-    pub(super) fn advance(&mut self) -> Result<bool> {
+impl<'v, V: View + 'v> Rows for UnionRows<'v, V> {
+    fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         if let Source::Input(input) = &mut self.source {
             if input.advance()? {
@@ -56,7 +58,7 @@ impl<V: View> UnionRows<V> {
         Ok(has_row)
     }
 
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
+    fn current(&self) -> Option<Doc<'_>> {
         match &self.source {
             Source::Input(input) => input.current(),
             Source::Other(rows) => rows.current(),

@@ -5,12 +5,15 @@ use slate_query::{
     pipeline::{CurrentPartition, Partition, Results, Windows},
     raw::Doc,
 };
-use slate_store::View;
 
-use super::{DocumentRows, window_source::WindowSource};
+use super::window_source::WindowSource;
 use crate::{
     Error, ErrorKind, Result,
-    exec::{Resources, meter::Meter},
+    exec::{
+        Resources,
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
     spill::{Memory, Spool, SpoolRows},
 };
@@ -20,8 +23,8 @@ use crate::{
 /// First reads a whole partition: holds its documents, in a temporary file beyond the memory limit, and accumulates the
 /// outputs that have one value for the whole partition. Then returns each document with its results. A second reader of
 /// the documents goes ahead as far as the windows reach, so that only the operands of these windows are in memory.
-pub(crate) struct WindowRows<V: View> {
-    input: WindowSource<V>,
+pub(crate) struct WindowRows<'v> {
+    input: WindowSource<'v>,
     windows: Windows,
     current: CurrentPartition,
     /// Whether the current document of the input belongs to the next partition.
@@ -46,8 +49,8 @@ struct PartitionDocuments {
     ahead: SpoolRows,
 }
 
-impl<V: View> WindowRows<V> {
-    pub(super) fn new(input: DocumentRows<V>, windows: Windows, resources: &Resources, meter: Meter) -> Self {
+impl<'v> WindowRows<'v> {
+    pub(super) fn new(input: BoxedRows<'v>, windows: Windows, resources: &Resources, meter: Meter) -> Self {
         // One share is for the sort, the other for the partition.
         let memory = resources.memory.shared_by(2);
         let input = WindowSource::new(input, &windows, &memory);
@@ -67,27 +70,6 @@ impl<V: View> WindowRows<V> {
             interrupt: resources.interrupt.clone(),
             meter,
         }
-    }
-
-    pub(super) fn advance(&mut self) -> Result<bool> {
-        self.has_row = false;
-        loop {
-            self.interrupt.tick()?;
-            if let Some(documents) = &mut self.documents
-                && documents.returned.advance()?
-            {
-                self.write()?;
-                self.has_row = true;
-                return Ok(true);
-            }
-            if !self.read_partition()? {
-                return Ok(false);
-            }
-        }
-    }
-
-    pub(super) fn current(&self) -> Option<Doc<'_>> {
-        self.has_row.then(|| Doc::new(&self.row))
     }
 
     /// Writes the current document with its results.
@@ -136,6 +118,29 @@ impl<V: View> WindowRows<V> {
         self.documents =
             Some(PartitionDocuments { returned: SpoolRows::of(&documents), ahead: SpoolRows::of(&documents) });
         Ok(!is_empty)
+    }
+}
+
+impl Rows for WindowRows<'_> {
+    fn advance(&mut self) -> Result<bool> {
+        self.has_row = false;
+        loop {
+            self.interrupt.tick()?;
+            if let Some(documents) = &mut self.documents
+                && documents.returned.advance()?
+            {
+                self.write()?;
+                self.has_row = true;
+                return Ok(true);
+            }
+            if !self.read_partition()? {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.has_row.then(|| Doc::new(&self.row))
     }
 }
 

@@ -1,24 +1,25 @@
 use slate_query::{pipeline::Windows, raw::Doc};
-use slate_store::View;
 
-use super::DocumentRows;
 use crate::{
     Result,
-    exec::meter::Meter,
+    exec::{
+        meter::Meter,
+        rows::{BoxedRows, Rows},
+    },
     interrupt::Interrupt,
     spill::{Memory, Sorter},
 };
 
 /// Documents that come partition by partition.
-pub(super) enum WindowSource<V: View> {
-    Ordered(DocumentRows<V>),
+pub(super) enum WindowSource<'v> {
+    Ordered(BoxedRows<'v>),
     /// `None` once the documents were sorted.
-    Sorted(Option<DocumentRows<V>>, Box<Sorter>),
+    Sorted(Option<BoxedRows<'v>>, Box<Sorter>),
 }
 
-impl<V: View> WindowSource<V> {
+impl<'v> WindowSource<'v> {
     /// Sorts the input if an expression computes the partition.
-    pub(super) fn new(input: DocumentRows<V>, windows: &Windows, memory: &Memory) -> Self {
+    pub(super) fn new(input: BoxedRows<'v>, windows: &Windows, memory: &Memory) -> Self {
         if windows.needs_key() {
             Self::Sorted(Some(input), Box::new(Sorter::new(memory.clone(), u64::MAX)))
         } else {

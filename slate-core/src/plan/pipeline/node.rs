@@ -176,7 +176,7 @@ impl DocumentNode {
     }
 
     /// Returns the stages of the node as they are drawn, from the root on.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = plan::Stage> {
+    pub(crate) fn stages(&self) -> impl Iterator<Item = plan::Stage> + use<> {
         let (window, stage) = match self {
             Self::Match(_) => (Window::default(), Some(plan::Stage::Match)),
             Self::Project { stage, .. } => (Window::default(), Some(*stage)),

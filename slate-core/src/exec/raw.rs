@@ -1,0 +1,80 @@
+//! The raw tier: opens its nodes.
+
+use slate_store::View;
+
+use super::{
+    Resources,
+    fetch::FetchRows,
+    filter::FilterRows,
+    measured::MeasuredRows,
+    meter::Meter,
+    rows::{BoxedRecords, Record, RecordRows, Rows},
+    scan::ScanRows,
+    slice::SliceRows,
+    sort::SortRows,
+};
+use crate::{Result, catalog::CollectionInfo, plan::RawPlan};
+
+/// Opens the records of a plan.
+pub(super) fn open<'v, V: View + 'v>(
+    plan: RawPlan,
+    view: &V,
+    collection: &CollectionInfo,
+    resources: &Resources,
+) -> Result<BoxedRecords<'v>> {
+    if resources.recorder.is_none() {
+        return open_node(plan, view, collection, resources, &resources.unmeasured());
+    }
+    // A node is numbered before its input.
+    let meters = plan.stages().map(|stage| resources.meter(stage)).collect();
+    let measured = MeasuredRows::open(meters, |meter| open_node(plan, view, collection, resources, meter))?;
+    Ok(Box::new(measured))
+}
+
+/// Opens a node with this meter.
+fn open_node<'v, V: View + 'v>(
+    plan: RawPlan,
+    view: &V,
+    collection: &CollectionInfo,
+    resources: &Resources,
+    meter: &Meter,
+) -> Result<BoxedRecords<'v>> {
+    let scan =
+        |bounds: Option<&_>, direction| ScanRows::open(view, collection, bounds, direction, resources, meter.same());
+    let open = |input: Box<RawPlan>| open(*input, view, collection, resources);
+    Ok(match plan {
+        RawPlan::Eof { .. } => Box::new(NoRecords),
+        RawPlan::Scan { bounds, direction } => Box::new(scan(bounds.as_ref(), direction)),
+        RawPlan::Fetch { ids } => Box::new(FetchRows::open(view, collection, ids, resources, meter.same())?),
+        RawPlan::Filter { input, filter } => match *input {
+            // The most common input is compiled into the filter's loop, without a call per record.
+            RawPlan::Scan { bounds, direction } if !resources.recorder.is_some() => {
+                Box::new(FilterRows::new(scan(bounds.as_ref(), direction), filter))
+            }
+            _ => Box::new(FilterRows::new(open(input)?, filter)),
+        },
+        RawPlan::Sort { input, sort, presorted, limit, kept } => {
+            Box::new(SortRows::of_records(open(input)?, sort, presorted, limit, kept, resources, meter.same()))
+        }
+        RawPlan::Slice { input, window } => Box::new(SliceRows::new(open(input)?, window)),
+    })
+}
+
+/// The records of a plan without rows.
+struct NoRecords;
+
+impl Rows for NoRecords {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn current(&self) -> Option<slate_query::raw::Doc<'_>> {
+        None
+    }
+}
+
+impl RecordRows for NoRecords {
+    fn record(&self) -> Option<Record<'_>> {
+        None
+    }
+}

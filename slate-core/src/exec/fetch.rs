@@ -5,8 +5,9 @@ use slate_store::{Keyspace, PointReader, View};
 
 use super::{
     Resources,
-    ids::{IdBatch, IdRows, Promise, Repeats},
+    ids::{IdRows, Promise, Repeats, id_batch},
     meter::Meter,
+    packed::Packed,
     rows::{Record, RecordRows, Rows},
 };
 use crate::{Error, Result, catalog::CollectionInfo, plan::IdPlan};
@@ -16,7 +17,7 @@ pub(crate) struct FetchRows<V: View> {
     ids: IdRows<V>,
     reader: V::PointReader,
     records: Keyspace,
-    batch: IdBatch,
+    batch: Packed,
     next_batch: usize,
     /// How many rows the caller takes, if a limit says so. Few records beyond them are loaded.
     wanted: Option<Wanted>,
@@ -54,7 +55,7 @@ impl<V: View> FetchRows<V> {
             ids: IdRows::open(view, plan, resources, Repeats::Never)?,
             reader: view.point_reader()?,
             records: collection.records,
-            batch: IdBatch::with_capacity(FIRST_BATCH),
+            batch: id_batch(FIRST_BATCH),
             next_batch: FIRST_BATCH,
             wanted: None,
             loaded: 0,
@@ -159,7 +160,7 @@ impl<V: View> RecordRows for FetchRows<V> {
 }
 
 /// Loads the records of a batch. The keys of a first batch are on the stack, so that a short query does not allocate.
-fn load(reader: &mut impl PointReader, records: Keyspace, batch: &IdBatch) -> Result<()> {
+fn load(reader: &mut impl PointReader, records: Keyspace, batch: &Packed) -> Result<()> {
     let mut few = [(records, &[][..]); FIRST_BATCH];
     match few.get_mut(..batch.len()) {
         Some(keys) => {

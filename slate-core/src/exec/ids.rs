@@ -1,7 +1,7 @@
 use slate_query::interval::{Interval, IntervalSet};
 use slate_store::View;
 
-use super::{Resources, merge::MergedIds, meter::Meter, walk::EntryWalk};
+use super::{Resources, merge::MergedIds, meter::Meter, packed::Packed, walk::EntryWalk};
 use crate::{
     Result,
     interrupt::Interrupt,
@@ -31,46 +31,12 @@ pub(super) enum Promise {
     Nothing,
 }
 
-/// Keys of records, end to end in one buffer.
-#[derive(Debug, Default)]
-pub(super) struct IdBatch {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
 /// Bytes reserved per record key. Few keys are longer; the key of an ObjectId has 13.
 const USUAL_KEY_BYTES: usize = 16;
 
-impl IdBatch {
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn get(&self, at: usize) -> Option<&[u8]> {
-        let start = match at.checked_sub(1) {
-            Some(before) => *self.ends.get(before)?,
-            None => 0,
-        };
-        self.bytes.get(start..*self.ends.get(at)?)
-    }
-
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        (0..self.len()).filter_map(|at| self.get(at))
-    }
-
-    pub(super) fn with_capacity(keys: usize) -> Self {
-        Self { bytes: Vec::with_capacity(keys * USUAL_KEY_BYTES), ends: Vec::with_capacity(keys) }
-    }
-
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
-
-    fn push(&mut self, key: &[u8]) {
-        self.bytes.extend_from_slice(key);
-        self.ends.push(self.bytes.len());
-    }
+/// Returns an empty batch for this many record keys.
+pub(super) fn id_batch(keys: usize) -> Packed {
+    Packed::with_capacity(keys, keys * USUAL_KEY_BYTES)
 }
 
 /// How often an id may be returned.
@@ -105,28 +71,24 @@ impl<V: View> IdRows<V> {
     }
 
     /// Fills `batch` with at most `most` further ids. The batch is empty after the last id.
-    pub(super) fn next_batch(&mut self, most: usize, batch: &mut IdBatch) -> Result<()> {
+    pub(super) fn next_batch(&mut self, most: usize, batch: &mut Packed) -> Result<()> {
         let start = self.meter.start();
         batch.clear();
         while batch.len() < most {
-            match &mut self.ids {
-                Ids::Points(ids, next) => match ids.iter().nth(*next).and_then(Interval::as_point) {
-                    Some(key) => {
+            let id = match &mut self.ids {
+                Ids::Points(ids, next) => {
+                    let key = ids.iter().nth(*next).and_then(Interval::as_point);
+                    if key.is_some() {
                         *next += 1;
                         self.meter.key_read(None);
-                        batch.push(key);
                     }
-                    None => break,
-                },
-                Ids::Index(ids) => match ids.next()? {
-                    Some(key) => batch.push(key),
-                    None => break,
-                },
-                Ids::Merged(ids) => match ids.next()? {
-                    Some(key) => batch.push(key),
-                    None => break,
-                },
-            }
+                    key
+                }
+                Ids::Index(ids) => ids.next()?,
+                Ids::Merged(ids) => ids.next()?,
+            };
+            let Some(id) = id else { break };
+            batch.push(id);
         }
         self.meter.counted.rows += u64::try_from(batch.len()).unwrap_or(u64::MAX);
         self.meter.stop(start);

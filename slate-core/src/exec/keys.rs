@@ -2,7 +2,8 @@ use slate_store::{Keyspace, View};
 
 use super::{
     Resources,
-    ids::{IdBatch, IdRows, Repeats},
+    ids::{IdRows, Repeats},
+    packed::Packed,
     walk::EntryWalk,
 };
 use crate::{
@@ -54,7 +55,7 @@ fn count_ids<V: View>(view: &V, ids: IdPlan, resources: &Resources) -> Result<u6
     /// Ids read at a time, so that the work per batch is negligible.
     const BATCH: usize = 1_024;
     let mut rows = IdRows::open(view, ids, resources, Repeats::Never)?;
-    let (mut batch, mut counted) = (IdBatch::default(), 0);
+    let (mut batch, mut counted) = (Packed::default(), 0);
     loop {
         rows.next_batch(BATCH, &mut batch)?;
         if batch.len() == 0 {

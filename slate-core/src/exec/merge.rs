@@ -2,8 +2,9 @@ use slate_store::View;
 
 use super::{
     Resources,
-    ids::{IdBatch, IdRows, Promise, Repeats},
+    ids::{IdRows, Promise, Repeats},
     meter::Meter,
+    packed::Packed,
 };
 use crate::{
     Result,
@@ -49,7 +50,7 @@ impl MergedIds {
         for (number, input) in (0_u32..).zip(inputs) {
             let number = number.to_be_bytes();
             let mut rows = IdRows::open(view, input, resources, Repeats::AsMet)?;
-            let mut batch = IdBatch::default();
+            let mut batch = Packed::default();
             loop {
                 rows.next_batch(BATCH, &mut batch)?;
                 if batch.len() == 0 {

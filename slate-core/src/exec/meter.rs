@@ -4,38 +4,51 @@
 //! recorder the clock is not read, and only the keys and documents are counted, for the database's metrics.
 
 use std::{
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Instant,
 };
 
 use crate::{
-    metrics::Spilled,
-    metrics::Tally,
+    metrics::{Spilled, Tally},
     plan::{Measures, Stage},
 };
 
 /// Collects what each node of one execution has counted: keys and documents read, rows, time. Only explain with
 /// execution statistics has one. Nodes are numbered as they are drawn, each before its inputs.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Recorder(Arc<Mutex<Vec<(Stage, Measures)>>>);
+pub(crate) struct Recorder {
+    nodes: Arc<Mutex<Vec<(Stage, Measures)>>>,
+    /// The node that executes the plan, if the plan is not drawn: what the plan's nodes read is added to what this node reads.
+    within: Option<usize>,
+}
 
 impl Recorder {
+    /// Returns whether the nodes of the plan are drawn, so that rows and time are measured for each.
+    pub(super) fn draws_nodes(&self) -> bool {
+        self.within.is_none()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Stage, Measures)>> {
+        self.nodes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn number(&self, stage: Stage) -> usize {
-        let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        nodes.push((stage, Measures::default()));
-        nodes.len() - 1
+        self.within.unwrap_or_else(|| {
+            let mut nodes = self.lock();
+            nodes.push((stage, Measures::default()));
+            nodes.len() - 1
+        })
     }
 
     fn add(&self, node: usize, measures: Measures) {
-        let mut nodes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, sum)) = nodes.get_mut(node) {
-            *sum += measures;
+        if let Some((_, sum)) = self.lock().get_mut(node) {
+            *sum += if self.draws_nodes() { measures } else { measures.of_reads() };
         }
     }
 
     /// Returns what was counted, by node number. All nodes must have been dropped, because a node adds its counts then.
     pub(crate) fn into_measures(self) -> Vec<(Stage, Measures)> {
-        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.lock())
     }
 }
 
@@ -63,6 +76,11 @@ impl Meter {
         Self { counted: Measures::default(), recorder: None, tally: Some(Arc::clone(tally)) }
     }
 
+    /// Returns a recorder for a plan that this node executes.
+    pub(super) fn within(&self) -> Option<Recorder> {
+        self.recorder.as_ref().map(|(recorder, node)| Recorder { within: Some(*node), ..recorder.clone() })
+    }
+
     /// Creates another meter for the same node.
     pub(super) fn same(&self) -> Self {
         Self { counted: Measures::default(), recorder: self.recorder.clone(), tally: self.tally.clone() }
@@ -76,7 +94,7 @@ impl Meter {
 
     #[inline]
     pub(super) fn start(&self) -> Start {
-        Start(self.recorder.as_ref().map(|_| Instant::now()))
+        Start(self.recorder.as_ref().filter(|(recorder, _)| recorder.draws_nodes()).map(|_| Instant::now()))
     }
 
     /// Adds the time since `start`.

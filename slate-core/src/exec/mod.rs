@@ -78,6 +78,7 @@ mod measured;
 mod merge;
 mod meter;
 mod output;
+mod packed;
 mod pipeline;
 mod raw;
 mod resources;

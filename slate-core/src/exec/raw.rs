@@ -22,13 +22,15 @@ pub(super) fn open<'v, V: View + 'v>(
     collection: &CollectionInfo,
     resources: &Resources,
 ) -> Result<BoxedRecords<'v>> {
-    if resources.recorder.is_none() {
-        return open_node(plan, view, collection, resources, &resources.unmeasured());
-    }
     // A node is numbered before its input.
-    let meters = plan.stages().map(|stage| resources.meter(stage)).collect();
-    let measured = MeasuredRows::open(meters, |meter| open_node(plan, view, collection, resources, meter))?;
-    Ok(Box::new(measured))
+    let mut meters = plan.stages().map(|stage| resources.meter(stage));
+    if resources.measures_nodes() {
+        let measured =
+            MeasuredRows::open(meters.collect(), |meter| open_node(plan, view, collection, resources, meter))?;
+        return Ok(Box::new(measured));
+    }
+    let meter = meters.next().unwrap_or_default();
+    open_node(plan, view, collection, resources, &meter)
 }
 
 /// Opens a node with this meter.
@@ -48,7 +50,7 @@ fn open_node<'v, V: View + 'v>(
         RawPlan::Fetch { ids } => Box::new(FetchRows::open(view, collection, ids, resources, meter.same())?),
         RawPlan::Filter { input, filter } => match *input {
             // The most common input is compiled into the filter's loop, without a call per record.
-            RawPlan::Scan { bounds, direction } if !resources.recorder.is_some() => {
+            RawPlan::Scan { bounds, direction } if !resources.measures_nodes() => {
                 Box::new(FilterRows::new(scan(bounds.as_ref(), direction), filter))
             }
             _ => Box::new(FilterRows::new(open(input)?, filter)),

@@ -110,13 +110,13 @@ impl Resources {
     pub(super) fn meter(&self, stage: Stage) -> Meter {
         match &self.recorder {
             Some(recorder) => Meter::new(recorder, stage),
-            None => self.unmeasured(),
+            None => Meter::tallied(&self.tally),
         }
     }
 
-    /// Returns the meter of a node that is not measured.
-    pub(super) fn unmeasured(&self) -> Meter {
-        Meter::tallied(&self.tally)
+    /// Returns whether each node is wrapped in one that measures rows and time.
+    pub(super) fn measures_nodes(&self) -> bool {
+        self.recorder.as_ref().is_some_and(Recorder::draws_nodes)
     }
 }
 

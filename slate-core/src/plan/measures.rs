@@ -24,6 +24,11 @@ pub(crate) struct Measures {
 }
 
 impl Measures {
+    /// Returns what was read, without rows, spills and time.
+    pub(crate) fn of_reads(self) -> Self {
+        Self { keys: self.keys, documents: self.documents, bytes: self.bytes, ..Self::default() }
+    }
+
     /// Returns the measures as fields of a document, with MongoDB's names where they exist.
     pub(crate) fn describe(&self) -> Document {
         doc! {

@@ -10,16 +10,12 @@ use slate_store::{Bounds, View};
 use crate::{
     Result,
     catalog::CollectionInfo,
-    exec::{
-        Resources,
-        meter::{Meter, Recorder},
-        output,
-        rows::BoxedRows,
-    },
+    exec::{Resources, meter::Meter, output, rows::BoxedRows},
     plan::{self, Optimization},
 };
 
-/// Another collection or view that a stage reads, in the same view of the store.
+/// Another collection or view that a stage reads, in the same view of the store. What its queries read is counted as read by the
+/// stage.
 pub(super) struct Foreign<V: View> {
     view: V,
     /// The name of the collection.
@@ -30,24 +26,19 @@ pub(super) struct Foreign<V: View> {
     view_stages: Option<Vec<Stage>>,
     optimization: Optimization,
     resources: Resources,
-    /// Keys and documents that the queries on the other collection have read. `None` unless explain measures the
-    /// execution.
-    recorder: Option<Recorder>,
 }
 
 impl<V: View> Foreign<V> {
-    pub(super) fn new(name: &str, optimization: Optimization, view: &V, resources: &Resources) -> Self {
+    pub(super) fn new(name: &str, optimization: Optimization, view: &V, resources: &Resources, meter: &Meter) -> Self {
         let of_view = plan::find_view(&resources.views, name);
         let name = of_view.map_or(name, |of_view| &of_view.definition.collection);
-        let recorder = resources.recorder.as_ref().map(|_| Recorder::default());
         Self {
             view: view.clone(),
             name: name.into(),
             collection: resources.catalog.collection(name).cloned(),
             view_stages: of_view.map(|of_view| of_view.stages.clone()),
             optimization,
-            resources: Resources { recorder: recorder.clone(), ..resources.clone() },
-            recorder,
+            resources: Resources { recorder: meter.within(), ..resources.clone() },
         }
     }
 
@@ -94,16 +85,5 @@ impl<V: View> Foreign<V> {
         let plan = plan::build(&query, &self.view, &collection)?.plan;
         plan.count_uses(&collection);
         output::open(plan, &self.view, &collection, &self.resources)
-    }
-
-    /// Adds the counts since the last call to those of the stage.
-    pub(super) fn report(&self, meter: &mut Meter) {
-        if let Some(recorder) = &self.recorder {
-            for (_, measures) in recorder.clone().into_measures() {
-                meter.counted.keys += measures.keys;
-                meter.counted.documents += measures.documents;
-                meter.counted.bytes += measures.bytes;
-            }
-        }
     }
 }

@@ -30,7 +30,6 @@ pub(crate) struct GraphLookupRows<'v, V: View> {
     row: Vec<u8>,
     has_row: bool,
     interrupt: Interrupt,
-    meter: Meter,
 }
 
 /// The documents reached from one document may use this much memory, in bytes, even if the limit is lower.
@@ -53,10 +52,10 @@ impl<'v, V: View + 'v> GraphLookupRows<'v, V> {
         optimization: Optimization,
         view: &V,
         resources: &Resources,
-        meter: Meter,
+        meter: &Meter,
     ) -> Self {
-        let foreign = Foreign::new(graph.from(), optimization, view, resources);
-        Self { input, graph, foreign, row: Vec::new(), has_row: false, interrupt: resources.interrupt.clone(), meter }
+        let foreign = Foreign::new(graph.from(), optimization, view, resources, meter);
+        Self { input, graph, foreign, row: Vec::new(), has_row: false, interrupt: resources.interrupt.clone() }
     }
 }
 
@@ -89,7 +88,6 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
             array.append(place.to_string().as_bytes(), Value::new(Kind::Document, found));
         }
         self.graph.write(document, Value::new(Kind::Array, &array.finish()), &mut self.row);
-        self.foreign.report(&mut self.meter);
         self.has_row = true;
         Ok(true)
     }

@@ -15,6 +15,7 @@ use crate::{
     exec::{
         Resources,
         meter::Meter,
+        packed::Packed,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,
@@ -33,7 +34,7 @@ pub(crate) struct LookupRows<'v, V: View> {
     foreign: Foreign<V>,
     strategy: Strategy<'v>,
     /// The matching documents of the other collection, as far as they are in memory.
-    documents: ForeignDocuments,
+    documents: Packed,
     /// The numbers of the documents in memory that the current document is joined with.
     matches: Vec<usize>,
     /// How many equal, consecutive documents the input's current document stands for.
@@ -44,7 +45,6 @@ pub(crate) struct LookupRows<'v, V: View> {
     has_row: bool,
     scratch: Vec<u8>,
     interrupt: Interrupt,
-    meter: Meter,
 }
 
 /// How matches are found.
@@ -89,9 +89,9 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         optimization: Optimization,
         view: &V,
         resources: &Resources,
-        meter: Meter,
+        meter: &Meter,
     ) -> Self {
-        let foreign = Foreign::new(lookup.from(), optimization, view, resources);
+        let foreign = Foreign::new(lookup.from(), optimization, view, resources, meter);
         let strategy = match optimization {
             // Hashes and batches compare strings by their bytes.
             Optimization::On if lookup.collation().is_none() => Strategy::Undecided,
@@ -102,7 +102,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
             lookup,
             foreign,
             strategy,
-            documents: ForeignDocuments::default(),
+            documents: Packed::default(),
             matches: Vec::new(),
             times: 0,
             returned: 0,
@@ -110,7 +110,6 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
             has_row: false,
             scratch: Vec::new(),
             interrupt: resources.interrupt.clone(),
-            meter,
         }
     }
 
@@ -258,7 +257,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         while rows.advance()? {
             let Some(document) = rows.current() else { break };
             self.documents.push(document.bytes());
-            if self.documents.bytes() > self.foreign.memory_limit() {
+            if self.documents.memory() > self.foreign.memory_limit() {
                 self.documents.clear();
                 return Ok(false);
             }
@@ -293,7 +292,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
                     numbers.push(number);
                 }
             });
-            if self.documents.bytes() + used > self.foreign.memory_limit() {
+            if self.documents.memory() + used > self.foreign.memory_limit() {
                 self.documents.clear();
                 return Ok(None);
             }
@@ -399,7 +398,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
                         matches.push(number);
                     }
                 }
-                is_too_large = self.documents.bytes() > self.foreign.memory_limit() / 2 && batches.batch.len() > 1;
+                is_too_large = self.documents.memory() > self.foreign.memory_limit() / 2 && batches.batch.len() > 1;
                 if is_too_large {
                     break;
                 }
@@ -423,9 +422,6 @@ impl<'v, V: View + 'v> Rows for LookupRows<'v, V> {
         // A limit can end between the matches of one document.
         let most = if most == u64::MAX { most } else { 1 };
         self.has_row = self.next_row(most)?;
-        if !matches!(self.strategy, Strategy::PerDocument(Some(_))) {
-            self.foreign.report(&mut self.meter);
-        }
         Ok(if self.has_row { self.times } else { 0 })
     }
 
@@ -513,41 +509,4 @@ fn equality<'v>(
     let filter = join.filter(values);
     let filter = filter.as_value().as_document();
     Ok(filter.map(|filter| Filter::parse_with(filter, lookup.bindings())).transpose()?)
-}
-
-/// Documents one after the other.
-#[derive(Default)]
-struct ForeignDocuments {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
-}
-
-impl ForeignDocuments {
-    /// Returns the document's number.
-    fn push(&mut self, document: &[u8]) -> usize {
-        self.bytes.extend_from_slice(document);
-        self.ends.push(self.bytes.len());
-        self.ends.len() - 1
-    }
-
-    fn get(&self, number: usize) -> Option<&[u8]> {
-        let start = match number.checked_sub(1) {
-            Some(before) => *self.ends.get(before)?,
-            None => 0,
-        };
-        self.bytes.get(start..*self.ends.get(number)?)
-    }
-
-    fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes.len() + self.ends.len() * size_of::<usize>()
-    }
-
-    fn clear(&mut self) {
-        self.bytes.clear();
-        self.ends.clear();
-    }
 }

@@ -59,11 +59,11 @@ fn measured<'v>(
     stages: impl Iterator<Item = Stage>,
     open: impl FnOnce(&Meter) -> Result<BoxedRows<'v>>,
 ) -> Result<BoxedRows<'v>> {
-    if resources.recorder.is_none() {
-        return open(&Meter::default());
+    let meters = stages.map(|stage| resources.meter(stage));
+    if !resources.measures_nodes() {
+        return open(&meters.last().unwrap_or_default());
     }
-    let meters: Vec<Meter> = stages.map(|stage| resources.meter(stage)).collect();
-    Ok(Box::new(MeasuredRows::open(meters, open)?))
+    Ok(Box::new(MeasuredRows::open(meters.collect(), open)?))
 }
 
 /// Opens `nodes` over `input`, without execution statistics.
@@ -109,11 +109,11 @@ fn open_node<'v, V: View + 'v>(
             Box::new(GroupRows::new(input, group, ends_early, result, resources, meter))
         }
         DocumentNode::Lookup { lookup, optimization } => {
-            Box::new(LookupRows::new(input, *lookup, optimization, view, resources, meter))
+            Box::new(LookupRows::new(input, *lookup, optimization, view, resources, &meter))
         }
         DocumentNode::Redact(redact) => transformed(input, Transform::Redact(redact)),
         DocumentNode::GraphLookup { graph, optimization } => {
-            Box::new(GraphLookupRows::new(input, *graph, optimization, view, resources, meter))
+            Box::new(GraphLookupRows::new(input, *graph, optimization, view, resources, &meter))
         }
         DocumentNode::ReplaceRoot(replace) => transformed(input, Transform::ReplaceRoot(replace)),
         DocumentNode::SetWindowFields(windows) => match RunningResults::of(&windows) {
@@ -121,7 +121,7 @@ fn open_node<'v, V: View + 'v>(
             None => Box::new(WindowRows::new(input, *windows, resources, meter)),
         },
         DocumentNode::UnionWith { union, optimization } => {
-            Box::new(UnionRows::new(input, union, optimization, view, resources, meter))
+            Box::new(UnionRows::new(input, union, optimization, view, resources, &meter))
         }
         DocumentNode::Unwind(unwind) => Box::new(UnwindRows::new(input, unwind, resources)),
     }

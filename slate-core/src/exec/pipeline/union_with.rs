@@ -19,7 +19,6 @@ pub(crate) struct UnionRows<'v, V: View> {
     union: UnionWith,
     foreign: Foreign<V>,
     interrupt: Interrupt,
-    meter: Meter,
 }
 
 enum Source<'v> {
@@ -34,10 +33,10 @@ impl<'v, V: View + 'v> UnionRows<'v, V> {
         optimization: Optimization,
         view: &V,
         resources: &Resources,
-        meter: Meter,
+        meter: &Meter,
     ) -> Self {
-        let foreign = Foreign::new(union.from(), optimization, view, resources);
-        Self { source: Source::Input(input), union, foreign, interrupt: resources.interrupt.clone(), meter }
+        let foreign = Foreign::new(union.from(), optimization, view, resources, meter);
+        Self { source: Source::Input(input), union, foreign, interrupt: resources.interrupt.clone() }
     }
 }
 
@@ -51,11 +50,7 @@ impl<'v, V: View + 'v> Rows for UnionRows<'v, V> {
             self.source = Source::Other(self.foreign.open(self.union.stages().to_vec())?);
         }
         let Source::Other(rows) = &mut self.source else { return Ok(false) };
-        let has_row = rows.advance()?;
-        if !has_row {
-            self.foreign.report(&mut self.meter);
-        }
-        Ok(has_row)
+        rows.advance()
     }
 
     fn current(&self) -> Option<Doc<'_>> {

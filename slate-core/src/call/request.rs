@@ -13,7 +13,7 @@ use crate::{
     Error, Explain, ExplainVerbosity, IntoDocument, Result, ReturnDocument,
     call_context::CallContext,
     catalog::Catalog,
-    exec::Rows,
+    exec::{NoRows, Rows},
     plan::{Explained, Force, Hint, Optimization, Query},
 };
 
@@ -244,19 +244,6 @@ impl Request {
             }
         }
         Ok(())
-    }
-}
-
-/// The rows of an aggregation that has written its documents.
-struct NoRows;
-
-impl Rows for NoRows {
-    fn advance(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn current(&self) -> Option<Doc<'_>> {
-        None
     }
 }
 

@@ -93,5 +93,5 @@ pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
 pub(crate) use output::open;
 pub(crate) use resources::Resources;
-pub(crate) use rows::Rows;
+pub(crate) use rows::{NoRows, Rows};
 pub(crate) use targets::{Target, visit_targets};

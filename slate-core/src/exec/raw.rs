@@ -8,7 +8,7 @@ use super::{
     filter::FilterRows,
     measured::MeasuredRows,
     meter::Meter,
-    rows::{BoxedRecords, Record, RecordRows, Rows},
+    rows::{BoxedRecords, NoRows},
     scan::ScanRows,
     slice::SliceRows,
     sort::SortRows,
@@ -45,7 +45,7 @@ fn open_node<'v, V: View + 'v>(
         |bounds: Option<&_>, direction| ScanRows::open(view, collection, bounds, direction, resources, meter.same());
     let open = |input: Box<RawPlan>| open(*input, view, collection, resources);
     Ok(match plan {
-        RawPlan::Eof { .. } => Box::new(NoRecords),
+        RawPlan::Eof { .. } => Box::new(NoRows),
         RawPlan::Scan { bounds, direction } => Box::new(scan(bounds.as_ref(), direction)),
         RawPlan::Fetch { ids } => Box::new(FetchRows::open(view, collection, ids, resources, meter.same())?),
         RawPlan::Filter { input, filter } => match *input {
@@ -60,23 +60,4 @@ fn open_node<'v, V: View + 'v>(
         }
         RawPlan::Slice { input, window } => Box::new(SliceRows::new(open(input)?, window)),
     })
-}
-
-/// The records of a plan without rows.
-struct NoRecords;
-
-impl Rows for NoRecords {
-    fn advance(&mut self) -> Result<bool> {
-        Ok(false)
-    }
-
-    fn current(&self) -> Option<slate_query::raw::Doc<'_>> {
-        None
-    }
-}
-
-impl RecordRows for NoRecords {
-    fn record(&self) -> Option<Record<'_>> {
-        None
-    }
 }

@@ -137,3 +137,27 @@ impl<R: RecordRows + ?Sized> RecordRows for Box<R> {
         (**self).record()
     }
 }
+
+/// No rows: those of a plan that cannot find any, and of an aggregation that has written its documents.
+pub(crate) struct NoRows;
+
+impl Rows for NoRows {
+    fn advance(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        None
+    }
+
+    #[cfg(feature = "async")]
+    fn reads_one_record(&self) -> bool {
+        true
+    }
+}
+
+impl RecordRows for NoRows {
+    fn record(&self) -> Option<Record<'_>> {
+        None
+    }
+}

@@ -178,11 +178,11 @@ impl OpenTransactions {
             return Ok(());
         }
         let owners = unpoisoned(&self.owners);
-        let mut is_open = owners.contains_key(&Owner::Thread(thread::current().id()));
+        let is_open = owners.contains_key(&Owner::Thread(thread::current().id()));
         #[cfg(feature = "async")]
-        for caller in ON_BEHALF_OF.get().into_iter().chain([Caller::current()]) {
-            is_open |= owners.contains_key(&caller.task) || owners.contains_key(&Owner::Thread(caller.thread));
-        }
+        let is_open = ON_BEHALF_OF.get().into_iter().chain([Caller::current()]).fold(is_open, |is_open, caller| {
+            is_open || owners.contains_key(&caller.task) || owners.contains_key(&Owner::Thread(caller.thread))
+        });
         if !is_open {
             return Ok(());
         }

@@ -199,3 +199,37 @@ fn waiting_for_another_writer_counts() {
     writer.join().unwrap();
     limited.with_deadline(ENOUGH).insert_one(&rawdoc! { "_id": 7 }).unwrap();
 }
+
+#[test]
+fn regular_expressions_that_backtrack_end_with_their_call() {
+    let db = Database::open("memory:").unwrap();
+    let texts = db.collection::<bson::Document>("texts");
+    // Each match takes some hundred thousand steps and finds nothing.
+    let text = format!("{}b", "a".repeat(17));
+    texts.insert_many(&(0..1_000).map(|n| doc! { "_id": n, "s": &text }).collect::<Vec<_>>()).run().unwrap();
+    let matches = || doc! { "s": { "$regex": "^(?:(?=a)a+)+$" } };
+    let computed = || doc! { "$regexMatch": { "input": "$s", "regex": "^(?:(?=a)a+)+$" } };
+    let set = || doc! { "$set": { "a": 1 } };
+    let within = Duration::from_millis(100);
+    let hasty = texts.with_deadline(within);
+    let calls = [
+        call("find", || hasty.find(matches()).run()?.collect::<Result<Vec<_>>>()),
+        call("count_documents", || hasty.count_documents(matches()).run()),
+        call("$expr", || hasty.count_documents(doc! { "$expr": computed() }).run()),
+        call("update_many", || hasty.update_many(matches(), set()).run()),
+        call("$match", || {
+            let pipeline =
+                [doc! { "$group": { "_id": "$_id", "s": { "$first": "$s" } } }, doc! { "$match": matches() }];
+            hasty.aggregate(pipeline).run()?.collect::<Result<Vec<_>>>()
+        }),
+        call("$project", || {
+            hasty.aggregate([doc! { "$project": { "m": computed() } }]).run()?.collect::<Result<Vec<_>>>()
+        }),
+    ];
+    for (name, call) in calls {
+        let start = Instant::now();
+        assert_eq!(call().unwrap_err().kind(), ErrorKind::Interrupted, "{name}");
+        // All matches together take a minute without optimization.
+        assert!(start.elapsed() < within + Duration::from_secs(5), "{name}: {:?}", start.elapsed());
+    }
+}

@@ -96,7 +96,7 @@ impl Pattern {
                     .map_err(|error| invalid(&reason(&error)))?,
             ),
             Engine::Backtracking => {
-                Compiled::Backtracking(Arc::new(Backtracking::new(&translated.text, translated.step)?))
+                Compiled::Backtracking(Arc::new(Backtracking::new(&translated.text, translated.growth)?))
             }
         };
         Ok(Self { value: to_value(source, options), compiled, prefix: translated.prefix })
@@ -215,6 +215,8 @@ fn last_line(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     fn is_match(source: &str, options: &str, text: &str) -> bool {
@@ -438,6 +440,49 @@ mod tests {
         let long = format!("{}Secret1", "a".repeat(1 << 17));
         assert!(is_match(r"^(?=.*[a-z])(?=.*[A-Z])(?=.*\d).{8,}$", "", &long));
         assert!(is_match(r"(?<!b)Secret|Sec(?!ret)", "", &long));
+    }
+
+    #[test]
+    fn lookaround_in_a_loop_is_refused_for_long_texts() {
+        for (source, is_refused) in [
+            ("^(?:(?=.*x).)*$", true),
+            ("^(?:(?!.*x).)+$", true),
+            ("^(?:((?=.*x))[ab])*$", true),
+            ("^(?:(?=.*x).){5}", true),
+            ("^(?:(?=(?:(?!.*y).)*x).)*$", true),
+            ("^(?:(?!xx).)*$", false),
+            ("^(?:(?=a{3})a)*", false),
+            ("^(?=.*b)(?=.*a).{8,}$", false),
+            ("^(?:(?=.*x).)?a*b$", false),
+            (r"(a)\1*b", false),
+        ] {
+            let text = format!("{}b", "a".repeat(1 << 17));
+            let found = Pattern::new(source.as_bytes(), b"").unwrap().is_match(text.as_bytes());
+            match found {
+                Ok(_) => assert!(!is_refused, "{source}"),
+                Err(error) => assert!(is_refused && error.code() == Code(51156), "{source}: {error}"),
+            }
+        }
+        assert!(is_match("^(?:(?=.*b).)*b$", "", &format!("{}b", "a".repeat(1000))));
+    }
+
+    #[test]
+    fn a_match_ends_before_its_deadline_or_fails() {
+        let steps = format!("{}b", "a".repeat(40));
+        let scans = "ab".repeat(1 << 19);
+        let (within, late) = (Duration::from_millis(50), Duration::from_millis(500));
+        for (source, text) in [("^(?:(?=a)a+)+$", &steps), ("(?=(?:.*b)+c).", &scans), (r"(.+)\1c", &scans)] {
+            let pattern = Pattern::new(source.as_bytes(), b"").unwrap();
+            let start = Instant::now();
+            let found = failure::until(Some(start + within), || failure::watch(|| pattern.holds(text.as_bytes())));
+            assert!(matches!(found.unwrap_err().code(), Code::MAX_TIME_MS_EXPIRED | Code(51156)), "{source}");
+            // The time is for slow machines and builds without optimization.
+            assert!(start.elapsed() < within + late, "{source}: {:?}", start.elapsed());
+        }
+        let pattern = Pattern::new(b"a(?=b)", b"").unwrap();
+        let past = failure::until(Some(Instant::now()), || pattern.is_match(b"ab"));
+        assert_eq!(past.unwrap_err().code(), Code::MAX_TIME_MS_EXPIRED);
+        assert!(pattern.is_match(b"ab").unwrap());
     }
 
     #[test]

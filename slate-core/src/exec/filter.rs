@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use slate_query::{filter::Filter, raw::Doc};
 
@@ -11,12 +11,14 @@ pub(crate) struct FilterRows<I> {
     filter: Filter,
     /// Whether evaluating the filter can fail.
     can_fail: bool,
+    /// The end of the call, which also ends the match of a regular expression that backtracks.
+    deadline: Option<Instant>,
 }
 
 impl<I: Rows> FilterRows<I> {
-    pub(super) fn new(input: I, filter: Filter) -> Self {
+    pub(super) fn new(input: I, filter: Filter, deadline: Option<Instant>) -> Self {
         let can_fail = filter.can_fail();
-        Self { input, filter, can_fail }
+        Self { input, filter, can_fail, deadline }
     }
 
     #[inline(never)]
@@ -24,7 +26,7 @@ impl<I: Rows> FilterRows<I> {
         loop {
             let times = self.input.advance_run(most)?;
             let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(0) };
-            if self.filter.evaluate(document)? {
+            if self.filter.evaluate_until(document, self.deadline)? {
                 return Ok(times);
             }
         }

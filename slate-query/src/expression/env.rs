@@ -1,4 +1,4 @@
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use super::Interruption;
 use crate::{
@@ -176,6 +176,11 @@ impl<'v> Env<'v> {
     #[inline]
     pub(super) fn tick(&self) -> Result<()> {
         self.interruption.map_or(Ok(()), Interruption::tick)
+    }
+
+    /// Returns when the evaluation must end.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.interruption.and_then(Interruption::deadline)
     }
 
     #[inline]

@@ -1,6 +1,7 @@
 use std::{
     fmt,
     sync::atomic::{AtomicU32, Ordering},
+    time::Instant,
 };
 
 use crate::Result;
@@ -10,6 +11,7 @@ use crate::Result;
 pub struct Interruption {
     check: Box<dyn Fn() -> Result<()> + Send + Sync>,
     elements: AtomicU32,
+    deadline: Option<Instant>,
 }
 
 /// The number of elements between two checks. Reading the clock costs about as much as evaluating a small expression.
@@ -18,7 +20,18 @@ const ELEMENTS_PER_CHECK: u32 = 128;
 impl Interruption {
     /// Creates an interruption. `check` fails if the evaluation must end.
     pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Self { check: Box::new(check), elements: AtomicU32::new(0) }
+        Self { check: Box::new(check), elements: AtomicU32::new(0), deadline: None }
+    }
+
+    /// Returns the interruption with the time from which on the check fails, for work that cannot be interrupted and is
+    /// better not begun.
+    #[must_use]
+    pub fn until(self, deadline: Option<Instant>) -> Self {
+        Self { deadline, ..self }
+    }
+
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        self.deadline
     }
 
     /// Counts an element; checks every [`ELEMENTS_PER_CHECK`] elements.

@@ -6,24 +6,24 @@ use std::{
 
 use fancy_regex::{CompileError, Error as EngineError, Regex, RegexBuilder, RuntimeError};
 
-use super::{Matched, invalid, too_expensive, translate::StepCost};
+use super::{Matched, failure, invalid, scope::Growth, too_expensive};
 use crate::Result;
 
 /// A pattern that needs backtracking.
 pub(super) struct Backtracking {
     /// The pattern in the engine's notation.
     text: Box<str>,
-    step: StepCost,
+    growth: Growth,
     /// The compiled pattern with a limit of 4 to the power of the position backtracking steps.
     compiled: [OnceLock<Regex>; MOST_STEPS + 1],
 }
 
-/// The exponent of the first limit, for texts up to a length in bytes. A step can read the whole text, so a long text
-/// starts with few steps: the first try takes less than a second for 256 KiB, and ten for 16 MiB.
-const FIRST_STEPS: [(usize, usize); 4] = [(1 << 10, USUAL_STEPS), (1 << 14, 6), (1 << 18, 4), (usize::MAX, 3)];
-
-/// The exponent of the first limit for short texts.
+/// The limit of a pattern that is compiled to find its errors.
 const USUAL_STEPS: usize = 8;
+
+/// The most work of a first try, in steps times characters that a step can read: a tenth of a second or less. Longer texts
+/// start with fewer steps. A text that a single start could read more often than that is refused.
+const MOST_WORK: u64 = 1 << 26;
 
 /// The exponent of the last limit, about a million steps, for texts up to 64 KiB. Patterns that do not multiply the number
 /// of steps take a few for each character.
@@ -49,8 +49,8 @@ impl Backtracking {
     ///
     /// # Errors
     /// 51091 for a pattern that does not compile.
-    pub(super) fn new(text: &str, step: StepCost) -> Result<Self> {
-        let new = Self { text: text.into(), step, compiled: Default::default() };
+    pub(super) fn new(text: &str, growth: Growth) -> Result<Self> {
+        let new = Self { text: text.into(), growth, compiled: Default::default() };
         new.with_limit(USUAL_STEPS)?;
         Ok(new)
     }
@@ -71,31 +71,52 @@ impl Backtracking {
         Ok(compiled.get_or_init(|| new))
     }
 
+    /// Returns the exponents of the first and the last limit for a text.
+    ///
+    /// # Errors
+    /// 51156 if the engine could read the text too often without a step back, which is what it counts.
+    fn limits(&self, length: usize) -> Result<(usize, usize)> {
+        let last = if length <= LONG { LAST_STEPS } else { MOST_STEPS };
+        let work = self.growth.work(length);
+        if self.growth > Growth::LINEAR && work > MOST_WORK {
+            return Err(too_expensive());
+        }
+        let fits = |exponent: &usize| work.saturating_mul(1 << (2 * exponent)) <= MOST_WORK;
+        Ok(((0..=LAST_STEPS).rev().find(fits).unwrap_or(0), last))
+    }
+
     /// Matches with a low limit first and with higher ones after that, as long as it is fast.
     ///
     /// The engine counts only the steps back, and how long they take depends on the pattern: the time of a failed try says
     /// whether a higher limit is affordable.
     fn within_limits<T>(&self, length: usize, run: impl Fn(&Regex) -> fancy_regex::Result<T>) -> Result<T> {
-        let last = if length <= LONG { LAST_STEPS } else { MOST_STEPS };
-        let first = match self.step {
-            StepCost::Short => last,
-            StepCost::Whole => {
-                FIRST_STEPS.iter().find(|(longest, _)| length <= *longest).map_or(last, |(_, first)| *first)
-            }
-        };
+        let deadline = failure::deadline();
+        let (first, last) = self.limits(length)?;
         let start = Instant::now();
+        if deadline.is_some_and(|deadline| start >= deadline) {
+            return Err(failure::past_deadline());
+        }
         for exponent in first..=last {
-            match run(self.with_limit(exponent)?) {
+            let regex = self.with_limit(exponent)?;
+            let begin = Instant::now();
+            match run(regex) {
                 Ok(result) => return Ok(result),
-                Err(EngineError::RuntimeError(RuntimeError::BacktrackLimitExceeded)) if start.elapsed() < PATIENCE => {}
+                Err(EngineError::RuntimeError(RuntimeError::BacktrackLimitExceeded)) if exponent < last => {}
                 Err(_) => break,
+            }
+            if start.elapsed() > PATIENCE {
+                break;
+            }
+            // Four times as many steps take about four times as long.
+            if deadline.is_some_and(|deadline| Instant::now() + begin.elapsed() * 4 > deadline) {
+                return Err(failure::past_deadline());
             }
         }
         Err(too_expensive())
     }
 
     /// # Errors
-    /// 51156 if the match takes too many steps.
+    /// 51156 if the match takes too many steps; 50 if it would take longer than the [deadline](failure::until).
     pub(super) fn is_match(&self, text: &str) -> Result<bool> {
         self.within_limits(text.len(), |regex| regex.is_match(text))
     }

@@ -33,6 +33,26 @@ impl Length {
     }
 }
 
+/// How the work of a match from one start grows with the text, as long as the engine does not step back: as this power
+/// of its length.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Growth(u32);
+
+impl Growth {
+    /// At most as much as the pattern is long.
+    pub(super) const CONSTANT: Self = Self(0);
+    pub(super) const LINEAR: Self = Self(1);
+
+    fn repeated(self) -> Self {
+        Self(self.0.saturating_add(1))
+    }
+
+    /// Returns the characters that are read in a text of this length.
+    pub(super) fn work(self, length: usize) -> u64 {
+        u64::try_from(length.max(1)).unwrap_or(u64::MAX).saturating_pow(self.0)
+    }
+}
+
 /// What a pair of parentheses is.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -72,6 +92,12 @@ pub(super) struct OpenGroup {
     pub(super) ended: bool,
     /// Whether a finished branch does.
     other_ended: bool,
+    /// How the work of one pass through the group grows with the text.
+    pub(super) growth: Growth,
+    /// How the work of its lookaround grows, which is repeated where the group is repeated.
+    lookaround: Growth,
+    /// The same of the last item.
+    item_lookaround: Growth,
 }
 
 impl OpenGroup {
@@ -81,18 +107,43 @@ impl OpenGroup {
 
     pub(super) fn group(kind: Kind, closing: &'static str, start: usize, modes: Modes) -> Self {
         let (before, item, lengths) = (Length::ZERO, Length::ZERO, Vec::new());
-        Self { kind, closing, start, modes, before, item, lengths, ended: false, other_ended: false }
+        let [growth, lookaround, item_lookaround] = [Growth::CONSTANT; 3];
+        let (ended, other_ended) = (false, false);
+        Self {
+            kind,
+            closing,
+            start,
+            modes,
+            before,
+            item,
+            lengths,
+            ended,
+            other_ended,
+            growth,
+            lookaround,
+            item_lookaround,
+        }
     }
 
     /// Appends an item to the current branch.
     pub(super) fn push(&mut self, item: Length) {
         self.before = self.before.plus(self.item);
         self.item = item;
+        self.item_lookaround = Growth::CONSTANT;
     }
 
-    /// Repeats the last item.
+    /// Repeats the last item. A repetition passes through the text once, but its lookaround starts again each time.
     pub(super) fn repeat(&mut self, quantifier: &str) {
+        let is_unlimited = matches!(quantifier, "*" | "+") || quantifier.ends_with(",}");
+        if is_unlimited || quantifier != "?" && self.item_lookaround > Growth::CONSTANT {
+            self.growth = self.growth.max(self.item_lookaround.repeated());
+        }
         self.item = self.item.times(quantifier);
+    }
+
+    /// Notes that the last item can read the whole text.
+    pub(super) fn read_whole(&mut self) {
+        self.growth = self.growth.max(Growth::LINEAR);
     }
 
     /// Returns whether the last item matches only the empty text.
@@ -124,6 +175,9 @@ impl OpenGroup {
         if is_behind && group.lengths.contains(&Length::VARIABLE) {
             return Err(invalid("lookbehind assertion is not fixed length"));
         }
+        self.growth = self.growth.max(group.growth);
+        self.item_lookaround = if group.kind.is_assertion() { group.growth } else { group.lookaround };
+        self.lookaround = self.lookaround.max(self.item_lookaround);
         let first = group.lengths.first().copied().unwrap_or(Length::ZERO);
         let is_same = group.lengths.iter().all(|length| *length == first);
         self.item = match group.kind {

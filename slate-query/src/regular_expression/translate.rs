@@ -7,7 +7,7 @@ use super::{
     input::Input,
     invalid, needs_pcre, prefix,
     reference::Groups,
-    scope::{Kind, Length, Modes, OpenGroup},
+    scope::{Growth, Kind, Length, Modes, OpenGroup},
 };
 use crate::Result;
 
@@ -17,8 +17,8 @@ pub(super) struct Translation {
     pub(super) engine: Engine,
     /// The prefix of every match, if one is known.
     pub(super) prefix: Option<Box<[u8]>>,
-    /// How much of a text one step of the backtracking engine can read.
-    pub(super) step: StepCost,
+    /// How the work of the backtracking engine grows with the text.
+    pub(super) growth: Growth,
 }
 
 /// The engine that runs a pattern.
@@ -27,15 +27,6 @@ pub(super) enum Engine {
     /// Its time is linear in the text. It has no lookaround, back-references and atomic groups.
     Linear,
     Backtracking,
-}
-
-/// How much of a text one step of the backtracking engine can read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum StepCost {
-    /// At most as many characters as the pattern is long.
-    Short,
-    /// The whole text: the pattern repeats something without an upper limit, or refers to a group.
-    Whole,
 }
 
 /// Translates a pattern from PCRE's notation to that of the linear engine. A pattern that contains a construct which only
@@ -49,7 +40,7 @@ pub(super) fn translate(source: &str, options: &str, wanted: Use) -> Result<Tran
     let at = linear.backtracks_at.or_else(|| (linear.begins_lines && prefix::can_be_empty(&linear.out)).then_some(0));
     let Some(at) = at else {
         let prefix = prefix::prefix(&linear.out);
-        return Ok(Translation { text: linear.out, engine: Engine::Linear, prefix, step: StepCost::Short });
+        return Ok(Translation { text: linear.out, engine: Engine::Linear, prefix, growth: Growth::CONSTANT });
     };
     // What precedes the first such construct on the top level is a complete expression.
     let head = linear.out.get(..at).filter(|_| linear.scope.lengths.is_empty());
@@ -57,7 +48,7 @@ pub(super) fn translate(source: &str, options: &str, wanted: Use) -> Result<Tran
     let mut full = Translator::new(source, options, Engine::Backtracking, wanted);
     full.all_groups = linear.groups;
     full.run()?;
-    Ok(Translation { text: full.out, engine: Engine::Backtracking, prefix, step: full.step })
+    Ok(Translation { text: full.out, engine: Engine::Backtracking, prefix, growth: full.scope.growth })
 }
 
 /// What `\w`, `\d`, `\s`, `\b` and the POSIX classes match.
@@ -101,7 +92,6 @@ pub(super) struct Translator<'s> {
     backtracks_at: Option<usize>,
     /// Whether `^` matches at the start of a line somewhere.
     begins_lines: bool,
-    step: StepCost,
 }
 
 /// Matches the end of the text, or before a newline at its end. The linear engine consumes the newline.
@@ -141,7 +131,6 @@ impl<'s> Translator<'s> {
             all_groups: Groups::default(),
             backtracks_at: None,
             begins_lines: false,
-            step: StepCost::Short,
         }
     }
 
@@ -268,9 +257,6 @@ impl<'s> Translator<'s> {
         if self.scope.ended && quantifier != "?" {
             self.needs_backtracking();
         }
-        if matches!(quantifier, "*" | "+") || quantifier.ends_with(",}") {
-            self.step = StepCost::Whole;
-        }
         self.scope.repeat(quantifier);
         self.out.push_str(quantifier);
         self.last = Last::Quantifier;
@@ -322,7 +308,7 @@ impl<'s> Translator<'s> {
             Escape::Other('X') => {
                 self.item(Length::VARIABLE, self.choose(["(?:)", grapheme::CLUSTER]));
                 self.needs_backtracking();
-                self.step = StepCost::Whole;
+                self.scope.read_whole();
             }
             Escape::Other('K') if self.is_in_assertion() => return Err(invalid(r"\K is not allowed in lookarounds")),
             Escape::Other('K') => {
@@ -355,7 +341,7 @@ impl<'s> Translator<'s> {
             }
         }
         self.needs_backtracking();
-        self.step = StepCost::Whole;
+        self.scope.read_whole();
         Ok(())
     }
 

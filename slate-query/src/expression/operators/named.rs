@@ -6,7 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Variables,
     node::{ExpressionNode, Operator},
 };
-use crate::{Code, Error, Result, raw::Value};
+use crate::{Code, Error, Result, raw::Value, regular_expression::failure};
 
 /// The operands of an operator with named operands, parsed.
 pub(super) struct Parts {
@@ -73,7 +73,8 @@ impl std::fmt::Debug for Named {
 impl Operator for Named {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let mut values = self.parts.iter().map(|part| part.evaluate(env)).collect::<Result<Vec<_>>>()?;
-        (self.compute)(&mut values)
+        // A regular expression among them can take long.
+        failure::until(env.deadline(), || (self.compute)(&mut values))
     }
 
     fn operands(&self) -> Vec<&Expression> {

@@ -11,6 +11,9 @@ pub(super) struct Function {
     pub(super) call: FunctionBody,
     pub(super) operands: Operands,
     pub(super) null_ends: NullEnds,
+    /// The position of an operand that is refused, with this code, if it is constant and no array while others depend on a
+    /// document.
+    pub(super) constant_array: Option<(usize, i32)>,
 }
 
 /// How a function gets its operands.

@@ -4,10 +4,13 @@
 
 use super::{
     Env, Evaluated, Expression, Variables,
-    arguments::{Function, Operands},
+    arguments::{Function, NullEnds, Operands},
     node::ExpressionNode,
 };
-use crate::{Result, raw::Doc};
+use crate::{
+    Code, Error, Result,
+    raw::{Doc, Value},
+};
 
 impl Expression {
     /// Replaces an expression that does not depend on a document by its value. As in MongoDB, an expression that fails
@@ -79,6 +82,15 @@ pub(super) fn call(
         Operands::ConstantsLast | Operands::Accumulated => operands,
     };
     let is_constant = operands.iter().all(Expression::is_constant);
+    if let Some((place, code)) = function.constant_array
+        && !is_constant
+        && !variables.is_lenient()
+        && let Some(constant) = operands.get(place).and_then(Expression::as_constant)
+        && constant.as_value().and_then(Value::as_array).is_none()
+        && (function.null_ends == NullEnds::Never || !constant.is_nullish())
+    {
+        return Err(Error::new(Code(code), format!("{} takes an array", function.name)));
+    }
     let call = Expression(ExpressionNode::Call(function, operands.into()));
     if is_constant { call.folded(variables) } else { Ok(call) }
 }

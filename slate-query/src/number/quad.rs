@@ -172,7 +172,7 @@ impl Decimal {
         matches!(self, Self::Finite { coefficient: 0, .. })
     }
 
-    pub(super) fn is_negative(self) -> bool {
+    pub(crate) fn is_negative(self) -> bool {
         matches!(self, Self::Finite { sign: Sign::Negative, .. } | Self::Infinite(Sign::Negative))
     }
 

@@ -84,6 +84,7 @@ static SIGMOID: arguments::Function = arguments::Function {
     call: sigmoid,
     operands: Operands::AsWritten,
     null_ends: NullEnds::Never,
+    constant_array: None,
 };
 
 /// Parses `$sigmoid`, whose operand is one expression: an array is not a list of operands.
@@ -171,7 +172,13 @@ pub(super) fn log<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 
 pub(super) fn pow<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let Some([base, exponent]) = two_numbers(&arguments, [28762, 28763])? else { return Ok(Evaluated::NULL) };
-    if base == Number::Int32(0) && exponent.signum().is_lt() && !exponent.is_nan() {
+    // As in MongoDB, among decimals the sign decides, even that of a zero.
+    let is_negative = match exponent {
+        Number::Decimal(exponent) => exponent.is_negative(),
+        Number::Double(exponent) if is_decimal(base) => exponent.is_sign_negative() && !exponent.is_nan(),
+        exponent => exponent.signum().is_lt() && !exponent.is_nan(),
+    };
+    if base == Number::Int32(0) && is_negative {
         return Err(Error::new(Code(28764), "$pow cannot raise 0 to a negative exponent"));
     }
     let is_long = matches!(base, Number::Int64(_)) || matches!(exponent, Number::Int64(_));

@@ -46,8 +46,14 @@ pub(super) fn meta(name: &str, operand: Value<'_>, _: &Variables) -> Result<Expr
 }
 
 /// `{$meta: "recordId"}`: the key under which the document is stored, which is its encoded `_id`, as a binary.
-static RECORD_KEY: Function =
-    Function { name: "$meta", arity: ONE, call: record_key, operands: Operands::AsWritten, null_ends: NullEnds::Never };
+static RECORD_KEY: Function = Function {
+    name: "$meta",
+    arity: ONE,
+    call: record_key,
+    operands: Operands::AsWritten,
+    null_ends: NullEnds::Never,
+    constant_array: None,
+};
 
 fn record_key<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let mut bytes = Vec::new();

@@ -58,7 +58,17 @@ const fn with_operands(
     operands: Operands,
     null_ends: NullEnds,
 ) -> Line {
-    (name, Entry::Function(Function { name, arity, call, operands, null_ends }))
+    (name, Entry::Function(Function { name, arity, call, operands, null_ends, constant_array: None }))
+}
+
+/// Returns the function with an operand whose constant is prepared before the first document, and must be an array.
+const fn preparing_array(line: Line, place: usize, code: i32) -> Line {
+    match line {
+        (name, Entry::Function(function)) => {
+            (name, Entry::Function(Function { constant_array: Some((place, code)), ..function }))
+        }
+        other => other,
+    }
 }
 
 const fn function(name: &'static str, arity: (usize, usize), call: FunctionBody) -> Line {
@@ -156,7 +166,11 @@ static OPERATORS: &[Line] = &[
     operator("$hour", date::part::hour),
     operator("$ifNull", logical::if_null),
     comparing("$in", TWO, array::is_in),
-    with_operands("$indexOfArray", (2, 4), array::index_of_array, Operands::Compared, NullEnds::AtFirst),
+    preparing_array(
+        with_operands("$indexOfArray", (2, 4), array::index_of_array, Operands::Compared, NullEnds::AtFirst),
+        0,
+        50809,
+    ),
     of_first("$indexOfBytes", (2, 4), string::index_of_bytes),
     of_first("$indexOfCP", (2, 4), string::index_of_code_points),
     function("$isArray", ONE, array::is_array),
@@ -210,7 +224,7 @@ static OPERATORS: &[Line] = &[
     operator("$setEquals", set::parse_equals),
     operator("$setField", object::set_field),
     one_by_one("$setIntersection", Operands::ConstantsLast, set::intersection),
-    comparing("$setIsSubset", TWO, set::is_subset),
+    preparing_array(comparing("$setIsSubset", TWO, set::is_subset), 1, 17311),
     one_by_one("$setUnion", Operands::ConstantsLast, set::union),
     operator("$sigmoid", functions::parse_sigmoid),
     function("$sin", ONE, functions::sin),

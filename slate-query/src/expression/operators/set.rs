@@ -68,8 +68,14 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
     Ok(Evaluated::array(left.iter().map(|(_, compared)| compared.value)))
 }
 
-static EQUALS: Function =
-    Function { name: "$setEquals", arity: ANY, call: equals, operands: Operands::Compared, null_ends: NullEnds::Never };
+static EQUALS: Function = Function {
+    name: "$setEquals",
+    arity: ANY,
+    call: equals,
+    operands: Operands::Compared,
+    null_ends: NullEnds::Never,
+    constant_array: None,
+};
 
 /// Parses `$setEquals`, which refuses constants that are not arrays even if other operands depend on a document.
 pub(super) fn parse_equals(_: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {

@@ -11,7 +11,25 @@ use crate::{Code, Error, Result};
 const UNTAILORED: [&str; 11] = ["de", "en", "fr", "ga", "id", "it", "lb", "ms", "nl", "pt", "sw"];
 
 /// The collator of a language.
-pub(super) struct Collator(CollatorBorrowed<'static>);
+pub(super) struct Collator {
+    collator: CollatorBorrowed<'static>,
+    /// Whether only spaces are ignored.
+    ignores_spaces_only: bool,
+}
+
+/// Stands for a space other than U+0020: the second punctuation character in Unicode's order, which texts rarely contain.
+const UNDERTIE: char = '\u{203f}';
+
+/// Returns a text in which spaces other than U+0020 are punctuation, if it has any and all its characters are in the table
+/// that ICU has for Latin text. For that table the last space that is ignored is U+0020, and the others come after it.
+fn with_visible_spaces(text: &str) -> Option<String> {
+    let is_visible = |char| matches!(char, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}');
+    let is_latin = |char| matches!(char, '\0'..'\u{180}' | '\u{2000}'..'\u{2040}');
+    if !text.contains(is_visible) || !text.chars().all(is_latin) {
+        return None;
+    }
+    Some(text.replace(is_visible, UNDERTIE.encode_utf8(&mut [0; 4])))
+}
 
 impl Collator {
     pub(super) fn new(options: &CollationOptions) -> Result<Self> {
@@ -72,13 +90,17 @@ impl Collator {
             _ => MaxVariable::Punctuation,
         });
         let collator = icu_collator::Collator::try_new(CollatorPreferences::from(&locale), chosen);
-        collator.map(Self).map_err(|_| invalid())
+        let ignores_spaces_only =
+            options.alternate.as_deref() == Some("shifted") && options.max_variable.as_deref() == Some("space");
+        collator.map(|collator| Self { collator, ignores_spaces_only }).map_err(|_| invalid())
     }
 
     /// Bytes that compare as the strings do. Invalid UTF-8 is replaced.
     pub(super) fn sort_key(&self, text: &[u8]) -> Vec<u8> {
+        let visible = std::str::from_utf8(text).ok().filter(|_| self.ignores_spaces_only).and_then(with_visible_spaces);
+        let text = visible.as_deref().map_or(text, str::as_bytes);
         let mut key = Vec::new();
-        let _: std::result::Result<(), std::convert::Infallible> = self.0.write_sort_key_utf8_to(text, &mut key);
+        let _: std::result::Result<(), std::convert::Infallible> = self.collator.write_sort_key_utf8_to(text, &mut key);
         key
     }
 }

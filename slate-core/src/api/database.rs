@@ -45,7 +45,7 @@ impl Database {
     /// | `rocksdb:PATH` | a folder, written by RocksDB; needs the feature `rocksdb` |
     ///
     /// # Errors
-    /// Fails, each time with its own [`ErrorKind`], if the store is unknown, the folder is missing, the
+    /// Fails, each time with its own [`ErrorKind`](crate::ErrorKind), if the store is unknown, the folder is missing, the
     /// file is not a Slate database or was written by a newer version, or another handle has the database open.
     ///
     /// ```
@@ -77,14 +77,14 @@ impl Database {
     }
 
     /// Returns a collection of documents that are read and written as `T`: a serde type, or
-    /// [`RawDocumentBuf`] for the bytes themselves. The collection need not exist: the first document
+    /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
     /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
         Collection::new(Scope::Database(self.handle.clone()), name, self.handle.limits().clone())
     }
 
     /// Returns a handle of the same database with a deadline for each call, also through its collections: a call fails
-    /// with [`ErrorKind::Interrupted`] if it does not end within this time from its beginning; see
+    /// with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) if it does not end within this time from its beginning; see
     /// [`ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). For a transaction, the deadline applies
     /// to the whole transaction. The deadline of a call's own options replaces it. [`command`](Self::command) has
     /// MongoDB's `maxTimeMS` instead, and `flush`, `backup`, `size` and `close` are not interrupted once they have begun.
@@ -118,7 +118,7 @@ impl Database {
     }
 
     /// Returns a handle of the same database that cannot write: calls that would change the database, also through its collections,
-    /// fail with [`ErrorKind::ReadOnly`]. This includes transactions, commands, pipelines that end with `$out` or `$merge`,
+    /// fail with [`ErrorKind::ReadOnly`](crate::ErrorKind::ReadOnly). This includes transactions, commands, pipelines that end with `$out` or `$merge`,
     /// index builds, `analyze` and [`compact`](Self::compact). For several reads of one commit take a [`snapshot`](Self::snapshot).
     /// Other handles of the database still write, and this one reads what they commit.
     ///
@@ -168,7 +168,7 @@ impl Database {
     /// after a conflict.
     ///
     /// The transaction belongs to this thread. Until it ends, this thread's writes outside of it, and its calls of `transact`, fail
-    /// at once with [`ErrorKind::Reentrant`], on every store: they would not be part of it. If the
+    /// at once with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store: they would not be part of it. If the
     /// transaction is moved to another thread, that thread's writes are not recognized as such.
     ///
     /// # Errors
@@ -260,7 +260,7 @@ impl Database {
     /// Runs `work` in a transaction with options, as [`Database::transact`] does.
     ///
     /// # Errors
-    /// Fails as [`Database::transact`] does; with [`ErrorKind::Interrupted`] past the deadline.
+    /// Fails as [`Database::transact`] does; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) past the deadline.
     ///
     /// ```
     /// # let db = slate_core::Database::open("memory:")?;
@@ -378,8 +378,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`ErrorKind::Exists`] if `to` exists, which is left unchanged;
-    /// [`ErrorKind::NotFound`] if its folder does not exist. An incomplete copy is removed.
+    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
+    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
         self.handle.limits().check()?;
         self.handle.engine()?.backup(to.as_ref())
@@ -428,7 +428,7 @@ impl Database {
     /// Cost: up to a read and a write of the whole database.
     ///
     /// # Errors
-    /// Fails with [`ErrorKind::Conflict`] if an open snapshot, cursor or transaction prevents it; otherwise fails as a write
+    /// Fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if an open snapshot, cursor or transaction prevents it; otherwise fails as a write
     /// does.
     pub fn compact(&self) -> Result<()> {
         self.handle.limits().check()?;
@@ -441,12 +441,12 @@ impl Database {
     }
 
     /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
-    /// last handle cannot. Later calls through any handle fail with [`ErrorKind::Closed`]. Open
+    /// last handle cannot. Later calls through any handle fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed). Open
     /// transactions, snapshots and cursors continue; the store and its file lock are released when the last of them ends.
     /// Their [`Deferred`](Durability::Deferred) commits are not synced. Closing again has no effect.
     ///
     /// # Errors
-    /// [`ErrorKind::OutcomeUnknown`] if the device fails; the database is closed nevertheless.
+    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the device fails; the database is closed nevertheless.
     pub fn close(self) -> Result<()> {
         let Ok(engine) = self.handle.engine() else { return Ok(()) };
         let flushed = engine.flush();

@@ -152,7 +152,7 @@ impl<'p> CreateIndex<'p> {
     /// Writers of the collection continue, and maintain the index from the start of the build: a write that violates a
     /// unique index is rejected even while the index is being built. A large collection is read in several transactions
     /// that are not synced to the device. If the documents violate the index, it is dropped. A crash leaves an index in
-    /// the state [`IndexState::Building`]; this call then continues the build. Within a transaction the index is
+    /// the state [`IndexState::Building`](crate::IndexState::Building); this call then continues the build. Within a transaction the index is
     /// created in that transaction and conflicts with every writer of the collection.
     ///
     /// # Errors

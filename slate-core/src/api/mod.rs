@@ -22,7 +22,7 @@
 //!   a transaction, so that a function that takes a collection works in all of them.
 //! - **No store in any type.** `Database` and `Collection` have no type parameter for it, and its errors are mapped to
 //!   [`Error`](crate::Error) below. A service changes its store by its URL.
-//! - **Conversion happens here and nowhere below.** A `T` becomes bytes ([`document`]) before a call goes down, and rows become
+//! - **Conversion happens here and nowhere below.** A `T` becomes bytes ([`document`](crate::document)) before a call goes down, and rows become
 //!   `T` when they are read. All other folders know only raw BSON.
 //! - **Nothing is decided here.** A type checks what its own arguments allow and passes them on. What a query means is in
 //!   `slate-query`, how it is executed in [`plan`](crate::plan) and [`exec`](crate::exec). `aio` and `command` rely on
@@ -37,8 +37,8 @@
 //! | [`collection`], [`database`], [`snapshot`], [`transaction`] | the handles |
 //! | [`setters`] | options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and described once |
 //! | [`cursor`], [`row`] | rows as they are lent, and as values of a type |
-//! | [`document`] | arguments that are documents, and conversion from and to `T` |
-//! | [`options`] | enums that the other folders read, too |
+//! | [`document`](crate::document) | arguments that are documents, and conversion from and to `T` |
+//! | [`options`](crate::options) | enums that the other folders read, too |
 //!
 //! A new option of a call is a setter, in `setters` if a second builder will have it. Its async form is a line in `aio`.
 

@@ -20,7 +20,7 @@
 //! |---|---|
 //! | [`scope`], [`database_handle`] | where a call is executed |
 //! | [`request`], [`bound_request`], [`over_view`] | arguments; arguments with definitions; requests over views as pipelines |
-//! | [`engine`] | the traits without the store's type: [`Engine`](engine::Engine), [`Reader`](engine::Reader), [`Writer`](engine::Writer) |
+//! | [`engine`] | the traits without the store's type: `Engine`, `Reader` and `Writer` |
 //! | [`backend`], [`reader`], [`writer`], [`statistics`] | their implementation for any store |
 //! | [`open`] | opens stores by URL; the only file that names them |
 //! | [`open_transactions`], [`retry`] | transactions that callers have open; retries after conflicts |

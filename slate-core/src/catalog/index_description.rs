@@ -21,7 +21,7 @@ pub struct IndexDescription {
     pub only: Option<RawDocumentBuf>,
     /// How it compares strings, with all options; `None`: by their bytes.
     pub collation: Option<RawDocumentBuf>,
-    /// The fields that a wildcard index is limited to; see [`Index::wildcard_projection`].
+    /// The fields that a wildcard index is limited to; see [`Index::wildcard_projection`](crate::Index::wildcard_projection).
     pub wildcard_projection: Option<RawDocumentBuf>,
     /// Whether any of its fields has contained an array.
     pub multikey: bool,
@@ -40,7 +40,7 @@ pub enum IndexState {
 }
 
 impl IndexDescription {
-    /// Returns the index as MongoDB describes it in the result of `listIndexes`; [`Index::from_definition`] is the inverse.
+    /// Returns the index as MongoDB describes it in the result of `listIndexes`; [`Index::from_definition`](crate::Index::from_definition) is the inverse.
     pub fn to_definition(&self) -> RawDocumentBuf {
         // Names every field, so that a new option is not forgotten here.
         let Self { name, keys, unique, sparse, hidden, only, collation, wildcard_projection, multikey: _, state: _ } =

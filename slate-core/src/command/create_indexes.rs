@@ -86,7 +86,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
 
 impl Index {
     /// Creates an index as MongoDB describes it in `createIndexes`, in the result of `listIndexes` and in the files of
-    /// `mongodump`: `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`] is the
+    /// `mongodump`: `{ key: { mail: 1 }, name: "mail_1", unique: true }`. [`IndexDescription::to_definition`](crate::IndexDescription::to_definition) is the
     /// inverse.
     ///
     /// # Errors

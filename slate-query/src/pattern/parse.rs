@@ -20,7 +20,7 @@ impl KeyPattern {
     /// # Errors
     /// Codes of MongoDB's `createIndexes`: `CannotCreateIndex` (67) for an empty pattern and invalid names or values;
     /// `BadValue` (2) for a repeated field; 13103 for more than 32 fields; `NotImplemented` (238) for kinds of indexes
-    /// that Slate does not support (text, hashed, geospatial), by name. Wildcard indexes have a [`WildcardPattern`](super::WildcardPattern).
+    /// that Slate does not support (text, hashed, geospatial), by name. Wildcard indexes have a [`WildcardPattern`](crate::wildcard::WildcardPattern).
     pub fn parse(pattern: Doc<'_>) -> Result<Self> {
         check_size(pattern)?;
         let fields = fields(pattern.elements())?;

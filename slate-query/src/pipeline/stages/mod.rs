@@ -52,7 +52,7 @@ enum Known {
     Offered(fn(Value<'_>, &Bindings) -> Result<Stage>),
     /// Parsed as several stages, or as a different stage.
     Composed(fn(Value<'_>, &Bindings) -> Result<Vec<Stage>>),
-    /// A [`Sink`](super::Sink), which is only valid at the end of a pipeline.
+    /// A [`Sink`](crate::sink::Sink), which is only valid at the end of a pipeline.
     Last,
     /// Fails with the stage's name.
     Unsupported,

@@ -5,7 +5,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use bson::{doc, rawdoc};
-use slate_core::{Access, Config, Database, DatabaseBuilder, Durability, ErrorKind, Recovery, Sharing};
+use slate_core::{Access, Collection, Config, Database, DatabaseBuilder, Durability, ErrorKind, Recovery, Sharing};
 
 fn parse(settings: &str) -> Result<Config, String> {
     toml::from_str(settings).map_err(|error| error.to_string())
@@ -106,15 +106,21 @@ fn a_database_is_opened_with_the_settings() {
 }
 
 #[test]
-fn a_writer_waits_for_the_lock_timeout_of_the_settings() {
+fn retries_end_with_the_lock_timeout_of_the_settings() {
     let folder = tempfile::tempdir().unwrap();
     let mut config = Config::new(format!("redb:{}", folder.path().join("db.slate").display()));
-    config.lock_timeout = Some(Duration::from_millis(20));
+    config.lock_timeout = Some(Duration::ZERO);
     let db = Database::open_config(&config).unwrap();
-    let open = db.begin().unwrap();
-    let refused = std::thread::scope(|scope| {
-        scope.spawn(|| db.collection("users").insert_one(&rawdoc! { "_id": 1 }).unwrap_err()).join().unwrap()
+    db.collection("users").insert_one(&rawdoc! { "_id": 1, "n": 0 }).unwrap();
+    let increment = |users: Collection<bson::Document>| {
+        users.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run().map(drop)
+    };
+    let mut attempts = 0;
+    let refused = db.transact(|tx| {
+        attempts += 1;
+        increment(tx.collection("users"))?;
+        // Another thread commits first.
+        std::thread::scope(|scope| scope.spawn(|| increment(db.collection("users"))).join().unwrap())
     });
-    assert_eq!(refused.kind(), ErrorKind::Conflict);
-    drop(open);
+    assert_eq!((refused.unwrap_err().kind(), attempts), (ErrorKind::Conflict, 1));
 }

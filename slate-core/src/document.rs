@@ -1,9 +1,9 @@
 use std::{any::Any, borrow::Cow, marker::PhantomData};
 
-use bson::{Document, RawDocument, RawDocumentBuf};
+use bson::{Bson, Document, RawDocument, RawDocumentBuf};
 use serde::{Serialize, de::DeserializeOwned};
 use slate_query::{
-    raw::Doc,
+    raw::{Doc, MAX_DEPTH, too_deep},
     serde::{deserialize, deserialize_document, serialize},
 };
 
@@ -14,7 +14,8 @@ pub trait IntoDocument {
     /// Converts it to a raw document.
     ///
     /// # Errors
-    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte.
+    /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if a field's name contains a NUL byte; code 15 if it nests more than
+    /// 180 deep.
     fn into_document(self) -> Result<RawDocumentBuf>;
 }
 
@@ -44,8 +45,23 @@ impl IntoDocument for Document {
 
 impl IntoDocument for &Document {
     fn into_document(self) -> Result<RawDocumentBuf> {
+        if nests_deeper(self.values(), MAX_DEPTH) {
+            return Err(too_deep().into());
+        }
         RawDocumentBuf::try_from(self).map_err(Error::conversion)
     }
+}
+
+/// Returns whether a document or an array of these values nests more than `levels` deep. The conversion to bytes takes a part of
+/// the stack for each level, so the depth comes first.
+fn nests_deeper<'v>(mut values: impl Iterator<Item = &'v Bson>, levels: usize) -> bool {
+    levels == 0
+        || values.any(|value| match value {
+            Bson::Document(document) => nests_deeper(document.values(), levels - 1),
+            Bson::Array(array) => nests_deeper(array.iter(), levels - 1),
+            Bson::JavaScriptCodeWithScope(code) => nests_deeper(code.scope.values(), levels - 1),
+            _ => false,
+        })
 }
 
 /// A document that may not have been convertible; a builder returns the error when it is run.
@@ -92,7 +108,10 @@ pub(crate) fn each_to_raw<'v, T: Serialize + Any>(
 
 fn serialized(capacity: usize, collection: &str, value: &impl Serialize) -> Result<RawDocumentBuf> {
     let mut bytes = Vec::with_capacity(capacity);
-    serialize(value, &mut bytes).map_err(|error| Error::not_serializable(collection, error))?;
+    serialize(value, &mut bytes).map_err(|error| match error.is_too_deep() {
+        true => too_deep().into(),
+        false => Error::not_serializable(collection, error),
+    })?;
     RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }
 

@@ -11,7 +11,7 @@
 use sha2::{Digest, Sha256};
 use slate_query::{
     Code, key,
-    raw::{Doc, Kind, Value},
+    raw::{Doc, Kind, Value, validate_depth},
 };
 
 use crate::{
@@ -37,7 +37,7 @@ pub(crate) const USUAL_RECORD_KEY: usize = 32;
 /// Returns the key of the record with this `_id`.
 ///
 /// # Errors
-/// Fails if the type of `_id` is not allowed, or if the key is longer than [`MAX_RECORD_KEY`].
+/// Fails if the type of `_id` is not allowed, if it nests too deeply, or if the key is longer than [`MAX_RECORD_KEY`].
 pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     let mut key = Vec::with_capacity(USUAL_RECORD_KEY);
     append_record_key(id, &mut key)?;
@@ -51,6 +51,8 @@ pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> 
         let message = format!("The '_id' value cannot be of type {}", id.kind().alias());
         return Err(Error::invalid(Code(53), message).at("_id"));
     }
+    // The document of a new `_id` is validated only while it is stored, behind its key.
+    validate_depth(id).map_err(|error| error.at("_id"))?;
     key::encode(id, out);
     let length = out.len() - start;
     if length > MAX_RECORD_KEY {

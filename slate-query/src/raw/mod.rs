@@ -34,6 +34,6 @@ pub use name::FieldName;
 pub use small::SmallBytes;
 pub(crate) use stored::{Marks, mark, store_fields};
 pub use stored::{Names, store, validate_and_store, validate_and_tabulate};
-pub use validate::{MAX_DEPTH, validate};
+pub use validate::{MAX_DEPTH, too_deep, validate, validate_depth};
 pub use value::{OwnedValue, Value};
 pub use write::{Checkpoint, Writer, with_id, write_one};

@@ -19,6 +19,15 @@ pub fn validate(bytes: &[u8]) -> Result<Doc<'_>> {
     Ok(Doc::new(bytes))
 }
 
+/// Checks the depth of a document's field: for code that recurses over the field before the document is validated.
+///
+/// # Errors
+/// `Overflow` (15) if the document nests deeper than [`MAX_DEPTH`].
+#[inline]
+pub fn validate_depth(field: Value<'_>) -> Result<()> {
+    if field.is_deeper_than(MAX_DEPTH - 1) { Err(too_deep()) } else { Ok(()) }
+}
+
 /// Validates like [`validate`], and calls `visit` with the offset and the content of each top-level field.
 pub(super) fn validate_each<'a>(bytes: &'a [u8], visit: impl FnMut(usize, Element<'a>)) -> Result<()> {
     document(bytes, 1, visit).map_err(|error| *error)
@@ -32,14 +41,15 @@ fn damaged(what: &str) -> Box<Error> {
     Box::new(Error::new(Code::INVALID_BSON, format!("invalid BSON: {what}")))
 }
 
+/// Returns the error for a document that nests deeper than [`MAX_DEPTH`]: `Overflow` (15).
 #[cold]
-fn too_deep() -> Box<Error> {
-    Box::new(Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep")))
+pub fn too_deep() -> Error {
+    Error::new(Code::OVERFLOW, format!("documents may nest at most {MAX_DEPTH} deep"))
 }
 
 fn document<'a>(bytes: &'a [u8], depth: usize, mut visit: impl FnMut(usize, Element<'a>)) -> Checked {
     if depth > MAX_DEPTH {
-        return Err(too_deep());
+        return Err(Box::new(too_deep()));
     }
     if length(bytes) != Some(bytes.len()) || bytes.last() != Some(&0) || bytes.len() < 5 {
         return Err(damaged("a document's length does not match its bytes"));

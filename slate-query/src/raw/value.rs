@@ -126,13 +126,17 @@ impl<'a> Value<'a> {
         matches!(self.kind, Kind::Document | Kind::Array).then(|| Doc::new(self.bytes))
     }
 
-    /// Returns whether documents and arrays nest more than `levels` deep in the value. A value that is a document or an array
-    /// counts as the first level.
+    /// Returns whether documents, arrays and scopes nest more than `levels` deep in the value. A value that is one of them
+    /// counts as the first level. Recurses `levels` deep at most, so it may be called with values that are not validated.
     pub(crate) fn is_deeper_than(self, levels: usize) -> bool {
         // An empty document takes 5 bytes, and one around it 7 more.
         const EMPTY: usize = 5;
         const AROUND: usize = 7;
-        match self.as_container() {
+        let container = match self.kind {
+            Kind::CodeWithScope => self.as_code_with_scope().map(|(_, scope)| scope),
+            _ => self.as_container(),
+        };
+        match container {
             Some(container) if self.bytes.len() >= EMPTY + AROUND * levels => {
                 levels == 0 || container.values().any(|inner| inner.is_deeper_than(levels - 1))
             }

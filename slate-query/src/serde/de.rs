@@ -49,13 +49,8 @@ impl Context {
     /// Returns the context of the values in a document or an array.
     #[inline]
     fn inside(self) -> Result<Self> {
-        if self.depth < MAX_DEPTH { Ok(Self { depth: self.depth + 1, ..self }) } else { Err(too_deep()) }
+        if self.depth < MAX_DEPTH { Ok(Self { depth: self.depth + 1, ..self }) } else { Err(Error::too_deep()) }
     }
-}
-
-#[cold]
-fn too_deep() -> Error {
-    Error::new(format!("documents may nest at most {MAX_DEPTH} deep"))
 }
 
 /// How types without a counterpart in serde's data model are presented.

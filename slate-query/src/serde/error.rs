@@ -1,5 +1,7 @@
 use std::fmt;
 
+use crate::raw::MAX_DEPTH;
+
 /// An error of a conversion between BSON and a Rust type: a message, and the path of the field at fault if there is one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Error(Box<ErrorInner>);
@@ -8,12 +10,25 @@ pub struct Error(Box<ErrorInner>);
 struct ErrorInner {
     message: Box<str>,
     path: Option<String>,
+    is_too_deep: bool,
 }
 
 impl Error {
     #[cold]
     pub(super) fn new(message: impl Into<Box<str>>) -> Self {
-        Self(Box::new(ErrorInner { message: message.into(), path: None }))
+        Self(Box::new(ErrorInner { message: message.into(), path: None, is_too_deep: false }))
+    }
+
+    /// Returns the error for a value that nests deeper than [`MAX_DEPTH`].
+    #[cold]
+    pub(super) fn too_deep() -> Self {
+        let message = format!("documents may nest at most {MAX_DEPTH} deep").into();
+        Self(Box::new(ErrorInner { message, path: None, is_too_deep: true }))
+    }
+
+    /// Returns whether the value nests deeper than [`MAX_DEPTH`].
+    pub fn is_too_deep(&self) -> bool {
+        self.0.is_too_deep
     }
 
     /// Returns the error for bytes that are not valid BSON.

@@ -5,7 +5,7 @@ use self::{
     extended::Extended,
 };
 use super::{Error, newtype, readability::Readability};
-use crate::raw::Kind;
+use crate::raw::{Kind, MAX_DEPTH};
 
 mod document;
 mod extended;
@@ -16,14 +16,14 @@ type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Serializes a value that is a document, and appends its BSON to `buffer`. After an error `buffer` is unchanged.
 ///
-/// The depth of the document, and raw documents in it, are not validated.
+/// Raw documents in it are not validated.
 ///
 /// # Errors
-/// Fails if the value is not a document, an integer exceeds an int64, a key is not a string, or a name contains a NUL;
+/// Fails if the value is not a document, or nests deeper than [`MAX_DEPTH`], an integer exceeds an int64, a key is not a string, or a name contains a NUL;
 /// the error contains the path of the field at fault.
 pub fn serialize<T: Serialize + ?Sized>(value: &T, buffer: &mut Vec<u8>) -> Result<()> {
     let start = buffer.len();
-    let mut serializer = Serializer { buffer, place: None, bytes: Bytes::Binary, form: Readability::Compact };
+    let mut serializer = Serializer { buffer, place: None, depth: 0, bytes: Bytes::Binary, form: Readability::Compact };
     let serialized = value.serialize(&mut serializer);
     if serialized.is_err() {
         buffer.truncate(start);
@@ -38,6 +38,8 @@ struct Serializer<'b> {
     /// Where the type byte of the next value goes. It precedes the name and is known only after the name was written.
     /// `None` for the outermost document, which has neither type nor name.
     place: Option<usize>,
+    /// How many documents and arrays are open.
+    depth: usize,
     /// What the next byte string is written as.
     bytes: Bytes,
     form: Readability,
@@ -124,9 +126,18 @@ impl Serializer<'_> {
         start
     }
 
+    /// Opens a document or an array, and returns where it is. The values of the caller may nest as deeply as memory allows, and
+    /// each level takes a part of the stack.
+    #[inline]
+    fn open_nested(&mut self) -> Result<usize> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(Error::too_deep()) } else { Ok(self.open()) }
+    }
+
     /// Appends the terminator of the document that begins at `start`, and fills in its length.
     #[inline]
     fn close(&mut self, start: usize) -> Result<()> {
+        self.depth -= 1;
         self.buffer.push(0);
         self.fill(start)
     }

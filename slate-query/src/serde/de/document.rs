@@ -1,4 +1,4 @@
-use bson::{Binary, Bson, Decimal128, Document};
+use bson::{Binary, Bson, Decimal128, Document, JavaScriptCodeWithScope};
 
 use super::{Context, Result, deserialize, utf8, without_inner_length};
 use crate::raw::{Doc, Kind, Value};
@@ -11,12 +11,35 @@ pub fn deserialize_document(document: Doc<'_>) -> Result<Document> {
     convert(document, Context::default()).map_or_else(|| deserialize(document), Ok)
 }
 
-/// Converts a document. Returns `None` where a conversion with serde may give another value, an error included: a name
-/// that begins with `$` may be read as extended JSON.
+/// The names that the `bson` crate reads as extended JSON, in order.
+const EXTENDED: [&str; 18] = [
+    "$binary",
+    "$code",
+    "$date",
+    "$dbPointer",
+    "$maxKey",
+    "$minKey",
+    "$numberDecimal",
+    "$numberDecimalBytes",
+    "$numberDouble",
+    "$numberInt",
+    "$numberLong",
+    "$oid",
+    "$regularExpression",
+    "$scope",
+    "$symbol",
+    "$timestamp",
+    "$undefined",
+    "$uuid",
+];
+
+/// Converts a document. Returns `None` where a conversion with serde may give another value, an error included. For other names
+/// that begin with `$` it does not, which matters for deep filters and pipelines in documents: serde takes several times as much of
+/// the stack for each level.
 fn convert(document: Doc<'_>, context: Context) -> Option<Document> {
     let mut converted = Document::new();
     for element in document.elements() {
-        let name = utf8(element.name).filter(|name| !name.starts_with('$'))?;
+        let name = utf8(element.name).filter(|name| !name.starts_with('$') || EXTENDED.binary_search(name).is_err())?;
         converted.insert(name.to_owned(), convert_value(element.value, context)?);
     }
     Some(converted)
@@ -40,7 +63,12 @@ fn convert_value(value: Value<'_>, context: Context) -> Option<Bson> {
         Kind::Decimal128 => value.as_decimal().map(|bytes| Bson::Decimal128(Decimal128::from_bytes(bytes))),
         Kind::Symbol => value.text().and_then(utf8).map(|text| Bson::Symbol(text.into())),
         Kind::Code => value.text().and_then(utf8).map(|text| Bson::JavaScriptCode(text.into())),
-        Kind::Regex | Kind::DbPointer | Kind::CodeWithScope => None,
+        Kind::CodeWithScope => {
+            let (code, scope) = value.as_code_with_scope()?;
+            let (code, scope) = (utf8(code)?.into(), convert(scope, context.inside().ok()?)?);
+            Some(Bson::JavaScriptCodeWithScope(JavaScriptCodeWithScope { code, scope }))
+        }
+        Kind::Regex | Kind::DbPointer => None,
         _ => value.to_bson(),
     }
 }

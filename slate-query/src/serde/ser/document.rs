@@ -23,14 +23,14 @@ impl<'a, 'b> Document<'a, 'b> {
     #[inline]
     pub(super) fn begin(serializer: &'a mut Serializer<'b>, kind: Kind) -> Result<Self> {
         serializer.begin(kind)?;
-        Ok(Self::open(serializer))
+        Self::open(serializer)
     }
 
     /// Opens a document whose type is written already.
     #[inline]
-    pub(super) fn open(serializer: &'a mut Serializer<'b>) -> Self {
-        let start = serializer.open();
-        Self { serializer, start, items: 0 }
+    pub(super) fn open(serializer: &'a mut Serializer<'b>) -> Result<Self> {
+        let start = serializer.open_nested()?;
+        Ok(Self { serializer, start, items: 0 })
     }
 
     #[inline]
@@ -145,7 +145,7 @@ pub(super) struct Variant<'a, 'b> {
 impl<'a, 'b> Variant<'a, 'b> {
     pub(super) fn begin(serializer: &'a mut Serializer<'b>, name: &'static str, kind: Kind) -> Result<Self> {
         serializer.begin(Kind::Document)?;
-        let start = serializer.open();
+        let start = serializer.open_nested()?;
         serializer.name(name)?;
         Ok(Self { fields: Document::begin(serializer, kind)?, start, name })
     }

@@ -224,7 +224,7 @@ impl<'x, 'b> serde::Serializer for &'x mut Extended<'_, 'b> {
             return Err(self.unsupported("map"));
         }
         let start = self.start;
-        Ok(CodeScope { fields: Document::open(self.serializer), start })
+        Ok(CodeScope { fields: Document::open(self.serializer)?, start })
     }
 
     unsupported! {

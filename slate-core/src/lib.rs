@@ -65,7 +65,7 @@ mod write;
 
 pub use bson;
 pub use slate_query::names::OperatorKind;
-pub use slate_store::{Durability, Size as StorageSize};
+pub use slate_store::{Durability, OldestSnapshot, Size as StorageSize};
 
 /// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to
 /// [`bson`]'s raw values.

@@ -368,3 +368,42 @@ fn a_read_that_is_repeated_on_another_path_counts_once() {
     }
     assert_eq!(uses(&numbers)["_id_"] - before, 100);
 }
+
+#[test]
+fn the_oldest_snapshot_is_shown_with_its_age_and_what_it_holds() {
+    let folder = tempfile::tempdir().unwrap();
+    let urls = ["memory:".to_owned(), format!("redb:{}", folder.path().join("db.slate").display())];
+    for url in urls {
+        let db = Database::open(&url).unwrap();
+        let numbers = numbers(&db, 100);
+        assert_eq!(db.metrics().oldest_snapshot, None, "{url}");
+        let (first, mut cursor) = (db.snapshot().unwrap(), numbers.find(doc! {}).cursor().unwrap());
+        assert!(cursor.advance().unwrap());
+        assert_eq!(db.metrics().oldest_snapshot, None, "{url}: it shows the last commit");
+        for n in 0..100 {
+            numbers.update_one(doc! { "_id": n }, doc! { "$inc": { "n": 1 } }).run().unwrap();
+        }
+        let second = db.snapshot().unwrap();
+        numbers.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run().unwrap();
+
+        let oldest = db.metrics().oldest_snapshot.unwrap();
+        // 100 commits of at least a page each.
+        assert_eq!(oldest.held_bytes.is_some_and(|bytes| bytes > 100 * 4096), url.starts_with("redb"), "{oldest:?}");
+        std::thread::sleep(Duration::from_millis(2));
+        let stats = db.stats().unwrap();
+        let measured = stats.oldest_snapshot.unwrap();
+        assert!(measured.age >= oldest.age + Duration::from_millis(2), "{url}");
+        assert_eq!(measured.version, oldest.version, "{url}");
+        assert_eq!(stats.to_string().contains("held by the oldest snapshot"), url.starts_with("redb"), "{stats}");
+        let text = db.metrics().prometheus().to_string();
+        assert!(text.contains("\nslate_oldest_snapshot_seconds 0\n"), "{text}");
+        assert_eq!(text.contains("\nslate_oldest_snapshot_held_bytes "), url.starts_with("redb"), "{text}");
+
+        drop(first);
+        assert_eq!(db.metrics().oldest_snapshot.unwrap().version, oldest.version, "{url}: the cursor reads it, too");
+        drop(cursor);
+        assert!(db.metrics().oldest_snapshot.unwrap().version > oldest.version, "{url}");
+        drop(second);
+        assert_eq!(db.metrics().oldest_snapshot, None, "{url}");
+    }
+}

@@ -64,10 +64,12 @@ mod key_locality;
 mod keyspace;
 mod limits;
 mod local;
+mod oldest_snapshot;
 mod optimistic;
 mod prefetch;
 mod size;
 mod store;
+mod superseded;
 #[cfg(feature = "redb")]
 mod trace;
 mod transaction;
@@ -92,6 +94,7 @@ pub use guard::Guard;
 pub use keyspace::Keyspace;
 pub use limits::{MAX_KEY, MAX_VALUE};
 pub use local::{Change, Flushing, LastWrites, LocalStore};
+pub use oldest_snapshot::OldestSnapshot;
 pub use optimistic::{
     Changes, Optimistic, OptimisticCursor, OptimisticPointReader, OptimisticTransaction, OptimisticView,
 };

@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use crate::{
-    Bounds, CacheReads, Capabilities, Context, Durability, Error, Keyspace, Result, Size, SizeDetail, Snapshot,
-    Version, Write, optimistic::Changes,
+    Bounds, CacheReads, Capabilities, Context, Durability, Error, Keyspace, OldestSnapshot, Result, Size, SizeDetail,
+    Snapshot, Version, Write, optimistic::Changes,
 };
 
 /// The lower floor of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of
@@ -94,6 +94,11 @@ pub trait LocalStore: Send + Sync + 'static {
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let _ = detail;
         Ok(Size::default())
+    }
+
+    /// Returns the oldest snapshot like [`Store::oldest_snapshot`](crate::Store::oldest_snapshot).
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        None
     }
 
     /// Returns what the store read from its files since it was opened.

@@ -2,7 +2,9 @@
 
 use std::{path::Path, time::Duration};
 
-use crate::{CacheReads, Capabilities, Keyspace, Result, Size, SizeDetail, Snapshot, Transaction, Version, View};
+use crate::{
+    CacheReads, Capabilities, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Snapshot, Transaction, Version, View,
+};
 
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
 ///
@@ -113,6 +115,12 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
+
+    /// Returns the oldest commit that an open snapshot, cursor or transaction of this process reads; `None` if all read the last one, and
+    /// by default.
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        None
+    }
 
     /// Returns how often a cache in front of the store was read, zeros without one, and what the store read from its files
     /// since it was opened.

@@ -60,6 +60,7 @@ fn measured(database: &Database, grid: &mut Grid) -> Result<()> {
             ("the store's overhead", stats.storage_overhead_bytes()),
             ("the files in all", stats.storage.on_disk),
             ("main memory", stats.storage.in_memory),
+            ("held by the oldest snapshot", stats.oldest_snapshot.and_then(|oldest| oldest.held_bytes)),
         ],
     );
     Ok(())

@@ -205,7 +205,8 @@ impl DatabaseHandle {
         }
         let views = snapshot.catalog().views().count();
         drop(snapshot);
-        Ok(DatabaseStats { collections, views, storage: engine.size(detail)? })
+        let (storage, oldest_snapshot) = (engine.size(detail)?, engine.metrics().oldest_snapshot);
+        Ok(DatabaseStats { collections, views, storage, oldest_snapshot })
     }
 
     /// Gathers a collection's statistics and retries after a conflict.

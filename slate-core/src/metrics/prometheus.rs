@@ -221,7 +221,7 @@ const fn gauge(name: &'static str, help: &'static str, read: Read) -> Number {
     Number { name, kind: "gauge", ending: "", help, read }
 }
 
-const NUMBERS: [Number; 18] = [
+const NUMBERS: [Number; 20] = [
     counter("rows_returned", "Rows that reads returned.", |of| Some(of.metrics.rows_returned)),
     counter("bytes_returned", "Bytes of the rows that callers read.", |of| Some(of.metrics.bytes_returned)),
     counter("documents_written", "Documents inserted, changed or deleted.", |of| Some(of.metrics.documents_written)),
@@ -240,4 +240,10 @@ const NUMBERS: [Number; 18] = [
     gauge("free_bytes", "Bytes of free space within the files.", |of| of.size?.free),
     gauge("data_bytes", "Bytes of keys and values, without storage overhead.", |of| of.size?.data),
     gauge("memory_bytes", "Bytes of main memory that hold or cache data.", |of| of.size?.in_memory),
+    gauge("oldest_snapshot_seconds", "Age of the oldest snapshot that does not show the last commit.", |of| {
+        Some(of.metrics.oldest_snapshot.map_or(0, |oldest| oldest.age.as_secs()))
+    }),
+    gauge("oldest_snapshot_held_bytes", "Bytes that the oldest snapshot retains.", |of| {
+        of.metrics.oldest_snapshot?.held_bytes
+    }),
 ];

@@ -1,10 +1,12 @@
 use std::collections::BTreeMap;
 
+use slate_store::OldestSnapshot;
+
 use super::{Histogram, OperationKind, counters::Counters};
 
 /// What a database has done since it was opened; see [`Database::metrics`](crate::Database::metrics).
 ///
-/// The numbers only grow. They are read while other threads work, so they need not belong to one instant.
+/// The numbers only grow, except for the oldest snapshot. They are read while other threads work, so they need not belong to one instant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metrics {
@@ -40,6 +42,9 @@ pub struct Metrics {
     pub spills: u64,
     /// Bytes written to temporary files.
     pub spilled_bytes: u64,
+    /// The oldest commit that an open snapshot, cursor or transaction of this process reads, with its age and what it retains.
+    /// `None` if all read the last commit.
+    pub oldest_snapshot: Option<OldestSnapshot>,
 }
 
 /// The operations of one kind.
@@ -107,6 +112,7 @@ impl Default for Metrics {
             catalog_reads: 0,
             spills: 0,
             spilled_bytes: 0,
+            oldest_snapshot: None,
         }
     }
 }

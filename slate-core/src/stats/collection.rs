@@ -1,7 +1,7 @@
 use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 
 use slate_query::raw::Doc;
-use slate_store::{Bounds, Keyspace, View};
+use slate_store::{Bounds, Keyspace, OldestSnapshot, View};
 
 use crate::{Result, StorageSize, catalog::CollectionInfo, interrupt::Interrupt};
 
@@ -41,6 +41,8 @@ pub struct DatabaseStats {
     pub views: usize,
     /// The space that the store takes.
     pub storage: StorageSize,
+    /// The oldest commit that an open snapshot, cursor or transaction of this process reads. `None` if all read the last commit.
+    pub oldest_snapshot: Option<OldestSnapshot>,
 }
 
 impl CollectionStats {
@@ -94,6 +96,7 @@ impl fmt::Display for DatabaseStats {
             ("the store's overhead", self.storage_overhead_bytes()),
             ("the files", self.storage.on_disk),
             ("main memory", self.storage.in_memory),
+            ("held by the oldest snapshot", self.oldest_snapshot.and_then(|oldest| oldest.held_bytes)),
         ];
         storage.into_iter().try_for_each(|(what, bytes)| bytes.map_or(Ok(()), |bytes| row(what, bytes)))
     }

@@ -196,9 +196,13 @@ fn the_sizes_of_a_file_are_gauges() {
     assert_eq!(only("slate_disk_bytes"), size.on_disk.unwrap() as f64);
     assert_eq!(only("slate_storage_read_bytes_total"), metrics.storage_bytes.unwrap() as f64);
     let gauges = families.iter().filter(|family| family.kind == "gauge").count();
-    assert_eq!(gauges, [size.on_disk, size.free, size.data, size.in_memory].iter().flatten().count());
+    // And the age of the oldest snapshot.
+    assert_eq!(gauges, 1 + [size.on_disk, size.free, size.data, size.in_memory].iter().flatten().count());
     let without = parse(&metrics.prometheus().to_string());
-    assert!(without.iter().all(|family| family.kind != "gauge"), "the size was not added");
+    assert!(
+        without.iter().all(|family| family.kind != "gauge" || family.name == "slate_oldest_snapshot_seconds"),
+        "the size was not added"
+    );
 }
 
 #[test]

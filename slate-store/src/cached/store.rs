@@ -3,7 +3,7 @@ use std::{path::Path, sync::Arc, time::Duration};
 use super::{
     cache::PointCache, reads::Found, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction,
 };
-use crate::{CacheReads, Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
+use crate::{CacheReads, Capabilities, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Store, Version};
 
 /// A store with a point cache in front of it.
 ///
@@ -77,6 +77,10 @@ impl<S: Store> Store for Cached<S> {
 
     fn compact(&self, wait: Duration) -> Result<()> {
         self.inner.compact(wait)
+    }
+
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        self.inner.oldest_snapshot()
     }
 
     fn cache_reads(&self) -> CacheReads {

@@ -7,7 +7,8 @@ use std::{
 
 use super::{MemorySnapshot, backup, cursor, key::Key, root::Root, tree::Tree, value::Value};
 use crate::{
-    Bounds, Capabilities, Change, Changes, Durability, LocalStore, Optimistic, Result, Size, SizeDetail, Version, Write,
+    Bounds, Capabilities, Change, Changes, Durability, LocalStore, OldestSnapshot, Optimistic, Result, Size,
+    SizeDetail, Version, Write, superseded::Superseded,
 };
 
 /// A database in memory.
@@ -31,6 +32,7 @@ const MAX_IN_PLACE: usize = 8192;
 pub struct LocalMemory {
     /// Locked while the pointer is copied or replaced, or while a commit is made in place.
     root: RwLock<Arc<Root>>,
+    superseded: Superseded<Root>,
 }
 
 impl MemoryStore {
@@ -49,7 +51,7 @@ impl MemoryStore {
     /// [`Corrupt`](crate::Error::Corrupt) if its checksum does not match or it is truncated.
     pub fn restore(from: &Path) -> Result<Self> {
         let root = RwLock::new(Arc::new(backup::read(from)?));
-        Ok(Optimistic::over(LocalMemory { root }))
+        Ok(Optimistic::over(LocalMemory { root, superseded: Superseded::default() }))
     }
 }
 
@@ -91,12 +93,17 @@ impl LocalStore for LocalMemory {
         let Changed { version, dropped } = change(&mut root, changes)?;
         let next = Arc::new(root);
         let replaced = mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next);
+        self.superseded.add(&replaced, Version(replaced.version), 0);
         drop((replaced, dropped));
         Ok(version)
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
         backup::write(&self.snapshot()?, to)
+    }
+
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        self.superseded.oldest(None)
     }
 
     /// `in_memory` is estimated from the number of entries, without values that only old snapshots hold.

@@ -12,8 +12,8 @@ use super::{
     write_set::WriteSet,
 };
 use crate::{
-    Bounds, CacheReads, Capabilities, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore, Result, Size,
-    SizeDetail, Store, Version, View,
+    Bounds, CacheReads, Capabilities, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore, OldestSnapshot, Result,
+    Size, SizeDetail, Store, Version, View,
 };
 
 /// The most bytes of keys and values that a transaction may hold, unless the [local store](LocalStore) has a smaller limit. Bounds
@@ -187,6 +187,10 @@ impl<L: LocalStore> Store for Optimistic<L> {
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         self.shared.local.size(detail)
+    }
+
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        self.shared.local.oldest_snapshot()
     }
 
     fn cache_reads(&self) -> CacheReads {

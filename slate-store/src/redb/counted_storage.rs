@@ -9,16 +9,33 @@ use std::{
 
 use ::redb::{BackendError, StorageBackend};
 
-/// A storage that counts the bytes that redb reads because they are not in its cache.
+/// The bytes that redb has read from its storage, because they were not in its cache, and written to it.
+#[derive(Debug, Default)]
+pub(super) struct Transferred {
+    read: AtomicU64,
+    written: AtomicU64,
+}
+
+impl Transferred {
+    pub(super) fn read(&self) -> u64 {
+        self.read.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn written(&self) -> u64 {
+        self.written.load(Ordering::Relaxed)
+    }
+}
+
+/// A storage that counts the bytes that redb reads and writes.
 #[derive(Debug)]
 pub(super) struct CountedStorage<B> {
     storage: B,
-    bytes_read: Arc<AtomicU64>,
+    transferred: Arc<Transferred>,
 }
 
 impl<B: StorageBackend> CountedStorage<B> {
-    pub(super) fn new(storage: B, bytes_read: &Arc<AtomicU64>) -> Self {
-        Self { storage, bytes_read: Arc::clone(bytes_read) }
+    pub(super) fn new(storage: B, transferred: &Arc<Transferred>) -> Self {
+        Self { storage, transferred: Arc::clone(transferred) }
     }
 }
 
@@ -29,12 +46,14 @@ impl<B: StorageBackend> StorageBackend for CountedStorage<B> {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.storage.read(offset, out)?;
-        self.bytes_read.fetch_add(u64::try_from(out.len()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.transferred.read.fetch_add(length(out), Ordering::Relaxed);
         Ok(())
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.storage.write(offset, data)
+        self.storage.write(offset, data)?;
+        self.transferred.written.fetch_add(length(data), Ordering::Relaxed);
+        Ok(())
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
@@ -72,4 +91,8 @@ impl<B: StorageBackend> StorageBackend for CountedStorage<B> {
     fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
         self.storage.query_lock_range(start, end)
     }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
 }

@@ -1,12 +1,16 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{RedbSnapshot, open::Opened};
-use crate::Result;
+use super::{RedbSnapshot, open::Opened, snapshot::Inner};
+use crate::{Result, superseded::Superseded};
 
 /// A shared snapshot of the last commit and its open tables, because opening them for each read costs more than
 /// reading a key.
 #[derive(Default)]
-pub(super) struct Latest(Mutex<Option<RedbSnapshot>>);
+pub(super) struct Latest {
+    kept: Mutex<Option<RedbSnapshot>>,
+    /// Earlier commits that are still read.
+    pub(super) superseded: Superseded<Inner>,
+}
 
 impl Latest {
     /// Returns a snapshot of the last commit.
@@ -30,12 +34,14 @@ impl Latest {
     /// Drops the shared snapshot, because it is no longer the last commit or blocks a writer.
     pub(super) fn forget(&self) {
         let kept = self.lock().take();
-        // Dropped outside the lock, because dropping a snapshot takes time.
-        drop(kept);
+        // Outside the lock, because dropping a snapshot takes time.
+        if let Some(kept) = kept {
+            kept.supersede(&self.superseded);
+        }
     }
 
     /// No code under this lock can panic between two dependent updates.
     fn lock(&self) -> MutexGuard<'_, Option<RedbSnapshot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -2,10 +2,7 @@ use std::{
     fs::File,
     io::{self, Read},
     path::{Path, PathBuf},
-    sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
     thread,
     time::{Duration, Instant},
 };
@@ -16,7 +13,7 @@ use ::redb::{
 };
 
 use super::{
-    counted_storage::CountedStorage,
+    counted_storage::{CountedStorage, Transferred},
     error,
     format::{self, Found},
     options::{Options, Sharing},
@@ -47,8 +44,7 @@ pub(super) struct Opened {
     /// Locked shared to begin a transaction, exclusively to compact the file.
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
-    /// The bytes that redb has read from the storage because they were not in its cache.
-    pub(super) bytes_read: Arc<AtomicU64>,
+    pub(super) transferred: Arc<Transferred>,
     /// [`Sharing::WithReaders`] also for a reader that found the file shared.
     pub(super) sharing: Sharing,
 }
@@ -56,9 +52,9 @@ pub(super) struct Opened {
 impl Opened {
     /// Calls `read`, and returns the bytes that redb read from the storage meanwhile.
     pub(super) fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
-        let before = self.bytes_read.load(Ordering::Relaxed);
+        let before = self.transferred.read();
         let result = read();
-        (result, Some(self.bytes_read.load(Ordering::Relaxed).saturating_sub(before)))
+        (result, Some(self.transferred.read().saturating_sub(before)))
     }
 
     /// Locks the handle to begin a transaction.
@@ -73,16 +69,16 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
         (Err(Error::Missing(_)), Access::CreateOrOpen) => create(path, options)?,
         (looked, _) => looked?,
     }
-    let bytes_read = Arc::default();
+    let transferred = Arc::default();
     let opening = |error| error::opening(error, Some(path), options.access);
     let (handle, sharing) = match options.access {
-        Access::ReadOnly => to_read(path, options, &bytes_read)?,
+        Access::ReadOnly => to_read(path, options, &transferred)?,
         Access::OpenExisting | Access::CreateOrOpen => {
-            (handle(path, options, options.sharing, &bytes_read).map_err(opening)?, options.sharing)
+            (handle(path, options, options.sharing, &transferred).map_err(opening)?, options.sharing)
         }
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), bytes_read, sharing })
+    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), transferred, sharing })
 }
 
 /// How long a reader waits while another process has the file open that a crash has left to be repaired. Other readers repair it, too,
@@ -90,17 +86,17 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
 const LONGEST_REPAIR_BY_OTHERS: Duration = Duration::from_secs(1);
 
 /// Opens the file for reading, as it is shared. A file that was not closed properly is first opened for writing, which repairs it.
-fn to_read(path: &Path, options: &Options, bytes_read: &Arc<AtomicU64>) -> Result<(Handle, Sharing)> {
+fn to_read(path: &Path, options: &Options, transferred: &Arc<Transferred>) -> Result<(Handle, Sharing)> {
     let opening = |error| error::opening(error, Some(path), Access::ReadOnly);
     let start = Instant::now();
     let mut needs_repair = false;
     loop {
         let mut sharing = options.sharing;
-        let mut opened = handle(path, options, sharing, bytes_read);
+        let mut opened = handle(path, options, sharing, transferred);
         if matches!(opened, Err(DatabaseError::DatabaseAlreadyOpen)) {
             // A writer may share the file.
             sharing = Sharing::WithReaders;
-            opened = handle(path, options, sharing, bytes_read).map_err(|error| match error {
+            opened = handle(path, options, sharing, transferred).map_err(|error| match error {
                 // The platform cannot share files, so the writer does not share this one.
                 DatabaseError::Storage(StorageError::Unsupported) => DatabaseError::DatabaseAlreadyOpen,
                 other => other,
@@ -111,7 +107,7 @@ fn to_read(path: &Path, options: &Options, bytes_read: &Arc<AtomicU64>) -> Resul
             Err(DatabaseError::RepairAborted) => {
                 needs_repair = true;
                 // Closing the database marks it as closed properly.
-                handle(path, &options.clone().access(Access::OpenExisting), sharing, bytes_read).map(drop)
+                handle(path, &options.clone().access(Access::OpenExisting), sharing, transferred).map(drop)
             }
             Err(error) => Err(error),
         };
@@ -130,11 +126,11 @@ fn handle(
     path: &Path,
     options: &Options,
     sharing: Sharing,
-    bytes_read: &Arc<AtomicU64>,
+    transferred: &Arc<Transferred>,
 ) -> std::result::Result<Handle, DatabaseError> {
     let is_writable = options.access != Access::ReadOnly;
     let file = File::options().read(true).write(is_writable).open(path)?;
-    let storage = CountedStorage::new(FileBackend::new(file)?, bytes_read);
+    let storage = CountedStorage::new(FileBackend::new(file)?, transferred);
     let mut builder = builder(options);
     builder.set_concurrency_mode(match sharing {
         Sharing::Exclusive => ConcurrencyMode::ExclusiveWriter,
@@ -157,8 +153,8 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         (Found::Nothing, Access::OpenExisting) => return missing("the storage is empty"),
         (Found::Nothing | Found::Redb, _) => {}
     }
-    let bytes_read = Arc::default();
-    let storage = CountedStorage::new(storage, &bytes_read);
+    let transferred = Arc::default();
+    let storage = CountedStorage::new(storage, &transferred);
     let opening = |error| error::opening(error, None, options.access);
     let database = builder(options).create_with_backend(storage).map_err(opening)?;
     let read = database.begin_read().map_err(error::storage)?;
@@ -170,7 +166,7 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     }
     drop(read);
     let handle = RwLock::new(Handle::Writable(database));
-    Ok(Opened { handle, path: None, bytes_read, sharing: Sharing::Exclusive })
+    Ok(Opened { handle, path: None, transferred, sharing: Sharing::Exclusive })
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.

@@ -11,7 +11,7 @@ use super::{
     table::{self, Bytes},
     version,
 };
-use crate::{Bounds, Keyspace, Result, Version, View, view};
+use crate::{Bounds, Keyspace, Result, Version, View, superseded::Superseded, view};
 
 /// A keyspace's table; `None` if the keyspace was never written to.
 pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;
@@ -21,7 +21,7 @@ pub(super) type ReadTable = Option<Arc<ReadOnlyTable<Bytes, Bytes>>>;
 #[derive(Clone)]
 pub struct RedbSnapshot(Arc<Inner>);
 
-struct Inner {
+pub(super) struct Inner {
     transaction: ReadTransaction,
     /// The opened tables. Opening a table reads redb's catalog, so each is opened once.
     tables: Mutex<HashMap<Keyspace, ReadTable>>,
@@ -40,6 +40,11 @@ impl RedbSnapshot {
         let transaction = handle.begin_read()?;
         let version = version::read(&transaction)?;
         Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), version, opened: Arc::clone(opened) })))
+    }
+
+    /// Records that this snapshot no longer shows the last commit.
+    pub(super) fn supersede(&self, superseded: &Superseded<Inner>) {
+        superseded.add(&self.0, self.0.version, self.0.opened.transferred.written());
     }
 
     pub(super) fn transaction(&self) -> &ReadTransaction {

@@ -110,6 +110,14 @@ impl Space {
             && length <= occasion.limit().saturating_mul(LONGEST)
     }
 
+    /// Returns whether the file is so much longer than expected that neither doubling nor replaced pages of the last commits explain it.
+    pub(super) fn is_overgrown(&self) -> bool {
+        /// At most half of a file is free after it was doubled, and a commit can replace all pages of the other half.
+        const TIMES: u64 = 4;
+        let expected = self.state().expected.max(SHORTEST);
+        self.length().is_some_and(|length| length > expected.saturating_mul(TIMES))
+    }
+
     /// Records that the file has been compacted completely.
     pub(super) fn set_compacted(&self) {
         let length = self.length().unwrap_or_default();

@@ -1,4 +1,4 @@
-use std::{path::Path, sync::atomic::Ordering};
+use std::path::Path;
 
 use ::redb::StorageBackend;
 
@@ -8,7 +8,8 @@ use super::{
     writer::Writer,
 };
 use crate::{
-    CacheReads, Capabilities, Changes, Durability, LocalStore, Optimistic, Result, Size, SizeDetail, Version, files,
+    CacheReads, Capabilities, Changes, Durability, LocalStore, OldestSnapshot, Optimistic, Result, Size, SizeDetail,
+    Version, files,
 };
 
 /// A database in a redb file.
@@ -92,8 +93,12 @@ impl LocalStore for LocalRedb {
         self.writer.compact()
     }
 
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        self.writer.oldest_snapshot()
+    }
+
     fn cache_reads(&self) -> CacheReads {
-        let file_bytes = Some(self.writer.opened.bytes_read.load(Ordering::Relaxed));
+        let file_bytes = Some(self.writer.opened.transferred.read());
         CacheReads { file_bytes, ..CacheReads::default() }
     }
 

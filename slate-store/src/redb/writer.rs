@@ -18,7 +18,7 @@ use super::{
     space::{Occasion, Space},
     version,
 };
-use crate::{Changes, Context, Durability, Error, Result, Version, trace};
+use crate::{Changes, Context, Durability, Error, OldestSnapshot, Result, Version, trace};
 
 /// Makes commits, flushes and compactions.
 pub(super) struct Writer {
@@ -147,6 +147,30 @@ impl Writer {
         Ok(())
     }
 
+    /// Returns the oldest commit that is still read, if it is not the last one.
+    pub(super) fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let oldest = self.latest.superseded.oldest(Some(self.opened.transferred.written()));
+        oldest.filter(|oldest| oldest.version < self.version())
+    }
+
+    /// Returns whether the next durable commit also stores what a fast open after a crash needs.
+    ///
+    /// That is redb's allocator state, whose size follows the length of the file, in pages that redb does not free while a snapshot is open
+    /// that is older than the commit. With each commit the file then grows by its state, and the state with the file. A commit
+    /// beside an old snapshot therefore does without it, and then the first open after a crash reads the whole file.
+    fn stores_recovery(&self) -> bool {
+        /// With this many commits after its own a snapshot is old.
+        const OLD: u64 = 64;
+        let has_old_snapshot = match self.opened.sharing {
+            Sharing::Exclusive => {
+                self.oldest_snapshot().is_some_and(|oldest| self.version().0 - oldest.version.0 >= OLD)
+            }
+            // redb does not tell which snapshots other processes have, but a file that grows much beyond its data shows one.
+            Sharing::WithReaders => self.space.is_overgrown(),
+        };
+        self.recovery == Recovery::WithEachCommit && !has_old_snapshot
+    }
+
     fn has_snapshots(&self) -> bool {
         self.latest.forget();
         Arc::strong_count(&self.opened) > 1
@@ -221,7 +245,7 @@ impl Writer {
         mut transaction: WriteTransaction,
         version: Version,
     ) -> Result<()> {
-        transaction.set_quick_repair(self.recovery == Recovery::WithEachCommit);
+        transaction.set_quick_repair(self.stores_recovery());
         self.make(transaction, version)?;
         permit.0 = version;
         Ok(())

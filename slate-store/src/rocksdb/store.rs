@@ -1,9 +1,15 @@
-use std::path::Path;
+use std::{
+    path::Path,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
 
 use ::rocksdb::properties;
 
 use super::{Options, RocksSnapshot, backup, folder, open, writer::Writer};
-use crate::{Capabilities, Changes, Durability, Flushing, LocalStore, Optimistic, Result, Size, SizeDetail, Version};
+use crate::{
+    Capabilities, Changes, Durability, Flushing, LocalStore, OldestSnapshot, Optimistic, Result, Size, SizeDetail,
+    Version,
+};
 
 /// A database in a RocksDB folder.
 pub type RocksStore = Optimistic<LocalRocks>;
@@ -76,6 +82,17 @@ impl LocalStore for LocalRocks {
     /// Rewrites every file, concurrently with snapshots. Versions that open snapshots see remain.
     fn compact(&self) -> Result<()> {
         self.writer.compact()
+    }
+
+    fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
+        let database = &self.writer.opened.db;
+        // Both are 0 without a snapshot.
+        let number = |name| database.property_int_value(name).ok().flatten().filter(|value| *value > 0);
+        let version = Version(number(c"rocksdb.oldest-snapshot-sequence")?);
+        let last = database.latest_sequence_number();
+        let opened_at = UNIX_EPOCH.checked_add(Duration::from_secs(number(c"rocksdb.oldest-snapshot-time")?))?;
+        let age = SystemTime::now().duration_since(opened_at).unwrap_or_default();
+        (version.0 < last).then_some(OldestSnapshot { version, age, held_bytes: None })
     }
 
     /// Does not report `data`: it would have to read every key. `free` is RocksDB's estimate of data that was deleted or replaced and

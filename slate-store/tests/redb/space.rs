@@ -1,10 +1,14 @@
 //! The file stays near the size of its data without an explicit compaction.
 
-use std::path::Path;
+use std::{
+    io,
+    path::Path,
+    sync::{Arc, Mutex},
+};
 
 use slate_store::{
     Durability, Store, Transaction, TransactionExt,
-    redb::{Options, RedbStore},
+    redb::{Options, RedbStore, Sharing, StorageBackend},
 };
 
 use crate::{
@@ -166,4 +170,131 @@ fn large_entries_are_not_rewritten_in_vain() {
     store.compact(LONG).unwrap();
     device.fail_write_after(100);
     store.compact(LONG).unwrap();
+}
+
+/// A storage in memory whose length and contents can be read while it is in use.
+#[derive(Clone, Debug, Default)]
+struct Memory(Arc<Mutex<Vec<u8>>>);
+
+impl Memory {
+    fn length(&self) -> u64 {
+        self.len().unwrap()
+    }
+
+    /// Returns what the storage has after the process was killed.
+    fn copied(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.0.lock().unwrap().clone())))
+    }
+}
+
+impl StorageBackend for Memory {
+    fn len(&self) -> io::Result<u64> {
+        Ok(u64::try_from(self.0.lock().unwrap().len()).unwrap())
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let offset = usize::try_from(offset).unwrap();
+        out.copy_from_slice(&self.0.lock().unwrap()[offset..offset + out.len()]);
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.0.lock().unwrap().resize(usize::try_from(len).unwrap(), 0);
+        Ok(())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let offset = usize::try_from(offset).unwrap();
+        self.0.lock().unwrap()[offset..offset + data.len()].copy_from_slice(data);
+        Ok(())
+    }
+}
+
+/// The keys of the entries that [`update`] replaces.
+const UPDATED: u32 = 1_000;
+
+/// Replaces entries of half a kilobyte, one in each commit.
+fn update(store: &RedbStore, commits: std::ops::Range<u32>) {
+    for number in commits {
+        let key = (number.wrapping_mul(0x9E37_79B9) % UPDATED).to_be_bytes();
+        put(store, &key, &[u8::try_from(number % 251).unwrap(); 450], Durability::Sync).unwrap();
+    }
+}
+
+/// The most bytes by which a `Sync` commit of [`update`] lengthens a file beside an old snapshot: redb frees no page that was replaced
+/// since, which are a leaf and the root of the entries, the commit's version and the list of tables, and it writes a page about them. The file
+/// is doubled when it is full.
+const GROWTH: u64 = 2 * 5 * 4096;
+
+#[test]
+fn synced_commits_beside_a_snapshot_lengthen_the_file_by_the_pages_that_they_replace() {
+    let storage = Memory::default();
+    let store = RedbStore::open_over(storage.clone(), &Options::default()).unwrap();
+    update(&store, 0..UPDATED);
+    let before = storage.length();
+    let snapshot = store.snapshot().unwrap();
+    assert_eq!(store.oldest_snapshot(), None, "it shows the last commit");
+    for thousand in 1..=3 {
+        update(&store, thousand * 1_000..(thousand + 1) * 1_000);
+        let grown = storage.length() - before;
+        assert!(
+            grown < u64::from(thousand) * 1_000 * GROWTH + (16 << 20),
+            "{grown} bytes after {thousand},000 commits"
+        );
+        let oldest = store.oldest_snapshot().unwrap();
+        assert_eq!(oldest.version.0, u64::from(UPDATED));
+        let held = oldest.held_bytes.unwrap();
+        assert!(held > grown / 4 && held < 2 * grown, "{held} bytes held of {grown}");
+    }
+    drop(snapshot);
+    assert_eq!(store.oldest_snapshot(), None);
+    // What the snapshot held is used again.
+    let after = storage.length();
+    update(&store, 5_000..7_000);
+    assert_eq!(storage.length(), after);
+}
+
+#[test]
+fn commits_beside_a_reader_in_another_process_lengthen_the_file_as_much() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let shared = Options::default().sharing(Sharing::WithReaders);
+    let store = RedbStore::open(&path, &shared).unwrap();
+    update(&store, 0..UPDATED);
+    let before = length(&path);
+    // Locks within one process differ from those of two only in their owner, which is an open file.
+    let reader = RedbStore::open(&path, &shared.clone().access(slate_store::Access::ReadOnly)).unwrap();
+    let snapshot = reader.snapshot().unwrap();
+    update(&store, 1_000..4_000);
+    let grown = length(&path) - before;
+    assert!(grown < 3_000 * GROWTH + (64 << 20), "{grown} bytes");
+    assert_eq!(keys(&reader).len(), 1_000);
+    drop(snapshot);
+}
+
+#[test]
+fn a_database_opens_fast_after_a_crash_unless_a_snapshot_was_old() {
+    let storage = Memory::default();
+    let store = RedbStore::open_over(storage.clone(), &Options::default()).unwrap();
+    fill(&store, 0..20_000);
+    update(&store, 0..UPDATED);
+    // Otherwise redb repairs the file, which reads all of it.
+    let opens_fast = || {
+        let mut builder = redb::Database::builder();
+        builder.set_repair_callback(|session| session.abort());
+        builder.create_with_backend(storage.copied()).is_ok()
+    };
+    assert!(opens_fast());
+    let snapshot = store.snapshot().unwrap();
+    update(&store, 1_000..1_030);
+    assert!(opens_fast(), "the snapshot is not old");
+    update(&store, 1_030..1_100);
+    assert!(!opens_fast());
+    drop(snapshot);
+    update(&store, 1_100..1_101);
+    assert!(opens_fast(), "the snapshot has ended");
 }

@@ -1,0 +1,96 @@
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    time::Instant,
+};
+
+use crate::{OldestSnapshot, Version};
+
+/// Commits that are no longer the last one and were still read when they were replaced. Nothing is recorded when a snapshot is opened, so
+/// reads do not pay for it.
+pub(crate) struct Superseded<T>(Mutex<State<T>>);
+
+struct State<T> {
+    /// In the order of commits.
+    commits: Vec<Commit<T>>,
+    /// The length at which commits without readers are removed. Doubled with what remains, so each commit pays for a constant number.
+    full: usize,
+}
+
+struct Commit<T> {
+    readers: Weak<T>,
+    version: Version,
+    since: Instant,
+    /// The bytes that the store had written when the commit was replaced.
+    written: u64,
+}
+
+/// The least number of commits at which those without readers are removed.
+const FEWEST: usize = 16;
+
+impl<T> Default for Superseded<T> {
+    fn default() -> Self {
+        Self(Mutex::new(State { commits: Vec::new(), full: FEWEST }))
+    }
+}
+
+impl<T> Superseded<T> {
+    /// Records that a commit is no longer the last one, if others than the caller own it. `written` is the number of bytes that the store
+    /// has written; 0 if it does not count them.
+    pub(crate) fn add(&self, commit: &Arc<T>, version: Version, written: u64) {
+        if Arc::strong_count(commit) == 1 {
+            return;
+        }
+        let mut state = self.state();
+        if state.commits.len() >= state.full {
+            state.commits.retain(|commit| commit.readers.strong_count() > 0);
+            state.full = FEWEST.max(state.commits.len() * 2);
+        }
+        state.commits.push(Commit { readers: Arc::downgrade(commit), version, since: Instant::now(), written });
+    }
+
+    /// Returns the oldest commit that is still read. `written` as in [`add`](Self::add), at this time; `None` if the store does not
+    /// count its bytes.
+    pub(crate) fn oldest(&self, written: Option<u64>) -> Option<OldestSnapshot> {
+        let state = self.state();
+        let oldest = state.commits.iter().find(|commit| commit.readers.strong_count() > 0)?;
+        Some(OldestSnapshot {
+            version: oldest.version,
+            age: oldest.since.elapsed(),
+            held_bytes: written.map(|written| written.saturating_sub(oldest.written)),
+        })
+    }
+
+    /// No code under this lock can panic between two dependent updates.
+    fn state(&self) -> MutexGuard<'_, State<T>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_commit_with_readers_is_found_and_others_are_forgotten() {
+        let superseded = Superseded::default();
+        let commits: Vec<Arc<u64>> = (0..1_000).map(Arc::new).collect();
+        let mut readers: Vec<Option<Arc<u64>>> = commits.iter().map(|commit| Some(Arc::clone(commit))).collect();
+        for commit in commits {
+            superseded.add(&commit, Version(*commit), *commit * 10);
+            // Of every hundred commits one is read for longer.
+            if !commit.is_multiple_of(100) {
+                readers[usize::try_from(*commit).unwrap()] = None;
+            }
+        }
+        assert!(superseded.state().commits.len() <= 2 * FEWEST, "{}", superseded.state().commits.len());
+        let oldest =
+            |superseded: &Superseded<u64>| superseded.oldest(Some(20_000)).map(|at| (at.version.0, at.held_bytes));
+        assert_eq!(oldest(&superseded), Some((0, Some(20_000))));
+        readers.drain(..101);
+        assert_eq!(oldest(&superseded), Some((200, Some(18_000))));
+        readers.clear();
+        assert_eq!(oldest(&superseded), None);
+        superseded.add(&Arc::new(7), Version(7), 0);
+        assert_eq!(superseded.oldest(None), None, "a commit without readers");
+    }
+}

@@ -1,7 +1,7 @@
 use std::{
     sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU8, Ordering},
+        Arc, LazyLock,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
@@ -54,15 +54,64 @@ impl CancelToken {
     }
 }
 
-/// The deadline and the cancel tokens that can end an operation early.
+/// The deadline and the cancel tokens that can end an operation early. Without any of them it costs nothing to clone and to check.
+///
+/// The nodes of a plan have clones, which share the deadline: a cursor that continues after a pause gets a new one for all its nodes
+/// ([`renew`](Self::renew)).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interrupt {
-    deadline: Option<Instant>,
+    ends: Option<Arc<InterruptEnds>>,
+    ticks: u32,
+}
+
+/// What can end an operation.
+#[derive(Clone, Debug, Default)]
+struct InterruptEnds {
+    deadline: SharedDeadline,
     token: Option<CancelToken>,
     /// The token of the operation's transaction, if it has one.
     transaction_token: Option<CancelToken>,
     budget: Option<WaitBudget>,
-    ticks: u32,
+}
+
+/// A time that can be replaced while others read it: nanoseconds since the first use of this type.
+#[derive(Debug)]
+struct SharedDeadline(AtomicU64);
+
+/// The value of a [`SharedDeadline`] that never passes.
+const NEVER: u64 = u64::MAX;
+
+/// The time from which a [`SharedDeadline`] counts.
+static DEADLINES_SINCE: LazyLock<Instant> = LazyLock::new(Instant::now);
+
+impl SharedDeadline {
+    fn new(end: Option<Instant>) -> Self {
+        let deadline = Self::default();
+        deadline.set(end);
+        deadline
+    }
+
+    fn set(&self, end: Option<Instant>) {
+        let since = |end: Instant| u64::try_from(end.saturating_duration_since(*DEADLINES_SINCE).as_nanos()).ok();
+        self.0.store(end.and_then(since).unwrap_or(NEVER), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> Option<Instant> {
+        let since = self.0.load(Ordering::Relaxed);
+        if since == NEVER { None } else { DEADLINES_SINCE.checked_add(Duration::from_nanos(since)) }
+    }
+}
+
+impl Default for SharedDeadline {
+    fn default() -> Self {
+        Self(AtomicU64::new(NEVER))
+    }
+}
+
+impl Clone for SharedDeadline {
+    fn clone(&self) -> Self {
+        Self::new(self.get())
+    }
 }
 
 /// The limits of each call through a handle. A limit of the call itself replaces the handle's.
@@ -93,8 +142,12 @@ impl CallLimits {
 
     /// Returns the interrupt of a call that begins now.
     pub(crate) fn begin(&self) -> Interrupt {
+        if self.deadline.is_none() && self.token.is_none() && self.budget.is_none() {
+            return Interrupt::default();
+        }
         let (token, budget) = (self.token.clone(), self.budget.clone());
-        Interrupt { deadline: self.end(), token, budget, ..Interrupt::default() }
+        let deadline = SharedDeadline::new(self.end());
+        Interrupt::of(InterruptEnds { deadline, token, transaction_token: None, budget })
     }
 
     /// Returns the same limits for a call with this budget.
@@ -185,13 +238,35 @@ pub(crate) fn past_deadline() -> Error {
 }
 
 impl Interrupt {
+    fn of(ends: InterruptEnds) -> Self {
+        Self { ends: Some(Arc::new(ends)), ticks: 0 }
+    }
+
+    /// Returns what can end the operation, to change it for this value alone.
+    fn own(&mut self) -> &mut InterruptEnds {
+        Arc::make_mut(self.ends.get_or_insert_default())
+    }
+
     pub(crate) fn deadline(&mut self, within: Duration) {
         // A deadline that the clock cannot represent never passes.
-        self.deadline = Instant::now().checked_add(within);
+        self.own().deadline.set(Instant::now().checked_add(within));
     }
 
     pub(crate) fn cancel(&mut self, token: CancelToken) {
-        self.token = Some(token);
+        self.own().token = Some(token);
+    }
+
+    /// Returns an interrupt of the same operation whose deadline can be [renewed](Self::renew).
+    pub(crate) fn renewable(mut self) -> Self {
+        self.own();
+        self
+    }
+
+    /// Replaces the deadline of all clones by one that begins now.
+    pub(crate) fn renew(&self, within: Option<Duration>) {
+        if let Some(ends) = &self.ends {
+            ends.deadline.set(within.and_then(|within| Instant::now().checked_add(within)));
+        }
     }
 
     /// Sets the limits of a call that begins now.
@@ -201,47 +276,52 @@ impl Interrupt {
 
     /// Combines an operation's interrupt with that of its transaction: the earlier deadline, both tokens.
     pub(crate) fn or(&self, outer: &Self) -> Self {
-        let deadline = match (self.deadline, outer.deadline) {
+        let (Some(own), Some(outer)) = (&self.ends, &outer.ends) else {
+            return if self.ends.is_some() { self.clone() } else { outer.clone() };
+        };
+        let deadline = match (own.deadline.get(), outer.deadline.get()) {
             (Some(own), Some(outer)) => Some(own.min(outer)),
             (own, outer) => own.or(outer),
         };
-        let (token, transaction_token) = (self.token.clone(), outer.token.clone());
-        Self {
-            deadline,
-            token,
-            transaction_token,
-            budget: self.budget.clone().or_else(|| outer.budget.clone()),
-            ..Self::default()
-        }
+        Self::of(InterruptEnds {
+            deadline: SharedDeadline::new(deadline),
+            token: own.token.clone(),
+            transaction_token: outer.token.clone(),
+            budget: own.budget.clone().or_else(|| outer.budget.clone()),
+        })
     }
 
     /// Gives the call this budget.
     #[cfg(feature = "async")]
     pub(crate) fn limit_to(&mut self, budget: &WaitBudget) {
-        self.budget = Some(budget.clone());
+        self.own().budget = Some(budget.clone());
     }
 
     /// Returns the budget of a call that must not wait.
     pub(crate) fn budget(&self) -> Option<&WaitBudget> {
-        self.budget.as_ref().filter(|budget| budget.is_limited())
+        self.ends.as_ref()?.budget.as_ref().filter(|budget| budget.is_limited())
     }
 
     /// Returns an interrupt with the budget alone.
     pub(crate) fn only_budget(&self) -> Self {
-        Self { budget: self.budget.clone(), ..Self::default() }
+        let budget = self.ends.as_ref().and_then(|ends| ends.budget.clone());
+        budget.map_or_else(Self::default, |budget| {
+            Self::of(InterruptEnds { budget: Some(budget), ..InterruptEnds::default() })
+        })
     }
 
     /// Replaces the caller's token by a child of it, and returns the child.
     #[cfg(feature = "async")]
     pub(crate) fn child_token(&mut self) -> CancelToken {
-        let child = self.token.as_ref().map_or_else(CancelToken::new, CancelToken::child);
-        self.token = Some(child.clone());
+        let own = self.own();
+        let child = own.token.as_ref().map_or_else(CancelToken::new, CancelToken::child);
+        own.token = Some(child.clone());
         child
     }
 
     /// Returns the time of the deadline.
     pub(crate) fn end(&self) -> Option<Instant> {
-        self.deadline
+        self.ends.as_ref()?.deadline.get()
     }
 
     /// Counts a row; checks every [`ROWS_PER_CHECK`] rows.
@@ -270,8 +350,9 @@ impl Interrupt {
 
     /// Fails if the deadline has passed or a token was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
-        [&self.token, &self.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;
-        if self.deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+        let Some(ends) = &self.ends else { return Ok(()) };
+        [&ends.token, &ends.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;
+        if ends.deadline.get().is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(past_deadline());
         }
         Ok(())

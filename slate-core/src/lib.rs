@@ -133,6 +133,7 @@ pub use api::write_operation::WriteOperation;
 pub use call::transaction_options::TransactionOptions;
 pub use call::{Access, Recovery, Sharing};
 pub use catalog::{IndexDescription, IndexState};
+pub use command::Commands;
 pub use document::IntoDocument;
 pub use error::{Error, ErrorKind, Result};
 pub use explain::{ExecutionStats, Explain};

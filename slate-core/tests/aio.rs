@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "aio/commands.rs"]
+mod commands;
 mod common;
 #[path = "aio/deadlines.rs"]
 mod deadlines;

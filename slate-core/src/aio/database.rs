@@ -314,7 +314,7 @@ impl Database {
         self.database.store()
     }
 
-    fn runner(&self) -> Runner {
+    pub(super) fn runner(&self) -> Runner {
         Runner::Pool(Arc::clone(&self.pool))
     }
 }

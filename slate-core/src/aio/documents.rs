@@ -156,6 +156,7 @@ impl Batch {
             rest.cursor.document().into_iter().for_each(|document| rows.push(document));
             let is_full = rows.ends.len() >= rest.rows_at_once || rows.bytes.len() >= BATCH_BYTES;
             if is_full || start.elapsed() >= BATCH_TIME {
+                rest.cursor.pause();
                 rest.rows_at_once = (rest.rows_at_once * 2).min(LARGEST_BATCH_ROWS);
                 return Self { rows, collection, error: None, rest: Some(rest) };
             }

@@ -61,6 +61,7 @@
 
 mod call;
 mod collection;
+mod commands;
 mod database;
 mod documents;
 mod in_place;
@@ -73,6 +74,7 @@ mod transaction_calls;
 
 pub use call::{Builder, Call};
 pub use collection::{Collection, ReadCollection};
+pub use commands::Commands;
 pub use database::{Database, Snapshot};
 pub use documents::{Cursor, Documents};
 pub use operation::Operation;

@@ -56,10 +56,15 @@ impl Transaction {
     /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
     /// rows is fine.
     pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
-        Collection::new(
-            crate::Collection::new(Scope::Transaction(self.open.transaction.clone()), name, CallLimits::default()),
-            self.runner.clone(),
-        )
+        Collection::new(crate::Collection::new(self.scope(), name, CallLimits::default()), self.runner.clone())
+    }
+
+    pub(super) fn scope(&self) -> Scope {
+        Scope::Transaction(self.open.transaction.clone())
+    }
+
+    pub(super) fn runner(&self) -> &Runner {
+        &self.runner
     }
 
     /// Returns whether a call has failed with an error after which the whole transaction can be retried.

@@ -55,6 +55,12 @@ impl Cursor {
         deserialize_current(&self.collection, self.rows.current())
     }
 
+    /// Stops the clock of the call until the next move: in [metrics](crate::Metrics) and reports of slow queries the time until then is
+    /// not part of the query. For readers that wait for somebody between two documents.
+    pub fn pause(&mut self) {
+        self.rows.pause();
+    }
+
     /// Returns the current document as `T`.
     pub(crate) fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {
         self.rows.current().map(|document| from_raw(&self.collection, document))

@@ -169,7 +169,8 @@ impl Database {
     ///
     /// The transaction belongs to this thread. Until it ends, this thread's writes outside of it, and its calls of `transact`, fail
     /// at once with [`ErrorKind::Reentrant`](crate::ErrorKind::Reentrant), on every store: they would not be part of it. If the
-    /// transaction is moved to another thread, that thread's writes are not recognized as such.
+    /// transaction is moved to another thread, that thread's writes are not recognized as such. A
+    /// [detached](TransactionOptions::detached) transaction belongs to no thread.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -182,7 +183,8 @@ impl Database {
     /// # Errors
     /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Result<Transaction> {
-        self.begin_started(&self.start(options), self.handle.open_transactions().register())
+        let owner = (!options.is_detached()).then(|| self.handle.open_transactions().register());
+        self.begin_started(&self.start(options), owner)
     }
 
     /// Begins a transaction that belongs to the caller's task.
@@ -192,7 +194,8 @@ impl Database {
         options: &TransactionOptions,
         caller: call::open_transactions::Caller,
     ) -> Result<Transaction> {
-        self.begin_started(&self.start(options), self.handle.open_transactions().register_task(caller))
+        let owner = (!options.is_detached()).then(|| self.handle.open_transactions().register_task(caller));
+        self.begin_started(&self.start(options), owner)
     }
 
     /// Starts the clock of a transaction with these options and the limits of this handle.
@@ -211,7 +214,7 @@ impl Database {
         self.handle.open_transactions()
     }
 
-    fn begin_started(&self, started: &Started, owner: Registration) -> Result<Transaction> {
+    fn begin_started(&self, started: &Started, owner: Option<Registration>) -> Result<Transaction> {
         let writer = self.handle.engine_to_write()?.begin(&started.begin_options())?;
         let durability = started.durability.unwrap_or(self.handle.durability());
         Ok(Transaction::new(self.handle.clone(), writer, owner, durability))
@@ -285,7 +288,7 @@ impl Database {
         self.handle.open_transactions().check_outside()?;
         let started = self.start(options);
         retry::on_conflict(&started.retry, None, self.handle.observer(), || {
-            let transaction = self.begin_started(&started, self.handle.open_transactions().register())?;
+            let transaction = self.begin_started(&started, Some(self.handle.open_transactions().register()))?;
             match work(&transaction) {
                 Ok(result) => {
                     transaction.commit()?;

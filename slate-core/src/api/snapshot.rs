@@ -20,7 +20,11 @@ impl Snapshot {
 
     /// Returns a collection as of this commit.
     pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
-        ReadCollection::new(Scope::Snapshot(Arc::clone(&self.reader)), name, self.limits.clone())
+        ReadCollection::new(self.scope(), name, self.limits.clone())
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Snapshot(Arc::clone(&self.reader))
     }
 
     /// Returns the names of the collections and views, sorted.

@@ -23,11 +23,11 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// `owner`: the thread or the task that begins the transaction.
+    /// `owner`: the thread or the task that begins the transaction, unless it is detached.
     pub(crate) fn new(
         database: DatabaseHandle,
         writer: Box<dyn Writer>,
-        owner: Registration,
+        owner: Option<Registration>,
         durability: Durability,
     ) -> Self {
         Self { database, open: OpenTransaction::new(writer, owner), durability }
@@ -38,7 +38,11 @@ impl Transaction {
     ///
     /// A query reads all its rows when it starts: it sees earlier writes, and the caller may write while iterating over the rows.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(Scope::Transaction(self.open.clone()), name, CallLimits::default())
+        Collection::new(self.scope(), name, CallLimits::default())
+    }
+
+    pub(crate) fn scope(&self) -> Scope {
+        Scope::Transaction(self.open.clone())
     }
 
     /// Returns whether an operation has failed with an error after which the whole transaction can be retried.

@@ -72,9 +72,8 @@ impl<'r> BoundRequest<'r> {
     /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
     pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.request.variables.as_ref().map(Doc::from);
-        let interrupt = self.request.call.interrupt.clone();
-        let deadline = interrupt.end();
-        let interruption = Interruption::new(move || interrupt.check_evaluation()).until(deadline);
+        let (interrupt, until) = (self.request.call.interrupt.clone(), self.request.call.interrupt.clone());
+        let interruption = Interruption::new(move || interrupt.check_evaluation(), move || until.end());
         let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());
         let empty = empty.with_interruption(interruption);
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {

@@ -24,8 +24,10 @@ pub(super) struct MeasuredCall {
     observer: Arc<Observer>,
     kind: OperationKind,
     span: Span,
-    start: Instant,
-    time: Option<Duration>,
+    /// `None` while the reader pauses, and after the end.
+    running_since: Option<Instant>,
+    /// The time before the last pause.
+    time: Duration,
     rows: u64,
     bytes: u64,
     /// Documents that a write has inserted, changed or deleted.
@@ -58,13 +60,13 @@ impl MeasuredCall {
         budget: Option<&WaitBudget>,
     ) -> Self {
         let span = Span::call(kind, collection);
-        let (observer, start) = (Arc::clone(observer), Instant::now());
+        let (observer, running_since) = (Arc::clone(observer), Some(Instant::now()));
         Self {
             observer,
             kind,
             span,
-            start,
-            time: None,
+            running_since,
+            time: Duration::ZERO,
             rows: 0,
             bytes: 0,
             written: 0,
@@ -171,11 +173,22 @@ impl MeasuredCall {
         self.bytes += u64::try_from(bytes).unwrap_or(u64::MAX);
     }
 
-    /// Stops the clock, before the call is dropped.
+    /// Stops the clock: at the end of the call, and while its reader pauses.
     fn stop(&mut self) {
-        if self.time.is_none() {
-            self.time = Some(self.start.elapsed());
+        if let Some(since) = self.running_since.take() {
+            self.time += since.elapsed();
         }
+    }
+
+    #[inline]
+    fn is_stopped(&self) -> bool {
+        self.running_since.is_none()
+    }
+
+    /// Starts the clock again after a pause.
+    #[cold]
+    fn resume(&mut self) {
+        self.running_since = Some(Instant::now());
     }
 
     /// Ends the call and reports it if it was slow.
@@ -186,8 +199,7 @@ impl MeasuredCall {
 
     #[inline]
     fn report(&self, subject: Subject<'_>) {
-        if self.outcome != CallOutcome::Postponed && self.observer.slow_queries().contain(self.time.unwrap_or_default())
-        {
+        if self.outcome != CallOutcome::Postponed && self.observer.slow_queries().contain(self.time) {
             self.observer.slow_queries().add(&self.describe(subject));
         }
     }
@@ -199,7 +211,7 @@ impl MeasuredCall {
             operation: self.kind,
             collection: collection.map(str::to_owned),
             filter: filter.map(slate_query::filter::Filter::shape),
-            duration: self.time.unwrap_or_default(),
+            duration: self.time,
             rows: self.rows + self.written,
             keys,
             documents,
@@ -231,7 +243,7 @@ impl Drop for MeasuredCall {
         let counters = self.observer.counters();
         let operation = counters.of(self.kind);
         operation.calls.add(1);
-        operation.time.record(self.time.unwrap_or_default());
+        operation.time.record(self.time);
         if self.outcome == CallOutcome::Failed {
             operation.failures.add(1);
         }
@@ -269,6 +281,9 @@ impl<R: Rows> Rows for ObservedRows<R> {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         self.call.add_bytes(self.length.take());
+        if self.call.is_stopped() {
+            self.call.resume();
+        }
         let more = if self.call.is_traced() { self.advance_in_span() } else { self.rows.advance() };
         let more = self.call.checked(more);
         match more {
@@ -283,6 +298,10 @@ impl<R: Rows> Rows for ObservedRows<R> {
         let current = self.rows.current();
         self.length.set(current.map_or(0, |document| document.bytes().len()));
         current
+    }
+
+    fn pause(&mut self) {
+        self.call.stop();
     }
 
     #[cfg(feature = "async")]

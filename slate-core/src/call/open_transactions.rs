@@ -41,12 +41,12 @@ struct Shared {
 }
 
 impl OpenTransaction {
-    pub(crate) fn new(writer: Box<dyn Writer>, owner: Registration) -> Self {
+    pub(crate) fn new(writer: Box<dyn Writer>, owner: Option<Registration>) -> Self {
         Self(Arc::new(Shared {
             writer: Mutex::new(Some(writer)),
             caller: Mutex::new(None),
             has_conflict: AtomicBool::new(false),
-            owner: Mutex::new(Some(owner)),
+            owner: Mutex::new(owner),
         }))
     }
 

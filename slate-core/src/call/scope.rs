@@ -15,7 +15,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result,
     call_context::CallContext,
-    catalog::{CollectionInfo, Namespace},
+    catalog::{Catalog, CollectionInfo, Namespace},
     interrupt::CallLimits,
     metrics::PointRead,
     plan::Query,
@@ -110,6 +110,29 @@ impl Scope {
         self.read(ReadSet::Definition(name), call, |reader| Ok(reader.catalog().namespace(name)))
     }
 
+    /// Returns all definitions.
+    ///
+    /// # Errors
+    /// `OperationNotSupportedInTransaction` (263) in a transaction, whose reads do not include all definitions.
+    pub(crate) fn catalog(&self, call: &CallContext) -> Result<Arc<Catalog>> {
+        match self {
+            Self::Database(database) => Ok(Arc::clone(database.reader(call)?.catalog())),
+            Self::Snapshot(reader) => Ok(Arc::clone(reader.catalog())),
+            Self::Transaction(_) => Err(only_on_database("listing all collections")),
+        }
+    }
+
+    /// Returns the database, for what concerns its files as well.
+    ///
+    /// # Errors
+    /// `OperationNotSupportedInTransaction` (263) in a snapshot or a transaction.
+    pub(crate) fn database(&self, operation: &str) -> Result<&DatabaseHandle> {
+        match self {
+            Self::Database(database) => Ok(database),
+            Self::Snapshot(_) | Self::Transaction(_) => Err(only_on_database(operation)),
+        }
+    }
+
     /// Gathers a collection's statistics, outside any transaction.
     pub(crate) fn analyze(&self, collection: &str, call: &CallContext) -> Result<()> {
         match self {
@@ -135,4 +158,9 @@ impl Scope {
             }
         }
     }
+}
+
+fn only_on_database(operation: &str) -> Error {
+    let message = format!("{operation} is not supported in a transaction or a snapshot");
+    Error::invalid(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, message)
 }

@@ -32,6 +32,7 @@ pub struct TransactionOptions {
     retries: u32,
     first_pause: Duration,
     longest_pause: Duration,
+    is_detached: bool,
 }
 
 impl Default for TransactionOptions {
@@ -45,6 +46,7 @@ impl Default for TransactionOptions {
             retries: u32::MAX,
             first_pause: FIRST_PAUSE,
             longest_pause: LONGEST_PAUSE,
+            is_detached: false,
         }
     }
 }
@@ -92,6 +94,17 @@ impl TransactionOptions {
     pub fn cancel(mut self, token: CancelToken) -> Self {
         self.cancel = Some(token);
         self
+    }
+
+    /// Begins a transaction that belongs to no thread and no task: while it is open, the thread or task that has begun it can write
+    /// outside of it. For servers, whose threads and tasks serve the sessions of many clients.
+    pub fn detached(mut self) -> Self {
+        self.is_detached = true;
+        self
+    }
+
+    pub(crate) fn is_detached(&self) -> bool {
+        self.is_detached
     }
 
     /// Returns the options with a child of the caller's token, and that child.

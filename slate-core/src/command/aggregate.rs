@@ -9,43 +9,37 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
+    cursor::{CursorOptions, FIRST_BATCH},
     fields::{Fields, given, missing, owned},
     hint,
     read::ReadCommand,
 };
-use crate::{
-    Error, Explain, ExplainVerbosity, Result,
-    api::aggregate::NO_COLLECTION,
-    call::{DatabaseHandle, Request, Scope},
-};
+use crate::{Error, Explain, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, call::Request};
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
-pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
-    let aggregate = parse(call, Cursor::Required)?;
-    aggregate.reply(aggregate.request.aggregate(&Scope::Database(database.clone()), aggregate.collection)?)
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
+    let (aggregate, cursor) = parse(call, CursorField::Required)?;
+    let rows = aggregate.request.aggregate(aggregate.at.scope, aggregate.collection)?;
+    aggregate.reply(rows, cursor)
 }
 
 /// Returns the plan of an `aggregate`.
-pub(super) fn explain(
-    database: &DatabaseHandle,
-    call: Call<'_>,
-    verbosity: ExplainVerbosity,
-) -> Result<(Common, Explain)> {
-    parse(call, Cursor::Optional)?.explain(database, verbosity, |bound| Ok(bound.parse_aggregate()?.0))
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+    parse(call, CursorField::Optional)?.0.explain(verbosity, |bound| Ok(bound.parse_aggregate()?.0))
 }
 
 /// Whether the command must have the field `cursor`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cursor {
+enum CursorField {
     Required,
     Optional,
 }
 
-fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
+fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, CursorOptions)> {
     let collection = collection(&call)?;
     let fields = &mut call.fields;
     let pipeline = pipeline(fields)?;
-    let has_cursor = take_cursor(fields)?;
+    let cursor = take_cursor(fields)?;
     let collated = fields.object_not_null("collation")?;
     let hint = hint::take(fields)?;
     let variables = fields.object("let")?;
@@ -53,12 +47,12 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     let is_bypassed = fields.boolean_not_null("bypassDocumentValidation")?.unwrap_or_default();
     fields.boolean_not_null("isMapReduceCommand")?;
     let explain = fields.boolean_not_null("explain")?.unwrap_or_default();
-    let common = Common::take(fields, Concerns::Read)?;
+    let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
     if explain {
         return Err(Error::unsupported_by_name("explain in aggregate").at("explain"));
     }
-    if !has_cursor && cursor == Cursor::Required {
+    if cursor.is_none() && field == CursorField::Required {
         let message = "The 'cursor' option is required, except for aggregate with the explain argument";
         return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("cursor"));
     }
@@ -70,7 +64,8 @@ fn parse(mut call: Call<'_>, cursor: Cursor) -> Result<ReadCommand<'_>> {
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.call.allow_disk_use(disk_use.unwrap_or(true));
-    Ok(ReadCommand::new(collection.unwrap_or(NO_COLLECTION), request, common))
+    let cursor = CursorOptions::in_batches(Some(cursor.flatten().unwrap_or(FIRST_BATCH)));
+    Ok((ReadCommand::new(call.at, collection.unwrap_or(NO_COLLECTION), request, common), cursor))
 }
 
 /// Returns the collection's name; `None` for the number 1.
@@ -97,19 +92,19 @@ fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {
     stages.values().map(stage).collect()
 }
 
-/// Takes `cursor` and returns whether it is present. Every reply contains all documents, whatever the batch size.
-pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<bool> {
-    let Some(cursor) = fields.any("cursor") else { return Ok(false) };
+/// Takes `cursor`, if it is present, and returns its batch size, if it has one.
+pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<Option<Option<u64>>> {
+    let Some(cursor) = fields.any("cursor") else { return Ok(None) };
     let cursor = cursor
         .as_document()
         .ok_or_else(|| Error::invalid(Code::TYPE_MISMATCH, "cursor field must be missing or an object").at("cursor"))?;
-    check_cursor(cursor)?;
-    Ok(true)
+    batch_size(cursor).map(Some)
 }
 
-/// Checks the value of `cursor`.
-pub(super) fn check_cursor(cursor: Doc<'_>) -> Result<()> {
+/// Returns the batch size in a value of `cursor`.
+pub(super) fn batch_size(cursor: Doc<'_>) -> Result<Option<u64>> {
     let mut fields = Fields::read("cursor", cursor)?;
-    fields.size("batchSize")?;
-    fields.finish()
+    let batch = fields.size("batchSize")?;
+    fields.finish()?;
+    Ok(batch)
 }

@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
@@ -7,8 +9,8 @@ use slate_query::{
 use super::{
     aggregate::take_cursor,
     call::Call,
-    common::Common,
     concern::Concerns,
+    cursor::{CommandCursor, CursorOptions},
     delete,
     fields::{Fields, missing, owned},
     hint,
@@ -17,12 +19,7 @@ use super::{
     update,
 };
 use crate::{
-    Error, Result,
-    call::{DatabaseHandle, Scope},
-    call_context::CallContext,
-    document::borrowed,
-    exec::Target,
-    namespace,
+    Error, Result, call::Scope, call_context::CallContext, document::borrowed, exec::Target, namespace,
     write::InsertMode,
 };
 
@@ -59,18 +56,18 @@ struct Sums {
 
 /// `{bulkWrite: 1, ops: [{insert | update | delete: N, …}, …], nsInfo: [{ns}, …], ordered, errorsOnly}`: each operation is a
 /// transaction of its own, on the collection at position `N` of `nsInfo`.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let operations = fields.parsed_objects("ops", BulkOperation::parse)?;
     let namespaces = fields.objects("nsInfo")?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
     let errors_only = fields.boolean("errorsOnly")?.unwrap_or_default();
-    take_cursor(fields)?;
+    let batch = take_cursor(fields)?.flatten();
     let options = statements::take_common(fields)?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let call = common.within(options);
+    let context = common.within(options);
     let operations = statements::required(operations, "bulkWrite", "ops")?;
     let collections = collections(namespaces.ok_or_else(|| missing("bulkWrite", "nsInfo"))?)?;
     for (place, operation) in operations.iter().enumerate() {
@@ -80,43 +77,20 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         }
     }
 
-    let scope = Scope::Database(database.clone());
+    let scope = call.at.scope;
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(&operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
-        let effect = operation.write.run(&scope, collection, variables, &call)?;
+        let effect = operation.write.run(scope, collection, variables, &context)?;
         sums.add(&effect);
         if !errors_only {
             effects.push((place, effect));
         }
         Ok(())
     })?;
-    reply(&sums, &effects, &errors)
-}
-
-fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<RawDocumentBuf> {
     let mut reply = Reply::default();
-    let (mut effects, mut failures) = (effects.iter().peekable(), errors.iter().peekable());
-    reply.cursor("admin.$cmd.bulkWrite", |batch, name| {
-        // Effects and failures are both in the order of the operations.
-        let failed = failures.next_if(|(place, _)| effects.peek().is_none_or(|(done, _)| place < done));
-        if let Some((place, error)) = failed {
-            batch.nest(name, |entry| {
-                entry.double("ok", 0.0);
-                entry.count("idx", place);
-                append_error(error, entry);
-                entry.count("n", 0);
-            });
-            return Ok(true);
-        }
-        let Some((place, effect)) = effects.next() else { return Ok(false) };
-        batch.nest(name, |entry| {
-            entry.double("ok", 1.0);
-            entry.count("idx", *place);
-            effect.append_to(entry);
-        });
-        Ok(true)
-    })?;
+    let cursor = CommandCursor::listing(described(&effects, &errors)?, "admin.$cmd.bulkWrite".into(), &common);
+    call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.count("nErrors", errors.iter().len());
     reply.count("nInserted", sums.inserted);
     reply.count("nMatched", sums.matched);
@@ -124,6 +98,27 @@ fn reply(sums: &Sums, effects: &[(usize, Effect)], errors: &WriteErrors) -> Resu
     reply.count("nUpserted", sums.upserted);
     reply.count("nDeleted", sums.deleted);
     reply.finish()
+}
+
+/// Returns a document about each operation, in their order.
+fn described(effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<Vec<RawDocumentBuf>> {
+    let effects = effects.iter().map(|(place, effect)| {
+        let mut entry = Reply::default();
+        entry.double("ok", 1.0);
+        entry.count("idx", *place);
+        effect.append_to(&mut entry);
+        (*place, entry)
+    });
+    let errors = errors.iter().map(|(place, error)| {
+        let mut entry = Reply::default();
+        entry.double("ok", 0.0);
+        entry.count("idx", place);
+        append_error(error, &mut entry);
+        entry.count("n", 0);
+        (place, entry)
+    });
+    let described: BTreeMap<usize, Reply> = effects.chain(errors).collect();
+    described.into_values().map(Reply::into_document).collect()
 }
 
 /// Returns the names of the collections.

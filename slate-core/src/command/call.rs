@@ -3,15 +3,34 @@ use slate_query::{
     raw::{Doc, Value},
 };
 
-use super::fields::Fields;
-use crate::{Error, Result, namespace};
+use super::{common::Common, concern::Concerns, cursor::ParkedCursors, fields::Fields};
+use crate::{CancelToken, Error, Result, call::Scope, interrupt::WaitBudget, namespace};
 
-/// A command document, split into its name, the value of the name, and the other fields.
-#[derive(Debug)]
+/// A command document, split into its name, the value of the name, and the other fields; and where it is executed.
 pub(super) struct Call<'c> {
+    pub(super) at: CommandScope<'c>,
     pub(super) name: &'c str,
     pub(super) target: Value<'c>,
     pub(super) fields: Fields<'c>,
+}
+
+/// Where a command is executed, and where its cursor waits for the next batch.
+#[derive(Clone, Copy)]
+pub(super) struct CommandScope<'c> {
+    pub(super) scope: &'c Scope,
+    /// Without a place for cursors, replies contain all documents.
+    pub(super) cursors: Option<&'c ParkedCursors>,
+    /// Cancels the command.
+    pub(super) token: Option<&'c CancelToken>,
+    /// The budget of a command that must not wait.
+    pub(super) budget: Option<&'c WaitBudget>,
+}
+
+impl<'c> CommandScope<'c> {
+    /// Commands whose replies contain all documents.
+    pub(super) fn without_cursors(scope: &'c Scope) -> Self {
+        Self { scope, cursors: None, token: None, budget: None }
+    }
 }
 
 impl<'c> Call<'c> {
@@ -19,9 +38,17 @@ impl<'c> Call<'c> {
     ///
     /// # Errors
     /// Fails if the document has no fields, is damaged, or contains a field twice.
-    pub(super) fn read(command: Doc<'c>) -> Result<Self> {
+    pub(super) fn read(at: CommandScope<'c>, command: Doc<'c>) -> Result<Self> {
         let (name, target, fields) = Fields::read_command(command)?;
-        Ok(Self { name, target, fields })
+        Ok(Self { at, name, target, fields })
+    }
+
+    /// Takes the fields that every command accepts.
+    ///
+    /// # Errors
+    /// Fails as [`Common::take`] does.
+    pub(super) fn common(&mut self, concerns: Concerns) -> Result<Common> {
+        Common::take(&mut self.fields, concerns, self.at)
     }
 
     /// Returns the name of the command's collection.

@@ -3,7 +3,6 @@ use slate_query::{Code, raw::Doc};
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     fields::{Fields, owned},
     reply::Reply,
@@ -11,7 +10,6 @@ use super::{
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
     call::Writer,
-    call::{DatabaseHandle, Scope},
     catalog::{CollectionInfo, Namespace, Validator, is_key_of_id},
     write::{ValidatorSpec, ViewSpec, Visibility},
 };
@@ -22,7 +20,7 @@ const REFUSED: [&str; 6] =
 
 /// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden}}` or
 /// `{collMod: view, viewOn, pipeline}`.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let options = take_validator(fields)?;
@@ -34,9 +32,9 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         return Err(Error::invalid(Code::INVALID_OPTIONS, message).at("dryRun"));
     }
     fields.refuse(&REFUSED)?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let was_hidden = Scope::Database(database.clone()).write(&common.call, |writer: &mut dyn Writer| {
+    let was_hidden = call.at.scope.write(&common.call, |writer: &mut dyn Writer| {
         let there = match writer.definition(collection)? {
             Some(Namespace::View(view)) => {
                 let collection_only = [("validator", options.is_given()), ("index", index.is_some())];

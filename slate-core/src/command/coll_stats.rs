@@ -1,22 +1,23 @@
 use bson::RawDocumentBuf;
 use slate_query::Code;
 
-use super::{call::Call, common::Common, concern::Concerns, fields::Fields, reply::Reply};
-use crate::{Error, Result, call::DatabaseHandle, stats::sizes};
+use super::{call::Call, concern::Concerns, fields::Fields, reply::Reply};
+use crate::{Error, Result, call::ReadSet, stats::sizes};
 
 /// `{collStats: collection, scale}`: the sizes of a collection and its indexes.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let name = call.collection()?;
     let scale = scale(&mut call.fields)?;
-    let common = Common::take(&mut call.fields, Concerns::Read)?;
+    let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
 
-    let snapshot = database.engine()?.snapshot()?;
-    let stats = snapshot.stats(name, &common.call)?;
-    let sizes = match snapshot.catalog().collection(name) {
-        Some(collection) => sizes::of_collection(&stats, collection, scale),
-        None => sizes::of_no_collection(scale),
-    };
+    let sizes = call.at.scope.read(ReadSet::Collection(name), &common.call, |reader| {
+        let stats = reader.stats(name, &common.call)?;
+        Ok(match reader.catalog().collection(name) {
+            Some(collection) => sizes::of_collection(&stats, collection, scale),
+            None => sizes::of_no_collection(scale),
+        })
+    })?;
     let mut reply = Reply::default();
     reply.text("ns", &common.namespace(name));
     reply.fields(&sizes)?;

@@ -3,11 +3,13 @@ use std::time::Duration;
 use slate_query::{Code, number::Number};
 
 use super::{
+    call::CommandScope,
     concern::{self, Concerns},
+    cursor::session_id,
     fields::Fields,
     number,
 };
-use crate::{Error, Result, call_context::CallContext, interrupt::Interrupt};
+use crate::{Error, Result, call::Scope, call_context::CallContext};
 
 /// The fields that every command accepts.
 #[derive(Debug)]
@@ -15,20 +17,31 @@ pub(super) struct Common {
     /// The database name for the namespaces in replies; MongoDB's default if none is given.
     pub(super) database: String,
     pub(super) call: CallContext,
+    /// The time limit, which begins again with each batch of a cursor.
+    pub(super) max_time: Option<Duration>,
+    /// The id of the caller's session.
+    pub(super) session: Option<Vec<u8>>,
 }
 
 impl Common {
     /// Takes the fields that every command accepts.
     ///
     /// # Errors
-    /// Fails on wrong types and ranges as MongoDB does. Rejects session transactions as a standalone server does.
-    pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<Self> {
+    /// Fails on wrong types and ranges as MongoDB does. Outside of an open transaction, rejects a session's transactions as a standalone
+    /// server does.
+    pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns, at: CommandScope<'_>) -> Result<Self> {
         concern::take(fields, concerns)?;
         let database = fields.string("$db")?.unwrap_or("test").to_owned();
-        let call = CallContext::within(max_time(fields)?);
+        let max_time = max_time(fields)?;
+        let mut call = CallContext::default();
+        max_time.iter().for_each(|&within| call.deadline(within));
+        at.token.iter().for_each(|&token| call.cancel(token.clone()));
+        #[cfg(feature = "async")]
+        at.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
+        let session = fields.object("lsid")?.and_then(session_id);
         // Accepted and ignored: they concern logs, drivers and the choice of a server.
         fields.any("comment");
-        for name in ["lsid", "$clusterTime", "$readPreference", "$queryOptions", "$client"] {
+        for name in ["$clusterTime", "$readPreference", "$queryOptions", "$client"] {
             fields.object(name)?;
         }
         for name in ["apiStrict", "apiDeprecationErrors", "mayBypassWriteBlocking", "rawData", "help"] {
@@ -40,33 +53,34 @@ impl Common {
             let message = format!("unknown API version '{version}'");
             return Err(Error::invalid(Code(322), message).at("apiVersion"));
         }
-        if fields.integer("txnNumber")?.is_some() {
+        let is_outside = !matches!(at.scope, Scope::Transaction(_));
+        if fields.integer("txnNumber")?.is_some() && is_outside {
             let message = "Transaction numbers are only allowed on a replica set member or mongos";
             return Err(Error::invalid(Code::ILLEGAL_OPERATION, message).at("txnNumber"));
         }
         for name in ["autocommit", "startTransaction"] {
-            if fields.boolean(name)?.is_some() {
+            if fields.boolean(name)?.is_some() && is_outside {
                 let message = "a command in a transaction needs a transaction number";
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        Ok(Self { database, call })
+        Ok(Self { database, call, max_time, session })
+    }
+
+    /// Returns the context of a write with these options and the time limit of the command.
+    pub(super) fn within(&self, options: CallContext) -> CallContext {
+        options.with_interrupt(self.call.interrupt.clone())
     }
 
     /// Returns a collection's full name.
-    /// Returns the context of a write with these options and the time limit of the command.
-    pub(super) fn within(self, options: CallContext) -> CallContext {
-        options.with_interrupt(self.call.interrupt)
-    }
-
     pub(super) fn namespace(&self, collection: &str) -> String {
         format!("{}.{collection}", self.database)
     }
 }
 
 /// Takes the time limit of the command. Zero means no limit.
-fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
-    let mut interrupt = Interrupt::default();
+fn max_time(fields: &mut Fields<'_>) -> Result<Option<Duration>> {
+    let mut limit = None;
     for name in ["maxTimeMS", "maxTimeMSOpOnly"] {
         let Some(value) = fields.value(name) else { continue };
         let millis = Number::of(value).ok_or_else(|| {
@@ -77,8 +91,8 @@ fn max_time(fields: &mut Fields<'_>) -> Result<Interrupt> {
         let millis =
             i32::try_from(millis).ok().and_then(|millis| u64::try_from(millis).ok()).ok_or_else(out_of_range)?;
         if millis > 0 {
-            interrupt.deadline(Duration::from_millis(millis));
+            limit = Some(Duration::from_millis(millis));
         }
     }
-    Ok(interrupt)
+    Ok(limit)
 }

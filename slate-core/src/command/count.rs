@@ -10,27 +10,20 @@ use super::{
     read::ReadCommand,
     reply::Reply,
 };
-use crate::{
-    Error, Explain, ExplainVerbosity, Result,
-    call::{DatabaseHandle, Request, Scope},
-};
+use crate::{Error, Explain, ExplainVerbosity, Result, call::Request};
 
 /// `{count: collection, query, limit, skip, hint}`.
-pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let count = parse(call)?;
-    let counted = count.request.count(&Scope::Database(database.clone()), count.collection)?;
+    let counted = count.request.count(count.at.scope, count.collection)?;
     let mut reply = Reply::default();
     reply.count("n", counted);
     reply.finish()
 }
 
 /// Returns the plan of a `count`.
-pub(super) fn explain(
-    database: &DatabaseHandle,
-    call: Call<'_>,
-    verbosity: ExplainVerbosity,
-) -> Result<(Common, Explain)> {
-    parse(call)?.explain(database, verbosity, |bound| bound.parse_count())
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+    parse(call)?.explain(verbosity, |bound| bound.parse_count())
 }
 
 fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
@@ -43,7 +36,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let collated = fields.object("collation")?;
     // Sent by MongoDB's shell; it has no effect on a count.
     fields.any("fields");
-    let common = Common::take(fields, Concerns::Read)?;
+    let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
@@ -51,7 +44,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     request.hint = hint;
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);
-    Ok(ReadCommand::new(collection, request, common))
+    Ok(ReadCommand::new(call.at, collection, request, common))
 }
 
 /// Converts a limit: a negative limit means the same as the positive one.

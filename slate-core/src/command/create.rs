@@ -4,7 +4,6 @@ use slate_query::{Code, raw::Doc};
 use super::{
     call::Call,
     coll_mod,
-    common::Common,
     concern::Concerns,
     create_indexes::{self, Unknown},
     fields::owned,
@@ -12,7 +11,6 @@ use super::{
 };
 use crate::{
     Error, Result,
-    call::{DatabaseHandle, Scope},
     catalog::is_key_of_id,
     write::{self, CollectionSpec, IndexSpec, ViewSpec},
 };
@@ -33,7 +31,7 @@ const REFUSED: [&str; 10] = [
 
 /// `{create: collection, collation, validator, validationLevel, validationAction}` or `{create: view, viewOn, pipeline, collation}`.
 /// Succeeds if the collection or view exists with the same options.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let collation = fields.object("collation")?;
@@ -43,12 +41,12 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     fields.truth("autoIndexId")?;
     fields.refuse(&REFUSED)?;
     fields.refuse_filled(&["storageEngine", "indexOptionDefaults"])?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let refused = |message: &str, option: &str| Err(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
     let collation = collation.map(owned).transpose()?;
     let validator = validator.over(None)?;
-    let scope = Scope::Database(database.clone());
+    let scope = call.at.scope;
     if let Some(index) = &id_index {
         if view.0.is_some() {
             return refused("'idIndex' is not allowed with 'viewOn'", "idIndex");

@@ -8,7 +8,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     fields::{Fields, missing, owned},
     reply::Reply,
@@ -16,7 +15,6 @@ use super::{
 use crate::{
     Error, Index, IntoDocument, Result,
     call::Writer,
-    call::{DatabaseHandle, Scope},
     catalog::is_key_of_id,
     write::{self, IndexSpec},
 };
@@ -44,14 +42,14 @@ const NOT_OF_ID: [&str; 7] =
 
 /// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`:
 /// creates all of the indexes or none.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let indexes = fields.objects("indexes")?;
     let ignore_unknown = fields.boolean("ignoreUnknownIndexOptions")?.unwrap_or_default();
     // The number of nodes that must have built the index. A Slate database is a single node.
     fields.any("commitQuorum");
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let indexes = indexes.ok_or_else(|| missing("createIndexes", "indexes"))?;
     if indexes.is_empty() {
@@ -65,7 +63,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         let there = writer.collection(collection)?;
         Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
     };
-    let made = Scope::Database(database.clone()).write(&common.call, |writer| {
+    let made = call.at.scope.write(&common.call, |writer| {
         let before = indexes(writer)?;
         for spec in &specs {
             writer.create_index(collection, spec, &mut |_| {}, &common.call)?;

@@ -1,16 +1,17 @@
 use bson::RawDocumentBuf;
 use slate_store::SizeDetail;
 
-use super::{call::Call, coll_stats, common::Common, concern::Concerns, reply::Reply};
-use crate::{Result, call::DatabaseHandle, stats::sizes};
+use super::{call::Call, coll_stats, concern::Concerns, reply::Reply};
+use crate::{Result, stats::sizes};
 
 /// `{dbStats: 1, scale}`: the sizes of all collections and indexes together.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let scale = coll_stats::scale(&mut call.fields)?;
     let has_free = call.fields.integer("freeStorage")?.is_some_and(|wanted| wanted != 0);
-    let common = Common::take(&mut call.fields, Concerns::Read)?;
+    let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
 
+    let database = call.at.scope.database("dbStats")?;
     let detail = if has_free { SizeDetail::Measured(database.lock_timeout()) } else { SizeDetail::Known };
     let stats = database.stats(&common.call, detail)?;
     let mut sizes = sizes::of_database(&stats, scale);

@@ -7,7 +7,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     fields::{Fields, given, missing, owned},
     hint,
@@ -17,7 +16,7 @@ use super::{
 use crate::{
     Error, Result,
     api::delete::delete_request,
-    call::{DatabaseHandle, Request, Scope},
+    call::{Request, Scope},
     call_context::CallContext,
     exec::Target,
     plan::Hint,
@@ -32,22 +31,22 @@ pub(super) struct Statement<'c> {
 }
 
 /// `{delete: collection, deletes: [{q, limit, hint}, …], ordered}`: each statement is a transaction of its own.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let deletes = fields.parsed_objects("deletes", Statement::parse)?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
     statements::take_common(fields)?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let call = common.call;
+    let context = common.call;
     let deletes = statements::required(deletes, "delete", "deletes")?;
 
-    let scope = Scope::Database(database.clone());
+    let scope = call.at.scope;
     let mut deleted = 0;
     let errors = WriteErrors::run(&deletes, order, |_, statement| {
-        deleted += statement.run(&scope, collection, variables, &call)?;
+        deleted += statement.run(scope, collection, variables, &context)?;
         Ok(())
     })?;
     let mut reply = Reply::default();

@@ -9,19 +9,16 @@ use super::{
     read::ReadCommand,
     reply::Reply,
 };
-use crate::{
-    Explain, ExplainVerbosity, Result,
-    call::{DatabaseHandle, Request, Scope},
-};
+use crate::{Explain, ExplainVerbosity, Result, call::Request};
 
 /// `{distinct: collection, key, query, hint}`.
-pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let (distinct, key) = parse(call)?;
-    let scope = Scope::Database(database.clone());
+    let scope = distinct.at.scope;
     let mut reply = Reply::default();
     reply.array("values", |values| {
         let mut place = 0_u64;
-        distinct.request.distinct(&scope, distinct.collection, key, |value| {
+        distinct.request.distinct(scope, distinct.collection, key, |value| {
             values.value(&place.to_string(), value);
             place += 1;
         })
@@ -30,13 +27,9 @@ pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocume
 }
 
 /// Returns the plan of a `distinct`.
-pub(super) fn explain(
-    database: &DatabaseHandle,
-    call: Call<'_>,
-    verbosity: ExplainVerbosity,
-) -> Result<(Common, Explain)> {
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
     let (distinct, key) = parse(call)?;
-    distinct.explain(database, verbosity, |bound| bound.parse_distinct(key))
+    distinct.explain(verbosity, |bound| bound.parse_distinct(key))
 }
 
 /// Returns the command and its key.
@@ -47,12 +40,12 @@ fn parse<'c>(mut call: Call<'c>) -> Result<(ReadCommand<'c>, &'c str)> {
     let filter = fields.object("query")?;
     let collated = fields.object("collation")?;
     let hint = hint::take(fields)?;
-    let common = Common::take(fields, Concerns::Read)?;
+    let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
     let key = key.ok_or_else(|| missing("distinct", "key"))?;
 
     let mut request = Request::new(filter.map(owned).transpose()?.unwrap_or_default());
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    Ok((ReadCommand::new(collection, request, common), key))
+    Ok((ReadCommand::new(call.at, collection, request, common), key))
 }

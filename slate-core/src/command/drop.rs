@@ -1,19 +1,15 @@
 use bson::RawDocumentBuf;
 
-use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{
-    Result,
-    call::{DatabaseHandle, Scope},
-    catalog::Namespace,
-};
+use super::{call::Call, concern::Concerns, reply::Reply};
+use crate::{Result, catalog::Namespace};
 
 /// `{drop: collection or view}`. Dropping one that does not exist is not an error.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
-    let common = Common::take(&mut call.fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.refuse(&["collectionUUID"])?;
     call.fields.finish()?;
-    let dropped = Scope::Database(database.clone()).write(&common.call, |writer| {
+    let dropped = call.at.scope.write(&common.call, |writer| {
         let there = writer.definition(collection)?;
         writer.drop_collection(collection)?;
         Ok(there)

@@ -4,25 +4,22 @@ use slate_query::{
     raw::{Kind, Value},
 };
 
-use super::{
-    call::Call, common::Common, concern::Concerns, fields::missing, list_indexes::no_collection, reply::Reply,
-};
+use super::{call::Call, concern::Concerns, fields::missing, list_indexes::no_collection, reply::Reply};
 use crate::{
     Error, ErrorKind, Result,
-    call::{DatabaseHandle, Scope},
     catalog::{CollectionInfo, is_key_of_id},
 };
 
 /// `{dropIndexes: collection, index: "*" | name | [name, …] | keys}`: drops all of these indexes or none.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let wanted = call.fields.value("index");
-    let common = Common::take(&mut call.fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.refuse(&["collectionUUID"])?;
     call.fields.finish()?;
     let wanted = wanted.ok_or_else(|| missing("dropIndexes", "index"))?;
 
-    let were = Scope::Database(database.clone()).write(&common.call, |writer| {
+    let were = call.at.scope.write(&common.call, |writer| {
         let there = writer.collection(collection)?;
         let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
         for name in names(&there, wanted)? {

@@ -1,17 +1,17 @@
 use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
-use super::{aggregate, call::Call, common::Common, concern::Concerns, count, distinct, find, reply::Reply};
-use crate::{Error, ExplainVerbosity, Result, call::DatabaseHandle};
+use super::{aggregate, call::Call, concern::Concerns, count, distinct, find, reply::Reply};
+use crate::{Error, ExplainVerbosity, Result};
 
 /// `{explain: {find | aggregate | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
 /// did during execution.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.target.as_document().ok_or_else(|| {
         Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")
     })?;
     let verbosity = call.fields.string("verbosity")?;
-    Common::take(&mut call.fields, Concerns::Neither)?;
+    call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let verbosity = match verbosity {
         None | Some("queryPlanner") => ExplainVerbosity::QueryPlanner,
@@ -25,13 +25,13 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
             return Err(Error::invalid(Code::BAD_VALUE, message).at("verbosity"));
         }
     };
-    let inner = Call::read(command)?;
+    let inner = Call::read(call.at, command)?;
     let (name, collection) = (inner.name, inner.target.as_str().unwrap_or_default().to_owned());
     let (common, explain) = match name {
-        "aggregate" => aggregate::explain(database, inner, verbosity)?,
-        "find" => find::explain(database, inner, verbosity)?,
-        "count" => count::explain(database, inner, verbosity)?,
-        "distinct" => distinct::explain(database, inner, verbosity)?,
+        "aggregate" => aggregate::explain(inner, verbosity)?,
+        "find" => find::explain(inner, verbosity)?,
+        "count" => count::explain(inner, verbosity)?,
+        "distinct" => distinct::explain(inner, verbosity)?,
         other if super::known(other).is_none() => return Err(super::unknown(other)),
         other => return Err(Error::unsupported_by_name(&format!("explain of {other}")).at("explain")),
     };

@@ -5,34 +5,29 @@ use super::{
     call::Call,
     common::Common,
     concern::Concerns,
+    cursor::{CursorOptions, FIRST_BATCH},
     fields::{Fields, given, owned},
     hint,
     read::ReadCommand,
 };
 use crate::{
     Error, Explain, ExplainVerbosity, Result,
-    call::{DatabaseHandle, FindResult, Request, Scope},
+    call::{FindResult, Request},
 };
 
-/// The number of documents in MongoDB's first batch if the command gives no size.
-const FIRST_BATCH: u64 = 101;
-
 /// `{find: collection, filter, projection, sort, hint, skip, limit, …}`.
-pub(super) fn run(database: &DatabaseHandle, call: Call<'_>) -> Result<RawDocumentBuf> {
-    let find = parse(call)?;
-    find.reply(find.request.find(&Scope::Database(database.clone()), find.collection)?)
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
+    let (find, cursor) = parse(call)?;
+    let rows = find.request.find(find.at.scope, find.collection)?;
+    find.reply(rows, cursor)
 }
 
 /// Returns the plan of a `find`.
-pub(super) fn explain(
-    database: &DatabaseHandle,
-    call: Call<'_>,
-    verbosity: ExplainVerbosity,
-) -> Result<(Common, Explain)> {
-    parse(call)?.explain(database, verbosity, |bound| bound.parse_find())
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+    parse(call)?.0.explain(verbosity, |bound| bound.parse_find())
 }
 
-fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
+fn parse(mut call: Call<'_>) -> Result<(ReadCommand<'_>, CursorOptions)> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object_not_null("filter")?;
@@ -47,11 +42,16 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     let disk_use = fields.boolean_not_null("allowDiskUse")?;
     fields.boolean_not_null("oplogReplay")?;
     let mut unlike_aggregate = (single && limit != Some(1)).then_some("singleBatch");
-    for name in ["noCursorTimeout", "allowPartialResults", "readOnce"] {
-        if fields.boolean_not_null(name)?.unwrap_or_default() {
+    let mut takes = |name| -> Result<bool> {
+        let is_set = fields.boolean_not_null(name)?.unwrap_or_default();
+        if is_set {
             unlike_aggregate.get_or_insert(name);
         }
-    }
+        Ok(is_set)
+    };
+    let times_out = !takes("noCursorTimeout")?;
+    takes("allowPartialResults")?;
+    takes("readOnce")?;
     not_tailable(fields)?;
     let variables = fields.object("let")?;
     let min = fields.object_not_null("min")?.filter(|min| !min.is_empty());
@@ -62,7 +62,7 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
         unlike_aggregate.get_or_insert("showRecordId");
     }
     let refused = refused(fields)?;
-    let common = Common::take(fields, Concerns::Read)?;
+    let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
     if let Some(name) = refused {
         return Err(Error::unsupported_by_name(name).at(name));
@@ -86,11 +86,12 @@ fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {
     request.call.allow_disk_use(disk_use.unwrap_or(true));
     request.skip = skip.unwrap_or_default();
     request.limit = limit.filter(|&limit| limit > 0);
+    let batch = batch.unwrap_or(FIRST_BATCH);
     if single {
-        let batch = batch.unwrap_or(FIRST_BATCH);
         request.limit = Some(request.limit.map_or(batch, |limit| limit.min(batch)));
     }
-    Ok(ReadCommand::new(collection, request, common))
+    let cursor = CursorOptions { batch: Some(batch), limit: request.limit, is_single: single, times_out };
+    Ok((ReadCommand::new(call.at, collection, request, common), cursor))
 }
 
 /// Adds the key of the record as the field `$recordId`, unless the projection names that field.

@@ -6,7 +6,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     fields::{Fields, given, owned},
     hint,
@@ -17,7 +16,7 @@ use crate::{
     Error, Result, ReturnDocument,
     api::find_one_and::{delete_one, update_one},
     api::update::Change,
-    call::{DatabaseHandle, Request, Scope},
+    call::{Request, Scope},
     write::UpdateKind,
 };
 
@@ -28,7 +27,7 @@ enum Modification {
 }
 
 /// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object("query")?;
@@ -42,7 +41,7 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     let keeps_timestamps = fields.boolean_not_null("bypassEmptyTsReplacement")?.unwrap_or_default();
     fields.integer("stmtId")?;
     fields.refuse(&["encryptionInformation", "sampleId", "isTimeseriesNamespace"])?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
     let mut request = Request::default();
     request.call.bypass_document_validation(bypasses_validation);
@@ -56,10 +55,10 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.call.interrupt = common.call.interrupt;
-    let scope = Scope::Database(database.clone());
+    let scope = call.at.scope;
     match modification {
-        Modification::Remove => remove(&scope, collection, &request),
-        Modification::Update(change) => update(&scope, collection, &request, &change),
+        Modification::Remove => remove(scope, collection, &request),
+        Modification::Update(change) => update(scope, collection, &request, &change),
     }
 }
 

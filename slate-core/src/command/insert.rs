@@ -3,29 +3,23 @@ use slate_query::raw::Doc;
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     fields::owned,
     reply::Reply,
     statements::{self, Order, WriteErrors},
 };
-use crate::{
-    Result,
-    call::{DatabaseHandle, Scope},
-    document::borrowed,
-    write::InsertMode,
-};
+use crate::{Result, document::borrowed, write::InsertMode};
 
 /// `{insert: collection, documents: […], ordered}`: one transaction.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let documents = fields.objects("documents")?;
     let order = Order::take(fields)?;
     let options = statements::take_common(fields)?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let call = common.within(options);
+    let context = common.within(options);
     let documents = statements::required(documents, "insert", "documents")?;
     // The write path validates each document.
     let documents: Vec<RawDocumentBuf> = documents.into_iter().map(|doc: Doc<'_>| owned(doc)).collect::<Result<_>>()?;
@@ -34,8 +28,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         Order::Ordered => InsertMode::Ordered,
         Order::Unordered => InsertMode::Unordered,
     };
-    let outcome = Scope::Database(database.clone())
-        .write(&call, |writer| writer.insert(collection, &borrowed(&documents), mode, &call))?;
+    let outcome =
+        call.at.scope.write(&context, |writer| writer.insert(collection, &borrowed(&documents), mode, &context))?;
     let mut errors = WriteErrors::default();
     for (place, error) in outcome.refused {
         errors.note(place, error);

@@ -3,27 +3,32 @@ use std::collections::BTreeMap;
 use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use slate_query::{expression::Bindings, filter::Filter, raw::Doc};
 
-use super::{aggregate::check_cursor, call::Call, common::Common, concern::Concerns, reply::Reply};
+use super::{
+    aggregate::batch_size,
+    call::Call,
+    concern::Concerns,
+    cursor::{CommandCursor, CursorOptions},
+    reply::Reply,
+};
 use crate::{
     Result,
-    call::DatabaseHandle,
     catalog::{CollectionInfo, ViewInfo},
     clock::now_millis,
 };
 
 /// `{listCollections: 1, filter, nameOnly}`.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let filter = fields.object("filter")?;
     let name_only = fields.truth("nameOnly")?.unwrap_or_default();
     fields.truth("authorizedCollections")?;
-    fields.object("cursor")?.map_or(Ok(()), check_cursor)?;
-    let common = Common::take(fields, Concerns::Neither)?;
+    let batch = fields.object("cursor")?.map(batch_size).transpose()?.flatten();
+    let common = call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let bindings = Bindings::new(now_millis());
     let filter = filter.map(|filter| Filter::parse_with(filter, &bindings)).transpose()?;
 
-    let catalog = database.catalog()?;
+    let catalog = call.at.scope.catalog(&common.call)?;
     let collections = catalog.collections().map(|collection| {
         let mut document = rawdoc! { "name": &*collection.name, "type": "collection" };
         if !name_only {
@@ -53,7 +58,8 @@ pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDo
         }
     }
     let mut reply = Reply::default();
-    reply.documents(&common.namespace("$cmd.listCollections"), listed)?;
+    let cursor = CommandCursor::listing(listed, common.namespace("$cmd.listCollections"), &common);
+    call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.finish()
 }
 

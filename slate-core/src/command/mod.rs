@@ -1,4 +1,6 @@
-//! Executes MongoDB's commands, given as documents, with the operations of the typed API.
+//! Executes MongoDB's commands, given as documents, with the operations of the typed API, in any scope: the database, a snapshot or an
+//! open transaction. A reply contains one batch of rows, and the rest is parked ([`cursor`]) until `getMore`, or, for a caller without
+//! a place for cursors, all rows.
 //!
 //! Parsing is as strict as MongoDB's, with the same codes: every field must be known, have the right type and occur
 //! once. Fields that MongoDB accepts and Slate does not support fail with their name; no field that would change a result is
@@ -9,11 +11,13 @@ mod bulk_write;
 mod call;
 mod coll_mod;
 mod coll_stats;
+mod commands;
 mod common;
 mod concern;
 mod count;
 mod create;
 mod create_indexes;
+mod cursor;
 mod db_stats;
 mod delete;
 mod distinct;
@@ -23,8 +27,10 @@ mod explain;
 mod fields;
 mod find;
 mod find_and_modify;
+mod get_more;
 mod hint;
 mod insert;
+mod kill_cursors;
 mod list_collections;
 mod list_indexes;
 mod number;
@@ -35,15 +41,20 @@ mod statements;
 mod update;
 
 use bson::{RawDocument, RawDocumentBuf};
+#[cfg(feature = "async")]
+use slate_query::raw::Value;
 use slate_query::{Code, raw::Doc};
 
-use self::call::Call;
-use crate::{Database, Error, IntoDocument, Result, call::DatabaseHandle};
+use self::call::{Call, CommandScope};
+pub use self::commands::Commands;
+#[cfg(feature = "async")]
+pub(crate) use self::commands::PreparedCommand;
+use crate::{Database, Error, IntoDocument, Result, call::Scope};
 
 /// An implementation of a command.
 #[derive(Clone, Copy)]
 enum Command {
-    Offered(fn(&DatabaseHandle, Call<'_>) -> Result<RawDocumentBuf>),
+    Offered(fn(Call<'_>) -> Result<RawDocumentBuf>),
     /// Fails with the command's name.
     Unsupported,
 }
@@ -85,14 +96,14 @@ static COMMANDS: &[(&str, Command)] = &[
     ("findandmodify", Offered(find_and_modify::run)),
     ("fsync", Unsupported),
     ("getLog", Unsupported),
-    ("getMore", Unsupported),
+    ("getMore", Offered(get_more::run)),
     ("getParameter", Unsupported),
     ("hello", Unsupported),
     ("hostInfo", Unsupported),
     ("insert", Offered(insert::run)),
     ("isMaster", Unsupported),
     ("ismaster", Unsupported),
-    ("killCursors", Unsupported),
+    ("killCursors", Offered(kill_cursors::run)),
     ("killOp", Unsupported),
     ("killSessions", Unsupported),
     ("listCollections", Offered(list_collections::run)),
@@ -122,7 +133,7 @@ impl Database {
     ///
     /// | command | support |
     /// |---|---|
-    /// | `find` | all documents in the first batch: the cursor's `id` is 0 |
+    /// | `find` | all documents in the first batch: the cursor's `id` is 0. For batches see [`Database::commands`] |
     /// | `count`, `distinct` | full |
     /// | `aggregate` | the stages of [aggregations](crate::ReadCollection::aggregate) |
     /// | `insert`, `update`, `delete`, `bulkWrite` | an `insert` is one transaction; otherwise each statement is one |
@@ -132,6 +143,7 @@ impl Database {
     /// | `collStats`, `dbStats` | sizes of documents and indexes |
     /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |
+    /// | `getMore`, `killCursors` | only with [`Database::commands`] |
     ///
     /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and have
     /// no effect. A refused statement is reported in `writeErrors`, in a reply whose `ok` is 1.
@@ -152,7 +164,8 @@ impl Database {
     /// ```
     pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
         self.handle().limits().check()?;
-        run(self.handle(), &command.into_document()?)
+        let scope = Scope::Database(self.handle().clone());
+        run(CommandScope::without_cursors(&scope), &command.into_document()?)
     }
 }
 
@@ -160,13 +173,46 @@ impl Database {
 ///
 /// # Errors
 /// Fails like [`Database::command`](crate::Database::command).
-fn run(database: &DatabaseHandle, command: &RawDocument) -> Result<RawDocumentBuf> {
-    let call = Call::read(Doc::from(command))?;
+fn run(at: CommandScope<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
+    let call = Call::read(at, Doc::from(command))?;
     match known(call.name) {
-        Some(Offered(run)) => run(database, call),
+        Some(Offered(run)) => run(call),
         Some(Unsupported) => Err(Error::unsupported_by_name(call.name)),
         None => Err(unknown(call.name)),
     }
+}
+
+/// Returns whether a command that has spent its budget can be repeated: it reads, or it is one transaction. `getMore` cannot, because the
+/// rows that it has read would be lost.
+#[cfg(feature = "async")]
+fn is_short(command: Doc<'_>) -> bool {
+    let is_one = |name| command.get(name).and_then(Value::as_array).is_some_and(|all| all.elements().nth(1).is_none());
+    match name_of(command) {
+        b"find" | b"aggregate" | b"count" | b"distinct" | b"insert" | b"findAndModify" | b"findandmodify" | b"ping" => {
+            true
+        }
+        b"update" => is_one("updates"),
+        b"delete" => is_one("deletes"),
+        _ => false,
+    }
+}
+
+/// Returns whether a command may write. An `aggregate` does so only if it ends with `$out` or `$merge`.
+#[cfg(feature = "async")]
+fn writes(command: Doc<'_>) -> bool {
+    match name_of(command) {
+        b"aggregate" => {
+            let last = command.get("pipeline").and_then(Value::as_array).and_then(|stages| stages.values().last());
+            let name = last.and_then(Value::as_document).map(name_of);
+            matches!(name, Some(b"$out" | b"$merge"))
+        }
+        name => !matches!(name, b"find" | b"count" | b"distinct" | b"getMore" | b"killCursors" | b"ping" | b"explain"),
+    }
+}
+
+#[cfg(feature = "async")]
+fn name_of(command: Doc<'_>) -> &[u8] {
+    command.elements().next().map_or(b"", |first| first.name)
 }
 
 fn unknown(name: &str) -> Error {

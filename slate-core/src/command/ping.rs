@@ -1,11 +1,11 @@
 use bson::RawDocumentBuf;
 
-use super::{call::Call, common::Common, concern::Concerns, reply::Reply};
-use crate::{Result, call::DatabaseHandle};
+use super::{call::Call, concern::Concerns, reply::Reply};
+use crate::Result;
 
 /// `{ping: 1}`: returns a reply without fields of its own.
-pub(super) fn run(_: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
-    Common::take(&mut call.fields, Concerns::Neither)?;
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    call.common(Concerns::Neither)?;
     call.fields.finish()?;
     Reply::default().finish()
 }

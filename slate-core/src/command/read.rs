@@ -1,48 +1,51 @@
 use bson::RawDocumentBuf;
 
-use super::{common::Common, reply::Reply};
+use super::{
+    call::CommandScope,
+    common::Common,
+    cursor::{CommandCursor, CursorOptions},
+    reply::Reply,
+};
 use crate::{
-    Explain, ExplainVerbosity, Result,
-    call::{BoundRequest, DatabaseHandle, Request, Scope},
+    CancelToken, Explain, ExplainVerbosity, Result,
+    call::{BoundRequest, Request},
     exec::Rows,
     plan::Query,
 };
 
 /// A parsed command that reads a collection.
 pub(super) struct ReadCommand<'c> {
+    pub(super) at: CommandScope<'c>,
     pub(super) collection: &'c str,
     pub(super) request: Request,
     common: Common,
+    kill: CancelToken,
 }
 
 impl<'c> ReadCommand<'c> {
-    pub(super) fn new(collection: &'c str, mut request: Request, common: Common) -> Self {
-        request.call.interrupt = common.call.interrupt.clone();
-        Self { collection, request, common }
+    pub(super) fn new(at: CommandScope<'c>, collection: &'c str, mut request: Request, common: Common) -> Self {
+        let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
+        request.call.interrupt = common.call.interrupt.clone().renewable();
+        request.call.interrupt.cancel(kill.clone());
+        Self { at, collection, request, common, kill }
     }
 
     /// Explains the query that `parse` returns.
     pub(super) fn explain(
         self,
-        database: &DatabaseHandle,
         verbosity: ExplainVerbosity,
         parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
     ) -> Result<(Common, Explain)> {
-        let scope = Scope::Database(database.clone());
-        let explain = self.request.explain(&scope, self.collection, verbosity, parse)?;
+        let explain = self.request.explain(self.at.scope, self.collection, verbosity, parse)?;
         Ok((self.common, explain))
     }
 
-    /// Appends all rows as the first batch of a cursor.
-    pub(super) fn reply(&self, mut rows: Box<dyn Rows + Send>) -> Result<RawDocumentBuf> {
+    /// Returns a cursor with the first batch of the rows.
+    pub(super) fn reply(self, rows: Box<dyn Rows + Send>, options: CursorOptions) -> Result<RawDocumentBuf> {
+        let namespace = self.common.namespace(self.collection);
+        let cursor = CommandCursor::new(rows, namespace, &self.common, self.request.call.interrupt, self.kill);
         let mut reply = Reply::default();
-        reply.cursor(&self.common.namespace(self.collection), |batch, name| {
-            let more = rows.advance()?;
-            if let Some(row) = rows.current().filter(|_| more) {
-                batch.document(name, row);
-            }
-            Ok(more)
-        })?;
+        self.at.first_batch(&mut reply, cursor, options)?;
         reply.finish()
     }
 }

@@ -44,9 +44,7 @@ impl Reply {
         let long = count.try_into().unwrap_or(i64::MAX);
         match i32::try_from(long) {
             Ok(int) => self.int(name, int),
-            Err(_) => {
-                self.value(name, Value::new(Kind::Int64, &long.to_le_bytes()));
-            }
+            Err(_) => self.long(name, long),
         }
     }
 
@@ -66,38 +64,22 @@ impl Reply {
         result
     }
 
-    /// Appends a cursor whose first batch contains everything. `next` appends a document under the given name and
-    /// returns whether there was one.
-    pub(super) fn cursor(
-        &mut self,
-        namespace: &str,
-        mut next: impl FnMut(&mut Self, &str) -> Result<bool>,
-    ) -> Result<()> {
-        self.nest("cursor", |cursor| {
-            cursor.array("firstBatch", |batch| -> Result<()> {
-                let mut place = 0_u64;
-                while next(batch, &place.to_string())? {
-                    place += 1;
-                }
-                Ok(())
-            })?;
-            cursor.value("id", Value::new(Kind::Int64, &0_i64.to_le_bytes()));
-            cursor.text("ns", namespace);
-            Ok(())
-        })
+    pub(super) fn long(&mut self, name: &str, long: i64) {
+        self.value(name, Value::new(Kind::Int64, &long.to_le_bytes()));
     }
 
-    /// Appends a cursor whose first batch contains these documents.
-    pub(super) fn documents(
+    /// Appends a cursor. `fill` appends the documents of the batch and returns the id for the next batch, 0 after the last.
+    pub(super) fn cursor(
         &mut self,
+        batch: &str,
         namespace: &str,
-        documents: impl IntoIterator<Item = RawDocumentBuf>,
+        fill: impl FnOnce(&mut Self) -> Result<i64>,
     ) -> Result<()> {
-        let mut documents = documents.into_iter();
-        self.cursor(namespace, |batch, name| {
-            let next = documents.next();
-            next.iter().for_each(|document| batch.document(name, Doc::from(document)));
-            Ok(next.is_some())
+        self.nest("cursor", |cursor| {
+            let id = cursor.array(batch, fill)?;
+            cursor.long("id", id);
+            cursor.text("ns", namespace);
+            Ok(())
         })
     }
 
@@ -107,6 +89,14 @@ impl Reply {
     /// Fails if the reply exceeds the length of a BSON document.
     pub(super) fn finish(mut self) -> Result<RawDocumentBuf> {
         self.double("ok", 1.0);
+        self.into_document()
+    }
+
+    /// Returns what was appended.
+    ///
+    /// # Errors
+    /// Fails as [`finish`](Self::finish) does.
+    pub(super) fn into_document(self) -> Result<RawDocumentBuf> {
         RawDocumentBuf::from_bytes(self.0.finish()).map_err(Error::conversion)
     }
 }

@@ -6,7 +6,6 @@ use slate_query::{
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     fields::{Fields, given, missing, owned},
     hint,
@@ -16,7 +15,7 @@ use super::{
 use crate::{
     Error, Result,
     api::update::Change,
-    call::{DatabaseHandle, Request, Scope},
+    call::{Request, Scope},
     call_context::CallContext,
     exec::Target,
     plan::Hint,
@@ -38,22 +37,22 @@ pub(super) struct Statement<'c> {
 
 /// `{update: collection, updates: [{q, u, multi, upsert, arrayFilters, hint, sort}, …], ordered}`: each statement is a
 /// transaction of its own.
-pub(super) fn run(database: &DatabaseHandle, mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let updates = fields.parsed_objects("updates", parse)?;
     let variables = fields.object("let")?;
     let order = Order::take(fields)?;
     let options = statements::take_common(fields)?;
-    let common = Common::take(fields, Concerns::Write)?;
+    let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let call = common.within(options);
+    let context = common.within(options);
     let updates = statements::required(updates, "update", "updates")?;
 
-    let scope = Scope::Database(database.clone());
+    let scope = call.at.scope;
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(&updates, order, |place, statement| {
-        let outcome = statement.run(&scope, collection, variables, &call)?;
+        let outcome = statement.run(scope, collection, variables, &context)?;
         matched += outcome.matched;
         modified += outcome.modified;
         if let Some(id) = outcome.upserted {

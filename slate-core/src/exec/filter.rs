@@ -1,9 +1,9 @@
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
 use slate_query::{filter::Filter, raw::Doc};
 
 use super::rows::{Record, RecordRows, Rows};
-use crate::Result;
+use crate::{Result, interrupt::Interrupt};
 
 /// Passes on the rows that match. A rejected row is neither copied nor decoded.
 pub(crate) struct FilterRows<I> {
@@ -11,14 +11,14 @@ pub(crate) struct FilterRows<I> {
     filter: Filter,
     /// Whether evaluating the filter can fail.
     can_fail: bool,
-    /// The end of the call, which also ends the match of a regular expression that backtracks.
-    deadline: Option<Instant>,
+    /// The call's deadline also ends the match of a regular expression that backtracks.
+    interrupt: Interrupt,
 }
 
 impl<I: Rows> FilterRows<I> {
-    pub(super) fn new(input: I, filter: Filter, deadline: Option<Instant>) -> Self {
+    pub(super) fn new(input: I, filter: Filter, interrupt: &Interrupt) -> Self {
         let can_fail = filter.can_fail();
-        Self { input, filter, can_fail, deadline }
+        Self { input, filter, can_fail, interrupt: interrupt.clone() }
     }
 
     #[inline(never)]
@@ -26,7 +26,7 @@ impl<I: Rows> FilterRows<I> {
         loop {
             let times = self.input.advance_run(most)?;
             let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(0) };
-            if self.filter.evaluate_until(document, self.deadline)? {
+            if self.filter.evaluate_until(document, self.interrupt.end())? {
                 return Ok(times);
             }
         }

@@ -38,6 +38,9 @@ pub(crate) trait Rows {
         Ok(false)
     }
 
+    /// Ends a batch: the time until the next move is that of the reader, not of the call.
+    fn pause(&mut self) {}
+
     /// Returns the current row in its stored form as a shared buffer. `None` if it has to be copied.
     #[inline]
     fn shared(&self) -> Option<Arc<[u8]>> {
@@ -114,6 +117,10 @@ impl<R: Rows + ?Sized> Rows for Box<R> {
 
     fn visit_elements(&mut self, visitor: ElementVisitor<'_>) -> Result<bool> {
         (**self).visit_elements(visitor)
+    }
+
+    fn pause(&mut self) {
+        (**self).pause();
     }
 
     #[inline]

@@ -6,7 +6,7 @@ use std::{cell::RefCell, collections::BTreeSet};
 use bson::Document;
 use slate_core::{
     BulkWrite, CollectionOptions, Count, Delete, Distinct, ExistingCollections, Migrations, Update, Validator, View,
-    aio::{Call, Cursor, Documents as Stream, ReadCollection, Snapshot, Transaction},
+    aio::{Call, Commands, Cursor, Documents as Stream, ReadCollection, Snapshot, Transaction},
 };
 
 use super::*;
@@ -244,6 +244,7 @@ async fn databases(awaited: &Awaited, db: &Database) {
     act!(awaited, Database::compact(db));
     assert_eq!(act!(awaited, Database::resume_index_builds(db)), 0);
     act!(awaited, Database::command(db, &rawdoc! { "ping": 1 }));
+    act!(awaited, Commands::run(&db.commands(), &rawdoc! { "ping": 1 }));
     assert_eq!(act!(awaited, Database::run_blocking(db, |db| Ok(db.store()))), db.store());
     let verify = build!(awaited, Database::verify(db) -> Verify:);
     assert!(verify.await.unwrap().is_sound());
@@ -289,9 +290,10 @@ fn every_blocking_method_has_an_async_one() {
 }
 
 /// The files of `aio` with public methods.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     include_str!("../../src/aio/call.rs"),
     include_str!("../../src/aio/collection.rs"),
+    include_str!("../../src/aio/commands.rs"),
     include_str!("../../src/aio/database.rs"),
     include_str!("../../src/aio/documents.rs"),
     include_str!("../../src/aio/transact_async.rs"),

@@ -119,7 +119,12 @@ fn every_operator_and_command_is_named() {
     let (table, others) = page.split_at(page.rfind("|\n").unwrap());
     let mut count = 0;
     for (name, command) in commands {
-        let part = if command.starts_with("Offered") { table } else { others };
+        let part = match name {
+            // They need the id of a cursor, so no example of the table can show them.
+            "getMore" | "killCursors" => page,
+            _ if command.starts_with("Offered") => table,
+            _ => others,
+        };
         assert!(part.contains(&format!("`{name}`")), "{name}");
         count += 1;
     }

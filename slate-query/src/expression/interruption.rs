@@ -11,27 +11,24 @@ use crate::Result;
 pub struct Interruption {
     check: Box<dyn Fn() -> Result<()> + Send + Sync>,
     elements: AtomicU32,
-    deadline: Option<Instant>,
+    deadline: Box<dyn Fn() -> Option<Instant> + Send + Sync>,
 }
 
 /// The number of elements between two checks. Reading the clock costs about as much as evaluating a small expression.
 const ELEMENTS_PER_CHECK: u32 = 128;
 
 impl Interruption {
-    /// Creates an interruption. `check` fails if the evaluation must end.
-    pub fn new(check: impl Fn() -> Result<()> + Send + Sync + 'static) -> Self {
-        Self { check: Box::new(check), elements: AtomicU32::new(0), deadline: None }
-    }
-
-    /// Returns the interruption with the time from which on the check fails, for work that cannot be interrupted and is
-    /// better not begun.
-    #[must_use]
-    pub fn until(self, deadline: Option<Instant>) -> Self {
-        Self { deadline, ..self }
+    /// Creates an interruption. `check` fails if the evaluation must end. `deadline` returns the time from which on it fails, for work
+    /// that cannot be interrupted and is better not begun; a cursor that continues has another one than before.
+    pub fn new(
+        check: impl Fn() -> Result<()> + Send + Sync + 'static,
+        deadline: impl Fn() -> Option<Instant> + Send + Sync + 'static,
+    ) -> Self {
+        Self { check: Box::new(check), elements: AtomicU32::new(0), deadline: Box::new(deadline) }
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        (self.deadline)()
     }
 
     /// Counts an element; checks every [`ELEMENTS_PER_CHECK`] elements.

@@ -1,0 +1,151 @@
+use std::{fmt, sync::Arc, time::Duration};
+
+use bson::{RawDocument, RawDocumentBuf};
+use slate_query::raw::Doc;
+
+use super::{
+    call::CommandScope,
+    cursor::{ParkedCursors, session_id},
+};
+use crate::{CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget};
+
+/// Runs MongoDB's commands on a database, a snapshot or in an open transaction, and holds the cursors that they open: a reply contains
+/// one batch, and `getMore` returns the next one, from any thread. A cursor holds a snapshot, or the rows that a transaction has read;
+/// it holds no thread and no batch.
+///
+/// Clones share their cursors, and so do the values that [`at_snapshot`](Self::at_snapshot) and
+/// [`in_transaction`](Self::in_transaction) return.
+///
+/// ```
+/// # let db = slate_core::Database::open("memory:")?;
+/// use bson::{doc, rawdoc};
+///
+/// db.collection("users").insert_many(&[rawdoc! { "_id": 1 }, rawdoc! { "_id": 2 }, rawdoc! { "_id": 3 }]).run()?;
+/// let commands = db.commands();
+/// let first = commands.run(doc! { "find": "users", "batchSize": 2 })?;
+/// let id = first.get_document("cursor").unwrap().get_i64("id").unwrap();
+/// let next = std::thread::spawn(move || commands.run(doc! { "getMore": id, "collection": "users" })).join().unwrap()?;
+/// let cursor = next.get_document("cursor").unwrap();
+/// assert_eq!((cursor.get_array("nextBatch").unwrap().into_iter().count(), cursor.get_i64("id").unwrap()), (1, 0));
+/// # Ok::<(), slate_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Commands {
+    scope: Scope,
+    cursors: Arc<ParkedCursors>,
+    token: Option<CancelToken>,
+}
+
+impl Database {
+    /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
+    pub fn commands(&self) -> Commands {
+        Commands { scope: Scope::Database(self.handle().clone()), cursors: Arc::default(), token: None }
+    }
+}
+
+impl Commands {
+    /// Runs a command; see [`Database::command`]. The cursor of `find` and `aggregate` has MongoDB's batches, and `getMore` and `killCursors`
+    /// know it. Its time limit (`maxTimeMS`) begins again with each batch. A command that
+    /// [`at_snapshot`](Self::at_snapshot) and [`in_transaction`](Self::in_transaction) cannot run fails with 263 or, if it writes to a
+    /// snapshot, with 20.
+    ///
+    /// # Errors
+    /// Fails as [`Database::command`] does; with `CursorNotFound` (43) for a cursor that has ended, was killed or has timed out.
+    pub fn run(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
+        self.run_within(None, &command.into_document()?)
+    }
+
+    /// Runs a command within the budget, if it has one.
+    fn run_within(&self, budget: Option<&WaitBudget>, command: &RawDocument) -> Result<RawDocumentBuf> {
+        if let Scope::Database(database) = &self.scope {
+            database.limits().check()?;
+        }
+        let (cursors, token) = (Some(&*self.cursors), self.token.as_ref());
+        let reply = super::run(CommandScope { scope: &self.scope, cursors, token, budget }, command);
+        match budget {
+            // A statement that has spent the budget is in the reply as one that was refused.
+            Some(budget) if budget.is_spent() => Err(budget.spend()),
+            _ => reply,
+        }
+    }
+
+    /// Returns the same cursors for commands that read a snapshot.
+    #[must_use]
+    pub fn at_snapshot(&self, snapshot: &Snapshot) -> Self {
+        self.in_scope(snapshot.scope())
+    }
+
+    /// Returns the same cursors for commands in a transaction. After its end they fail with
+    /// [`ErrorKind::TransactionOver`](crate::ErrorKind::TransactionOver).
+    #[must_use]
+    pub fn in_transaction(&self, transaction: &Transaction) -> Self {
+        self.in_scope(transaction.scope())
+    }
+
+    pub(crate) fn in_scope(&self, scope: Scope) -> Self {
+        Self { scope, ..self.clone() }
+    }
+
+    /// Returns the same cursors for commands that the token cancels: a running command fails with
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), and the cursors that these commands have opened end.
+    #[must_use]
+    pub fn with_cancel(&self, token: CancelToken) -> Self {
+        Self { token: Some(token), ..self.clone() }
+    }
+
+    /// Returns how many cursors are open.
+    pub fn open_cursors(&self) -> usize {
+        self.cursors.len()
+    }
+
+    /// Closes the cursors that nobody has read for this time, except those of commands with `noCursorTimeout`; returns how many.
+    /// MongoDB's time is ten minutes. Nothing closes them by itself: the library starts no thread.
+    pub fn close_idle_cursors(&self, idle: Duration) -> usize {
+        self.cursors.close_idle(idle)
+    }
+
+    /// Closes the cursors of the session with this `lsid`; returns how many.
+    pub fn close_session_cursors(&self, lsid: &RawDocument) -> usize {
+        session_id(Doc::from(lsid)).map_or(0, |session| self.cursors.close_session(&session))
+    }
+}
+
+/// A command and where it is run, for the async API.
+#[cfg(feature = "async")]
+pub(crate) struct PreparedCommand {
+    commands: Commands,
+    command: RawDocumentBuf,
+    budget: Option<WaitBudget>,
+}
+
+#[cfg(feature = "async")]
+impl PreparedCommand {
+    pub(crate) fn new(commands: Commands, command: RawDocumentBuf) -> Self {
+        Self { commands, command, budget: None }
+    }
+
+    /// Returns whether the command waits in the queue of writes.
+    pub(crate) fn writes(&self) -> bool {
+        super::writes(Doc::from(&self.command))
+    }
+
+    /// Returns the same command within a budget; `None` if it cannot be repeated when it has spent the budget.
+    pub(crate) fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
+        let is_short = matches!(self.commands.scope, Scope::Database(_)) && super::is_short(Doc::from(&self.command));
+        is_short.then(|| Self {
+            commands: self.commands.clone(),
+            command: self.command.clone(),
+            budget: Some(budget.clone()),
+        })
+    }
+
+    pub(crate) fn run(self) -> Result<RawDocumentBuf> {
+        self.commands.run_within(self.budget.as_ref(), &self.command)
+    }
+}
+
+impl fmt::Debug for Commands {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Commands").field("open_cursors", &self.open_cursors()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,339 @@
+//! Cursors: a reply contains one batch of a command's rows, and the others wait for `getMore`.
+
+use std::{
+    collections::hash_map::{Entry, RandomState},
+    hash::BuildHasher,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use ahash::AHashMap;
+use bson::RawDocumentBuf;
+use slate_query::{Code, raw::Doc};
+
+use super::{call::CommandScope, common::Common, reply::Reply};
+use crate::{CancelToken, Error, ErrorKind, Result, exec::Rows, interrupt::Interrupt};
+
+/// MongoDB's limit on the bytes of a batch. The first document of a batch may exceed it.
+const BATCH_BYTES: usize = 16 << 20;
+
+/// The number of documents in MongoDB's first batch if the command gives no size.
+pub(super) const FIRST_BATCH: u64 = 101;
+
+/// How much of the rows a reply takes.
+#[derive(Clone, Copy, Debug)]
+enum BatchSize {
+    /// All rows, whatever their size: the caller has no place for a cursor.
+    Everything,
+    /// At most this many documents, or as many as fit.
+    Documents(Option<u64>),
+}
+
+/// How a command's cursor is read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CursorOptions {
+    /// The size of the first batch.
+    pub(super) batch: Option<u64>,
+    /// The limit of the command: the cursor ends with the last document that the limit allows.
+    pub(super) limit: Option<u64>,
+    /// Whether the cursor ends with its first batch.
+    pub(super) is_single: bool,
+    /// Whether the cursor is closed when nobody has used it for some time.
+    pub(super) times_out: bool,
+}
+
+impl CursorOptions {
+    /// Returns the options of a cursor of which nothing is known but the size of its first batch; `None`: as many documents as fit.
+    pub(super) fn in_batches(batch: Option<u64>) -> Self {
+        Self { batch, limit: None, is_single: false, times_out: true }
+    }
+}
+
+/// The rows of a command and how they are continued.
+pub(super) struct CommandCursor {
+    rows: Box<dyn Rows + Send>,
+    namespace: String,
+    /// The number of documents that the command's limit leaves.
+    left: Option<u64>,
+    /// The time limit, which begins again with each batch, and the interrupt that all nodes share.
+    max_time: Option<Duration>,
+    interrupt: Interrupt,
+    /// Cancelled when the cursor is killed.
+    kill: CancelToken,
+    /// The id of the session that has opened the cursor.
+    session: Option<Vec<u8>>,
+    times_out: bool,
+    /// Whether the rows stand at a document that did not fit into the last batch.
+    has_current: bool,
+}
+
+impl CommandCursor {
+    pub(super) fn new(
+        rows: Box<dyn Rows + Send>,
+        namespace: String,
+        common: &Common,
+        interrupt: Interrupt,
+        kill: CancelToken,
+    ) -> Self {
+        let (max_time, session) = (common.max_time, common.session.clone());
+        Self { rows, namespace, left: None, max_time, interrupt, kill, session, times_out: true, has_current: false }
+    }
+
+    /// Returns the cursor of a command that lists definitions or effects.
+    pub(super) fn listing(documents: Vec<RawDocumentBuf>, namespace: String, common: &Common) -> Self {
+        let rows = ListedRows { documents: documents.into_iter(), current: None };
+        Self::new(Box::new(rows), namespace, common, Interrupt::default(), CancelToken::new())
+    }
+
+    /// Appends the documents of a batch. Returns whether they are the last.
+    fn fill(&mut self, batch: &mut Reply, size: BatchSize) -> Result<bool> {
+        let (mut documents, mut bytes) = (0_u64, 0_usize);
+        while self.left != Some(0) {
+            if matches!(size, BatchSize::Documents(Some(most)) if documents >= most) {
+                self.rows.pause();
+                return Ok(false);
+            }
+            if !self.has_current {
+                self.has_current = self.rows.advance()?;
+            }
+            let Some(document) = self.rows.current().filter(|_| self.has_current) else { return Ok(true) };
+            let length = document.bytes().len();
+            if matches!(size, BatchSize::Documents(_)) && documents > 0 && bytes + length > BATCH_BYTES {
+                self.rows.pause();
+                return Ok(false);
+            }
+            batch.document(&documents.to_string(), document);
+            (self.has_current, self.left) = (false, self.left.map(|left| left - 1));
+            (documents, bytes) = (documents + 1, bytes + length);
+        }
+        Ok(true)
+    }
+}
+
+/// Documents that are in memory.
+struct ListedRows {
+    documents: std::vec::IntoIter<RawDocumentBuf>,
+    current: Option<RawDocumentBuf>,
+}
+
+impl Rows for ListedRows {
+    fn advance(&mut self) -> Result<bool> {
+        self.current = self.documents.next();
+        Ok(self.current.is_some())
+    }
+
+    fn current(&self) -> Option<Doc<'_>> {
+        self.current.as_ref().map(Doc::from)
+    }
+}
+
+impl CommandScope<'_> {
+    /// Appends the first batch of a cursor to a reply, and parks the cursor if there is more and there is a place for it.
+    pub(super) fn first_batch(
+        self,
+        reply: &mut Reply,
+        mut cursor: CommandCursor,
+        options: CursorOptions,
+    ) -> Result<()> {
+        (cursor.left, cursor.times_out) = (options.limit, options.times_out);
+        let namespace = cursor.namespace.clone();
+        let size = self.cursors.map_or(BatchSize::Everything, |_| BatchSize::Documents(options.batch));
+        reply.cursor("firstBatch", &namespace, |batch| {
+            let is_last = cursor.fill(batch, size)?;
+            // A thread that may wait reads the other batches.
+            #[cfg(feature = "async")]
+            self.budget.iter().for_each(|budget| budget.lift());
+            Ok(self.cursors.filter(|_| !is_last && !options.is_single).map_or(0, |cursors| cursors.park(cursor)))
+        })
+    }
+}
+
+/// The cursors that wait for their next batch. They hold a snapshot and their place in it, but no thread and no batch.
+#[derive(Default)]
+pub(super) struct ParkedCursors {
+    cursors: Mutex<AHashMap<i64, Parked>>,
+    ids: RandomState,
+}
+
+enum Parked {
+    Waiting {
+        cursor: Box<CommandCursor>,
+        since: Instant,
+    },
+    /// A call reads the next batch.
+    InUse {
+        kill: CancelToken,
+        session: Option<Vec<u8>>,
+    },
+}
+
+/// What became of a cursor that was to be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Killed {
+    Yes,
+    NotFound,
+}
+
+impl ParkedCursors {
+    /// Appends the next batch of a cursor to a reply.
+    ///
+    /// # Errors
+    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection; 50736 to 50738 for another session;
+    /// the errors of the rows, after which the cursor is closed.
+    pub(super) fn next_batch(
+        &self,
+        reply: &mut Reply,
+        id: i64,
+        namespace: &str,
+        session: Option<&[u8]>,
+        documents: Option<u64>,
+    ) -> Result<()> {
+        let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, session)?) };
+        reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, documents))
+    }
+
+    /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
+    pub(super) fn kill(&self, id: i64) -> Killed {
+        match self.lock().remove(&id) {
+            Some(Parked::Waiting { .. }) => Killed::Yes,
+            Some(Parked::InUse { kill, .. }) => {
+                kill.cancel();
+                Killed::Yes
+            }
+            None => Killed::NotFound,
+        }
+    }
+
+    /// Closes the cursors that nobody has used for this time. Returns how many.
+    pub(super) fn close_idle(&self, idle: Duration) -> usize {
+        self.close(|parked| match parked {
+            Parked::Waiting { cursor, since } => cursor.times_out && since.elapsed() >= idle,
+            Parked::InUse { .. } => false,
+        })
+    }
+
+    /// Closes the cursors of a session. Returns how many.
+    pub(super) fn close_session(&self, session: &[u8]) -> usize {
+        self.close(|parked| match parked {
+            Parked::Waiting { cursor, .. } => cursor.session.as_deref() == Some(session),
+            Parked::InUse { session: of, .. } => of.as_deref() == Some(session),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn close(&self, is_closed: impl Fn(&Parked) -> bool) -> usize {
+        let mut cursors = self.lock();
+        let closed: Vec<Parked> = cursors.extract_if(|_, parked| is_closed(parked)).map(|(_, parked)| parked).collect();
+        // Closing a cursor can release a snapshot and drop files, which takes time.
+        drop(cursors);
+        closed.iter().for_each(|parked| {
+            if let Parked::InUse { kill, .. } = parked {
+                kill.cancel();
+            }
+        });
+        closed.len()
+    }
+
+    fn park(&self, cursor: CommandCursor) -> i64 {
+        let mut cursors = self.lock();
+        let mut attempt = cursors.len();
+        loop {
+            // Positive, because some drivers take 0 and negative numbers for the end.
+            let id = i64::from_ne_bytes(self.ids.hash_one((Instant::now(), attempt)).to_ne_bytes()) & i64::MAX;
+            if let Entry::Vacant(place) = cursors.entry(id)
+                && id != 0
+            {
+                place.insert(Parked::Waiting { cursor: Box::new(cursor), since: Instant::now() });
+                return id;
+            }
+            attempt += 1;
+        }
+    }
+
+    fn take(&self, id: i64, namespace: &str, session: Option<&[u8]>) -> Result<Box<CommandCursor>> {
+        let mut cursors = self.lock();
+        let parked = cursors.get_mut(&id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, Code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"))
+        })?;
+        let Parked::Waiting { cursor, .. } = &*parked else {
+            return Err(already_in_use(id));
+        };
+        if cursor.namespace != namespace {
+            let message = format!(
+                "Requested getMore on namespace '{namespace}', but cursor belongs to a different namespace {}",
+                cursor.namespace
+            );
+            return Err(Error::invalid(Code::UNAUTHORIZED, message).at("collection"));
+        }
+        check_session(id, cursor.session.as_deref(), session)?;
+        let in_use = Parked::InUse { kill: cursor.kill.clone(), session: cursor.session.clone() };
+        match std::mem::replace(parked, in_use) {
+            Parked::Waiting { cursor, .. } => Ok(cursor),
+            Parked::InUse { .. } => Err(already_in_use(id)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AHashMap<i64, Parked>> {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A cursor that was taken out for a batch. Dropping it closes the cursor, unless there is more to read.
+struct InUse<'p> {
+    cursors: &'p ParkedCursors,
+    id: i64,
+    cursor: Option<Box<CommandCursor>>,
+}
+
+impl InUse<'_> {
+    /// Appends the documents of the batch; returns the id for the next one.
+    fn fill(&mut self, batch: &mut Reply, documents: Option<u64>) -> Result<i64> {
+        let Some(cursor) = &mut self.cursor else { return Ok(0) };
+        cursor.interrupt.renew(cursor.max_time);
+        let filled = cursor.fill(batch, BatchSize::Documents(documents));
+        if cursor.kill.is_cancelled() {
+            let message = format!("the cursor {} was killed", self.id);
+            return Err(Error::new(ErrorKind::Interrupted, Code::CURSOR_KILLED, message));
+        }
+        if filled? {
+            return Ok(0);
+        }
+        let mut cursors = self.cursors.lock();
+        // A cursor that was killed meanwhile is no longer there.
+        let (Some(parked), Some(cursor)) = (cursors.get_mut(&self.id), self.cursor.take()) else { return Ok(0) };
+        *parked = Parked::Waiting { cursor, since: Instant::now() };
+        Ok(self.id)
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        if self.cursor.is_some() {
+            self.cursors.lock().remove(&self.id);
+        }
+    }
+}
+
+fn already_in_use(id: i64) -> Error {
+    Error::invalid(Code::CURSOR_IN_USE, format!("cursor id {id} is already in use")).at("getMore")
+}
+
+/// Fails if a cursor of one session is used by another.
+fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Result<()> {
+    let (code, message) = match (owner, session) {
+        _ if owner == session => return Ok(()),
+        (None, _) => (50_736, "which was not created in a session, in a session"),
+        (Some(_), None) => (50_737, "which was created in a session, without an lsid"),
+        (Some(_), Some(_)) => (50_738, "which was created in another session"),
+    };
+    let message = format!("Cannot run getMore on cursor {id}, {message}");
+    Err(Error::invalid(Code(code), message).at("lsid"))
+}
+
+/// Returns the bytes by which a session is known: its `id`.
+pub(super) fn session_id(lsid: Doc<'_>) -> Option<Vec<u8>> {
+    lsid.get("id").map(|id| id.bytes().to_vec())
+}

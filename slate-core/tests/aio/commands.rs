@@ -1,0 +1,64 @@
+//! Commands of the async API: what the awaiting task executes, and what is never executed twice.
+
+use bson::{Document, doc};
+use slate_core::aio::Commands;
+
+use crate::on_one_thread;
+
+async fn run(commands: &Commands, command: Document) -> Document {
+    let name = format!("{command}");
+    let reply = commands.run(command).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+    Document::try_from(&reply).unwrap()
+}
+
+/// Increments a counter by each kind of command, so that a command that was executed in part and repeated would show.
+#[test]
+fn a_write_command_is_executed_once_however_many_statements_it_has() {
+    on_one_thread(|db, _| async move {
+        let commands = db.commands();
+        run(&commands, doc! { "insert": "c", "documents": [{ "_id": 1, "n": 0 }] }).await;
+        let increment = doc! { "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } } };
+        for statements in [1, 2, 300] {
+            let updates = vec![increment.clone(); statements];
+            run(&commands, doc! { "update": "c", "updates": updates }).await;
+        }
+        run(&commands, doc! { "findAndModify": "c", "query": { "_id": 1 }, "update": { "$inc": { "n": 1 } } }).await;
+        let found = run(&commands, doc! { "find": "c" }).await;
+        let found = found.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert_eq!(found, &[doc! { "_id": 1, "n": 304 }.into()]);
+    });
+}
+
+#[test]
+fn a_cursor_that_the_awaiting_task_has_opened_continues_on_the_pool() {
+    on_one_thread(|db, _| async move {
+        let documents: Vec<Document> = (0..5_000).map(|n| doc! { "_id": n }).collect();
+        db.collection("c").insert_many(&documents).run().await.unwrap();
+        let commands = db.commands();
+        let mut reply = run(&commands, doc! { "find": "c", "batchSize": 50 }).await;
+        let mut documents = 50;
+        loop {
+            let id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
+            if id == 0 {
+                break;
+            }
+            reply = run(&commands, doc! { "getMore": id, "collection": "c", "batchSize": 1_000 }).await;
+            documents += reply.get_document("cursor").unwrap().get_array("nextBatch").unwrap().len();
+        }
+        assert_eq!((documents, commands.as_blocking().open_cursors()), (5_000, 0));
+    });
+}
+
+#[test]
+fn commands_of_a_transaction_are_committed_with_it() {
+    on_one_thread(|db, _| async move {
+        let (commands, transaction) = (db.commands(), db.begin().await.unwrap());
+        let within = commands.in_transaction(&transaction);
+        run(&within, doc! { "insert": "c", "documents": [{ "_id": 1 }] }).await;
+        assert_eq!(run(&commands, doc! { "count": "c" }).await.get_i32("n").unwrap(), 0);
+        assert_eq!(run(&within, doc! { "count": "c" }).await.get_i32("n").unwrap(), 1);
+        transaction.commit().await.unwrap();
+        assert_eq!(run(&commands, doc! { "count": "c" }).await.get_i32("n").unwrap(), 1);
+        assert!(within.run(doc! { "count": "c" }).await.is_err());
+    });
+}

@@ -1,14 +1,14 @@
 //! Gathers statistics from a snapshot and writes them in a separate transaction. User transactions neither scan a
 //! collection for them, nor wait for them, nor conflict with them.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use slate_store::{Durability, Store, Transaction};
 
 use super::backend::Backend;
 use crate::{
     Result,
-    catalog::{CollectionInfo, CollectionStatistics},
+    catalog::{Catalog, CollectionInfo, CollectionStatistics},
     metrics::trace,
     write::StaleCollection,
 };
@@ -25,31 +25,31 @@ impl<S: Store> Backend<S> {
     pub(super) fn refresh_statistics(&self, stale: &[StaleCollection]) {
         for StaleCollection { records, growth } in stale {
             let max_keys = growth.unsigned_abs().saturating_mul(MAX_KEYS_PER_RECORD).max(MAX_KEYS);
-            let is_stale = |collection: &CollectionInfo| collection.records == *records;
             // The commit has succeeded, so a failure here is ignored.
-            let _ = self.renew_statistics(is_stale, max_keys, Duration::ZERO);
+            let _ = self.renew_statistics(|catalog| catalog.owner(*records), max_keys, Duration::ZERO);
         }
     }
 
     /// Gathers the statistics of a collection from all its keys. Does nothing if the collection does not exist.
     pub(super) fn gather_statistics(&self, collection: &str, wait: Duration) -> Result<()> {
-        self.renew_statistics(|found| &*found.name == collection, u64::MAX, wait)
+        self.renew_statistics(|catalog| catalog.collection(collection), u64::MAX, wait)
     }
 
     fn renew_statistics(
         &self,
-        is_wanted: impl Fn(&CollectionInfo) -> bool,
+        find: impl FnOnce(&Catalog) -> Option<&Arc<CollectionInfo>>,
         max_keys: u64,
         wait: Duration,
     ) -> Result<()> {
         let (view, catalog) = self.last()?;
-        let Some(collection) = catalog.collections().find(|collection| is_wanted(collection)) else { return Ok(()) };
+        let Some(collection) = find(&catalog) else { return Ok(()) };
         let growth = self.shared.staleness.growth(collection.records);
         let statistics = CollectionStatistics::gather(&view, collection, growth, max_keys)?;
         drop(view);
         let mut transaction = self.store.begin(wait)?;
         statistics.store(&mut transaction, collection)?;
-        self.shared.catalogs.change(|| Ok(transaction.commit(Durability::Deferred)?))?;
+        let changed = std::iter::once(&*collection.name);
+        self.shared.catalogs.change(changed, || Ok(transaction.commit(Durability::Deferred)?))?;
         self.shared.staleness.included(collection.records, growth);
         trace::statistics(&collection.name);
         Ok(())

@@ -5,19 +5,21 @@ use std::sync::{
 
 use slate_store::{Version, View};
 
-use super::Catalog;
+use super::{Catalog, CatalogVersion};
 use crate::{Result, commit::ChangeStamp, metrics::UseTable};
 
 /// The last parsed catalog. It is valid for a view if no commit changed the catalog between the catalog's commit and the
-/// view's, as [`commit`](crate::commit) explains.
+/// view's, as [`commit`](crate::commit) explains. After a change only the collections that it changed are parsed again, so a
+/// change costs the same however many collections there are.
 #[derive(Debug)]
 pub(crate) struct CatalogCache {
     last: RwLock<Option<Cached>>,
     changes: ChangeStamp,
-    /// How often the catalog was read from the store again.
+    /// How often the catalog, or what has changed in it, was read from the store again.
     reads: AtomicU64,
     uses: UseTable,
-    /// Whether only this process changes the catalog. If not, its version is read with every view.
+    /// Whether only this process changes the catalog. If not, its version is read with the view of every commit, and all of it
+    /// after each change.
     is_exclusive: bool,
 }
 
@@ -26,6 +28,8 @@ struct Cached {
     catalog: Arc<Catalog>,
     /// The version of the view that the catalog was read from.
     read_at: Version,
+    /// What was stored as the catalog's version there. `None` if only this process changes it.
+    stored: Option<CatalogVersion>,
 }
 
 impl CatalogCache {
@@ -39,17 +43,21 @@ impl CatalogCache {
         }
     }
 
-    /// Returns how often the catalog was read from the store again because the cached one was outdated.
+    /// Returns how often the catalog was read from the store again, in part or whole, because the cached one was outdated.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Runs a commit that changes the catalog.
+    /// Runs a commit that changes the collections and views with these names, or their statistics.
     ///
     /// # Errors
     /// Any error of `commit`.
-    pub(crate) fn change(&self, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
-        let change = self.changes.begin();
+    pub(crate) fn change<'n>(
+        &self,
+        names: impl Iterator<Item = &'n str>,
+        commit: impl FnOnce() -> Result<Version>,
+    ) -> Result<Version> {
+        let change = self.changes.begin(names.map(Box::from).collect());
         let committed = commit();
         match &committed {
             Ok(version) => change.committed(*version),
@@ -59,25 +67,23 @@ impl CatalogCache {
         committed
     }
 
-    /// Returns the catalog as `view` sees it. Free if it is cached; otherwise reads the catalog's version, and scans
-    /// the catalog only if the version differs from the cached one.
+    /// Returns the catalog as `view` sees it. Free if it is cached; otherwise reads what has changed since.
     ///
     /// `view` must be a snapshot, or a transaction that has not changed the catalog.
     pub(crate) fn load(&self, view: &impl View) -> Result<Arc<Catalog>> {
-        self.with(view, Arc::clone)
-    }
-
-    /// Calls `visitor` with the catalog that `view` sees.
-    pub(crate) fn with<R>(&self, view: &impl View, visitor: impl FnOnce(&Arc<Catalog>) -> R) -> Result<R> {
-        if self.is_exclusive {
-            let version = view.version();
-            let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
-            let is_valid = |cached: &&Cached| self.changes.is_unchanged_since(version.min(cached.read_at));
-            if let Some(cached) = last.as_ref().filter(is_valid) {
-                return Ok(visitor(&cached.catalog));
+        let version = view.version();
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
+        let is_unchanged = |cached: &Cached| {
+            self.is_exclusive && self.changes.is_unchanged_since(version.min(cached.read_at))
+                || cached.read_at == version
+        };
+        match &*last {
+            Some(cached) if is_unchanged(cached) => Ok(Arc::clone(&cached.catalog)),
+            _ => {
+                drop(last);
+                self.read(view)
             }
         }
-        Ok(visitor(&self.read(view)?))
     }
 
     /// Calls `visitor` with the catalog of the latest commit if it is cached and no commit is changing it.
@@ -92,27 +98,33 @@ impl CatalogCache {
 
     #[cold]
     fn read(&self, view: &impl View) -> Result<Arc<Catalog>> {
-        let stored = Catalog::read_version(view)?;
-        let cached = self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_again = cached.is_some();
-        let same = cached.filter(|cached| cached.catalog.version == stored && stored > Default::default());
-        let catalog = match same {
-            Some(cached) => cached.catalog,
-            None => {
-                self.reads.fetch_add(u64::from(is_again), Ordering::Relaxed);
-                let mut catalog = Catalog::read(view, stored)?;
-                catalog.count_in(&self.uses);
-                self.uses.forget_unused();
-                Arc::new(catalog)
-            }
-        };
         let read_at = view.version();
+        let cached = self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let stored = if self.is_exclusive { None } else { Some(CatalogVersion::read(view)?) };
+        let catalog = match cached {
+            Some(cached) if self.is_exclusive => match self.changes.changed_since(read_at.min(cached.read_at)) {
+                Some(names) if names.is_empty() => cached.catalog,
+                Some(names) => self.read_again(|| cached.catalog.reread(view, &names, &self.uses))?,
+                None => self.read_again(|| Catalog::read(view, &self.uses))?,
+            },
+            Some(cached) if cached.stored == stored => cached.catalog,
+            Some(_) => self.read_again(|| Catalog::read(view, &self.uses))?,
+            None => Arc::new(Catalog::read(view, &self.uses)?),
+        };
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         // The catalog of an old snapshot does not replace a newer one.
         if last.as_ref().is_none_or(|last| last.read_at < read_at) {
-            *last = Some(Cached { catalog: Arc::clone(&catalog), read_at });
+            *last = Some(Cached { catalog: Arc::clone(&catalog), read_at, stored });
         }
         Ok(catalog)
+    }
+
+    /// Counts a read because the cached catalog is outdated.
+    fn read_again(&self, read: impl FnOnce() -> Result<Catalog>) -> Result<Arc<Catalog>> {
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let catalog = read()?;
+        self.uses.forget_unused();
+        Ok(Arc::new(catalog))
     }
 }
 
@@ -142,13 +154,13 @@ mod tests {
         let first = store.snapshot().unwrap();
         let empty = cache.load(&first).unwrap();
         assert_eq!(names(&empty), [""; 0]);
-        cache.change(|| Ok(add(&store, &empty, "a"))).unwrap();
+        cache.change(["a"].into_iter(), || Ok(add(&store, &empty, "a"))).unwrap();
         let second = store.snapshot().unwrap();
         assert_eq!(names(&cache.load(&second).unwrap()), ["a"]);
         assert_eq!(names(&cache.load(&first).unwrap()), [""; 0], "an older view");
         let loaded = cache.load(&second).unwrap();
         cache
-            .change(|| {
+            .change(["b"].into_iter(), || {
                 let version = add(&store, &loaded, "b");
                 // The commit is visible, but its result has not been returned yet.
                 assert_eq!(names(&cache.load(&store.snapshot().unwrap()).unwrap()), ["a", "b"]);
@@ -174,7 +186,8 @@ mod tests {
             threads.spawn(|| {
                 for number in 0..CHANGES {
                     let catalog = cache.load(&store.snapshot().unwrap()).unwrap();
-                    cache.change(|| Ok(add(&store, &catalog, &number.to_string()))).unwrap();
+                    let name = number.to_string();
+                    cache.change([&*name].into_iter(), || Ok(add(&store, &catalog, &name))).unwrap();
                 }
             });
             for _ in 0..3 {
@@ -183,7 +196,7 @@ mod tests {
                     while last < CHANGES {
                         let view = store.snapshot().unwrap();
                         let loaded = cache.load(&view).unwrap();
-                        let right = Catalog::read(&view, Catalog::read_version(&view).unwrap()).unwrap();
+                        let right = Catalog::read(&view, &UseTable::default()).unwrap();
                         assert_eq!(names(&loaded), names(&right));
                         last = loaded.collections().count();
                     }

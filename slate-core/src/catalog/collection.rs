@@ -59,6 +59,11 @@ impl CollectionInfo {
         self.indexes.iter().chain(&self.building)
     }
 
+    /// Returns the keyspaces of its records and of its indexes.
+    pub(super) fn keyspaces(&self) -> impl Iterator<Item = Keyspace> {
+        std::iter::once(self.records).chain(self.maintained().map(|index| index.keyspace))
+    }
+
     /// Returns the index at a position of [`CollectionInfo::maintained`].
     pub(crate) fn maintained_at(&self, place: usize) -> Option<&Arc<IndexInfo>> {
         match place.checked_sub(self.indexes.len()) {

@@ -15,8 +15,9 @@ mod validator;
 mod view;
 mod wildcard;
 
-use std::{borrow::Cow, collections::BTreeMap, ops::ControlFlow, sync::Arc};
+use std::{borrow::Cow, collections::BTreeSet, ops::ControlFlow, sync::Arc};
 
+use im::{OrdMap, OrdSet};
 use slate_query::{
     Code,
     raw::{Doc, SmallBytes},
@@ -43,34 +44,26 @@ pub(crate) const CATALOG: Keyspace = Keyspace(0);
 /// The format version that this version of Slate reads and writes.
 const FORMAT: u32 = 2;
 
-/// Every collection and view, as of one commit or as changed by a transaction.
+/// Every collection and view, as of one commit or as changed by a transaction. A copy shares what is not changed, so it and a
+/// change cost the logarithm of the number of collections.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Catalog {
-    version: CatalogVersion,
+    /// The number of commits that have changed definitions.
+    definitions: u64,
     next_keyspace: u32,
-    collections: BTreeMap<Box<str>, Arc<CollectionInfo>>,
+    collections: OrdMap<Box<str>, Arc<CollectionInfo>>,
     /// No view has the name of a collection.
-    views: BTreeMap<Box<str>, Arc<ViewInfo>>,
+    views: OrdMap<Box<str>, Arc<ViewInfo>>,
+    /// The name of the collection whose records or index entries are in a keyspace.
+    owners: OrdMap<Keyspace, Arc<str>>,
+    /// The views that read a collection or view, by its name.
+    readers: OrdMap<Box<str>, OrdSet<Arc<str>>>,
 }
 
 impl Catalog {
-    /// Reads only the version.
-    fn read_version(view: &impl View) -> Result<CatalogVersion> {
-        let (start, end) = keys::versions();
-        let mut version = CatalogVersion::default();
-        let invalid = view.scan(CATALOG, Bounds { start: Some(start), end: Some(end) }, |key, value| {
-            let Ok(number) = value.try_into().map(u64::from_be_bytes) else { return ControlFlow::Break(()) };
-            match key {
-                keys::VERSION => version.definitions = number,
-                keys::STATISTICS_VERSION => version.statistics = number,
-                _ => version.properties = version.properties.saturating_add(number),
-            }
-            ControlFlow::Continue(())
-        })?;
-        if invalid.is_some() { Err(damaged("its version")) } else { Ok(version) }
-    }
-
-    fn read(view: &impl View, version: CatalogVersion) -> Result<Self> {
+    /// Reads the whole catalog. Its collections and indexes count their uses in `uses`, which has the counts of earlier versions of
+    /// the catalog.
+    fn read(view: &impl View, uses: &UseTable) -> Result<Self> {
         if let Some(bytes) = view.get(CATALOG, keys::FORMAT, <[u8]>::to_vec)? {
             let format = bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its format number"))?;
             if format != FORMAT {
@@ -79,34 +72,74 @@ impl Catalog {
                 return Err(Error::new(kind, Code::BAD_VALUE, message));
             }
         }
-        let next_keyspace = match view.get(CATALOG, keys::NEXT, <[u8]>::to_vec)? {
-            Some(bytes) => bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its keyspace counter"))?,
-            None => 1,
-        };
-        let (mut collections, mut views) = (BTreeMap::new(), BTreeMap::new());
+        let mut catalog = Self::default();
+        catalog.read_counters(view)?;
         let (start, end) = keys::collections();
         let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
         let mut more = cursor.seek(Edge::First)?;
         while more {
             if let Some((key, value)) = cursor.current() {
                 let name = keys::collection_name(key).ok_or_else(|| damaged("a collection's name"))?;
-                let definition = Doc::new(value);
-                match ViewInfo::read(name, definition)? {
-                    Some(view) => drop(views.insert(name.into(), Arc::new(view))),
-                    None => drop(collections.insert(name.into(), Arc::new(CollectionInfo::read(name, definition)?))),
-                }
+                catalog.read_definition(name, Doc::new(value), uses)?;
             }
             more = cursor.step_forward()?;
         }
         drop(cursor);
-        statistics::read_all(view, &mut collections)?;
-        Ok(Self { version, next_keyspace, collections, views })
+        statistics::read_all(view, &mut catalog)?;
+        Ok(catalog)
     }
 
-    /// Lets the collections and indexes count their uses in `table`, which has the counts of earlier versions of the
-    /// catalog.
-    fn count_in(&mut self, table: &UseTable) {
-        self.collections.values_mut().for_each(|collection| Arc::make_mut(collection).count_in(table));
+    /// Reads the collections and views with these names again. `view` must have the same others.
+    fn reread(&self, view: &impl View, names: &BTreeSet<Box<str>>, uses: &UseTable) -> Result<Self> {
+        let mut catalog = self.clone();
+        catalog.read_counters(view)?;
+        for name in names {
+            catalog.remove(name);
+            let read = |definition: &[u8]| catalog.read_definition(name, Doc::new(definition), uses);
+            view.get(CATALOG, &keys::collection(name), read)?.transpose()?;
+            if let Some(records) = catalog.collection(name).map(|collection| collection.records) {
+                let read =
+                    |stored: &[u8]| catalog.set_statistics(records, CollectionStatistics::read(Doc::new(stored)));
+                view.get(CATALOG, &keys::statistics(records), read)?;
+            }
+        }
+        Ok(catalog)
+    }
+
+    fn read_counters(&mut self, view: &impl View) -> Result<()> {
+        self.definitions = match view.get(CATALOG, keys::VERSION, <[u8]>::to_vec)? {
+            Some(bytes) => bytes.try_into().map(u64::from_be_bytes).map_err(|_| damaged("its version"))?,
+            None => 0,
+        };
+        self.next_keyspace = match view.get(CATALOG, keys::NEXT, <[u8]>::to_vec)? {
+            Some(bytes) => bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its keyspace counter"))?,
+            None => 1,
+        };
+        Ok(())
+    }
+
+    fn read_definition(&mut self, name: &str, definition: Doc<'_>, uses: &UseTable) -> Result<()> {
+        match ViewInfo::read(name, definition)? {
+            Some(view) => self.put_view(view),
+            None => {
+                let mut collection = CollectionInfo::read(name, definition)?;
+                collection.count_in(uses);
+                self.put(collection);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sets the statistics of the collection with these records, if there is one.
+    fn set_statistics(&mut self, records: Keyspace, statistics: Option<CollectionStatistics>) {
+        if let Some(collection) = self.owners.get(&records).and_then(|name| self.collections.get_mut(&**name)) {
+            Arc::make_mut(collection).statistics = statistics.map(Arc::new);
+        }
+    }
+
+    /// Returns the collection whose records or index entries are in the keyspace.
+    pub(crate) fn owner(&self, keyspace: Keyspace) -> Option<&Arc<CollectionInfo>> {
+        self.collection(self.owners.get(&keyspace)?)
     }
 
     pub(crate) fn collection(&self, name: &str) -> Option<&Arc<CollectionInfo>> {
@@ -154,17 +187,29 @@ impl Catalog {
     }
 
     pub(crate) fn put(&mut self, collection: CollectionInfo) {
+        self.remove(&collection.name);
+        self.owners.extend(collection.keyspaces().map(|keyspace| (keyspace, Arc::clone(&collection.name))));
         self.collections.insert((&*collection.name).into(), Arc::new(collection));
     }
 
     pub(crate) fn put_view(&mut self, view: ViewInfo) {
+        self.remove(&view.name);
+        for read in view.reads() {
+            self.readers.entry(read.into()).or_default().insert(Arc::clone(&view.name));
+        }
         self.views.insert((&*view.name).into(), Arc::new(view));
     }
 
     /// Removes the collection or view.
     pub(crate) fn remove(&mut self, name: &str) {
-        self.collections.remove(name);
-        self.views.remove(name);
+        if let Some(view) = self.views.remove(name) {
+            for read in view.reads() {
+                self.readers.entry(read.into()).or_default().remove(name);
+            }
+        }
+        if let Some(collection) = self.collections.remove(name) {
+            collection.keyspaces().for_each(|keyspace| drop(self.owners.remove(&keyspace)));
+        }
     }
 
     /// Writes the changed collections, and new versions. Statistics are not written: see [`CollectionStatistics::store`].
@@ -196,7 +241,7 @@ impl Catalog {
         if redefined {
             transaction.put(CATALOG, keys::FORMAT, &FORMAT.to_be_bytes())?;
             transaction.put(CATALOG, keys::NEXT, &self.next_keyspace.to_be_bytes())?;
-            transaction.put(CATALOG, keys::VERSION, &(self.version.definitions + 1).to_be_bytes())?;
+            transaction.put(CATALOG, keys::VERSION, &(self.definitions + 1).to_be_bytes())?;
         }
         Ok(())
     }
@@ -211,13 +256,31 @@ pub(crate) enum Change {
     Definition,
 }
 
-/// The version of the catalog's content. Each part grows with every commit that changes its part of the catalog.
+/// The version of the catalog's content, by which a process notices changes that others make. Each part grows with every commit
+/// that changes its part of the catalog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct CatalogVersion {
     definitions: u64,
     /// The sum of the counters of all collections. Comparable only between equal definitions.
     properties: u64,
     statistics: u64,
+}
+
+impl CatalogVersion {
+    fn read(view: &impl View) -> Result<Self> {
+        let (start, end) = keys::versions();
+        let mut version = Self::default();
+        let invalid = view.scan(CATALOG, Bounds { start: Some(start), end: Some(end) }, |key, value| {
+            let Ok(number) = value.try_into().map(u64::from_be_bytes) else { return ControlFlow::Break(()) };
+            match key {
+                keys::VERSION => version.definitions = number,
+                keys::STATISTICS_VERSION => version.statistics = number,
+                _ => version.properties = version.properties.saturating_add(number),
+            }
+            ControlFlow::Continue(())
+        })?;
+        if invalid.is_some() { Err(damaged("its version")) } else { Ok(version) }
+    }
 }
 
 /// Returns the key that a writer of the collection guards and a change of its definition writes: the two conflict.

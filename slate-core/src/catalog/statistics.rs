@@ -4,8 +4,6 @@
 //! Statistics are derived from the data and never affect the correctness of a result. Each collection's are stored
 //! under a separate key, so writing them does not conflict with user transactions.
 
-use std::{collections::BTreeMap, sync::Arc};
-
 use slate_query::{
     key,
     pattern::KeyPattern,
@@ -73,17 +71,18 @@ impl CollectionStatistics {
     /// Writes the statistics and their version. Conflicts only with other transactions that write statistics. Fails if
     /// the collection's definition has changed.
     pub(crate) fn store(&self, transaction: &mut impl Transaction, collection: &CollectionInfo) -> Result<()> {
-        let version = Catalog::read_version(&transaction.view())?;
+        let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
+        let version = transaction.view().get(CATALOG, keys::STATISTICS_VERSION, number)?.unwrap_or_default();
         transaction.guard(CATALOG, &definition_key(&collection.name), Guard::Shared)?;
         transaction.put(CATALOG, &keys::statistics(collection.records), &self.write())?;
-        Ok(transaction.put(CATALOG, keys::STATISTICS_VERSION, &(version.statistics + 1).to_be_bytes())?)
+        Ok(transaction.put(CATALOG, keys::STATISTICS_VERSION, &(version + 1).to_be_bytes())?)
     }
 
     pub(super) fn of_index(&self, index: Keyspace) -> Option<&KeyStatistics> {
         self.indexes.iter().find(|(keyspace, _)| *keyspace == index).map(|(_, statistics)| statistics)
     }
 
-    fn read(doc: Doc<'_>) -> Option<Self> {
+    pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
         let records = doc.get("records").and_then(Value::as_document).and_then(KeyStatistics::read)?;
         let indexes = doc.get("indexes").and_then(Value::as_array)?;
         let index = |value: Value<'_>| {
@@ -111,16 +110,15 @@ impl CollectionStatistics {
 }
 
 /// Reads the statistics of the collections.
-pub(super) fn read_all(view: &impl View, collections: &mut BTreeMap<Box<str>, Arc<CollectionInfo>>) -> Result<()> {
+pub(super) fn read_all(view: &impl View, catalog: &mut Catalog) -> Result<()> {
     let (start, end) = keys::all_statistics();
     let mut cursor = view.cursor(CATALOG, Bounds { start: Some(&start), end: Some(&end) })?;
     let mut more = cursor.seek(Edge::First)?;
     while more {
         if let Some((key, value)) = cursor.current()
             && let Some(records) = keys::statistics_keyspace(key)
-            && let Some(collection) = collections.values_mut().find(|collection| collection.records == records)
         {
-            Arc::make_mut(collection).statistics = CollectionStatistics::read(Doc::new(value)).map(Arc::new);
+            catalog.set_statistics(records, CollectionStatistics::read(Doc::new(value)));
         }
         more = cursor.step_forward()?;
     }

@@ -32,7 +32,7 @@ pub(crate) struct ViewInfo {
     /// How all reads of the view compare strings. `None`: by their bytes.
     pub(crate) collation: Option<Collation>,
     /// The other collections and views that the stages read.
-    pub(crate) reads: BTreeSet<Box<str>>,
+    pub(crate) stages_read: BTreeSet<Box<str>>,
 }
 
 /// A view, resolved to the collection that it reads in the end.
@@ -70,13 +70,13 @@ impl ViewInfo {
             let message = "$documents is only valid in an aggregation of no collection";
             return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at("$documents"));
         }
-        let reads = stages.iter().flat_map(Stage::collections).map(Box::from).collect();
-        Ok(Self { name: name.into(), on: on.into(), pipeline, collation, reads })
+        let stages_read = stages.iter().flat_map(Stage::collections).map(Box::from).collect();
+        Ok(Self { name: name.into(), on: on.into(), pipeline, collation, stages_read })
     }
 
     /// Returns the names of the collections and views that the view reads.
-    fn names(&self) -> impl Iterator<Item = &str> {
-        std::iter::once(&*self.on).chain(self.reads.iter().map(|name| &**name))
+    pub(super) fn reads(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.on).chain(self.stages_read.iter().map(|name| &**name))
     }
 
     /// Returns the size of its stages in bytes.
@@ -136,7 +136,7 @@ impl Catalog {
             resolved.names.push(Arc::clone(&view.name));
             resolved.collection.clone_from(&view.on);
             resolved.pipeline.splice(0..0, view.pipeline.iter().cloned());
-            resolved.reads.extend(view.reads.iter().cloned());
+            resolved.reads.extend(view.stages_read.iter().cloned());
             match self.view(&view.on) {
                 Some(next) => view = next,
                 None => return Ok(Some(resolved)),
@@ -174,7 +174,12 @@ impl Catalog {
     /// `OptionNotSupportedOnView` (167) if a view reads one with another collation.
     pub(crate) fn check_views(&self, changed: &ViewInfo) -> Result<()> {
         self.check_view(changed)?;
-        self.views().try_for_each(|view| self.check_view(view))
+        let mut readers = BTreeSet::new();
+        let mut names = vec![&changed.name];
+        while let Some(name) = names.pop() {
+            names.extend(self.readers.get(&**name).into_iter().flatten().filter(|reader| readers.insert(*reader)));
+        }
+        readers.into_iter().filter_map(|name| self.view(name)).try_for_each(|view| self.check_view(view))
     }
 
     fn check_view(&self, view: &ViewInfo) -> Result<()> {
@@ -185,7 +190,7 @@ impl Catalog {
             bytes += level.iter().map(|view| view.size()).max().unwrap_or_default();
             let mut next: Vec<&ViewInfo> = Vec::new();
             for reader in level {
-                for name in reader.names() {
+                for name in reader.reads() {
                     if *name == *view.name {
                         let message = format!("the view {name} would read itself, through {}", reader.name);
                         return Err(Error::invalid(Code::GRAPH_CONTAINS_CYCLE, message));

@@ -7,11 +7,12 @@
 //! - [`ChangeStamp`] decides whether data read from one view is valid for another. A commit marks the stamp as pending
 //!   before it can become visible, and then replaces that by its version. Data read at version `r` is valid for a view of
 //!   version `v` if the stamp is not pending and is at most `min(r, v)`. The parsed catalog is cached by this rule, as
-//!   are values in `slate_store::Cached`.
+//!   are values in `slate_store::Cached`. The stamp also lists the collections that recent commits have changed, so an outdated
+//!   catalog becomes that of another commit by reading these alone.
 //! - [`OptimisticValidator`] decides whether a collection that a transaction has read as a whole was written since. It
 //!   stores, per collection, the version of the last commit that wrote to it.
 //!
-//! If other processes write to the database, neither is used: the catalog's version is read with every view, and a
+//! If other processes write to the database, neither is used: the catalog's version is read with every commit, and a
 //! transaction that read a collection as a whole guards the collection's definition exclusively, while every writer of
 //! the collection guards it shared.
 //!

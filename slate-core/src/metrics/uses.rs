@@ -64,6 +64,8 @@ struct UseMaps {
     collections: HashMap<Keyspace, Weak<CollectionUses>>,
     /// Keyed by the keyspace of the index and by whether the index is hidden.
     indexes: HashMap<(Keyspace, bool), Weak<Uses>>,
+    /// How many uses were left when unused ones were last forgotten.
+    kept: usize,
 }
 
 impl UseTable {
@@ -76,11 +78,25 @@ impl UseTable {
         shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).indexes, (entries, is_hidden))
     }
 
-    /// Forgets the uses that no catalog refers to.
+    /// Forgets the uses that no catalog refers to, once there may be as many as others: a call then costs little more than what
+    /// was added since.
     pub(crate) fn forget_unused(&self) {
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        maps.collections.retain(|_, uses| uses.strong_count() > 0);
-        maps.indexes.retain(|_, uses| uses.strong_count() > 0);
+        if maps.count() > 2 * maps.kept {
+            maps.forget_unused();
+        }
+    }
+}
+
+impl UseMaps {
+    fn count(&self) -> usize {
+        self.collections.len() + self.indexes.len()
+    }
+
+    fn forget_unused(&mut self) {
+        self.collections.retain(|_, uses| uses.strong_count() > 0);
+        self.indexes.retain(|_, uses| uses.strong_count() > 0);
+        self.kept = self.count();
     }
 }
 

@@ -86,8 +86,7 @@ impl<T: Transaction> Session<T> {
         self.begin_call()?;
         let mut position = BuildPosition::load(&self.view(), keyspace)?;
         let Some((collection, at)) = self.find_build(keyspace) else {
-            let ready = |index: &Arc<IndexInfo>| index.keyspace == keyspace;
-            let is_ready = self.catalog().collections().any(|collection| collection.indexes.iter().any(ready));
+            let is_ready = self.catalog().owner(keyspace).is_some();
             return Ok(if is_ready { BuildRound::Ready(position.read) } else { BuildRound::Gone });
         };
         self.written(&collection.name)?;
@@ -142,9 +141,8 @@ impl<T: Transaction> Session<T> {
 
     /// Returns the collection of an index that is being built, which may have been renamed, and the index's position.
     fn find_build(&self, keyspace: Keyspace) -> Option<(Arc<CollectionInfo>, usize)> {
-        self.catalog().collections().find_map(|collection| {
-            let at = collection.building.iter().position(|index| index.keyspace == keyspace)?;
-            Some((Arc::clone(collection), collection.indexes.len() + at))
-        })
+        let collection = self.catalog().owner(keyspace)?;
+        let at = collection.building.iter().position(|index| index.keyspace == keyspace)?;
+        Some((Arc::clone(collection), collection.indexes.len() + at))
     }
 }

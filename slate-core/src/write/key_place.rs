@@ -26,7 +26,7 @@ pub(crate) fn key_place(catalog: &Catalog, keyspace: Keyspace, key: &[u8]) -> Op
         let collection = collection_of_key(key).map(String::from);
         return Some(ErrorPlace { collection, ..ErrorPlace::default() });
     }
-    catalog.collections().find_map(|collection| place_in(collection, keyspace, key))
+    place_in(catalog.owner(keyspace)?, keyspace, key)
 }
 
 fn place_in(collection: &CollectionInfo, keyspace: Keyspace, key: &[u8]) -> Option<ErrorPlace> {

@@ -248,7 +248,10 @@ impl<T: Transaction> Session<T> {
             None => Ok(transaction.commit(durability)?),
             Some(unapplied) => unapplied.commit(transaction, durability),
         };
-        let commit = || if changes_catalog { shared.catalogs.change(commit) } else { commit() };
+        let commit = || match changes_catalog {
+            true => shared.catalogs.change(collections.changed().map(|(name, _)| name), commit),
+            false => commit(),
+        };
         match &self.validation {
             // A transaction that changed nothing is valid at the commit that it read.
             Validation::InProcess(_) | Validation::InStore if !wrote => {}

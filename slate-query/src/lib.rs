@@ -38,9 +38,6 @@ pub mod schema;
 pub mod serde;
 pub mod sink;
 pub mod sort;
-#[cfg(feature = "testing")]
-#[doc(hidden)]
-pub mod testing;
 pub mod update;
 mod value_set;
 pub mod wildcard;

@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod random;
+
 use bson::{Bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
@@ -10,16 +12,15 @@ use slate_query::{
     filter::{Exactness, Filter, Node, Ties, Validity},
     pattern::{KeyPattern, Keys},
     raw::{Doc, Kind, OwnedValue, Value},
-    testing,
 };
 
 fn array_of(values: &[OwnedValue]) -> OwnedValue {
     let fields: Vec<_> = values.iter().enumerate().map(|(index, value)| (index.to_string(), value.clone())).collect();
-    Value::new(Kind::Array, &testing::document_of(&fields)).to_owned()
+    Value::new(Kind::Array, &random::document_of(&fields)).to_owned()
 }
 
 fn document_of(fields: &[(String, OwnedValue)]) -> OwnedValue {
-    Value::new(Kind::Document, &testing::document_of(fields)).to_owned()
+    Value::new(Kind::Document, &random::document_of(fields)).to_owned()
 }
 
 fn one(name: &str, value: OwnedValue) -> OwnedValue {
@@ -39,7 +40,7 @@ fn operand() -> BoxedStrategy<OwnedValue> {
         1 => select(vec![of(Bson::MinKey), of(Bson::MaxKey), of(f64::NAN), of(true), of(""), of("a")]),
         2 => vec((-2_i32..3).prop_map(of), 0..3).prop_map(|values| array_of(&values)),
         2 => select(vec![of(doc! {}), of(doc! {"a": 1}), of(doc! {"b": []})]),
-        1 => testing::value(),
+        1 => random::value(),
     ]
     .prop_filter("MongoDB compares nothing to undefined", |value| value.as_value().kind() != Kind::Undefined)
     .boxed()
@@ -74,7 +75,7 @@ fn operator() -> BoxedStrategy<(String, OwnedValue)> {
             2 => inner,
             1 => operators.clone().prop_map(|operators| ("$not".to_owned(), operators)),
             1 => operators.prop_map(|operators| ("$elemMatch".to_owned(), operators)),
-            1 => (testing::path(), vec(one_operator(), 1..3)).prop_map(|(path, operators)| {
+            1 => (random::path(), vec(one_operator(), 1..3)).prop_map(|(path, operators)| {
                 ("$elemMatch".to_owned(), one(&path, document_of(&distinct(operators))))
             }),
         ]
@@ -91,7 +92,7 @@ fn distinct(mut fields: Vec<(String, OwnedValue)>) -> Vec<(String, OwnedValue)> 
 /// Filters that parse.
 fn filter() -> BoxedStrategy<Filter> {
     let field = (
-        testing::path(),
+        random::path(),
         prop_oneof![
             3 => vec(operator(), 1..3).prop_map(|operators| document_of(&distinct(operators))),
             1 => operand(),
@@ -121,7 +122,7 @@ fn keys(path: &str, document: Doc<'_>) -> Option<Keys> {
 fn computed() -> BoxedStrategy<Filter> {
     let literal = |value: OwnedValue| one("$literal", value);
     let relation = select(vec!["$eq", "$lt", "$lte", "$gt", "$gte"]);
-    let field = || testing::path().prop_map(|path| of(format!("${path}")));
+    let field = || random::path().prop_map(|path| of(format!("${path}")));
     let compared = (relation, field(), operand(), any::<bool>()).prop_map(move |(name, field, operand, is_turned)| {
         let operand = literal(operand);
         one(name, array_of(&if is_turned { [operand, field] } else { [field, operand] }))
@@ -162,7 +163,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn keys_are_within_the_bounds_of_matching_filters(filter in filter(), documents in vec(testing::document(), 4)) {
+    fn keys_are_within_the_bounds_of_matching_filters(filter in filter(), documents in vec(random::document(), 4)) {
         for document in &documents {
             let document = Doc::new(document);
             for conjunct in filter.conjuncts() {
@@ -173,7 +174,7 @@ proptest! {
     }
 
     #[test]
-    fn keys_are_within_the_bounds_of_matching_expressions(filter in computed(), documents in vec(testing::document(), 8)) {
+    fn keys_are_within_the_bounds_of_matching_expressions(filter in computed(), documents in vec(random::document(), 8)) {
         for document in &documents {
             check(filter.root(), Doc::new(document))?;
         }
@@ -209,7 +210,7 @@ proptest! {
     }
 
     #[test]
-    fn one_pass_agrees_with_each_condition(filter in filter(), documents in vec(testing::document(), 4)) {
+    fn one_pass_agrees_with_each_condition(filter in filter(), documents in vec(random::document(), 4)) {
         for document in &documents {
             let document = Doc::new(document);
             let each = filter.conjuncts().iter().all(|conjunct| conjunct.matches(document));
@@ -219,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn implied_filters_match(a in filter(), b in filter(), documents in vec(testing::document(), 4)) {
+    fn implied_filters_match(a in filter(), b in filter(), documents in vec(random::document(), 4)) {
         prop_assert!(a.implies(&a), "{a} implies itself");
         if a.implies(&b) {
             for document in &documents {
@@ -232,7 +233,7 @@ proptest! {
     #[test]
     fn simple_implications_hold(
         (path, a, b) in (select(vec!["a", "a.b", "a.0"]), operator(), operator()),
-        documents in vec(testing::document(), 12),
+        documents in vec(random::document(), 12),
     ) {
         let parse = |operator| Filter::parse(Doc::new(one(path, document_of(&[operator])).as_value().bytes()));
         let (Ok(a), Ok(b)) = (parse(a), parse(b)) else { return Ok(()) };

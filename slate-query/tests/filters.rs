@@ -5,7 +5,7 @@
 use bson::{Bson, Decimal128, Document, Regex, doc};
 use slate_query::{
     Refusal,
-    filter::{Filter, Ties},
+    filter::{Filter, Ties, depth},
     raw::{Doc, OwnedValue},
 };
 
@@ -363,4 +363,65 @@ fn filters_print_as_filters() {
     let without = parse(&doc! {"a": 1, "b": 2, "c": 3}).without(|place| place != 1).unwrap();
     assert_eq!(without.to_string(), r#"{ "b": 2 }"#);
     assert!(without.without(|place| place == 0).is_none());
+}
+
+#[test]
+fn a_shape_has_paths_and_operators_but_no_values() {
+    for (filter, shape) in [
+        (doc! {}, "{}"),
+        (doc! { "org": "acme" }, r#"{ "org": ? }"#),
+        (doc! { "a.b": { "$gte": 21, "$lt": 30 } }, r#"{ "a.b": { "$gte": ?, "$lt": ? } }"#),
+        (doc! { "a": { "b": 1 } }, r#"{ "a": { "$eq": ? } }"#),
+        (doc! { "a": { "$in": [1, 2, 3] } }, r#"{ "a": { "$in": ? } }"#),
+        (
+            doc! { "$or": [{ "a": 1 }, { "b": { "$ne": 2 } }] },
+            r#"{ "$or": [{ "a": ? }, { "b": { "$not": { "$eq": ? } } }] }"#,
+        ),
+        (doc! { "a": { "$elemMatch": { "b": 1, "c": 2 } } }, r#"{ "a": { "$elemMatch": { "b": ?, "c": ? } } }"#),
+        (doc! { "a": { "$not": { "$gt": 1 } } }, r#"{ "a": { "$not": { "$gt": ? } } }"#),
+    ] {
+        assert_eq!(parse(&filter).shape(), shape);
+    }
+    let secret =
+        doc! { "a": "secret", "b": { "$regex": "secret" }, "c": { "$in": ["secret"] }, "d": { "e": "secret" } };
+    assert!(!parse(&secret).shape().contains("secret"));
+}
+
+#[track_caller]
+fn check_partial(filter: Document, may: bool) {
+    assert_eq!(parse(&filter).may_limit_an_index(), may, "{filter}");
+}
+
+#[test]
+fn conditions_that_can_limit_an_index() {
+    check_partial(doc! { "a": { "$gt": 0, "$lte": 9 }, "b": null }, true);
+    check_partial(
+        doc! { "$or": [{ "a": { "$in": [1, 2] } }, { "b": { "$exists": true }, "c": { "$type": "int" } }] },
+        true,
+    );
+    check_partial(doc! {}, true);
+}
+
+#[test]
+fn the_depth_counts_lists_of_conditions() {
+    let depth_of = |filter: Document| depth(Doc::new(&filter.to_vec().unwrap()));
+    assert_eq!(depth_of(doc! {}), 0);
+    assert_eq!(depth_of(doc! { "a": 1 }), 1);
+    assert_eq!(depth_of(doc! { "a": { "b": 1, "c": 2 } }), 1);
+    assert_eq!(depth_of(doc! { "a": { "$gt": 1, "$lt": 5 } }), 2);
+    assert_eq!(depth_of(doc! { "a": 1, "b": 2 }), 2);
+    assert_eq!(depth_of(doc! { "a": 1, "$comment": "one" }), 1);
+    assert_eq!(depth_of(doc! { "$or": [{ "a": 1 }] }), 2);
+    assert_eq!(depth_of(doc! { "$or": [{ "a": 1 }, { "a": 2, "$and": [{ "b": 1 }] }] }), 4);
+    assert_eq!(depth_of(doc! { "$and": [{ "$and": [{ "$and": [{ "a": 3 }] }] }] }), 4);
+}
+
+#[test]
+fn conditions_that_cannot_limit_an_index() {
+    check_partial(doc! { "a": { "$ne": 1 } }, false);
+    check_partial(doc! { "a": { "$exists": false } }, false);
+    check_partial(doc! { "$nor": [{ "a": 1 }] }, false);
+    check_partial(doc! { "a": { "$regex": "^x" } }, false);
+    check_partial(doc! { "a": { "$mod": [2, 0] } }, false);
+    check_partial(doc! { "b": 1, "$or": [{ "a": { "$size": 1 } }, { "a": 2 }] }, false);
 }

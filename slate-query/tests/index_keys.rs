@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the failure")]
 
+mod random;
+
 use std::{collections::BTreeSet, ops::ControlFlow};
 
 use bson::{Bson, Document, doc};
@@ -13,7 +15,6 @@ use slate_query::{
     pattern::{KeyPattern, Keys},
     raw::{Doc, OwnedValue, Value},
     sort::Sort,
-    testing,
 };
 
 fn raw(document: &Document) -> Vec<u8> {
@@ -33,7 +34,7 @@ fn direction() -> impl Strategy<Value = Direction> {
 }
 
 fn fields(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<(String, Direction)>> {
-    prop::collection::vec((testing::path(), direction()), count).prop_map(|mut fields| {
+    prop::collection::vec((random::path(), direction()), count).prop_map(|mut fields| {
         let mut seen = BTreeSet::new();
         fields.retain(|(path, _)| seen.insert(path.clone()));
         fields
@@ -79,7 +80,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 6000, ..ProptestConfig::default() })]
 
     #[test]
-    fn no_index_loses_a_value_that_a_filter_can_match(fields in fields(1..4), document in testing::document()) {
+    fn no_index_loses_a_value_that_a_filter_can_match(fields in fields(1..4), document in random::document()) {
         let doc = Doc::new(&document);
         let mut keys = Keys::new();
         match pattern(&fields).keys(doc, &mut keys) {
@@ -102,7 +103,7 @@ proptest! {
     }
 
     #[test]
-    fn entries_are_distinct_and_in_order(fields in fields(1..4), document in testing::document()) {
+    fn entries_are_distinct_and_in_order(fields in fields(1..4), document in random::document()) {
         let mut keys = Keys::new();
         if pattern(&fields).keys(Doc::new(&document), &mut keys).is_ok() {
             let entries: Vec<_> = keys.iter().map(|(key, _)| key).collect();
@@ -111,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn only_a_multikey_index_has_several_entries(fields in fields(1..4), document in testing::document()) {
+    fn only_a_multikey_index_has_several_entries(fields in fields(1..4), document in random::document()) {
         let mut keys = Keys::new();
         if pattern(&fields).keys(Doc::new(&document), &mut keys).is_ok() {
             let multikey = keys.multikey().iter().any(|mask| *mask != 0);
@@ -122,7 +123,7 @@ proptest! {
 
     #[test]
     fn an_entry_that_is_not_multikey_contains_the_values_at_its_paths(
-        fields in fields(1..4), document in testing::document(),
+        fields in fields(1..4), document in random::document(),
     ) {
         let doc = Doc::new(&document);
         let mut keys = Keys::new();
@@ -139,7 +140,7 @@ proptest! {
 
     #[test]
     fn a_sort_uses_the_least_key_of_an_index_on_the_same_paths(
-        fields in fields(1..4), document in testing::document(),
+        fields in fields(1..4), document in random::document(),
     ) {
         let doc = Doc::new(&document);
         let pattern = pattern(&fields);

@@ -2,12 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod random;
+
 use bson::{Bson, DateTime, RawDocumentBuf, doc};
 use proptest::prelude::*;
-use slate_query::{
-    raw::{Doc, Kind, Value},
-    testing,
-};
+use slate_query::raw::{Doc, Kind, Value};
 
 fn shown(document: &[u8]) -> String {
     Value::new(Kind::Document, document).to_string()
@@ -54,12 +53,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn documents_are_extended_json(document in testing::document()) {
+    fn documents_are_extended_json(document in random::document()) {
         agrees(&document)?;
     }
 
     #[test]
-    fn damaged_bytes_are_shown(mut document in testing::document(), at in any::<prop::sample::Index>(), byte: u8) {
+    fn damaged_bytes_are_shown(mut document in random::document(), at in any::<prop::sample::Index>(), byte: u8) {
         let at = at.index(document.len());
         document[at] = byte;
         let text = shown(&document);

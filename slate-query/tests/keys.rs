@@ -1,5 +1,7 @@
 //! Key bytes sort as values do, are self-delimiting, and decode to the encoded value.
 
+mod random;
+
 use std::cmp::Ordering;
 
 use bson::Bson;
@@ -10,7 +12,6 @@ use slate_query::{
     number::Number,
     order::{bracket, compare, equal},
     raw::{Kind, OwnedValue, Value},
-    testing,
 };
 
 fn encoded(value: Value<'_>) -> Vec<u8> {
@@ -36,10 +37,10 @@ fn owned(value: impl Into<Bson>) -> OwnedValue {
 /// Pairs of values that are often equal or close.
 fn pair() -> impl Strategy<Value = (OwnedValue, OwnedValue)> {
     prop_oneof![
-        2 => (testing::value(), testing::value()),
-        3 => (testing::number(), testing::number()),
-        1 => (testing::scalar(), testing::scalar()),
-        1 => testing::value().prop_map(|value| (value.clone(), value)),
+        2 => (random::value(), random::value()),
+        3 => (random::number(), random::number()),
+        1 => (random::scalar(), random::scalar()),
+        1 => random::value().prop_map(|value| (value.clone(), value)),
     ]
 }
 
@@ -77,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn order_is_transitive(a in testing::number(), b in testing::number(), c in testing::number()) {
+    fn order_is_transitive(a in random::number(), b in random::number(), c in random::number()) {
         let mut sorted = [a, b, c];
         sorted.sort_by(|a, b| compare(a.as_value(), b.as_value()));
         let [low, _, high] = &sorted;
@@ -85,7 +86,7 @@ proptest! {
     }
 
     #[test]
-    fn decoding_gives_back_the_identical_value(value in testing::value(), direction in direction()) {
+    fn decoding_gives_back_the_identical_value(value in random::value(), direction in direction()) {
         let (mut key, mut bits) = (Vec::new(), TypeBits::new());
         encode_typed(Some(value.as_value()), &mut key, &mut bits);
         prop_assert_eq!(&key, &encoded(value.as_value()));
@@ -98,8 +99,8 @@ proptest! {
 
     #[test]
     fn components_decode_in_order_and_the_id_last(
-        values in prop::collection::vec((prop::option::of(testing::value()), direction()), 0..5),
-        id in testing::scalar(),
+        values in prop::collection::vec((prop::option::of(random::value()), direction()), 0..5),
+        id in random::scalar(),
     ) {
         let (mut key, mut bits) = (Vec::new(), TypeBits::new());
         for (value, direction) in &values {
@@ -160,7 +161,7 @@ proptest! {
     }
 
     #[test]
-    fn skipping_consumes_exactly_one_value(a in testing::value(), b in testing::value(), direction in direction()) {
+    fn skipping_consumes_exactly_one_value(a in random::value(), b in random::value(), direction in direction()) {
         let mut key = directed(a.as_value(), direction);
         let length = key.len();
         key.extend(directed(b.as_value(), Direction::Ascending));
@@ -184,7 +185,7 @@ proptest! {
 
     #[test]
     fn no_byte_after_a_complete_value_or_a_text_prefix_is_0xff(
-        value in testing::value(), direction in direction(),
+        value in random::value(), direction in direction(),
     ) {
         let key = directed(value.as_value(), direction);
         prop_assert!((0x02..=0xfd).contains(&key[0]));
@@ -205,7 +206,7 @@ proptest! {
 
     #[test]
     fn decoding_damaged_keys_does_not_panic(
-        value in testing::value(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
+        value in random::value(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
         bits in prop::collection::vec(any::<u8>(), 0..6),
     ) {
         let (mut key, mut kept) = (Vec::new(), TypeBits::new());
@@ -233,7 +234,7 @@ proptest! {
 
     #[test]
     fn the_interval_of_a_prefix_contains_exactly_its_texts(
-        prefix in testing::text(), text in testing::text(), direction in direction(),
+        prefix in random::text(), text in random::text(), direction in direction(),
     ) {
         let interval = prefix_interval(prefix.as_bytes());
         let interval = match direction {
@@ -260,7 +261,7 @@ proptest! {
     }
 
     #[test]
-    fn a_point_is_distinguished_from_other_intervals(value in testing::value(), direction in direction()) {
+    fn a_point_is_distinguished_from_other_intervals(value in random::value(), direction in direction()) {
         let key = directed(value.as_value(), direction);
         let point = Interval::point(key.clone());
         prop_assert_eq!(point.as_point(), Some(&key[..]));
@@ -280,7 +281,7 @@ proptest! {
     }
 
     #[test]
-    fn decimals_decode_and_encode_to_the_same_bits(bits in testing::decimal_bits()) {
+    fn decimals_decode_and_encode_to_the_same_bits(bits in random::decimal_bits()) {
         use slate_query::number::Decimal;
         let decimal = Decimal::from_bits(bits);
         let again = Decimal::from_bits(decimal.to_bits());
@@ -294,7 +295,7 @@ proptest! {
     }
 
     #[test]
-    fn a_double_s_exact_digits_equal_it(double in testing::double()) {
+    fn a_double_s_exact_digits_equal_it(double in random::double()) {
         // A decimal of 34 digits represents a double exactly only if its expansion is not longer.
         let text = format!("{double:e}");
         if let (Ok(decimal), true) = (text.parse(), double.is_finite()) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+mod random;
 mod serde_types;
 
 use std::{
@@ -17,7 +18,6 @@ use serde_types::*;
 use slate_query::{
     raw::{Doc, Kind, OwnedValue, store},
     serde::{Error, deserialize, deserialize_document, deserialize_value, serialize},
-    testing,
 };
 
 fn stored(document: &[u8]) -> Vec<u8> {
@@ -232,15 +232,15 @@ fn likely() -> impl Strategy<Value = Vec<u8>> {
         let names = proptest::sample::select(NAMES.to_vec());
         let fields = proptest::collection::vec((names.prop_map(str::to_owned), inner.clone()), 0..4);
         prop_oneof![
-            fields.prop_map(|fields| nested(Kind::Document, &testing::document_of(&fields))),
+            fields.prop_map(|fields| nested(Kind::Document, &random::document_of(&fields))),
             proptest::collection::vec(inner, 0..4).prop_map(|items| {
                 let items: Vec<_> = items.into_iter().enumerate().map(|(at, item)| (at.to_string(), item)).collect();
-                nested(Kind::Array, &testing::document_of(&items))
+                nested(Kind::Array, &random::document_of(&items))
             }),
         ]
     });
     proptest::collection::vec((names.prop_map(str::to_owned), tree), 0..8)
-        .prop_map(|fields| testing::document_of(&fields))
+        .prop_map(|fields| random::document_of(&fields))
 }
 
 fn nested(kind: Kind, bytes: &[u8]) -> OwnedValue {
@@ -250,7 +250,7 @@ fn nested(kind: Kind, bytes: &[u8]) -> OwnedValue {
 fn leaf() -> impl Strategy<Value = OwnedValue> {
     let texts = ["a", "Unit", "7", "0123456789abcdef01234567", "2020-01-01T00:00:00Z", "é"];
     prop_oneof![
-        2 => testing::scalar(),
+        2 => random::scalar(),
         1 => proptest::sample::select(texts.to_vec()).prop_map(|text| OwnedValue::from(Bson::String(text.into()))),
         1 => (-2_i32..300).prop_map(|int| OwnedValue::from(Bson::Int32(int))),
         1 => (0_u8..2).prop_map(|_| OwnedValue::from(Bson::ObjectId(ObjectId::from_bytes([9; 12])))),
@@ -273,9 +273,9 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn documents_of_any_shape_are_read_as_by_the_bson_crate(fields in proptest::collection::vec(testing::value(), 0..5)) {
+    fn documents_of_any_shape_are_read_as_by_the_bson_crate(fields in proptest::collection::vec(random::value(), 0..5)) {
         let fields: Vec<_> = NAMES.iter().map(|name| (*name).to_owned()).zip(fields).collect();
-        agree_all(&testing::document_of(&fields))?;
+        agree_all(&random::document_of(&fields))?;
     }
 
     #[test]
@@ -284,13 +284,13 @@ proptest! {
     }
 
     #[test]
-    fn values_are_read_as_fields_of_a_document_are(value in testing::value()) {
+    fn values_are_read_as_fields_of_a_document_are(value in random::value()) {
         #[derive(Debug, Deserialize)]
         struct Field<T> {
             v: T,
         }
         fn both<T: DeserializeOwned + Debug>(value: &OwnedValue) -> Result<(), TestCaseError> {
-            let document = testing::document_of(&[("v".to_owned(), value.clone())]);
+            let document = random::document_of(&[("v".to_owned(), value.clone())]);
             let theirs = bson::deserialize_from_slice::<Field<T>>(&document).ok().map(|field| format!("{:?}", field.v));
             let ours = deserialize_value::<T>(value.as_value()).ok().map(|value| format!("{value:?}"));
             prop_assert_eq!(ours, theirs, "{} {:?}", std::any::type_name::<T>(), value);
@@ -314,8 +314,8 @@ proptest! {
     }
 
     #[test]
-    fn fields_of_every_type_are_written_as_by_the_bson_crate(value in testing::value()) {
-        let document = testing::document_of(&[("a".to_owned(), value.clone())]);
+    fn fields_of_every_type_are_written_as_by_the_bson_crate(value in random::value()) {
+        let document = random::document_of(&[("a".to_owned(), value.clone())]);
         let as_field = |error: TestCaseError| error;
         fn written<T: DeserializeOwned + Serialize + Debug>(document: &[u8]) -> Result<(), TestCaseError> {
             written_back::<A<T>>(document)

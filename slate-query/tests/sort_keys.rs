@@ -2,8 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod random;
+
 use proptest::{collection::vec, prelude::*};
-use slate_query::{Code, key::skip, raw::Doc, sort::Sort, testing};
+use slate_query::{Code, key::skip, raw::Doc, sort::Sort};
 
 fn sort(fields: &[(String, bool)]) -> Option<Sort> {
     let mut pattern = bson::Document::new();
@@ -27,9 +29,9 @@ proptest! {
 
     #[test]
     fn a_document_reported_above_a_bound_has_a_higher_key(
-        fields in vec((testing::path(), any::<bool>()), 1..4),
-        document in testing::document(),
-        other in testing::document(),
+        fields in vec((random::path(), any::<bool>()), 1..4),
+        document in random::document(),
+        other in random::document(),
         first in 0..3_usize,
     ) {
         let Some(sort) = sort(&fields) else { return Ok(()) };

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod random;
+
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
     distinct,
@@ -11,7 +13,6 @@ use slate_query::{
     projection::Projection,
     raw::{Doc, Kind, OwnedValue, Value, Writer, store, validate, validate_and_store},
     sort::Sort,
-    testing,
 };
 
 fn stored(document: &[u8]) -> Vec<u8> {
@@ -32,7 +33,7 @@ fn joined((first, second): (Vec<u8>, Vec<u8>)) -> Vec<u8> {
 /// `{ path: value, … }`.
 fn fields<'v>(fields: impl IntoIterator<Item = (&'v String, &'v OwnedValue)>) -> Vec<u8> {
     let fields: Vec<_> = fields.into_iter().map(|(path, value)| (path.clone(), value.clone())).collect();
-    testing::document_of(&fields)
+    random::document_of(&fields)
 }
 
 fn number(number: i32) -> OwnedValue {
@@ -44,16 +45,16 @@ proptest! {
 
     #[test]
     fn a_stored_document_behaves_like_its_original(
-        documents in vec((testing::document(), testing::document()).prop_map(joined), 6),
-        paths in vec(testing::path(), 1..4),
-        values in vec(testing::value(), 3),
+        documents in vec((random::document(), random::document()).prop_map(joined), 6),
+        paths in vec(random::path(), 1..4),
+        values in vec(random::value(), 3),
         operator in select(vec!["$eq", "$ne", "$gt", "$lte", "$exists"]),
         signs in vec(select(vec![1, -1]), 3),
         include in any::<bool>(),
     ) {
         let conditions: Vec<OwnedValue> = values
             .iter()
-            .map(|value| testing::document_of(&[(operator.to_owned(), value.clone())]))
+            .map(|value| random::document_of(&[(operator.to_owned(), value.clone())]))
             .map(|condition| Value::new(Kind::Document, &condition).to_owned())
             .collect();
         let filter = Filter::parse(Doc::new(&fields(paths.iter().zip(&conditions))));
@@ -90,7 +91,7 @@ proptest! {
 
     #[test]
     fn validating_and_storing_in_one_pass_agrees_with_two_passes(
-        document in (testing::document(), testing::document()).prop_map(joined),
+        document in (random::document(), random::document()).prop_map(joined),
         place in any::<proptest::sample::Index>(),
         byte in any::<u8>(),
     ) {
@@ -117,7 +118,7 @@ proptest! {
     #[test]
     fn validation_agrees_with_a_naive_validator(
         name in "[a-z\u{e4}\u{4e2d}]{0,20}",
-        document in testing::document(),
+        document in random::document(),
         place in any::<proptest::sample::Index>(),
         byte in any::<u8>(),
     ) {

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+mod random;
+
 use bson::{Bson, Document, RawDocumentBuf, bson, doc, rawdoc};
 use proptest::prelude::*;
 use slate_query::{
@@ -10,7 +12,6 @@ use slate_query::{
     filter::Filter,
     path::Path,
     raw::{Doc, OwnedValue, validate},
-    testing,
     update::{Context, Update, UsesPosition, merge},
 };
 
@@ -462,8 +463,8 @@ fn a_merge_replaces_the_first_of_repeated_fields() {
 proptest! {
     #[test]
     fn a_merge_agrees_with_merging_field_by_field(
-        doc in testing::document(),
-        patch in testing::document(),
+        doc in random::document(),
+        patch in random::document(),
         shared in any::<prop::sample::Index>(),
     ) {
         let fields = |bytes: &[u8]| -> Vec<(String, OwnedValue)> {
@@ -482,7 +483,7 @@ proptest! {
                 }
             }
         }
-        match merge(Doc::new(&doc), Doc::new(&testing::document_of(&given))).unwrap() {
+        match merge(Doc::new(&doc), Doc::new(&random::document_of(&given))).unwrap() {
             Some(merged) => {
                 prop_assert!(validate(&merged).is_ok());
                 prop_assert_eq!(fields(&merged), &*after);

@@ -1,10 +1,10 @@
 //! Random values of every type for property tests, biased towards the edge cases of orders and encodings.
-//!
-//! Available with the feature `testing`, which is not part of the API.
+
+#![allow(dead_code, reason = "each test file uses a part")]
+#![allow(unreachable_pub, reason = "a test's own module")]
 
 use proptest::{collection::vec, prelude::*, sample::select};
-
-use crate::{
+use slate_query::{
     number::{Decimal, MAX_COEFFICIENT, MAX_EXPONENT, MIN_EXPONENT, Sign},
     raw::{Kind, OwnedValue, Value, Writer},
 };

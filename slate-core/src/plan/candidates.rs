@@ -200,8 +200,12 @@ fn directed(found: Vec<Access>, query: &Query) -> Vec<Access> {
 /// Returns whether the index has an entry for every matching document.
 fn serves(index: &IndexInfo, filter: &Filter) -> bool {
     let condition = index.partial.as_ref().is_none_or(|partial| filter.implies(&partial.filter));
-    let present = !index.sparse || index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)));
-    condition && present
+    condition && (!index.sparse || has_present_field(index, filter))
+}
+
+/// Returns whether every document that matches has one of the fields of the index.
+fn has_present_field(index: &IndexInfo, filter: &Filter) -> bool {
+    index.pattern.fields().iter().any(|(path, _)| filter.implies(&Filter::exists(path)))
 }
 
 /// Returns the path by `_id`, which is unique and never an array. Its records come in the order of `_id`.
@@ -259,12 +263,14 @@ fn by_bounds(index: &Arc<IndexInfo>, terms: &Terms<'_>, found: &mut Vec<Access>)
 /// Returns whether the index has every entry that these bounds select. A sparse multikey index omits the entries
 /// in which every field is missing, and a condition that null satisfies would select them.
 fn has_entries(index: &IndexInfo, bounds: &IndexBounds) -> bool {
-    if !index.sparse || !index.is_multikey() {
-        return true;
-    }
+    !index.sparse || !index.is_multikey() || bounds.fields().iter().any(excludes_null)
+}
+
+/// Returns whether a missing field is outside of these bounds.
+fn excludes_null(set: &IntervalSet) -> bool {
     let mut null = Vec::new();
     key::encode(Value::NULL, &mut null);
-    bounds.fields().iter().any(|set| !set.contains(&null))
+    !set.contains(&null)
 }
 
 /// Returns the path by an index with these bounds. Conditions on fields after the bounds are checked on the entry

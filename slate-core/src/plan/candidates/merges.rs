@@ -8,9 +8,10 @@ use slate_query::{
     interval::IntervalSet,
     path::Path,
     pattern::Direction,
+    wildcard::{PATH_FIELD, WildcardPattern},
 };
 
-use super::{Terms, by_id, by_indexes};
+use super::{Terms, by_id, by_indexes, excludes_null, has_present_field};
 use crate::{
     catalog::{CollectionInfo, IndexInfo},
     plan::{
@@ -28,30 +29,28 @@ pub(in crate::plan) fn merges<'a>(
     query: &Query,
     found: impl Iterator<Item = &'a Access>,
 ) -> Vec<Access> {
-    let mut merged = intersections(found);
+    let mut merged = intersections(query, found);
     merged.extend(unions(collection, query));
     merged
 }
 
 /// Returns pairs of index paths. A pair fetches only the records that both paths find.
-fn intersections<'a>(found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
+fn intersections<'a>(query: &Query, found: impl Iterator<Item = &'a Access>) -> Vec<Access> {
     let forward = |access: &&Access| access.direction == Direction::Ascending && access.path.is_narrow_index();
-    let narrow: Vec<&Access> = found.filter(forward).collect();
+    let narrow: Vec<Input> = found.filter(forward).map(|access| Input::of(access, query.filter.conjuncts())).collect();
     // A path that finds every record of another one adds nothing to it. Of equal ones, the first remains.
-    let adds = |(at, access): &(usize, &&Access)| {
+    let adds = |(at, input): &(usize, &Input)| {
         !narrow.iter().enumerate().any(|(other_at, other)| {
-            other_at != *at
-                && other.path.is_within(&access.path)
-                && (other_at < *at || !access.path.is_within(&other.path))
+            other_at != *at && other.is_within(input) && (other_at < *at || !input.is_within(other))
         })
     };
-    let narrow: Vec<&Access> =
-        narrow.iter().enumerate().filter(adds).map(|(_, access)| *access).take(MAX_INTERSECTED).collect();
+    let narrow: Vec<&Input> =
+        narrow.iter().enumerate().filter(adds).map(|(_, input)| input).take(MAX_INTERSECTED).collect();
     let mut merged = Vec::new();
     for (at, left) in narrow.iter().enumerate() {
-        for right in narrow.iter().skip(at + 1).filter(|right| !right.path.same_index(&left.path)) {
-            let inputs = vec![left.path.clone(), right.path.clone()];
-            let exact_for = left.exact_for.union(right.exact_for);
+        for right in narrow.iter().skip(at + 1).filter(|right| !right.access.path.same_index(&left.access.path)) {
+            let inputs = vec![left.access.path.clone(), right.access.path.clone()];
+            let exact_for = left.access.exact_for.union(right.access.exact_for);
             merged.push(Access::of_path(AccessPath::Merge { how: Combine::Intersection, inputs }, exact_for));
         }
     }
@@ -70,7 +69,7 @@ fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Acc
     let conjuncts = query.filter.conjuncts();
     let node = conjuncts.get(place)?;
     let others = || conjuncts.iter().enumerate().filter(|(at, _)| *at != place);
-    let mut inputs: Vec<AccessPath> = Vec::new();
+    let mut inputs: Vec<Input> = Vec::new();
     // The other conjuncts for which the paths so far are exact.
     let mut exact_others: Vec<usize> = others().map(|(at, _)| at).collect();
     // Expressions are evaluated in any case, because they can fail.
@@ -89,16 +88,20 @@ fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Acc
                 .is_some_and(|at| found.exact_for.contains(own.len() + at))
         });
         // A path whose records another one finds as well adds nothing to the union.
-        if inputs.iter().any(|other| found.path.is_within(other)) {
+        let found = Input::of(&found, filter.conjuncts());
+        if inputs.iter().any(|other| found.is_within(other)) {
             continue;
         }
-        inputs.retain(|other| !other.is_within(&found.path));
-        inputs.push(found.path);
+        inputs.retain(|other| !other.is_within(&found));
+        inputs.push(found);
     }
     let exact = exact_others.into_iter().chain(is_exact.then_some(place));
     let exact_for = exact.fold(Conjuncts::default(), |all, at| all.union(Conjuncts::one(at)));
     // One path that finds the records of every branch is a candidate without a merge: every branch limits its fields.
-    (inputs.len() > 1).then(|| Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, exact_for))
+    (inputs.len() > 1).then(|| {
+        let inputs = inputs.into_iter().map(|input| input.access.path).collect();
+        Access::of_path(AccessPath::Merge { how: Combine::Union, inputs }, exact_for)
+    })
 }
 
 /// Returns the path by `_id` or one index that finds the documents of a branch. `filter` is the branch with the conditions
@@ -146,28 +149,6 @@ impl AccessPath {
         })
     }
 
-    /// Returns whether the path finds only records that `other` finds too, as far as their limits show it.
-    fn is_within(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Index { index, checks, .. }, Self::Index { index: other_index, checks: other_checks, .. }) => {
-                let has_entries = other_index.partial.as_ref().is_none_or(|condition| {
-                    index.partial.as_ref().is_some_and(|held| held.filter.implies(&condition.filter))
-                });
-                // What the filter of the other path rejects is not among its limits.
-                let passes = other_checks.filter.as_ref().is_none_or(|condition| {
-                    checks.filter.as_ref().is_some_and(|held| held.drawn.implies(&condition.drawn))
-                });
-                let is_held = |path: &Path, allowed: &IntervalSet| {
-                    self.limits().any(|(limited, held)| limited == path && held.intersect(allowed) == *held)
-                        || (other_index.collation.is_none() && index.holds_only(path, allowed))
-                };
-                has_entries && passes && other.limits().all(|(path, allowed)| is_held(path, allowed))
-            }
-            (Self::Points { ids }, Self::Points { ids: others }) => ids.intersect(others) == *ids,
-            _ => false,
-        }
-    }
-
     fn same_index(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Index { index, .. }, Self::Index { index: other, .. }) => index.keyspace == other.keyspace,
@@ -176,17 +157,60 @@ impl AccessPath {
     }
 }
 
-impl IndexInfo {
-    /// Returns whether each document of a partial index has a value within `allowed` at `path`.
-    fn holds_only(&self, path: &Path, allowed: &IntervalSet) -> bool {
-        let mut holds = false;
-        for node in self.partial.iter().flat_map(|partial| partial.filter.conjuncts()) {
-            node.each_term(None, &mut |term| {
-                holds |= term.validity == Validity::Always
-                    && term.path == *path
-                    && term.intervals.intersect(allowed) == term.intervals;
+/// An access path, and what is known of its records.
+struct Input {
+    access: Access,
+    /// The conditions that every record of the path satisfies: the conjuncts for which it is exact, and those of a partial
+    /// index.
+    satisfied: Filter,
+}
+
+impl Input {
+    fn of(access: &Access, conjuncts: &[Node]) -> Self {
+        let exact = conjuncts.iter().enumerate().filter(|(place, _)| access.exact_for.contains(*place));
+        let partial = match &access.path {
+            AccessPath::Index { index, .. } => index.partial.as_ref(),
+            AccessPath::Records { .. } | AccessPath::Points { .. } | AccessPath::Merge { .. } => None,
+        };
+        let of_index = partial.into_iter().flat_map(|partial| partial.filter.conjuncts());
+        let satisfied = Filter::of_conjuncts(exact.map(|(_, node)| node).chain(of_index).cloned().collect());
+        Self { access: access.clone(), satisfied }
+    }
+
+    /// Returns whether the path finds only records that `other` finds too, as far as this is known.
+    fn is_within(&self, other: &Self) -> bool {
+        match (&self.access.path, &other.access.path) {
+            (AccessPath::Index { .. }, AccessPath::Index { index, bounds, checks }) => {
+                let in_partial =
+                    index.partial.as_ref().is_none_or(|condition| self.satisfied.implies(&condition.filter));
+                let in_sparse = || {
+                    !index.sparse
+                        || bounds.fields().iter().any(excludes_null)
+                        || has_present_field(index, &self.satisfied)
+                };
+                // What the filter of the other path rejects is not among its limits.
+                let passes = || checks.filter.as_ref().is_none_or(|filter| self.satisfied.implies(&filter.drawn));
+                let is_held = |(path, allowed): (&Path, &IntervalSet)| self.holds(path, allowed, index);
+                in_partial && in_sparse() && passes() && other.access.path.limits().all(is_held)
+            }
+            (AccessPath::Points { ids }, AccessPath::Points { ids: others }) => ids.intersect(others) == *ids,
+            _ => false,
+        }
+    }
+
+    /// Returns whether every record of the path has an entry in `index` with a value within `allowed` at `path`.
+    fn holds(&self, path: &Path, allowed: &IntervalSet, index: &IndexInfo) -> bool {
+        let is_within = |set: &IntervalSet| set.intersect(allowed) == *set;
+        let mut is_satisfied = false;
+        for node in self.satisfied.conjuncts() {
+            if path.as_str() == PATH_FIELD {
+                let required = node.required_path().map(|(required, _)| WildcardPattern::at_or_below(required));
+                is_satisfied |= required.as_ref().is_some_and(is_within);
+            }
+            node.each_term(index.collation.as_ref(), &mut |term| {
+                is_satisfied |= term.validity == Validity::Always && term.path == *path && is_within(&term.intervals);
             });
         }
-        holds
+        is_satisfied || self.access.path.limits().any(|(limited, set)| limited == path && is_within(set))
     }
 }

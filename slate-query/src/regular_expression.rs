@@ -20,6 +20,7 @@ mod translate;
 use std::{ops::Range, sync::Arc};
 
 use backtracking::Backtracking;
+pub(crate) use prefix::{Decides, Prefix};
 use translate::Engine;
 
 use crate::{
@@ -33,7 +34,7 @@ pub(crate) struct Pattern {
     /// The pattern and its options as written.
     value: OwnedValue,
     compiled: Compiled,
-    prefix: Option<Box<[u8]>>,
+    prefix: Option<Prefix>,
 }
 
 #[derive(Clone, Debug)]
@@ -167,9 +168,9 @@ impl Pattern {
         std::str::from_utf8(source).unwrap_or_default()
     }
 
-    /// Returns a prefix of every string that matches, if one is known.
-    pub(super) fn prefix(&self) -> Option<&[u8]> {
-        self.prefix.as_deref()
+    /// Returns the prefix of every string that matches, if one is known.
+    pub(super) fn prefix(&self) -> Option<&Prefix> {
+        self.prefix.as_ref()
     }
 
     /// Returns the BSON regular expression.
@@ -260,7 +261,11 @@ mod tests {
             ("^(?i)abc", "", None),
             ("^?abc", "", None),
             ("abc", "", None),
-            ("^", "", None),
+            ("^", "", Some("")),
+            ("", "", Some("")),
+            (".*", "", Some("")),
+            ("a*", "", Some("")),
+            ("\\b", "", None),
             ("^abc(?=d)", "", Some("abc")),
             ("^abc(?=d)", "i", None),
             ("^abc++d", "", Some("ab")),
@@ -274,7 +279,33 @@ mod tests {
             ("(?=a)^abc", "", None),
         ] {
             let pattern = Pattern::new(source.as_bytes(), options.as_bytes()).unwrap();
-            assert_eq!(pattern.prefix(), prefix.map(str::as_bytes), "/{source}/{options}");
+            let found = pattern.prefix().map(|prefix| &*prefix.text);
+            assert_eq!(found, prefix.map(str::as_bytes), "/{source}/{options}");
+        }
+    }
+
+    #[test]
+    fn a_prefix_decides_where_nothing_else_is_required() {
+        for (source, options, decides) in [
+            ("^abc", "", Decides::All),
+            ("^abc", "s", Decides::All),
+            ("^abc.*", "", Decides::All),
+            ("^abc.*d?", "", Decides::All),
+            ("^(ab)c(d|e)*", "", Decides::All),
+            ("\\Aabc", "m", Decides::All),
+            ("^ab c # comment", "x", Decides::All),
+            ("", "", Decides::All),
+            ("^abc$", "", Decides::Some),
+            ("^abc\\b", "", Decides::Some),
+            ("^abc.", "", Decides::Some),
+            ("^abc?d", "", Decides::Some),
+            ("^abc.*d", "", Decides::Some),
+            ("^abc(?=d)", "", Decides::Some),
+            ("^abc(?=d)?", "", Decides::Some),
+            ("^abc++", "", Decides::Some),
+        ] {
+            let pattern = Pattern::new(source.as_bytes(), options.as_bytes()).unwrap();
+            assert_eq!(pattern.prefix().unwrap().decides, decides, "/{source}/{options}");
         }
     }
 }

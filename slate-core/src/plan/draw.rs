@@ -3,8 +3,9 @@
 use bson::{Bson, Document, doc};
 use slate_query::{
     collation,
-    interval::{Interval, IntervalSet, Place, Side},
+    interval::{Interval, IntervalSet, Place, Side, bracket_interval},
     key::{self, Decoded, TypeReader},
+    order::Bracket,
     pattern::Direction,
     raw::Doc,
     sort::Sort,
@@ -357,10 +358,31 @@ fn interval(interval: &Interval, strings: Strings) -> String {
     if let Some(point) = interval.as_point().and_then(|point| value(point, strings)) {
         return format!("[{point}]");
     }
+    let is_whole = |(class, _): &&(Bracket, &str)| bracket_interval(*class) == *interval;
+    if let Some((_, name)) = CLASSES.iter().find(is_whole) {
+        return format!("all {name}");
+    }
     let (low, high) =
         (place(interval.low(), IntervalEnd::Low, strings), place(interval.high(), IntervalEnd::High, strings));
     format!("{low}, {high}")
 }
+
+/// The classes of types with more than one value, as they are drawn.
+const CLASSES: [(Bracket, &str); 13] = [
+    (Bracket::Number, "numbers"),
+    (Bracket::String, "strings"),
+    (Bracket::Document, "documents"),
+    (Bracket::Array, "arrays"),
+    (Bracket::Binary, "binaries"),
+    (Bracket::ObjectId, "ObjectIds"),
+    (Bracket::Boolean, "booleans"),
+    (Bracket::Date, "dates"),
+    (Bracket::Timestamp, "timestamps"),
+    (Bracket::Regex, "regular expressions"),
+    (Bracket::DbPointer, "DBPointers"),
+    (Bracket::Code, "codes"),
+    (Bracket::CodeWithScope, "codes with scope"),
+];
 
 #[derive(Clone, Copy)]
 enum IntervalEnd {
@@ -374,10 +396,46 @@ fn place(place: &Place, end: IntervalEnd, strings: Strings) -> String {
         (Some(value), IntervalEnd::Low, Side::After) => format!("({value}"),
         (Some(value), IntervalEnd::High, Side::Before) => format!("{value})"),
         (Some(value), IntervalEnd::High, Side::After) => format!("{value}]"),
-        // A position that is not a value is the boundary of a type.
-        (None, IntervalEnd::Low, _) => "(…".into(),
-        (None, IntervalEnd::High, _) => "…)".into(),
+        (None, end, _) => boundary(place, end),
     }
+}
+
+/// Formats a position that is not a value: next to all strings with a prefix, or between two classes of types.
+fn boundary(place: &Place, end: IntervalEnd) -> String {
+    let first_text = string_beginning_with(&place.prefix).and_then(|text| match place.side {
+        Side::Before => Some(text),
+        Side::After => after_all_with_prefix(text),
+    });
+    let of_class = |is_at: fn(&Interval) -> &Place| {
+        CLASSES.iter().find(|(class, _)| is_at(&bracket_interval(*class)) == place).map(|(_, name)| *name)
+    };
+    match (end, first_text) {
+        (IntervalEnd::Low, Some(text)) => format!("[{text:?}"),
+        (IntervalEnd::High, Some(text)) => format!("{text:?})"),
+        (IntervalEnd::Low, None) => format!("({}", of_class(Interval::high).unwrap_or("…")),
+        (IntervalEnd::High, None) => format!("{})", of_class(Interval::low).unwrap_or("…")),
+    }
+}
+
+/// Returns the text of which these are the key bytes, without the byte that ends a text.
+fn string_beginning_with(encoded: &[u8]) -> Option<String> {
+    const END: u8 = 0x01;
+    let whole = [encoded, &[END]].concat();
+    match key::decode(&mut whole.as_slice(), Direction::Ascending, &mut TypeReader::new(&[]))? {
+        Decoded::Value(value) => value.as_value().text().map(|text| String::from_utf8_lossy(text).into_owned()),
+        Decoded::Missing => None,
+    }
+}
+
+/// Returns the least text after all that begin with `text`: {$gte: "pr", $lt: "ps"} are those that begin with "pr".
+fn after_all_with_prefix(mut text: String) -> Option<String> {
+    while let Some(last) = text.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Some(text);
+        }
+    }
+    None
 }
 
 fn value(encoded: &[u8], strings: Strings) -> Option<String> {

@@ -3,24 +3,41 @@ use regex_syntax::{
     hir::{Hir, HirKind, Look},
 };
 
-/// Returns the prefix of every match of a pattern (in the engine's notation) that is anchored at the start of the text;
-/// `None` if no prefix is known.
+/// What every text that a pattern matches begins with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Prefix {
+    pub(crate) text: Box<[u8]>,
+    pub(crate) decides: Decides,
+}
+
+/// Whether the pattern matches every text with its prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Decides {
+    All,
+    Some,
+}
+
+/// Returns the prefix of every text that a pattern (in the engine's notation) matches; `None` if none is known.
 ///
 /// It is computed from the syntax tree that the engine compiles, so that both interpret the pattern alike.
-pub(super) fn prefix(pattern: &str) -> Option<Box<[u8]>> {
+pub(super) fn prefix(pattern: &str) -> Option<Prefix> {
     let tree = ParserBuilder::new().utf8(false).build().parse(pattern).ok()?;
-    let mut prefix = Vec::new();
-    let HirKind::Concat(items) = tree.kind() else { return None };
-    let (anchor, items) = items.split_first()?;
-    if *anchor.kind() != HirKind::Look(Look::Start) {
-        return None;
-    }
-    for item in items {
-        if !literal(item, &mut prefix) {
-            break;
+    let items = if let HirKind::Concat(items) = tree.kind() { items } else { std::slice::from_ref(&tree) };
+    let is_anchored = items.first().is_some_and(|item| *item.kind() == HirKind::Look(Look::Start));
+    let (mut text, mut rest) = (Vec::new(), items);
+    if is_anchored {
+        rest = rest.get(1..).unwrap_or_default();
+        while let Some((item, others)) = rest.split_first()
+            && literal(item, &mut text)
+        {
+            rest = others;
         }
     }
-    (!prefix.is_empty()).then(|| prefix.into())
+    // What matches the empty text wherever it stands rejects no text.
+    let can_be_empty =
+        |item: &Hir| item.properties().minimum_len() == Some(0) && item.properties().look_set().is_empty();
+    let decides = if rest.iter().all(can_be_empty) { Decides::All } else { Decides::Some };
+    (decides == Decides::All || !text.is_empty()).then(|| Prefix { text: text.into(), decides })
 }
 
 /// Returns whether a pattern (in the engine's notation) matches the empty text.
@@ -29,7 +46,7 @@ pub(super) fn can_be_empty(pattern: &str) -> bool {
     tree.is_ok_and(|tree| tree.properties().minimum_len() == Some(0))
 }
 
-/// Appends the prefix of every match of `tree`, and returns whether `tree` matches nothing but this text.
+/// Appends the prefix of every match of `tree` to `prefix`, and returns whether `tree` matches nothing but this text.
 fn literal(tree: &Hir, prefix: &mut Vec<u8>) -> bool {
     match tree.kind() {
         HirKind::Empty => true,

@@ -5,7 +5,8 @@ use super::{
     escape::{self, Escape},
     grapheme, group,
     input::Input,
-    invalid, needs_pcre, prefix,
+    invalid, needs_pcre,
+    prefix::{self, Decides, Prefix},
     reference::Groups,
     scope::{Growth, Kind, Length, Modes, OpenGroup},
 };
@@ -15,8 +16,7 @@ use crate::Result;
 pub(super) struct Translation {
     pub(super) text: String,
     pub(super) engine: Engine,
-    /// The prefix of every match, if one is known.
-    pub(super) prefix: Option<Box<[u8]>>,
+    pub(super) prefix: Option<Prefix>,
     /// How the work of the backtracking engine grows with the text.
     pub(super) growth: Growth,
 }
@@ -44,7 +44,8 @@ pub(super) fn translate(source: &str, options: &str, wanted: Use) -> Result<Tran
     };
     // What precedes the first such construct on the top level is a complete expression.
     let head = linear.out.get(..at).filter(|_| linear.scope.lengths.is_empty());
-    let prefix = head.and_then(prefix::prefix);
+    let prefix = head.and_then(prefix::prefix).filter(|prefix| !prefix.text.is_empty());
+    let prefix = prefix.map(|prefix| Prefix { decides: Decides::Some, ..prefix });
     let mut full = Translator::new(source, options, Engine::Backtracking, wanted);
     full.all_groups = linear.groups;
     full.run()?;

@@ -8,7 +8,7 @@ use crate::{
     Code, Result, interval,
     order::Bracket,
     raw::{Kind, Value, Writer},
-    regular_expression::Pattern,
+    regular_expression::{Decides, Pattern, Prefix},
 };
 
 /// `$regex`: the value is a string that the pattern matches, or the same regular expression.
@@ -45,13 +45,17 @@ impl Operator for Regex {
     }
 }
 
-/// Returns the strings with the prefix of every match, and all regular expressions.
+/// Returns the strings with the prefix of every match, and the regular expression itself. The bounds are exact if every string
+/// with the prefix matches.
 pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
+    let itself = Bounds::equal(pattern.to_value().as_value());
     let strings = match pattern.prefix() {
-        Some(prefix) => interval::prefix_interval(prefix).into(),
-        None => of_bracket(Bracket::String),
+        None => Bounds::loose(of_bracket(Bracket::String)),
+        Some(Prefix { text, decides: Decides::Some }) => Bounds::loose(interval::prefix_interval(text)),
+        Some(Prefix { text, .. }) if text.is_empty() => Bounds::exact(of_bracket(Bracket::String)),
+        Some(Prefix { text, .. }) => Bounds::exact(interval::prefix_interval(text)),
     };
-    Bounds::loose(strings.union(&of_bracket(Bracket::Regex)))
+    strings.or(itself)
 }
 
 /// Returns a BSON regular expression in a filter.

@@ -165,7 +165,8 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         Some(_) => KeyPattern::of_no_field(),
         None => KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?,
     };
-    let collation = read_collation(doc, &format!("index {name}"))?;
+    let (collation, version) = read_versioned_collation(doc, &format!("index {name}"))?;
+    let collation = collation.map(|collation| collation.of_version(&version)).transpose()?.flatten();
     let partial = match document("partialFilterExpression") {
         Some(Ok(document)) => Some(Partial::parse(document, collation.as_ref())?),
         Some(Err(_)) => return Ok(None),
@@ -197,16 +198,22 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
 /// # Errors
 /// Fails if this build makes no sort keys, or makes other sort keys than the database contains.
 pub(super) fn read_collation(definition: Doc<'_>, of: &str) -> Result<Option<Collation>> {
-    let Some(document) = definition.get("collation").and_then(Value::as_document) else { return Ok(None) };
+    read_versioned_collation(definition, of).map(|(collation, _)| collation)
+}
+
+/// Like [`read_collation`], with the version of the sort keys that entries have.
+fn read_versioned_collation(definition: Doc<'_>, of: &str) -> Result<(Option<Collation>, String)> {
+    let none = || Ok((None, String::new()));
+    let Some(document) = definition.get("collation").and_then(Value::as_document) else { return none() };
     let version = document.get("version").and_then(Value::as_str).unwrap_or_default();
-    if version != collation::VERSION {
+    if !matches!(version, collation::VERSION | collation::CODE_AS_STRINGS) {
         let message = format!(
             "the {of} was made with version {version} of collations, and this version of Slate has {}",
             collation::VERSION
         );
         return Err(Error::new(ErrorKind::WrongFormat, Code::BAD_VALUE, message));
     }
-    Ok(Collation::parse(document)?)
+    Ok((Collation::parse(document)?, version.to_owned()))
 }
 
 pub(super) fn write_collation(writer: &mut Writer, collation: Option<&Collation>) {

@@ -441,7 +441,7 @@ fn after_all_with_prefix(mut text: String) -> Option<String> {
 fn value(encoded: &[u8], strings: Strings) -> Option<String> {
     let mut rest = encoded;
     match key::decode(&mut rest, Direction::Ascending, &mut TypeReader::new(&[]))? {
-        Decoded::Value(value) if rest.is_empty() => match (strings, value.as_value().text()) {
+        Decoded::Value(value) if rest.is_empty() => match (strings, value.as_value().string()) {
             (Strings::SortKeys, Some(key)) => Some(collation::show_sort_key(key)),
             _ => Some(format!("{:?}", value.as_value())),
         },

@@ -123,7 +123,7 @@ fn fields_of_entry<'p>(pattern: &'p WildcardPattern, key: &[u8]) -> Vec<(&'p str
 /// Like [`decode`], for an index with a collation.
 fn decode_collated(key: &mut &[u8], direction: Direction) -> Option<Option<Bson>> {
     match key::decode(key, direction, &mut TypeReader::new(&[]))? {
-        Decoded::Value(value) => match value.as_value().text() {
+        Decoded::Value(value) => match value.as_value().string() {
             Some(sort_key) => Some(Some(Bson::String(show_sort_key(sort_key)))),
             None => value.as_value().to_bson().map(Some),
         },

@@ -1,7 +1,8 @@
 //! Collations: the order and equality of strings in a language, by the Unicode Collation Algorithm.
 //!
 //! A collation replaces the strings of a value by their sort keys: bytes that compare as the strings do. All other code
-//! compares the resulting values as it compares any others.
+//! compares the resulting values as it compares any others. Values of other types stay as they are: code compares by its bytes, and
+//! above all strings, as without a collation.
 
 #[cfg_attr(not(feature = "collation"), path = "no_collator.rs")]
 mod collator;
@@ -18,9 +19,13 @@ use crate::{
     value_set::AsValue,
 };
 
-/// The version of the sort keys. It changes whenever a release of the collator changes the sort key of some string, because indexes
-/// contain sort keys.
-pub const VERSION: &str = "icu4x-2";
+/// The version of the sort keys. It changes whenever a release of the collator changes the sort key of some string, or another type
+/// of values gets sort keys or loses them, because indexes contain sort keys.
+pub const VERSION: &str = "icu4x-3";
+
+/// The version before, in which code had sort keys as if it were a string. Indexes of that version stay readable: see
+/// [`Collation::of_version`].
+pub const CODE_AS_STRINGS: &str = "icu4x-2";
 
 /// The options of a collation, as MongoDB names them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -51,9 +56,10 @@ struct CollationInner {
     collator: Collator,
     /// All options are present.
     options: CollationOptions,
+    version: &'static str,
 }
 
-/// Two collations are equal if they have the same options.
+/// Two collations are equal if they have the same options. Their versions may differ.
 impl PartialEq for Collation {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0) || self.0.options == other.0.options
@@ -78,7 +84,24 @@ impl Collation {
         let completed = complete(options);
         check(&completed)?;
         let collator = Collator::new(options)?;
-        Ok(Self(Arc::new(CollationInner { collator, options: completed })))
+        Ok(Self(Arc::new(CollationInner { collator, options: completed, version: VERSION })))
+    }
+
+    /// Returns the same collation for an index with sort keys of this version. `None`: the sort keys of the version are unknown.
+    ///
+    /// # Errors
+    /// As [`Collation::new`].
+    pub fn of_version(&self, version: &str) -> Result<Option<Self>> {
+        let Some(version) = [VERSION, CODE_AS_STRINGS].into_iter().find(|known| *known == version) else {
+            return Ok(None);
+        };
+        let (collator, options) = (Collator::new(&self.0.options)?, self.0.options.clone());
+        Ok(Some(Self(Arc::new(CollationInner { collator, options, version }))))
+    }
+
+    /// Returns whether code has sort keys, as if it were a string. Only in indexes of an earlier version.
+    pub(crate) fn replaces_code(&self) -> bool {
+        self.0.version == CODE_AS_STRINGS
     }
 
     /// Returns the collation as a document, in MongoDB's form with all options.
@@ -103,13 +126,13 @@ impl Collation {
             "maxVariable": max_variable.as_deref().unwrap_or_default(),
             "normalization": false,
             "backwards": backwards.unwrap_or_default(),
-            "version": VERSION,
+            "version": self.0.version,
         }
     }
 
     /// Returns the value with its strings replaced by their sort keys.
     pub fn apply(&self, value: Value<'_>) -> OwnedValue {
-        if !has_text(value) {
+        if !has_text(value) && !self.replaces_code() {
             return value.to_owned();
         }
         let mut out = Writer::new();
@@ -126,7 +149,7 @@ impl Collation {
     }
 
     fn write(&self, name: &[u8], value: Value<'_>, out: &mut Writer) {
-        if let Some(text) = value.text() {
+        if let Some(text) = if self.replaces_code() { value.text() } else { value.string() } {
             let key = self.0.collator.sort_key(text);
             out.append_string(name, &key);
         } else if let Some(document) = value.as_document() {
@@ -215,9 +238,9 @@ pub fn show_sort_key(key: &[u8]) -> String {
     format!("0x{digits}")
 }
 
-/// Returns whether the value is or contains a string, so that a collation can change how it compares.
+/// Returns whether the value is or contains a string or symbol, so that a collation can change how it compares.
 pub fn has_text(value: Value<'_>) -> bool {
-    value.text().is_some() || value.as_container().is_some_and(|container| container.values().any(has_text))
+    value.string().is_some() || value.as_container().is_some_and(|container| container.values().any(has_text))
 }
 
 #[cfg(test)]

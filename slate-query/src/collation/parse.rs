@@ -91,11 +91,10 @@ fn text(element: Element<'_>, values: &[&str]) -> Result<Option<String>> {
     Err(Error::new(Code::BAD_VALUE, message).at(name))
 }
 
-/// Checks the version of the sort keys. Accepts [`VERSION`](super::VERSION), and MongoDB's version because its
-/// collations have the same options.
+/// Checks the version of the sort keys. Accepts those of this build, and MongoDB's because its collations have the same options.
 fn version(element: Element<'_>) -> Result<()> {
     match text(element, &[])?.as_deref() {
-        None | Some(super::VERSION | "57.1") => Ok(()),
+        None | Some(super::VERSION | super::CODE_AS_STRINGS | "57.1") => Ok(()),
         Some(other) => {
             let message = format!("the version of collations is {}, not {other}", super::VERSION);
             Err(Error::new(Code(161), message).at("version"))

@@ -48,6 +48,8 @@ impl Comparison {
     pub(super) fn term(&self, strings: Strings<'_>, collation: Option<&Collation>) -> Option<Term> {
         let operand = self.operand.as_value();
         let bounds = match (has_text(operand), strings, collation) {
+            // The range may contain code, which the index has among the strings.
+            (false, Strings::SortKeys(index), _) if index.replaces_code() => return None,
             // The order of the types is the same with every collation.
             (false, ..) | (true, Strings::Bytes, None) => self.bounds(operand),
             (true, Strings::SortKeys(index), Some(collation)) if index == collation => {

@@ -48,7 +48,13 @@ impl Node {
     /// Calls `take` with each of the [`Node::terms`] for an index with the collation `index`; `None` for an index that contains
     /// strings as they are. A condition on strings has no term for an index whose collation differs from the condition's.
     pub fn each_term(&self, index: Option<&Collation>, take: &mut dyn FnMut(Term)) {
-        self.each_term_within(index.map_or(Strings::Bytes, Strings::SortKeys), take);
+        match index {
+            Some(collation) if collation.replaces_code() => {
+                // Among the entries of strings are those of code, which the conditions tell apart.
+                self.each_term_within(Strings::SortKeys(collation), &mut |term| take(term.loose()));
+            }
+            _ => self.each_term_within(index.map_or(Strings::Bytes, Strings::SortKeys), take),
+        }
     }
 
     fn terms_within(&self, strings: Strings<'_>) -> Vec<Term> {
@@ -72,7 +78,7 @@ impl Node {
                 if let Strings::SortKeys(collation) = strings
                     && let Some(replaced) = condition.by(collation)
                 {
-                    replaced.each_term_within(Strings::Replaced, take);
+                    replaced.each_term_within(Strings::Replaced(collation), take);
                 }
             }
             Tree::Computed(computed) => computed.each_term(strings, take),
@@ -129,7 +135,7 @@ pub(super) enum Strings<'c> {
     /// The index as sort keys, the conditions as bytes.
     SortKeys(&'c Collation),
     /// Both as sort keys.
-    Replaced,
+    Replaced(&'c Collation),
 }
 
 impl Strings<'_> {
@@ -143,9 +149,23 @@ impl Strings<'_> {
         field.operator.write(&mut out);
         let operator = out.finish();
         let operator = Value::new(Kind::Document, &operator);
+        if let Self::SortKeys(collation) | Self::Replaced(collation) = self
+            && collation.replaces_code()
+            && is_on_code(operator)
+        {
+            return false;
+        }
         let is_on_strings = matches!(self, Self::SortKeys(_)) && has_text(operator);
         !is_on_strings && !clause::reads_text(operator)
     }
+}
+
+/// Returns whether the operator can match code alone: it compares with code, or with a type.
+fn is_on_code(operator: Value<'_>) -> bool {
+    operator.kind() == Kind::Code
+        || operator.as_container().is_some_and(|container| {
+            container.elements().any(|element| element.name == b"$type" || is_on_code(element.value))
+        })
 }
 
 fn of_field(field: &Field, strings: Strings<'_>, take: &mut dyn FnMut(Term)) {

@@ -55,6 +55,12 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Returns the text of a string or symbol as UTF-8 bytes: what collations and regular expressions apply to. Code is no string.
+    #[inline]
+    pub fn string(self) -> Option<&'a [u8]> {
+        if self.kind == Kind::Code { None } else { self.text() }
+    }
+
     /// Returns the text of a string.
     pub fn as_str(self) -> Option<&'a str> {
         (self.kind == Kind::String).then(|| self.text().and_then(|text| std::str::from_utf8(text).ok())).flatten()

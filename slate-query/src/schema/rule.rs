@@ -113,7 +113,7 @@ impl Rule {
             Self::Size { of, limit, violated_by, .. } => {
                 of.measure(value).is_none_or(|size| size.cmp(limit) != *violated_by)
             }
-            Self::Pattern(pattern) => value.text().is_none_or(|text| pattern.holds(text)),
+            Self::Pattern(pattern) => text(value).is_none_or(|text| pattern.holds(text)),
             Self::UniqueItems => value.as_array().is_none_or(|array| duplicate(array).is_none()),
             Self::Items(schema) => {
                 value.as_array().is_none_or(|array| array.values().all(|element| schema.accepts(element)))
@@ -191,7 +191,7 @@ impl Measured {
     /// Returns the size; `None` for values of other types.
     pub(super) fn measure(self, value: Value<'_>) -> Option<u64> {
         let size = match self {
-            Self::Text => String::from_utf8_lossy(value.text()?).chars().count(),
+            Self::Text => String::from_utf8_lossy(text(value)?).chars().count(),
             Self::Array => value.as_array()?.values().count(),
             Self::Document => value.as_document()?.elements().count(),
         };
@@ -215,6 +215,11 @@ impl Additional {
 /// Returns whether the field is named by none of the names and matched by none of the patterns.
 pub(super) fn is_additional(name: &[u8], names: &[FieldName], patterns: &[Pattern]) -> bool {
     names.iter().all(|known| known.as_bytes() != name) && patterns.iter().all(|pattern| !pattern.holds(name))
+}
+
+/// Returns the text of a string. As in MongoDB, symbols and code are none.
+fn text(value: Value<'_>) -> Option<&[u8]> {
+    if value.kind() == Kind::String { value.text() } else { None }
 }
 
 /// Returns an element that is equal to an earlier one.

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "in helpers of tests, too, a panic is the failure")]
 
+mod random;
+
 use std::cmp::Ordering;
 
 use bson::{Document, doc};
@@ -14,7 +16,6 @@ use slate_query::{
     number::Number,
     order::{self, Bracket, bracket},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
-    testing,
 };
 
 fn collation() -> impl Strategy<Value = Document> {
@@ -61,7 +62,7 @@ fn texts() -> impl Strategy<Value = OwnedValue> {
 }
 
 fn value() -> impl Strategy<Value = OwnedValue> {
-    prop_oneof![2 => texts(), 1 => testing::value()]
+    prop_oneof![2 => texts(), 1 => random::value()]
 }
 
 /// Returns an expression with these values as constants in an array.

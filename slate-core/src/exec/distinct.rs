@@ -1,6 +1,9 @@
+use std::sync::Arc;
+
 use slate_query::{
     collation::Collation,
-    distinct, key,
+    distinct,
+    key::{self, Presence},
     path::Path,
     pattern::Direction,
     raw::{Doc, Kind, Value, same, write_one},
@@ -9,14 +12,16 @@ use slate_store::View;
 
 use super::{
     Resources,
-    distinct_keys::DistinctKeyRows,
+    distinct_keys::{DistinctKeyRows, FieldValue},
     rows::{BoxedRecords, Rows},
+    walk::EntryWalk,
 };
 use crate::{
-    Result,
+    Error, Result,
+    catalog::CollectionInfo,
     interrupt::Interrupt,
     metrics::Spilled,
-    plan::{IndexScan, Values},
+    plan::{IndexScan, Stage, Values},
     spill::{FirstRows, Memory, Sorter},
 };
 
@@ -43,14 +48,52 @@ impl DistinctRows {
         let mut found = FoundValues::new(resources.memory.clone(), values);
         while input.advance()? {
             let Some(record) = input.record() else { break };
-            let mut added = Ok(());
-            distinct::values(path, record.document(), &mut |value| {
-                if added.is_ok() {
-                    added = found.add(value, record.key);
-                }
-            });
-            added?;
+            found.add_all(path, record.document(), record.key)?;
         }
+        Self::open(found.rows.into_sorter(), resources)
+    }
+
+    /// Finds the distinct values of an index's field in its entries.
+    ///
+    /// An empty array has the key of undefined, and in an array of documents a missing field that of null. The values of a record
+    /// with such an entry are read from the record.
+    pub(super) fn of_entries<V: View>(
+        view: &V,
+        collection: &CollectionInfo,
+        scan: IndexScan,
+        (field, path): (usize, &Path),
+        values: &Values,
+        resources: &Resources,
+    ) -> Result<Self> {
+        let mut found = FoundValues::new(resources.memory.clone(), values);
+        let mut meter = resources.meter(Stage::IxScan);
+        let start = meter.start();
+        let index = Arc::clone(&scan.index);
+        let has_arrays = index.is_multikey_at(field);
+        let mut value = FieldValue::of(field);
+        let mut walk = EntryWalk::open(view, scan, &resources.interrupt, meter.same());
+        while walk.advance()? {
+            let Some(entry) = walk.current()? else { break };
+            let presence = value.decode(&index, &entry)?;
+            let decoded = value.value().filter(|_| presence == Presence::Present);
+            let is_ambiguous = match decoded.map(Value::kind) {
+                Some(Kind::Undefined) => has_arrays,
+                None | Some(Kind::Null) => has_arrays && path.parts().len() > 1,
+                Some(_) => false,
+            };
+            if is_ambiguous {
+                let record_key = entry.record_key;
+                let added = view.get(collection.records, record_key, |record| {
+                    meter.document_read(record);
+                    found.add_all(path, Doc::stored(record), record_key)
+                })?;
+                added.ok_or_else(|| Error::dangling(&collection.name))??;
+            } else if let Some(value) = decoded {
+                found.add(value, entry.record_key)?;
+            }
+            meter.counted.rows += 1;
+        }
+        meter.stop(start);
         Self::open(found.rows.into_sorter(), resources)
     }
 
@@ -168,6 +211,17 @@ impl FoundValues {
             payload: Vec::new(),
             repeated: Default::default(),
         }
+    }
+
+    /// Adds the values at a path of a record.
+    fn add_all(&mut self, path: &Path, document: Doc<'_>, record_key: &[u8]) -> Result<()> {
+        let mut added = Ok(());
+        distinct::values(path, document, &mut |value| {
+            if added.is_ok() {
+                added = self.add(value, record_key);
+            }
+        });
+        added
     }
 
     fn add(&mut self, value: Value<'_>, record_key: &[u8]) -> Result<()> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::{
     key::{self, Presence, TypeReader},
     pattern::Direction,
-    raw::{Doc, Writer},
+    raw::{Doc, Value, Writer},
 };
 use slate_store::View;
 
@@ -23,7 +23,7 @@ pub(crate) struct DistinctKeyRows<V: View> {
     index: Arc<IndexInfo>,
     /// The encoded values of the last entry; the walk continues after all entries with these values.
     group: Vec<u8>,
-    last: LastValue,
+    last: FieldValue,
     interrupt: Interrupt,
     meter: Meter,
 }
@@ -32,9 +32,9 @@ impl<V: View> DistinctKeyRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, resources: &Resources) -> Self {
         Self {
             walk: RangeWalk::new(view.clone(), scan.index.keyspace, scan.bounds.into_ranges(), Direction::Ascending),
+            last: FieldValue::of(scan.index.pattern.fields().len().saturating_sub(1)),
             index: scan.index,
             group: Vec::new(),
-            last: LastValue::default(),
             interrupt: resources.interrupt.clone(),
             meter: resources.meter(Stage::IxScan),
         }
@@ -52,7 +52,7 @@ impl<V: View> DistinctKeyRows<V> {
             let Some((key, value)) = self.walk.current() else { break };
             self.meter.key_read(Some((key, value)));
             let entry = Entry::parse(&self.index, key, value)?;
-            if self.last.decode(&self.index, entry)? == Presence::Present {
+            if self.last.decode(&self.index, &entry)? == Presence::Present {
                 self.meter.counted.rows += 1;
                 self.group.clear();
                 self.group.extend_from_slice(entry.values);
@@ -79,16 +79,26 @@ impl<V: View> Rows for DistinctKeyRows<V> {
     }
 }
 
-/// The decoded value of an index's last field, in a reused buffer.
-#[derive(Default)]
-struct LastValue {
+/// The decoded value of one field of an index, in a reused buffer.
+pub(super) struct FieldValue {
+    field: usize,
     /// The document `{v}`.
     row: Option<Vec<u8>>,
 }
 
-impl LastValue {
+impl FieldValue {
+    /// Creates the buffer for the field at this position of an index.
+    pub(super) fn of(field: usize) -> Self {
+        Self { field, row: None }
+    }
+
+    /// Returns the value, if there is one.
+    pub(super) fn value(&self) -> Option<Value<'_>> {
+        Doc::new(self.row.as_deref()?).elements().next().map(|element| element.value)
+    }
+
     /// Decodes the value of an entry.
-    fn decode(&mut self, index: &IndexInfo, entry: Entry<'_>) -> Result<Presence> {
+    pub(super) fn decode(&mut self, index: &IndexInfo, entry: &Entry<'_>) -> Result<Presence> {
         let damaged = || Entry::damaged(&index.name);
         let (_, bits) = FieldOrder::split(entry.extras).ok_or_else(damaged)?;
         let mut row = self.row.take().unwrap_or_default();
@@ -98,7 +108,7 @@ impl LastValue {
         let mut writer = Writer::into_buffer(row);
         let before = writer.checkpoint();
         let mut presence = Presence::Missing;
-        for (_, direction) in index.pattern.fields() {
+        for (_, direction) in index.pattern.fields().iter().take(self.field + 1) {
             writer.rollback(before);
             presence = key::decode_into(&mut rest, *direction, &mut reader, b"v", &mut writer).ok_or_else(damaged)?;
         }

@@ -60,6 +60,10 @@ pub(super) fn open_shared<'v, V: View + 'v>(
         Plan::DistinctKeys { scan, values } if values.are_sorted_by(&scan) => {
             sliced(DistinctKeyRows::open(view, scan, resources), values.window)
         }
+        Plan::DistinctEntries { scan, field, path, values } => {
+            let rows = DistinctRows::of_entries(view, collection, scan, (field, &path), &values, resources)?;
+            sliced(rows, values.window)
+        }
         Plan::DistinctKeys { scan, values } => {
             sliced(DistinctRows::of_keys(view, scan, &values, resources)?, values.window)
         }

@@ -128,6 +128,7 @@ fn holders(plan: &Plan) -> usize {
         Plan::DistinctKeys { scan, values } => usize::from(!values.are_sorted_by(scan)),
         Plan::Pipeline { input, nodes } => holders(input) + nodes.iter().map(DocumentNode::holders).sum::<usize>(),
         Plan::CountKeys { keys: CountedKeys::Ids(ids), .. } => id_holders(ids),
+        Plan::DistinctEntries { .. } => 1,
         Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
     }
 }

@@ -95,7 +95,13 @@ impl Rates {
             AccessPath::Merge { .. } => None,
         };
         if keys_only::serves(access, query) {
-            let key_ratio = if matches!(query.output, Output::Distinct { .. }) { DISTINCT_RATIO } else { 1 };
+            let seeks = match (&query.output, &access.path) {
+                (Output::Distinct { path, values }, AccessPath::Index { index, bounds, checks }) => {
+                    keys_only::lists_values(index, bounds, checks, path, values)
+                }
+                _ => false,
+            };
+            let key_ratio = if seeks { DISTINCT_RATIO } else { 1 };
             return Self { most, most_keys, key: 1, key_ratio, record: 0, match_ratio, sort: 0 };
         }
         let (key, read) = match &access.path {

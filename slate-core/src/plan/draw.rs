@@ -156,6 +156,11 @@ fn node(plan: &Plan, collection: &str) -> DrawnNode {
             let path = scan.index.pattern.fields().last().map_or("", |(path, _)| path.as_str());
             distinct(Stage::DistinctScan, path, values, index_node(scan))
         }
+        Plan::DistinctEntries { scan, path, values, .. } => {
+            let mut node = index_node(scan);
+            node.line.push_str(", every entry");
+            distinct(Stage::DistinctScan, path.as_str(), values, node.with("everyEntry", true))
+        }
         Plan::Pipeline { input, nodes } => {
             nodes.iter().fold(node(input, collection), |input, node| document(node, input))
         }

@@ -31,7 +31,7 @@ pub(super) fn serves(access: &Access, query: &Query) -> bool {
             }
             (Output::Count, path) => counts(path),
             (Output::Distinct { path, values }, AccessPath::Index { index, bounds, checks }) => {
-                lists_values(index, bounds, checks, path, values)
+                lists_values(index, bounds, checks, path, values) || field_of_values(index, bounds, path).is_some()
             }
             (Output::Fields(_) | Output::Project { .. } | Output::Distinct { .. }, _) => false,
         }
@@ -87,6 +87,21 @@ pub(super) fn lists_values(
     values: &Values,
 ) -> bool {
     values.collation.is_none() && groups_by(index, bounds, checks, path)
+}
+
+/// Returns the position of the field at `path` if the entries of an index within the bounds contain all its values in the
+/// records that they belong to.
+///
+/// An array has an entry for each element. None is outside of the bounds if these limit only fields without arrays. If another
+/// field led through the array as well, equal elements of different types would not come in the order of the array.
+pub(super) fn field_of_values(index: &IndexInfo, bounds: &IndexBounds, path: &Path) -> Option<usize> {
+    let field = index.pattern.fields().iter().position(|(held, _)| held == path)?;
+    let is_decoded = index.collation.is_none() && !index.truncated && !index.is_part() && !bounds.are_of_keys();
+    let has_all_elements = || {
+        let others_are_single = (0..index.pattern.fields().len()).all(|at| at == field || !index.is_multikey_at(at));
+        bounds.used() <= field && others_are_single && !path.has_position()
+    };
+    (is_decoded && (!index.is_multikey_at(field) || has_all_elements())).then_some(field)
 }
 
 /// Returns whether the entries of an index within the bounds are ordered by the values at `path`, then by `_id`.

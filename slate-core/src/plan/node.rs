@@ -104,6 +104,14 @@ pub(crate) enum Plan {
         scan: IndexScan,
         values: Values,
     },
+    /// The distinct values of an index's field, taken from every entry.
+    DistinctEntries {
+        scan: IndexScan,
+        /// The position of the field in the index.
+        field: usize,
+        path: Path,
+        values: Values,
+    },
     /// The document tier: nodes executed on the rows of another plan, in order.
     Pipeline {
         input: Box<Plan>,
@@ -207,7 +215,10 @@ impl Plan {
             | Self::Count { input }
             | Self::Distinct { input, .. } => Some(input),
             Self::Pipeline { input, .. } => input.input_mut(),
-            Self::Covered { .. } | Self::CountKeys { .. } | Self::DistinctKeys { .. } => None,
+            Self::Covered { .. }
+            | Self::CountKeys { .. }
+            | Self::DistinctKeys { .. }
+            | Self::DistinctEntries { .. } => None,
         }
     }
 
@@ -228,7 +239,9 @@ impl Plan {
             Self::Count { .. } => (Window::default(), Some(Stage::Count)),
             Self::CountKeys { window, .. } => (*window, Some(Stage::CountScan)),
             Self::Distinct { values, .. } => (values.window, Some(Stage::Distinct)),
-            Self::DistinctKeys { values, .. } => (values.window, Some(Stage::DistinctScan)),
+            Self::DistinctKeys { values, .. } | Self::DistinctEntries { values, .. } => {
+                (values.window, Some(Stage::DistinctScan))
+            }
         };
         window.stages().chain(stage)
     }

@@ -13,7 +13,9 @@ impl Plan {
             | Self::Distinct { input, .. } => {
                 input.count_uses(collection);
             }
-            Self::Covered { scan, .. } | Self::DistinctKeys { scan, .. } => scan.index.uses.add(),
+            Self::Covered { scan, .. } | Self::DistinctKeys { scan, .. } | Self::DistinctEntries { scan, .. } => {
+                scan.index.uses.add();
+            }
             Self::CountKeys { keys: CountedKeys::Entries(scan), .. } => scan.index.uses.add(),
             Self::CountKeys { keys: CountedKeys::Ids(ids), .. } => ids.count_uses(collection),
             Self::CountKeys { keys: CountedKeys::Records { bounds }, .. } => {

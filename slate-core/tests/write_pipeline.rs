@@ -421,3 +421,67 @@ fn a_large_call_needs_no_room_in_its_transaction_unless_another_one_follows() {
     assert!(error.kind() == ErrorKind::TooLarge && error.to_string().contains("100000"), "{error}");
     assert_eq!(c.count_documents(doc! { "b": 1 }).run().unwrap(), 600);
 }
+
+#[test]
+fn out_and_merge_write_more_than_a_transaction_holds() {
+    let db = with_limits(|limits| limits.max_transaction_bytes = Some(100_000));
+    let (source, target) = (db.collection::<Document>("source"), db.collection::<Document>("target"));
+    source.insert_many(&with_filler(0..2_000)).run().unwrap();
+    target.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+    target.insert_many(&(1_500..2_500).map(|id| doc! { "_id": id, "u": id }).collect::<Vec<_>>()).run().unwrap();
+    let run = |stages: Vec<Document>| source.aggregate(stages).memory_limit(200_000).run().map(drop);
+    let with_u = doc! { "$set": { "u": "$_id" } };
+
+    run(vec![with_u.clone(), doc! { "$out": "target" }]).unwrap();
+    assert_eq!(target.count_documents(doc! { "u": { "$gte": 0 } }).run().unwrap(), 2_000);
+    assert_eq!(target.count_documents(doc! { "_id": { "$gte": 2_000 } }).run().unwrap(), 0);
+
+    for (when_matched, expected) in
+        [("merge", doc! { "_id": 7, "u": 7, "c": 9 }), ("replace", doc! { "_id": 7, "c": 9 })]
+    {
+        if when_matched == "replace" {
+            target.drop_index("u_1").unwrap();
+        }
+        // The second row with an `_id` is applied to the result of the first.
+        let twice = doc! { "$project": { "c": [8, 9] } };
+        let merge = doc! { "$merge": { "into": "target", "whenMatched": when_matched } };
+        run(vec![twice, doc! { "$unwind": "$c" }, merge]).unwrap();
+        assert_eq!(target.count_documents(doc! { "c": 9 }).run().unwrap(), 2_000);
+        let mut found = target.find_by_id(7).unwrap().unwrap();
+        found.remove("text");
+        found.remove("filler");
+        let found: Document = found.into_iter().filter(|(name, _)| expected.contains_key(name)).collect();
+        assert_eq!(found, expected, "{when_matched}");
+    }
+    assert!(db.verify().run().unwrap().is_sound());
+}
+
+#[test]
+fn a_refused_out_leaves_the_collection_as_it_was() {
+    for store in STORES {
+        let test = store.open();
+        let (source, target) = (test.db.collection::<Document>("source"), test.db.collection::<Document>("target"));
+        source.insert_many(&with_filler(0..600)).run().unwrap();
+        target.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+        target.insert_one(&doc! { "_id": 1, "u": 1 }).unwrap();
+        for memory in [100_000, 100 << 20] {
+            for (stages, code) in [
+                (vec![doc! { "$project": { "u": { "$literal": 5 } } }], 11_000),
+                (vec![doc! { "$set": { "u": "$_id", "twice": [1, 2] } }, doc! { "$unwind": "$twice" }], 11_000),
+            ] {
+                let stages = stages.into_iter().chain([doc! { "$out": "target" }]);
+                let error = source.aggregate(stages).memory_limit(memory).run().map(drop).unwrap_err();
+                assert_eq!(error.code(), code, "{error}");
+                assert_eq!(target.find(doc! {}).run().unwrap().count(), 1);
+            }
+        }
+        // The `_id`s and unique keys of replaced documents are free.
+        source
+            .aggregate([doc! { "$set": { "u": 599 } }, doc! { "$limit": 1 }, doc! { "$out": "target" }])
+            .run()
+            .unwrap();
+        source.aggregate([doc! { "$set": { "u": "$_id" } }, doc! { "$out": "target" }]).run().unwrap();
+        assert_eq!(target.count_documents(doc! { "u": { "$gte": 0 } }).run().unwrap(), 600);
+        assert!(test.db.verify().run().unwrap().is_sound());
+    }
+}

@@ -118,6 +118,16 @@ pub(crate) trait Writer: Send {
         kind: PutKind,
         call: &CallContext,
     ) -> Result<PutOutcome>;
+    /// Replaces all documents of a collection by rows of any number.
+    fn replace_all(&mut self, collection: &str, rows: &mut dyn Rows, call: &CallContext) -> Result<PutOutcome>;
+    /// Upserts or merges rows of any number by `_id`.
+    fn put_rows(
+        &mut self,
+        collection: &str,
+        rows: &mut dyn Rows,
+        kind: PutKind,
+        call: &CallContext,
+    ) -> Result<PutOutcome>;
     fn bulk(
         &mut self,
         operations: &[(&str, BulkOperation)],

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    filter::Filter,
     path::Path,
     raw::Doc,
     sink::{Merge, MergedNulls, Sink, WhenMatched, WhenNotMatched},
@@ -22,12 +21,8 @@ use crate::{
     exec::{Rows, Target},
     plan::{Output, Query, Ties},
     spill::Budget,
-    write::{CollectionSpec, DeleteRequest, InsertMode, PutKind, Shows, UpdateKind, UpdateRequest},
+    write::{CollectionSpec, InsertMode, PutKind, UpdateKind, UpdateRequest},
 };
-
-/// Documents that are written together.
-const BATCH: usize = 1_000;
-const BATCH_BYTES: usize = 4 << 20;
 
 /// Executes the pipeline of an aggregation that ends with `$out` or `$merge`, and writes its documents: all of them or none.
 pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) -> Result<()> {
@@ -40,12 +35,15 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     }
     // A transaction reads all rows before the first is returned, so that the source can be the target.
     let reader = writer.reading(ReadSet::Query(source, &query))?;
-    let rows = reader.find(bound.source(), &query, &request.call)?;
+    let mut rows = reader.find(bound.source(), &query, &request.call)?;
     // The memory limit is that of the pipeline. Writes have their own.
     let call = CallContext { memory: Budget::default(), ..request.call.clone() };
     let mut target = Destination { writer, into: sink.into(), call };
     match sink {
-        Sink::Out(_) => target.replace_all(rows),
+        Sink::Out(_) => {
+            target.create()?;
+            target.writer.replace_all(target.into, &mut *rows, &target.call).map(drop)
+        }
         Sink::Merge(merge) => target.merge(merge, rows),
     }
 }
@@ -66,25 +64,17 @@ impl Destination<'_> {
         Ok(())
     }
 
-    /// Executes `$out`: replaces all documents of the collection.
-    fn replace_all(&mut self, rows: Box<dyn Rows + Send>) -> Result<()> {
-        self.create()?;
-        let request = DeleteRequest { query: Query::of(Filter::all()), target: Target::All, shows: Shows::Nothing };
-        self.writer.delete(self.into, &request, &self.call)?;
-        self.in_batches(rows, Self::insert)
-    }
-
     fn merge(&mut self, merge: &Merge, rows: Box<dyn Rows + Send>) -> Result<()> {
         let nulls = self.check_unique(merge.on())?;
         self.create()?;
-        let mut rows = Box::new(Arranged { rows, merge, arranged: None });
+        let mut rows = Arranged { rows, merge, arranged: None };
         let kind = match (merge.on(), merge.matched(), merge.not_matched()) {
             ([id], WhenMatched::Merge, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Merge),
             ([id], WhenMatched::Replace, WhenNotMatched::Insert) if id.as_str() == "_id" => Some(PutKind::Replace),
             _ => None,
         };
         if let Some(kind) = kind {
-            return self.in_batches(rows, |target, documents| target.put(documents, kind));
+            return self.writer.put_rows(self.into, &mut rows, kind, &self.call).map(drop);
         }
         while rows.advance()? {
             let Some(document) = rows.current() else { break };
@@ -147,32 +137,9 @@ impl Destination<'_> {
         }
     }
 
-    fn in_batches(
-        &mut self,
-        mut rows: Box<dyn Rows + Send + '_>,
-        mut write: impl FnMut(&mut Self, &[RawDocumentBuf]) -> Result<()>,
-    ) -> Result<()> {
-        let (mut batch, mut bytes) = (Vec::new(), 0);
-        while rows.advance()? {
-            let Some(document) = rows.current() else { break };
-            bytes += document.bytes().len();
-            batch.push(RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?);
-            if batch.len() == BATCH || bytes > BATCH_BYTES {
-                write(self, &batch)?;
-                batch.clear();
-                bytes = 0;
-            }
-        }
-        if batch.is_empty() { Ok(()) } else { write(self, &batch) }
-    }
-
     fn insert(&mut self, documents: &[RawDocumentBuf]) -> Result<()> {
         let inserted = self.writer.insert(self.into, &borrowed(documents), InsertMode::AllOrNone, &self.call)?;
         inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
-    }
-
-    fn put(&mut self, documents: &[RawDocumentBuf], kind: PutKind) -> Result<()> {
-        self.writer.put(self.into, &borrowed(documents), kind, &self.call).map(drop)
     }
 }
 

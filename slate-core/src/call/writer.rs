@@ -167,6 +167,24 @@ impl<T: Transaction> Writer for Session<T> {
         })
     }
 
+    fn replace_all(&mut self, collection: &str, rows: &mut dyn Rows, call: &CallContext) -> Result<PutOutcome> {
+        self.measured(OperationKind::Upsert, Subject::collection(collection), |session| {
+            session.replace_all(collection, rows, call)
+        })
+    }
+
+    fn put_rows(
+        &mut self,
+        collection: &str,
+        rows: &mut dyn Rows,
+        kind: PutKind,
+        call: &CallContext,
+    ) -> Result<PutOutcome> {
+        self.measured(OperationKind::Upsert, Subject::collection(collection), |session| {
+            session.put_rows(collection, rows, kind, call)
+        })
+    }
+
     fn bulk(
         &mut self,
         operations: &[(&str, BulkOperation)],

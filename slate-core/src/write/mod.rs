@@ -24,6 +24,7 @@ mod key_place;
 mod outcome;
 mod prepare;
 mod put;
+mod rows;
 mod session;
 mod unique;
 mod update;

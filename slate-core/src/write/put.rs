@@ -1,4 +1,4 @@
-use std::cmp::Ordering;
+use std::{cmp::Ordering, sync::Arc};
 
 use bson::RawDocument;
 use slate_query::{
@@ -47,10 +47,10 @@ pub(crate) struct PutOutcome {
 const FIRST_LOAD: usize = 256;
 
 /// Maximum number of records that are loaded together.
-const LARGEST_LOAD: usize = 1_024;
+pub(super) const LARGEST_LOAD: usize = 1_024;
 
 /// Approximate maximum size of the records of a load, in bytes. The size is estimated from the previous load.
-const LOAD_BYTES: usize = 16 << 20;
+pub(super) const LOAD_BYTES: usize = 16 << 20;
 
 impl<T: Transaction> Session<T> {
     /// Puts documents by their `_id`s in order: of two with the same `_id`, the second is applied to the result of the
@@ -66,28 +66,27 @@ impl<T: Transaction> Session<T> {
         let call = &self.limited(call);
         call.check()?;
         let collection = self.written_or_new(name)?;
-        let mut put = Put {
-            kind,
-            collection: &collection,
-            changes: self.change_set(&collection, call),
-            outcome: PutOutcome { ids: vec![Value::NULL.to_owned(); documents.len()], ..PutOutcome::default() },
-            unchanged: Vec::new(),
-        };
+        let mut put = Put::new(kind, &collection, self.change_set(&collection, call), documents.len());
         put.add(&self.transaction.view(), documents, &mut call.interrupt.clone())?;
-        let Put { mut changes, outcome, unchanged, .. } = put;
+        self.finish_put(put, call)
+    }
+
+    /// Checks and applies the changes.
+    pub(super) fn finish_put(&mut self, put: Put<'_>, call: &CallContext) -> Result<PutOutcome> {
+        let Put { collection, mut changes, outcome, unchanged, .. } = put;
         changes.growth = i64::try_from(outcome.inserted).unwrap_or(i64::MAX);
         for key in unchanged {
-            self.read_key(&collection, &key)?;
+            self.read_key(collection, &key)?;
         }
-        self.check_and_apply(&collection, changes, call)?;
+        self.check_and_apply(collection, changes, call)?;
         Ok(outcome)
     }
 }
 
 /// One call that puts documents: what it has collected so far.
-struct Put<'c> {
+pub(super) struct Put<'c> {
     kind: PutKind,
-    collection: &'c CollectionInfo,
+    collection: &'c Arc<CollectionInfo>,
     changes: ChangeSet,
     outcome: PutOutcome,
     /// Keys of records that were read and stay as they are.
@@ -95,13 +94,24 @@ struct Put<'c> {
 }
 
 /// A document of a call, with its position and the record key of its `_id`.
-struct Given<'d> {
-    key: SmallBytes,
-    place: usize,
-    document: &'d RawDocument,
+pub(super) struct Given<'d> {
+    pub(super) key: SmallBytes,
+    pub(super) place: usize,
+    pub(super) document: &'d RawDocument,
 }
 
-impl Put<'_> {
+impl<'c> Put<'c> {
+    /// `documents`: how many `_id`s the call returns.
+    pub(super) fn new(
+        kind: PutKind,
+        collection: &'c Arc<CollectionInfo>,
+        changes: ChangeSet,
+        documents: usize,
+    ) -> Self {
+        let outcome = PutOutcome { ids: vec![Value::NULL.to_owned(); documents], ..PutOutcome::default() };
+        Self { kind, collection, changes, outcome, unchanged: Vec::new() }
+    }
+
     /// Collects the changes, in the order of the record keys.
     fn add(
         &mut self,
@@ -115,8 +125,7 @@ impl Put<'_> {
                 Some(key) => given.push(Given { key, place, document }),
                 None => {
                     interrupt.tick()?;
-                    self.insert(place, document)?;
-                    self.changes.spill_if_full()?;
+                    self.insert_new(place, document)?;
                 }
             }
         }
@@ -129,29 +138,41 @@ impl Put<'_> {
             if loaded.is_empty() {
                 return Ok(());
             }
-            let keys = loaded.iter().filter_map(|group| group.first());
-            let keys: Vec<_> = keys.map(|first| (self.collection.records, first.key.as_slice())).collect();
-            reader.load(&keys)?;
-            let mut bytes = 0;
-            for (at, group) in loaded.iter().enumerate() {
-                interrupt.tick()?;
-                let old = reader.loaded(at).map(Doc::stored);
-                bytes += old.map_or(0, |old| old.bytes().len());
-                self.put(old, group)?;
-                self.changes.spill_if_full()?;
-            }
+            let bytes = self.put_loaded(&mut reader, &loaded, interrupt)?;
             let each = bytes.checked_div(loaded.len()).unwrap_or_default().max(1);
             load = (LOAD_BYTES / each).clamp(1, LARGEST_LOAD);
         }
     }
 
+    /// Loads the records of these groups together, each of documents with one `_id`, and adds the changes. Returns the bytes that were
+    /// loaded.
+    pub(super) fn put_loaded(
+        &mut self,
+        reader: &mut impl PointReader,
+        groups: &[&[Given<'_>]],
+        interrupt: &mut Interrupt,
+    ) -> Result<usize> {
+        let keys = groups.iter().filter_map(|group| group.first());
+        let keys: Vec<_> = keys.map(|first| (self.collection.records, first.key.as_slice())).collect();
+        reader.load(&keys)?;
+        let mut bytes = 0;
+        for (at, group) in groups.iter().enumerate() {
+            interrupt.tick()?;
+            let old = reader.loaded(at).map(Doc::stored);
+            bytes += old.map_or(0, |old| old.bytes().len());
+            self.put(old, group)?;
+            self.changes.spill_if_full()?;
+        }
+        Ok(bytes)
+    }
+
     /// Adds a document without `_id`. It gets a new one, which no record has.
-    fn insert(&mut self, place: usize, document: &RawDocument) -> Result<()> {
+    pub(super) fn insert_new(&mut self, place: usize, document: &RawDocument) -> Result<()> {
         let row = self.changes.records.len();
         self.changes.insert(self.collection, document)?;
         self.outcome.inserted += 1;
         self.set_id(place, row);
-        Ok(())
+        self.changes.spill_if_full()
     }
 
     /// Applies the documents with one `_id`, in order, to the record with it.
@@ -213,7 +234,7 @@ fn set(ids: &mut [OwnedValue], place: usize, id: Value<'_>) {
 }
 
 /// Returns the record key of a document's `_id`, if it has one.
-fn key_of(document: &RawDocument) -> Result<Option<SmallBytes>> {
+pub(super) fn key_of(document: &RawDocument) -> Result<Option<SmallBytes>> {
     let Some(id) = Doc::new(document.as_bytes()).get("_id") else { return Ok(None) };
     match record_key(id) {
         Ok(key) => Ok(Some(key.into())),

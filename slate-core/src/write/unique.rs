@@ -6,6 +6,7 @@ use super::{
     change_set::{BlockPlace, ChangeSet},
     entries::{Entries, KeyWrites},
     key_place::KeyFields,
+    prepare::id,
 };
 use crate::{
     Error, Result,
@@ -40,6 +41,23 @@ impl ChangeSet {
             None => None,
         };
         Err(duplicate(collection, index, &key, stored.as_deref().map(Doc::stored)))
+    }
+
+    /// Checks that these changes put no record twice.
+    ///
+    /// # Errors
+    /// `DuplicateKey`.
+    pub(super) fn check_ids(&mut self, collection: &CollectionInfo) -> Result<()> {
+        self.for_each_block(
+            |place| place == BlockPlace::Records,
+            |_, block| {
+                let mut twice = block.by_key().filter(|writes| writes.puts().nth(1).is_some());
+                match twice.next().and_then(|writes| writes.puts().next()) {
+                    Some(stored) => Err(duplicate_id(collection, &id(Doc::stored(stored)).to_owned())),
+                    None => Ok(()),
+                }
+            },
+        )
     }
 
     /// Returns the stored document of a record after these changes.

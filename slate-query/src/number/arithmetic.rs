@@ -1,10 +1,11 @@
 //! Addition and multiplication across the four numeric types, with MongoDB's promotion.
 //!
 //! Decimals follow IEEE 754-2008: 34 digits, rounding half to even, and the preferred exponents (the lesser for a sum,
-//! the sum for a product). Products need 226 bits and sums three digits more than the result, so plain limbs are
-//! enough.
+//! the sum for a product).
 
-use super::{Decimal, Number, Sign};
+use dashu_int::UBig;
+
+use super::{Decimal, Number, Sign, quad::rounded};
 
 /// The number of working digits before rounding; more than a decimal has.
 const WORKING_DIGITS: u32 = 37;
@@ -108,15 +109,7 @@ impl Decimal {
                 Self::Finite { sign: a, coefficient: x, exponent: p },
                 Self::Finite { sign: b, coefficient: y, exponent: q },
             ) => {
-                let mut product = Product::of(x, y);
-                let (mut dropped, mut rest) = (0, 0);
-                while product.to_u128().is_none_or(|low| low >= 10_u128.pow(WORKING_DIGITS)) {
-                    rest |= product.divide_by_ten();
-                    dropped += 1;
-                }
-                let coefficient = product.to_u128().unwrap_or_default();
-                let (coefficient, shift) = sticky(coefficient, rest != 0);
-                Self::rounded(product_sign(a, b), coefficient, p + q + dropped - shift)
+                rounded(product_sign(a, b), &(UBig::from(x) * UBig::from(y)), p + q)
             }
         }
     }
@@ -156,42 +149,4 @@ fn sticky(coefficient: u128, rest: bool) -> (u128, i32) {
 
 pub(super) fn product_sign(a: Sign, b: Sign) -> Sign {
     if a == b { Sign::Positive } else { Sign::Negative }
-}
-
-/// The product of two coefficients as four limbs, the least significant first.
-struct Product([u64; 4]);
-
-impl Product {
-    fn of(a: u128, b: u128) -> Self {
-        let ([a0, a1], [b0, b1]) = (halves(a), halves(b));
-        let wide = |x: u64, y: u64| u128::from(x) * u128::from(y);
-        let [l0, carry] = halves(wide(a0, b0));
-        let [m0, m1] = halves(wide(a0, b1) + u128::from(carry));
-        // A product of limbs plus two limbs is below 2^128.
-        let [l1, carry] = halves(wide(a1, b0) + u128::from(m0));
-        let [l2, l3] = halves(wide(a1, b1) + u128::from(m1) + u128::from(carry));
-        Self([l0, l1, l2, l3])
-    }
-
-    fn to_u128(&self) -> Option<u128> {
-        let [l0, l1, l2, l3] = self.0;
-        (l2 == 0 && l3 == 0).then_some(u128::from(l1) << 64 | u128::from(l0))
-    }
-
-    /// Divides by ten and returns the remainder.
-    fn divide_by_ten(&mut self) -> u64 {
-        let mut rest = 0;
-        for limb in self.0.iter_mut().rev() {
-            let value = u128::from(rest) << 64 | u128::from(*limb);
-            let [quotient, _] = halves(value / 10);
-            let [remainder, _] = halves(value % 10);
-            (*limb, rest) = (quotient, remainder);
-        }
-        rest
-    }
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "splits the number into halves")]
-fn halves(value: u128) -> [u64; 2] {
-    [value as u64, (value >> 64) as u64]
 }

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use dashu_int::UBig;
+
 use super::{Decimal, Number, Sign, any::TWO_63, decimal::digits};
 
 /// Compares two numbers by mathematical value. NaN is lowest and equals NaN.
@@ -119,7 +121,14 @@ pub(super) fn magnitude_double(coefficient: u128, exponent: i32, double: f64) ->
         Some(Ordering::Equal) | None => {}
     }
     let (mantissa, power) = parts(double);
-    super::big::compare(coefficient, exponent, mantissa, power)
+    let (mut decimal, mut double) = (UBig::from(coefficient), UBig::from(mantissa));
+    // 10^exponent = 5^exponent · 2^exponent. Negative powers move to the other side.
+    let size = |power: i32| usize::try_from(power.unsigned_abs()).unwrap_or(usize::MAX);
+    let fives = UBig::from(5_u8).pow(size(exponent));
+    *(if exponent >= 0 { &mut decimal } else { &mut double }) *= fives;
+    let twos = power - exponent;
+    *(if twos >= 0 { &mut double } else { &mut decimal }) <<= size(twos);
+    decimal.cmp(&double)
 }
 
 /// Returns a positive finite double as mantissa · 2^power.

@@ -2,7 +2,6 @@
 
 mod any;
 mod arithmetic;
-mod big;
 mod compare;
 mod decimal;
 mod division;

@@ -120,9 +120,9 @@ impl Quad {
         let shift = power.unsigned_abs();
         let Ok(exponent) = i32::try_from(power) else { return Decimal::Nan };
         if power >= 0 {
-            return rounded(&(repr.significand() << shift), 0);
+            return rounded_whole(&(repr.significand() << shift), 0);
         }
-        rounded(&(repr.significand() * IBig::from(UBig::from(5_u8).pow(shift))), exponent)
+        rounded_whole(&(repr.significand() * IBig::from(UBig::from(5_u8).pow(shift))), exponent)
     }
 }
 
@@ -146,16 +146,20 @@ fn ten_to(power: u32) -> UBig {
 }
 
 /// Returns `whole` · 10^`exponent`, rounded half to even to 34 digits.
-fn rounded(whole: &IBig, exponent: i32) -> Decimal {
+fn rounded_whole(whole: &IBig, exponent: i32) -> Decimal {
     let sign = if whole.sign() == IntSign::Negative { Sign::Negative } else { Sign::Positive };
-    let magnitude: UBig = whole.clone().unsigned_abs();
-    if let Ok(coefficient) = u128::try_from(&magnitude) {
+    rounded(sign, &whole.clone().unsigned_abs(), exponent)
+}
+
+/// Returns `magnitude` · 10^`exponent` with a sign, rounded half to even to 34 digits.
+pub(super) fn rounded(sign: Sign, magnitude: &UBig, exponent: i32) -> Decimal {
+    if let Ok(coefficient) = u128::try_from(magnitude) {
         return Decimal::rounded(sign, coefficient, exponent);
     }
     // Two digits more than a decimal has, and one that says whether others follow, are enough to round.
-    let excess = digits(&magnitude).saturating_sub(36);
+    let excess = digits(magnitude).saturating_sub(36);
     let divisor = UBig::from(10_u8).pow(excess);
-    let (kept, rest) = (&magnitude / &divisor, &magnitude % &divisor);
+    let (kept, rest) = (magnitude / &divisor, magnitude % &divisor);
     let sticky = u128::from(rest != UBig::ZERO);
     let coefficient = u128::try_from(&kept).unwrap_or(u128::MAX / 100) * 10 + sticky;
     let exponent = exponent.saturating_add(i32::try_from(excess).unwrap_or(i32::MAX)).saturating_sub(1);
@@ -212,7 +216,7 @@ impl Decimal {
             let sign = if is_negative { Sign::Negative } else { Sign::Positive };
             return Some(Self::Finite { sign, coefficient: 0, exponent: exponent.max(MIN_EXPONENT) });
         }
-        Some(rounded(&sum, exponent))
+        Some(rounded_whole(&sum, exponent))
     }
 }
 

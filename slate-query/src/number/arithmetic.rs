@@ -108,9 +108,7 @@ impl Decimal {
             (
                 Self::Finite { sign: a, coefficient: x, exponent: p },
                 Self::Finite { sign: b, coefficient: y, exponent: q },
-            ) => {
-                rounded(product_sign(a, b), &(UBig::from(x) * UBig::from(y)), p + q)
-            }
+            ) => rounded(product_sign(a, b), &(UBig::from(x) * UBig::from(y)), p + q),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use bson::{Bson, DateTime, bson, doc};
 
-use super::{check, refused};
+use super::{check, evaluate, refused};
 
 #[test]
 fn dates_of_any_year_have_parts() {
@@ -139,4 +139,83 @@ fn dates_in_time_zones() {
             (bson!({ "$dateFromString": { "dateString": "x" } }), 241),
         ],
     );
+}
+
+/// Returns the date that a text means, in UTC.
+fn read(text: &str) -> Option<DateTime> {
+    let date = evaluate(&bson!({ "$dateFromString": { "dateString": text, "onError": null } }), &doc! {}).unwrap();
+    date.and_then(|date| date.as_datetime().copied())
+}
+
+fn utc(text: &str) -> DateTime {
+    DateTime::parse_rfc3339_str(text).unwrap()
+}
+
+#[test]
+fn dates_are_read_as_people_write_them() {
+    for (text, expected) in [
+        ("July 4th, 2017", "2017-07-04T00:00:00"),
+        ("Jul 4 2017 11am", "2017-07-04T11:00:00"),
+        ("july-04-2017 11:30 P.M.", "2017-07-04T23:30:00"),
+        ("July 2017", "2017-07-01T00:00:00"),
+        ("4 July 2017 12am", "2017-07-04T00:00:00"),
+        ("4th Jul 2017 12pm", "2017-07-04T12:00:00"),
+        ("22DEC78", "1978-12-22T00:00:00"),
+        ("14 III 1879", "1879-03-14T00:00:00"),
+        ("Tue, 4 Jul 2017 noon", "2017-07-04T12:00:00"),
+        ("Wed 4 Jul 2017", "2017-07-05T00:00:00"),
+        ("2017-Jul-04 12:48:07.5", "2017-07-04T12:48:07.5"),
+        ("2017 Jul", "2017-07-01T00:00:00"),
+        ("7/4/17", "2017-07-04T00:00:00"),
+        ("2017/7/4 1:02", "2017-07-04T01:02:00"),
+        ("04-07-2017", "2017-07-04T00:00:00"),
+        ("4.7.2017 11.56", "2017-07-04T11:56:00"),
+        ("40.7.17", ""),
+        ("17-7-4", "2017-07-04T00:00:00"),
+        ("2017-7-4", "2017-07-04T00:00:00"),
+        ("2017-07", "2017-07-01T00:00:00"),
+        ("20170704T11:56", "2017-07-04T11:56:00"),
+        ("2017-07-04T11:56.02.81", "2017-07-04T11:56:02.81"),
+        ("2017-W27-2", "2017-07-04T00:00:00"),
+        ("2017W272", "2017-07-04T00:00:00"),
+        ("2017-02-29", ""),
+        ("2017-07-04 24:00", ""),
+        ("2017-07-04 13pm", ""),
+        ("2017-07-04 2018-07-04", ""),
+        ("2017-07-04 1:02 3:04", ""),
+        ("2017, 12:50:53", ""),
+        ("60.Monday1770/06:59", ""),
+        ("July 4th", ""),
+        ("12:50:53", ""),
+        ("Friday", ""),
+        ("2017", ""),
+        ("", ""),
+    ] {
+        assert_eq!(read(text), (!expected.is_empty()).then(|| utc(&format!("{expected}Z"))), "{text}");
+    }
+}
+
+#[test]
+fn zones_are_abbreviations_and_offsets() {
+    for (zone, expected) in [
+        ("", Some(0)),
+        ("Z", Some(0)),
+        (" GMT", Some(0)),
+        ("GMT+02", Some(120)),
+        (" UTC-2:30", Some(-150)),
+        (" CEST", Some(120)),
+        (" pdt", Some(-420)),
+        (" A", Some(60)),
+        (" L", Some(660)),
+        (" P", Some(-180)),
+        ("+0545", Some(345)),
+        (" -3", Some(-180)),
+    ] {
+        let noon = utc("2017-07-04T12:00:00Z").timestamp_millis();
+        let date = expected.map(|minutes: i64| DateTime::from_millis(noon - minutes * 60_000));
+        assert_eq!(read(&format!("4 Jul 2017 12:00{zone}")), date, "{zone}");
+    }
+    for zone in ["J", "Europe/Amsterdam", "GMT GMT", "+12345", "XYZ"] {
+        assert!(read(&format!("4 Jul 2017 12:00 {zone}")).is_none(), "{zone}");
+    }
 }

@@ -72,6 +72,7 @@ impl<'r> BoundRequest<'r> {
     /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
     pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.request.variables.as_ref().map(Doc::from);
+        variables.map_or(Ok(()), Bindings::check_names)?;
         let (interrupt, until) = (self.request.call.interrupt.clone(), self.request.call.interrupt.clone());
         let interruption = Interruption::new(move || interrupt.check_evaluation(), move || until.end());
         let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());

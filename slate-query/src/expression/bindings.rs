@@ -65,6 +65,23 @@ impl Bindings {
         Ok(self.extended(self.names.with(name)?, value))
     }
 
+    /// Checks that a `let` defines each of its variables once.
+    ///
+    /// # Errors
+    /// `IDLDuplicateField` (40413) for a variable that is defined twice.
+    pub fn check_names(variables: Doc<'_>) -> Result<()> {
+        let mut names: Vec<&[u8]> = Vec::new();
+        for variable in variables.elements() {
+            if names.contains(&variable.name) {
+                let name = variable.display_name();
+                let message = format!("BSON field 'let.{name}' is a duplicate field");
+                return Err(Error::new(Code::IDL_DUPLICATE_FIELD, message).at(format!("let.{name}")));
+            }
+            names.push(variable.name);
+        }
+        Ok(())
+    }
+
     /// Returns the same variables and one more that a command defines by an expression.
     ///
     /// # Errors

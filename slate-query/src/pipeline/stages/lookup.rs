@@ -103,6 +103,7 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Stage> {
     if stages.is_none() && variables.is_some() {
         return Err(refused("$lookup with a 'let' argument must also specify 'pipeline'"));
     }
+    variables.map_or(Ok(()), Bindings::check_names)?;
     // Expressions that fail for constant operands are refused when the pipeline is executed.
     let inner = bindings.below()?.lenient();
     let inner = variables.into_iter().flat_map(Doc::elements).try_fold(inner, |inner, element| {

@@ -91,6 +91,24 @@ fn duplicate_fields_and_damaged_bytes_are_rejected() {
         let mut twice = bson::rawdoc! { "find": "c", "limit": 1 };
         twice.append(bson::cstr!("limit"), 2);
         assert_eq!(db.command(&twice).unwrap_err().code(), 40413);
+        let mut variables = bson::rawdoc! { "x": 1, "y": 2 };
+        variables.append(bson::cstr!("x"), 5);
+        let find =
+            bson::rawdoc! { "find": "c", "filter": { "$expr": { "$eq": ["$a", "$$x"] } }, "let": variables.clone() };
+        assert_eq!(db.command(&find).unwrap_err().code(), 40413);
+        let of_lookup =
+            bson::rawdoc! { "$lookup": { "from": "c", "let": variables.clone(), "pipeline": [], "as": "all" } };
+        let aggregate = bson::rawdoc! { "aggregate": "c", "pipeline": [of_lookup], "cursor": {} };
+        assert_eq!(db.command(&aggregate).unwrap_err().code(), 40413);
+        // As in MongoDB, the last one counts in `$let`.
+        run(db, doc! { "insert": "c", "documents": [{ "_id": 1 }] });
+        let of_let = bson::rawdoc! { "$project": { "x": { "$let": { "vars": variables, "in": "$$x" } } } };
+        let aggregate = bson::rawdoc! { "aggregate": "c", "pipeline": [of_let], "cursor": {} };
+        let reply = Document::try_from(db.command(&aggregate).unwrap()).unwrap();
+        assert_eq!(
+            reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap(),
+            &[doc! { "_id": 1, "x": 5 }.into()]
+        );
         let mut bytes = bson::rawdoc! { "find": "c", "limit": 1 }.into_bytes();
         // Changes the type of `limit` to one that BSON does not have.
         let limit = bytes.windows(6).position(|name| name == b"limit\0").unwrap();

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use bson::{Document, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
-    collation::{CODE_AS_STRINGS, Collation},
+    collation::{CODE_AS_STRINGS, Collation, VERSION},
     expression::Bindings,
     filter::{Exactness, Filter},
     key,
@@ -127,6 +127,20 @@ proptest! {
             prop_assert_ne!(compare(&bindings, a, b), Ordering::Greater, "{:?} before {:?}", a, b);
         }
     }
+}
+
+/// Before, a collation that ignores spaces alone ignored those other than U+0020, too.
+#[test]
+fn sort_keys_without_spaces_have_one_version_only() {
+    let (spaces, _) = with(&doc! { "locale": "en", "alternate": "shifted", "maxVariable": "space" });
+    assert!(spaces.of_version(CODE_AS_STRINGS).unwrap().is_none());
+    assert!(spaces.of_version(VERSION).unwrap().is_some());
+    let key = |text: &str| spaces.apply(OwnedValue::from(bson::Bson::from(text)).as_value());
+    assert_eq!(key("de luge"), key("deluge"));
+    assert_ne!(key("de\u{a0}luge"), key("deluge"));
+    assert_eq!(key("de\u{a0}luge"), key("de\u{2009}luge"));
+    let (punctuation, _) = with(&doc! { "locale": "en", "alternate": "shifted" });
+    assert!(punctuation.of_version(CODE_AS_STRINGS).unwrap().is_some());
 }
 
 /// Indexes of the version before contain code as if it were a string, until they are built again.

@@ -166,7 +166,13 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         None => KeyPattern::parse(Doc::from(&keys)).map_err(Error::from)?,
     };
     let (collation, version) = read_versioned_collation(doc, &format!("index {name}"))?;
-    let collation = collation.map(|collation| collation.of_version(&version)).transpose()?.flatten();
+    let collation = match collation {
+        None => None,
+        Some(collation) => {
+            let readable = collation.of_version(&version)?;
+            Some(readable.ok_or_else(|| unknown_version(&format!("index {name}"), &version))?)
+        }
+    };
     let partial = match document("partialFilterExpression") {
         Some(Ok(document)) => Some(Partial::parse(document, collation.as_ref())?),
         Some(Err(_)) => return Ok(None),
@@ -207,13 +213,17 @@ fn read_versioned_collation(definition: Doc<'_>, of: &str) -> Result<(Option<Col
     let Some(document) = definition.get("collation").and_then(Value::as_document) else { return none() };
     let version = document.get("version").and_then(Value::as_str).unwrap_or_default();
     if !matches!(version, collation::VERSION | collation::CODE_AS_STRINGS) {
-        let message = format!(
-            "the {of} was made with version {version} of collations, and this version of Slate has {}",
-            collation::VERSION
-        );
-        return Err(Error::new(ErrorKind::WrongFormat, Code::BAD_VALUE, message));
+        return Err(unknown_version(of, version));
     }
     Ok((Collation::parse(document)?, version.to_owned()))
+}
+
+fn unknown_version(of: &str, version: &str) -> Error {
+    let message = format!(
+        "the {of} was made with version {version} of collations, and this version of Slate has {}",
+        collation::VERSION
+    );
+    Error::new(ErrorKind::WrongFormat, Code::BAD_VALUE, message)
 }
 
 pub(super) fn write_collation(writer: &mut Writer, collation: Option<&Collation>) {

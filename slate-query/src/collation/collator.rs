@@ -21,7 +21,11 @@ pub(super) struct Collator {
 const UNDERTIE: char = '\u{203f}';
 
 /// Returns a text in which spaces other than U+0020 are punctuation, if it has any and all its characters are in the table
-/// that ICU has for Latin text. For that table the last space that is ignored is U+0020, and the others come after it.
+/// that ICU has for Latin text.
+///
+/// A weight in that table contains the tertiary difference between U+0020 and the other spaces, while the weight up to which
+/// characters are ignored is that of U+0020 without it (`miniVarTop` in ICU's `collationfastlatin.cpp`). The other spaces are
+/// above it, so they count where ICU compares two strings, as MongoDB lets it do.
 fn with_visible_spaces(text: &str) -> Option<String> {
     let is_visible = |char| matches!(char, '\u{a0}' | '\u{2000}'..='\u{200a}' | '\u{202f}');
     let is_latin = |char| matches!(char, '\0'..'\u{180}' | '\u{2000}'..'\u{2040}');
@@ -93,6 +97,11 @@ impl Collator {
         let ignores_spaces_only =
             options.alternate.as_deref() == Some("shifted") && options.max_variable.as_deref() == Some("space");
         collator.map(|collator| Self { collator, ignores_spaces_only }).map_err(|_| invalid())
+    }
+
+    /// Returns whether `alternate` is `shifted` and `maxVariable` is `space`.
+    pub(super) fn ignores_spaces_only(&self) -> bool {
+        self.ignores_spaces_only
     }
 
     /// Bytes that compare as the strings do. Invalid UTF-8 is replaced.

@@ -23,8 +23,8 @@ use crate::{
 /// of values gets sort keys or loses them, because indexes contain sort keys.
 pub const VERSION: &str = "icu4x-3";
 
-/// The version before, in which code had sort keys as if it were a string. Indexes of that version stay readable: see
-/// [`Collation::of_version`].
+/// The version before, in which code had sort keys as if it were a string. Indexes of that version stay readable, except where
+/// only spaces are ignored, because other spaces were: see [`Collation::of_version`].
 pub const CODE_AS_STRINGS: &str = "icu4x-2";
 
 /// The options of a collation, as MongoDB names them.
@@ -87,7 +87,7 @@ impl Collation {
         Ok(Self(Arc::new(CollationInner { collator, options: completed, version: VERSION })))
     }
 
-    /// Returns the same collation for an index with sort keys of this version. `None`: the sort keys of the version are unknown.
+    /// Returns the same collation for an index with sort keys of this version. `None`: its sort keys cannot be made any more.
     ///
     /// # Errors
     /// As [`Collation::new`].
@@ -96,6 +96,9 @@ impl Collation {
             return Ok(None);
         };
         let (collator, options) = (Collator::new(&self.0.options)?, self.0.options.clone());
+        if version != VERSION && collator.ignores_spaces_only() {
+            return Ok(None);
+        }
         Ok(Some(Self(Arc::new(CollationInner { collator, options, version }))))
     }
 

@@ -11,6 +11,10 @@ impl Collator {
         Err(Error::unsupported("a collation in a build without the feature 'collation'"))
     }
 
+    pub(super) fn ignores_spaces_only(&self) -> bool {
+        match *self {}
+    }
+
     pub(super) fn sort_key(&self, _: &[u8]) -> Vec<u8> {
         match *self {}
     }

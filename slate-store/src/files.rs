@@ -7,7 +7,7 @@ use std::{
     sync::atomic::{AtomicU64, Ordering},
 };
 
-use crate::{Context, Error, Result};
+use crate::{Context, Error, Result, crash_point};
 
 /// Maps an error of the operating system at `path`. `doing` completes a sentence after "while".
 pub(crate) fn failed(error: io::Error, doing: &'static str, path: &Path) -> Error {
@@ -64,6 +64,7 @@ impl Draft {
     /// Moves the draft to its target durably, unless the target exists by now.
     pub(crate) fn publish(self) -> Result<()> {
         let putting = "while moving it into place";
+        crash_point("before-publish");
         // Unlike a rename, a link never replaces a file. Some file systems do not support links, and directories never
         // do.
         match fs::hard_link(&self.path, &self.target) {
@@ -76,6 +77,7 @@ impl Draft {
             }
             Err(_) => fs::rename(&self.path, &self.target).map_err(|error| failed(error, putting, &self.target))?,
         }
+        crash_point("after-publish");
         sync_folder(folder(&self.target))
     }
 }

@@ -55,6 +55,7 @@ mod cache_reads;
 #[cfg(feature = "cached")]
 mod cached;
 mod capabilities;
+mod crash_point;
 mod durability;
 mod error;
 mod files;
@@ -88,6 +89,7 @@ pub use cache_reads::CacheReads;
 #[cfg(feature = "cached")]
 pub use cached::{Cached, CachedPointReader, CachedSnapshot, CachedTransaction};
 pub use capabilities::Capabilities;
+pub use crash_point::crash_point;
 pub use durability::Durability;
 pub use error::{Context, Error, Result, Source, TooLarge};
 pub use guard::Guard;

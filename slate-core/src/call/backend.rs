@@ -1,7 +1,7 @@
 use std::{path::Path, sync::Arc, time::Duration};
 
 use slate_query::raw::Doc;
-use slate_store::{CacheReads, Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction};
+use slate_store::{CacheReads, Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction, crash_point};
 
 use super::{
     engine::{Engine, RecordVisitor, SharedReader, Writer},
@@ -51,6 +51,7 @@ impl<S: Store> Backend<S> {
             self.shared.staleness.forget(keyspace);
             self.store.drop_keyspace(keyspace, wait)?;
         }
+        crash_point("after-drop-of-keyspaces");
         let mut transaction = self.store.begin(wait)?;
         for &keyspace in keyspaces {
             catalog::remove_pending_drop(&mut transaction, keyspace)?;

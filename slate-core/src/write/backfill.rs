@@ -8,7 +8,7 @@
 
 use std::{ops::ControlFlow, sync::Arc};
 
-use slate_store::{Bounds, Keyspace, Transaction, View};
+use slate_store::{Bounds, Keyspace, Transaction, View, crash_point};
 
 use super::{
     Session,
@@ -100,6 +100,7 @@ impl<T: Transaction> Session<T> {
         })?;
         changes.check_unique(&self.view(), &collection)?;
         position.read += changes.guards.len() as u64;
+        crash_point("in-build-round");
         self.apply(&collection, changes, call)?;
         self.wrote_entries();
         match last {

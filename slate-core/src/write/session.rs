@@ -1,7 +1,7 @@
 use std::{cell::OnceCell, sync::Arc, time::Duration};
 
 use slate_query::filter::Filter;
-use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, View};
+use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, View, crash_point};
 
 use crate::{
     Error, Isolation, Result,
@@ -261,6 +261,7 @@ impl<T: Transaction> Session<T> {
             }
             Validation::InStore => drop(commit()?),
         }
+        crash_point("after-commit");
         let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
         Ok(AfterCommit { dropped: self.pending_drops, stale })
     }

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     Bounds, CacheReads, Capabilities, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore, OldestSnapshot, Result,
-    Size, SizeDetail, Store, Version, View,
+    Size, SizeDetail, Store, Version, View, crash_point,
 };
 
 /// The most bytes of keys and values that a transaction may hold, unless the [local store](LocalStore) has a smaller limit. Bounds
@@ -86,7 +86,9 @@ impl<L: LocalStore> Shared<L> {
 
     /// Makes a commit, under the commit lock.
     pub(super) fn apply(&self, mut changes: Changes<'_>, durability: Durability) -> Result<Version> {
+        crash_point("before-apply");
         let applied = self.local.apply(&mut changes, durability);
+        crash_point("after-apply");
         if applied.is_err() && !changes.is_refused() {
             self.queue.fail();
         }
@@ -152,6 +154,7 @@ impl<L: LocalStore> Store for Optimistic<L> {
         drop(snapshot);
         let mut writes = WriteSet::default();
         writes.delete_range(keyspace, Bounds::ALL);
+        crash_point("before-drop-of-keyspace");
         let version = shared.apply(Changes::of(&writes), Durability::Deferred)?;
         let mut log = shared.log();
         log.committed(version);
@@ -182,7 +185,9 @@ impl<L: LocalStore> Store for Optimistic<L> {
         let Shared { local, queue, .. } = &*self.shared;
         self.shared.check_writable()?;
         let _entered = (local.flushing() == Flushing::Apart).then(|| queue.enter(Durability::Deferred));
-        local.compact()
+        local.compact()?;
+        crash_point("after-compact");
+        Ok(())
     }
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {

@@ -18,7 +18,7 @@ use super::{
     space::{Occasion, Space},
     version,
 };
-use crate::{Changes, Context, Durability, Error, OldestSnapshot, Result, Version, trace};
+use crate::{Changes, Context, Durability, Error, OldestSnapshot, Result, Version, crash_point, trace};
 
 /// Makes commits, flushes and compactions.
 pub(super) struct Writer {
@@ -139,6 +139,7 @@ impl Writer {
                 let transaction = database.begin_write().map_err(error::storage)?;
                 after = rewrite_chunk(&transaction, table, after.as_deref())?;
                 self.commit_to_device(permit, transaction, self.version())?;
+                crash_point("between-rewritten-chunks");
                 if after.is_none() {
                     break;
                 }

@@ -1,0 +1,224 @@
+//! What must be there after a kill.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+};
+
+use bson::{Document, doc};
+use slate_core::{Database, Result};
+
+use super::writer::TOGETHER;
+use crate::Broken;
+
+/// What the killed processes have acknowledged.
+#[derive(Debug, Default)]
+pub(super) struct Acknowledged {
+    /// The last commit of each writer to the log.
+    log: BTreeMap<i32, i64>,
+    /// The newest generation of each collection that is replaced as a whole.
+    generations: BTreeMap<String, i64>,
+    /// Backups and copies: whether they were completed, and how long the log was before they began.
+    copies: BTreeMap<String, Copied>,
+    broken: Broken,
+    commits: u64,
+    unknown: u64,
+    checked_copies: u64,
+}
+
+#[derive(Debug, Default)]
+struct Copied {
+    is_complete: bool,
+    log: BTreeMap<i32, i64>,
+}
+
+impl Acknowledged {
+    /// Notes a line of a writer.
+    pub(super) fn note(&mut self, line: &str) {
+        let mut words = line.split(' ');
+        let (name, first, second) = (words.next(), words.next(), words.next());
+        match (name, first, second) {
+            (Some("log"), Some(writer), Some(n)) => {
+                if let (Ok(writer), Ok(n)) = (writer.parse(), n.parse()) {
+                    self.log.insert(writer, n);
+                    self.commits += 1;
+                }
+            }
+            (Some("generation"), Some(collection), Some(generation)) => {
+                // A line that was cut off has a shorter number.
+                let generation: i64 = generation.parse().unwrap_or_default();
+                let known = self.generations.entry(collection.to_owned()).or_default();
+                *known = generation.max(*known);
+            }
+            (Some("backup-begins" | "copy-begins"), Some(number), _) => {
+                let kind = if line.starts_with("copy") { "copy" } else { "backup" };
+                let log = self.log.clone();
+                self.copies.insert(format!("{kind}-{number}"), Copied { is_complete: false, log });
+            }
+            (Some(kind @ ("backup" | "copy")), Some(number), _) => {
+                if let Some(copied) = self.copies.get_mut(&format!("{kind}-{number}")) {
+                    copied.is_complete = true;
+                }
+            }
+            (Some("BROKEN"), _, _) => self.broken.push(line.to_owned()),
+            _ => {}
+        }
+    }
+
+    pub(super) fn summary(&self) -> String {
+        format!(
+            "{} acknowledged commits, {} more that were not acknowledged, {} backups and copies checked",
+            self.commits, self.unknown, self.checked_copies
+        )
+    }
+}
+
+/// Opens the database after a kill and returns the promises that are broken.
+pub(super) fn check(url: &str, folder: &Path, acknowledged: &mut Acknowledged) -> Broken {
+    let mut broken = std::mem::take(&mut acknowledged.broken);
+    match Database::open(url).and_then(|db| whole(&db, acknowledged, &mut broken).and_then(|()| next_write(&db))) {
+        Ok(()) => {}
+        Err(error) => broken.push(format!("after the kill: {error:?}")),
+    }
+    for (name, copied) in std::mem::take(&mut acknowledged.copies) {
+        let path = folder.join(&name);
+        let store = url.split(':').next().unwrap_or_default();
+        // An incomplete copy may be absent, refused, or whole.
+        if copied.is_complete {
+            acknowledged.checked_copies += 1;
+            let url = format!("{store}:{}", path.display());
+            let opened = Database::open(&url).and_then(|db| {
+                let mut faults = Broken::new();
+                let numbers = log(&db, &mut faults)?;
+                for (writer, n) in &copied.log {
+                    if numbers.get(writer) < Some(n) {
+                        faults.push(format!("commit {n} of writer {writer} is missing, which was older"));
+                    }
+                }
+                sound(&db, &mut faults)?;
+                Ok(faults)
+            });
+            match opened {
+                Ok(faults) => broken.extend(faults.into_iter().map(|fault| format!("{name}: {fault}"))),
+                Err(error) => broken.push(format!("{name} was completed and fails: {error:?}")),
+            }
+        }
+        let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
+    }
+    broken
+}
+
+/// Checks the database itself.
+fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) -> Result<()> {
+    sound(db, broken)?;
+    let numbers = log(db, broken)?;
+    for (writer, acknowledged_n) in &mut acknowledged.log {
+        let there = numbers.get(writer).copied().unwrap_or_default();
+        match there - *acknowledged_n {
+            0 => {}
+            // It was committed, and the process was killed before it could say so.
+            1 => acknowledged.unknown += 1,
+            _ => broken.push(format!(
+                "writer {writer}: commit {acknowledged_n} was acknowledged, the last one there is {there}"
+            )),
+        }
+        *acknowledged_n = there;
+    }
+    for collection in ["out", "merged", "renamed"] {
+        let found = generations(db, collection)?;
+        let newest = acknowledged.generations.entry(collection.to_owned()).or_default();
+        match &*found.iter().collect::<Vec<_>>() {
+            // `renamed` is dropped before it is created again.
+            [] if *newest == 0 || collection == "renamed" => {}
+            [(generation, documents)] if **documents == TOGETHER => {
+                if *generation < newest && collection != "renamed" {
+                    broken.push(format!("{collection} has generation {generation}, {newest} was acknowledged"));
+                }
+                *newest = **generation;
+            }
+            _ => broken.push(format!("{collection} is there in part: {found:?}")),
+        }
+    }
+    for collection in ["new", "dropped"] {
+        let found = generations(db, collection)?;
+        if !found.is_empty() && found.values().ne([&TOGETHER]) {
+            broken.push(format!("{collection} is there in part: {found:?}"));
+        }
+    }
+    Ok(())
+}
+
+/// Returns how many documents of each generation a collection has.
+fn generations(db: &Database, collection: &str) -> Result<BTreeMap<i64, i32>> {
+    let mut found = BTreeMap::new();
+    for document in db.collection::<Document>(collection).find(doc! {}).run()? {
+        *found.entry(document?.get_i64("generation").unwrap_or(-1)).or_default() += 1;
+    }
+    Ok(found)
+}
+
+/// Checks that indexes and documents agree.
+fn sound(db: &Database, broken: &mut Broken) -> Result<()> {
+    let report = db.verify().run()?;
+    if !report.is_sound() {
+        broken.push(format!("indexes and documents do not agree: {report:?}"));
+    }
+    Ok(())
+}
+
+/// Checks that no commit of the log is there in part or missing between others. Returns the last number of each writer.
+fn log(db: &Database, broken: &mut Broken) -> Result<BTreeMap<i32, i64>> {
+    // All collections are read in one snapshot, because a copy may be a live database.
+    let snapshot = db.snapshot()?;
+    let mut numbers: BTreeMap<i32, (i64, i64)> = BTreeMap::new();
+    let (mut several, mut updates) = (BTreeSet::new(), BTreeMap::new());
+    for document in snapshot.collection::<Document>("log").find(doc! {}).projection(doc! { "filler": 0 }).run()? {
+        let document = document?;
+        let (Ok(writer), Ok(n)) = (document.get_i32("writer"), document.get_i64("n")) else { continue };
+        let (count, last) = numbers.entry(writer).or_default();
+        (*count, *last) = (*count + 1, n.max(*last));
+        match document.get_str("kind") {
+            Ok("several") => drop(several.insert((writer, n))),
+            Ok("update") => {
+                let last: &mut i64 = updates.entry(writer).or_default();
+                *last = n.max(*last);
+            }
+            _ => {}
+        }
+    }
+    for (writer, (count, last)) in &numbers {
+        if count != last {
+            broken.push(format!("writer {writer}: the log has {count} commits, the last one is {last}"));
+        }
+    }
+    for collection in ["left", "right"] {
+        let ids = snapshot.collection::<Document>(collection).find(doc! {}).run()?.map(|document| {
+            let document = document?;
+            let id = document.get_document("_id").cloned().unwrap_or_default();
+            Ok((id.get_i32("writer").unwrap_or(-1), id.get_i64("n").unwrap_or(-1)))
+        });
+        let found: BTreeSet<(i32, i64)> = ids.collect::<Result<_>>()?;
+        if found != several {
+            let differing: Vec<_> = found.symmetric_difference(&several).take(5).collect();
+            broken.push(format!("commits to log, left and right are there in part: {collection} {differing:?}"));
+        }
+    }
+    for document in snapshot.collection::<Document>("counters").find(doc! {}).run()? {
+        let document = document?;
+        let (writer, n) = (document.get_i32("_id").unwrap_or(-1), document.get_i64("n").unwrap_or(-1));
+        if updates.remove(&writer) != Some(n) {
+            broken.push(format!("the counter of writer {writer} is {n}, which its last update in the log is not"));
+        }
+    }
+    if !updates.is_empty() {
+        broken.push(format!("counters are missing: {updates:?}"));
+    }
+    Ok(numbers.into_iter().map(|(writer, (_, last))| (writer, last)).collect())
+}
+
+/// Writes once more.
+fn next_write(db: &Database) -> Result<()> {
+    let after = db.collection::<Document>("after");
+    after.update_one(doc! { "_id": 1 }, doc! { "$inc": { "kills": 1 } }).upsert().run()?;
+    Ok(())
+}

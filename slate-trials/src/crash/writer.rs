@@ -1,0 +1,180 @@
+//! The process that is killed.
+
+use std::{
+    io::Write,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+    thread,
+};
+
+use bson::{Document, doc};
+use slate_core::{Database, Index, RenameTarget, Result};
+
+/// Threads that commit to the log.
+const WRITERS: i32 = 4;
+
+/// Documents that each call of the other thread writes together.
+pub(super) const TOGETHER: i32 = 200;
+
+/// Writes until the process is killed.
+///
+/// # Panics
+/// If the database cannot be opened or a write fails, which the parent sees by the end of the process.
+#[allow(clippy::panic, reason = "the parent process reports it")]
+pub fn write(folder: &Path, store: &str, seed: u64) {
+    let _points = fail::FailScenario::setup();
+    let result = Database::open(&super::url(store, folder)).and_then(|db| {
+        prepare(&db)?;
+        thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let db = &db;
+                scope.spawn(move || fail(commits(db, writer, seed)));
+            }
+            fail(definitions(&db, folder, store, seed));
+        });
+        Ok(())
+    });
+    fail(result);
+}
+
+#[allow(clippy::panic, reason = "the parent process reports it")]
+fn fail(result: Result<()>) {
+    if let Err(error) = result {
+        eprintln!("a write failed: {error:?}");
+        std::process::exit(3);
+    }
+}
+
+/// Writes a line in one piece.
+fn say(line: String) {
+    let mut output = std::io::stdout().lock();
+    // The parent has closed its end: the kill follows.
+    let _ = output.write_all(format!("{line}\n").as_bytes()).and_then(|()| output.flush());
+}
+
+fn prepare(db: &Database) -> Result<()> {
+    let log = db.collection::<Document>("log");
+    log.create_index(Index::on(doc! { "writer": 1, "n": 1 }).unique()).run()?;
+    log.create_index(Index::on(doc! { "words": 1 })).run()?;
+    db.collection::<Document>("source").upsert_many(&source(0))?;
+    Ok(())
+}
+
+/// Documents that are written together and have the same generation.
+fn source(generation: i64) -> Vec<Document> {
+    (0..TOGETHER).map(|id| doc! { "_id": id, "generation": generation }).collect()
+}
+
+/// Commits numbered documents to the log. Some commits also write to other collections.
+fn commits(db: &Database, writer: i32, seed: u64) -> Result<()> {
+    let mut random = fastrand::Rng::with_seed(seed ^ u64::from(writer.unsigned_abs()) << 32);
+    let log = db.collection::<Document>("log");
+    let last = log.find(doc! { "writer": writer }).sort(doc! { "n": -1 }).first()?;
+    let first = last.and_then(|last| last.get_i64("n").ok()).unwrap_or_default() + 1;
+    for n in first.. {
+        let kind = random.choice(["one", "several", "update", "large"]).unwrap_or("one");
+        let words = ["printer", "mail", if random.bool() { "vip" } else { "new" }];
+        let document =
+            doc! { "_id": { "writer": writer, "n": n }, "writer": writer, "n": n, "kind": kind, "words": words };
+        match kind {
+            "several" => db.transact(|tx| -> Result<()> {
+                tx.collection("log").insert_one(&document)?;
+                for other in ["left", "right"] {
+                    tx.collection(other).insert_one(&doc! { "_id": { "writer": writer, "n": n }, "writer": writer })?;
+                }
+                Ok(())
+            })?,
+            "update" => db.transact(|tx| -> Result<()> {
+                tx.collection("log").insert_one(&document)?;
+                let counters = tx.collection::<Document>("counters");
+                counters.update_one(doc! { "_id": writer }, doc! { "$set": { "n": n } }).upsert().run().map(drop)
+            })?,
+            "large" => {
+                let mut large = document;
+                large.insert("filler", "x".repeat(random.usize(..100_000)));
+                log.insert_one(&large)?;
+            }
+            _ => drop(log.insert_one(&document)?),
+        }
+        say(format!("log {writer} {n}"));
+    }
+    Ok(())
+}
+
+/// The number of the next generation, backup or copy, above those of earlier processes.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+/// Changes definitions, replaces collections, and copies the database, all the time.
+fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<()> {
+    let mut random = fastrand::Rng::with_seed(!seed);
+    let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
+    NEXT.store(u64::try_from(since_1970.as_micros()).unwrap_or_default(), Ordering::Relaxed);
+    loop {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let generation = i64::try_from(number).unwrap_or(i64::MAX);
+        let to = |name: &str| folder.join(format!("{name}-{number}"));
+        match random.u8(..11) {
+            0 => {
+                let log = db.collection::<Document>("log");
+                log.create_index(Index::on(doc! { "kind": 1, "n": -1 })).run()?;
+                say("index kind_1_n_-1".into());
+                log.drop_index("kind_1_n_-1")?;
+                say("no-index kind_1_n_-1".into());
+            }
+            1 => {
+                let stages = [doc! { "$set": { "generation": generation } }, doc! { "$out": "out" }];
+                db.collection::<Document>("source").aggregate(stages).run()?;
+                say(format!("generation out {generation}"));
+            }
+            2 => {
+                let stages = [doc! { "$set": { "generation": generation } }, doc! { "$merge": "merged" }];
+                db.collection::<Document>("source").aggregate(stages).run()?;
+                say(format!("generation merged {generation}"));
+            }
+            3 => {
+                let renamed = db.collection::<Document>("renamed");
+                renamed.drop()?;
+                db.collection::<Document>("new").drop()?;
+                db.collection::<Document>("new").insert_many(&source(generation)).run()?;
+                db.collection::<Document>("new").rename("renamed", RenameTarget::MustNotExist)?;
+                say(format!("generation renamed {generation}"));
+            }
+            4 => {
+                let dropped = db.collection::<Document>("dropped");
+                // A process that was killed may have left it.
+                dropped.drop()?;
+                dropped.insert_many(&source(generation)).run()?;
+                dropped.drop()?;
+                say("dropped".into());
+            }
+            5 => {
+                say(format!("backup-begins {number}"));
+                db.backup(to("backup"))?;
+                say(format!("backup {number}"));
+            }
+            6 => {
+                say(format!("copy-begins {number}"));
+                db.copy_to(&*format!("{store}:{}", to("copy").display())).run()?;
+                say(format!("copy {number}"));
+            }
+            7 => match db.compact() {
+                Err(error) if error.is_retryable() || error.kind() == slate_core::ErrorKind::Conflict => {}
+                compacted => compacted?,
+            },
+            8 => db.flush()?,
+            9 => {
+                let snapshot = db.snapshot()?;
+                let count = || snapshot.collection::<Document>("log").count_documents(doc! {}).run();
+                let first = count()?;
+                thread::sleep(std::time::Duration::from_millis(20));
+                if count()? != first {
+                    say("BROKEN a snapshot has changed".into());
+                }
+            }
+            _ => {
+                db.collection::<Document>("log").delete_many(doc! { "nothing": 1 }).run()?;
+                db.resume_index_builds()?;
+            }
+        }
+    }
+}

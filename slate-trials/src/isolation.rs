@@ -1,0 +1,81 @@
+//! Runs random transactions at the same time and checks their results in the manner of Elle (Kingsbury and Alvaro, VLDB 2020).
+//!
+//! Transactions append unique numbers to lists and read lists. A list that was read tells the order of all appends to it before, so
+//! the results tell which transaction depends on which:
+//!
+//! | edge | from, to |
+//! |---|---|
+//! | write, write | from an append to the next one to the same list |
+//! | write, read | from an append to the transaction that has read the list with it as the last element |
+//! | read, write | from a read of a list to the first append that it does not contain |
+//! | real time | from a transaction to each one that began after its commit was acknowledged |
+//!
+//! A serializable history has no cycle. With snapshot isolation, each cycle has two read-write edges one after the other. Reads by a
+//! predicate (all lists of a group, a count) read each list of the group. A second trial moves amounts between accounts; each
+//! snapshot has their sum.
+
+mod graph;
+mod history;
+
+use slate_core::{Database, Isolation, Result};
+
+use self::history::{Executed, Plan};
+use crate::Broken;
+
+/// What to run.
+#[derive(Clone, Debug)]
+pub struct IsolationTrial {
+    /// `memory`, `redb` or `rocksdb`.
+    pub store: String,
+    /// Number of histories. Each is a database of its own.
+    pub histories: u32,
+    /// The seed of what the transactions do. Their order depends on the machine.
+    pub seed: u64,
+}
+
+/// Runs histories; returns the promises that the first bad one has broken. `report` gets a line from time to time.
+pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
+    let mut random = fastrand::Rng::with_seed(trial.seed);
+    let (mut transactions, mut conflicts, mut skews) = (0, 0, 0);
+    for number in 1..=trial.histories {
+        let plan = Plan {
+            isolation: if random.bool() { Isolation::Serializable } else { Isolation::Snapshot },
+            is_async: random.bool(),
+            is_indexed: random.bool(),
+            seed: random.u64(..),
+        };
+        let executed = match execute(&trial.store, &plan) {
+            Ok(executed) => executed,
+            Err(error) => return vec![format!("history {number}, {plan:?}: {error:?}")],
+        };
+        transactions += executed.committed.len();
+        conflicts += executed.conflicts;
+        let broken: Broken = executed.broken.iter().cloned().chain(graph::check(&executed, plan.isolation)).collect();
+        if !broken.is_empty() {
+            return broken
+                .into_iter()
+                .take(5)
+                .map(|promise| format!("history {number}, {plan:?}: {promise}"))
+                .collect();
+        }
+        if plan.isolation == Isolation::Snapshot {
+            skews += usize::from(!graph::check(&executed, Isolation::Serializable).is_empty());
+        }
+        if number.is_power_of_two() || number == trial.histories {
+            report(format!(
+                "{number} histories, {transactions} commits, {conflicts} conflicts, {skews} histories with write skew under snapshot isolation"
+            ));
+        }
+    }
+    Vec::new()
+}
+
+fn execute(store: &str, plan: &Plan) -> Result<Executed> {
+    let folder = tempfile::tempdir().map_err(slate_core::Error::custom)?;
+    let url = match store {
+        "memory" => "memory:".to_owned(),
+        other => format!("{other}:{}", folder.path().join("db").display()),
+    };
+    let db = Database::builder(&url).durability(slate_core::Durability::Deferred).open()?;
+    history::execute(&db, plan)
+}

@@ -1,0 +1,13 @@
+//! Trials of what `docs/reliability.md` promises. Each prints its seed, what it did and what it found, and fails if a promise was
+//! broken. `cargo test` runs them for seconds; the program `slate-trials` runs them for as long as wanted:
+//!
+//! ```text
+//! cargo run --release -p slate-trials -- crashes --store redb --kills 1000
+//! cargo run --release -p slate-trials -- isolation --store memory --histories 1000
+//! ```
+
+pub mod crash;
+pub mod isolation;
+
+/// What a trial found that must not be: a sentence for each broken promise.
+pub type Broken = Vec<String>;

@@ -1,0 +1,56 @@
+//! See the library.
+
+use std::{path::PathBuf, process::ExitCode};
+
+use lexopt::{Arg, ValueExt};
+use slate_trials::{crash, isolation};
+
+const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
+       slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]";
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(broken) if broken.is_empty() => ExitCode::SUCCESS,
+        Ok(broken) => {
+            broken.iter().for_each(|promise| eprintln!("BROKEN: {promise}"));
+            ExitCode::FAILURE
+        }
+        Err(error) => {
+            eprintln!("{error}\n{USAGE}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn run() -> Result<slate_trials::Broken, lexopt::Error> {
+    let mut arguments = lexopt::Parser::from_env();
+    let mut trial = None;
+    let (mut store, mut rounds, mut seed) = ("redb".to_owned(), 25, fastrand::u64(..));
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            // The writer that `crashes` kills.
+            Arg::Long("writer") => {
+                let folder = PathBuf::from(arguments.value()?);
+                crash::write(&folder, &arguments.value()?.string()?, arguments.value()?.parse()?);
+                return Ok(Vec::new());
+            }
+            Arg::Long("store") => store = arguments.value()?.string()?,
+            Arg::Long("kills" | "histories") => rounds = arguments.value()?.parse()?,
+            Arg::Long("seed") => seed = arguments.value()?.parse()?,
+            Arg::Value(name) if trial.is_none() => trial = Some(name.string()?),
+            other => return Err(other.unexpected()),
+        }
+    }
+    println!("store {store}, {rounds} rounds, seed {seed}");
+    match trial.as_deref() {
+        Some("crashes") => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let trial = crash::CrashTrial { program, store, kills: rounds, seed };
+            Ok(crash::run(&trial, |line| println!("{line}")))
+        }
+        Some("isolation") => {
+            Ok(isolation::run(&isolation::IsolationTrial { store, histories: rounds, seed }, |line| println!("{line}")))
+        }
+        _ => Err("name a trial".into()),
+    }
+}

@@ -42,10 +42,16 @@ pub(crate) struct ErrorPlace {
     pub(crate) key_pattern: Option<Document>,
 }
 
+/// Returns a stored collection's name for messages: the full name if it is not in the default database (see `namespace`).
+pub(crate) fn shown_collection(stored: &str) -> &str {
+    stored.strip_prefix('$').unwrap_or(stored)
+}
+
 impl fmt::Display for ErrorPlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { collection, index, key, key_pattern: _ } = self;
         let Some(collection) = collection else { return f.write_str("the list of collections") };
+        let collection = shown_collection(collection);
         match (index, key) {
             (Some(index), Some(key)) => write!(f, "key {key} of index {index} of collection {collection}"),
             (Some(index), None) => write!(f, "index {index} of collection {collection}"),
@@ -228,7 +234,8 @@ impl Error {
         key: Document,
         shown: &str,
     ) -> Self {
-        let message = format!("E11000 duplicate key error collection: {collection} index: {index} {shown}");
+        let message =
+            format!("E11000 duplicate key error collection: {} index: {index} {shown}", shown_collection(collection));
         let mut error = Self::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message);
         error.0.place = Some(ErrorPlace {
             collection: Some(collection.into()),

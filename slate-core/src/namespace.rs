@@ -1,31 +1,113 @@
-//! Validation of collection names.
+//! Names of databases and collections, and their validation.
+//!
+//! A store holds many databases. The collections of the default database are stored under their own names, and those of another
+//! database under `$database.collection`:
+//!
+//! ```text
+//! full name     stored as
+//! test.users    users
+//! shop.users    $shop.users
+//! ```
+//!
+//! No collection's own name contains a `$`, so the two cannot be confused.
+
+use std::borrow::Cow;
 
 use slate_query::Code;
 
 use crate::{Error, Result};
 
-/// Longest collection name in bytes. MongoDB limits the database's name and the collection's name together.
+/// The database whose collections are stored under their own names: MongoDB's default.
+pub(crate) const DEFAULT_DATABASE: &str = "test";
+
+/// Longest collection name in bytes, with the name of its database. MongoDB limits both together, too.
 const MAX_NAME: usize = 255;
 
-/// Checks that a collection may have this name.
+/// Longest name of a database in bytes, as in MongoDB.
+const MAX_DATABASE: usize = 63;
+
+/// Checks that a collection may be stored under this name.
 ///
 /// # Errors
 /// Fails with `InvalidNamespace` (73), as MongoDB does.
 pub(crate) fn check(name: &str) -> Result<()> {
-    let fault = if name.is_empty() {
+    let own = match name.strip_prefix('$').and_then(|full| full.split_once('.')) {
+        Some((database, own)) => {
+            check_database(database)?;
+            own
+        }
+        None => name,
+    };
+    let fault = if own.is_empty() {
         "is empty"
     } else if name.len() > MAX_NAME {
         "is longer than 255 bytes"
-    } else if name.contains('\0') {
+    } else if own.contains('\0') {
         "contains a NUL byte"
-    } else if name.contains('$') {
+    } else if own.contains('$') {
         "contains a '$'"
-    } else if name.starts_with('.') || name.ends_with('.') {
+    } else if own.starts_with('.') || own.ends_with('.') {
         "begins or ends with a dot"
-    } else if name.starts_with("system.") {
+    } else if own.starts_with("system.") {
         "begins with 'system.', which is reserved"
     } else {
         return Ok(());
     };
-    Err(Error::invalid(Code::INVALID_NAMESPACE, format!("the collection name {fault}: {name:?}")))
+    Err(Error::invalid(Code::INVALID_NAMESPACE, format!("the collection name {fault}: {own:?}")))
+}
+
+/// Checks that a database may have this name.
+///
+/// # Errors
+/// Fails with `InvalidNamespace` (73), as MongoDB does.
+pub(crate) fn check_database(name: &str) -> Result<()> {
+    let fault = if name.is_empty() {
+        "is empty"
+    } else if name.len() > MAX_DATABASE {
+        "is longer than 63 bytes"
+    } else if name.contains(['/', '\\', '.', ' ', '"', '$', '\0']) {
+        "contains one of the characters /\\. \"$ and NUL"
+    } else {
+        return Ok(());
+    };
+    Err(Error::invalid(Code::INVALID_NAMESPACE, format!("the database name {fault}: {name:?}")))
+}
+
+/// Returns the name under which a collection of a database is stored.
+pub(crate) fn stored<'n>(database: &str, collection: &'n str) -> Cow<'n, str> {
+    if database == DEFAULT_DATABASE { collection.into() } else { format!("${database}.{collection}").into() }
+}
+
+/// Splits the name under which a collection is stored into the names of its database and its own.
+pub(crate) fn split(stored: &str) -> (&str, &str) {
+    stored.strip_prefix('$').and_then(|full| full.split_once('.')).unwrap_or((DEFAULT_DATABASE, stored))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stored_name_splits_into_what_it_was_made_of() {
+        for (database, collection, name) in
+            [("test", "users", "users"), ("test", "fs.files", "fs.files"), ("shop", "fs.files", "$shop.fs.files")]
+        {
+            assert_eq!(stored(database, collection), name);
+            assert_eq!(split(name), (database, collection));
+            check(name).unwrap();
+        }
+    }
+
+    #[test]
+    fn names_that_mongodb_refuses_are_refused() {
+        let long = "x".repeat(64);
+        for database in ["", "a.b", "a b", "a/b", "a$b", "a\\b", "a\"b", &long] {
+            assert_eq!(check_database(database).unwrap_err().code(), 73, "{database}");
+        }
+        for name in
+            ["", "$shop", "$shop.", "$.users", "$shop.$x", "$shop.system.users", "$a b.users", "$shop.x.", "a$b"]
+        {
+            assert_eq!(check(name).unwrap_err().code(), 73, "{name}");
+        }
+    }
 }

@@ -6,6 +6,8 @@ mod common;
 
 #[path = "command/cursors.rs"]
 mod cursors;
+#[path = "command/databases.rs"]
+mod databases;
 #[path = "command/definitions.rs"]
 mod definitions;
 #[path = "command/reads.rs"]

@@ -121,13 +121,13 @@ fn described(effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<Vec<Ra
     described.into_values().map(Reply::into_document).collect()
 }
 
-/// Returns the names of the collections.
+/// Returns the stored names of the collections, which may be in several databases.
 ///
 /// # Errors
-/// Fails with `InvalidNamespace` (73) for a name without a database, and with `NotImplemented` (238) for more than one database.
-fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<&str>> {
+/// Fails with `InvalidNamespace` (73) for a name without a database and for an invalid one.
+fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<String>> {
     const OWNER: &str = "bulkWrite.nsInfo";
-    let (mut collections, mut database) = (Vec::with_capacity(namespaces.len()), None);
+    let mut collections = Vec::with_capacity(namespaces.len());
     for info in namespaces {
         let mut fields = Fields::read(OWNER, info)?;
         let full = fields.string("ns")?.ok_or_else(|| missing(OWNER, "ns"))?;
@@ -138,11 +138,15 @@ fn collections(namespaces: Vec<Doc<'_>>) -> Result<Vec<&str>> {
                 Error::invalid(Code::INVALID_NAMESPACE, format!("Invalid namespace specified: '{full}'")).at("ns")
             );
         };
-        namespace::check(collection)?;
-        if *database.get_or_insert(of) != of {
-            return Err(Error::unsupported_by_name("bulkWrite over several databases").at("ns"));
+        namespace::check_database(of)?;
+        if collection.contains('$') {
+            return Err(
+                Error::invalid(Code::INVALID_NAMESPACE, format!("Invalid namespace specified: '{full}'")).at("ns")
+            );
         }
-        collections.push(collection);
+        let stored = namespace::stored(of, collection);
+        namespace::check(&stored)?;
+        collections.push(stored.into_owned());
     }
     Ok(collections)
 }

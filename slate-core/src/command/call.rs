@@ -43,6 +43,15 @@ impl<'c> Call<'c> {
         Ok(Self { at, name, target, fields })
     }
 
+    /// Returns the database that the command is sent to.
+    ///
+    /// # Errors
+    /// Fails with `TypeMismatch` (14) if it is not a string.
+    pub(super) fn database(&self) -> Result<Option<&'c str>> {
+        let Some(database) = self.fields.peek("$db").filter(|database| !database.is_nullish()) else { return Ok(None) };
+        database.as_str().map(Some).ok_or_else(|| self.fields.mistyped("$db", database, "string"))
+    }
+
     /// Takes the fields that every command accepts.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         })
     })?;
     let mut reply = Reply::default();
-    reply.text("ns", &common.namespace(name));
+    reply.text("ns", &common.full_name(name));
     reply.fields(&sizes)?;
     reply.finish()
 }

@@ -9,7 +9,7 @@ use super::{
     fields::Fields,
     number,
 };
-use crate::{Error, Result, call::Scope, call_context::CallContext};
+use crate::{Error, Result, call::Scope, call_context::CallContext, error::shown_collection, namespace};
 
 /// The fields that every command accepts.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Common {
     /// server does.
     pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns, at: CommandScope<'_>) -> Result<Self> {
         concern::take(fields, concerns)?;
-        let database = fields.string("$db")?.unwrap_or("test").to_owned();
+        let database = fields.string("$db")?.unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
         let max_time = max_time(fields)?;
         let mut call = CallContext::default();
         max_time.iter().for_each(|&within| call.deadline(within));
@@ -72,9 +72,17 @@ impl Common {
         options.with_interrupt(self.call.interrupt.clone())
     }
 
-    /// Returns a collection's full name.
+    /// Returns the full name of a collection that the client names.
     pub(super) fn namespace(&self, collection: &str) -> String {
         format!("{}.{collection}", self.database)
+    }
+
+    /// Returns the full name of a stored collection.
+    pub(super) fn full_name(&self, stored: &str) -> String {
+        match shown_collection(stored) {
+            own if own.len() == stored.len() => self.namespace(own),
+            full => full.into(),
+        }
     }
 }
 

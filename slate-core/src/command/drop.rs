@@ -20,7 +20,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         reply.count("nIndexesWas", there.indexes.len() + 1);
     }
     if dropped.is_some() {
-        reply.text("ns", &common.namespace(collection));
+        reply.text("ns", &common.full_name(collection));
     }
     reply.finish()
 }

@@ -21,7 +21,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 
     let were = call.at.scope.write(&common.call, |writer| {
         let there = writer.collection(collection)?;
-        let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?;
+        let there = there.ok_or_else(|| no_collection(&common.full_name(collection)))?;
         for name in names(&there, wanted)? {
             writer.drop_index(collection, &name)?;
         }

@@ -1,7 +1,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{Code, raw::OwnedValue};
 
-use super::{aggregate, call::Call, concern::Concerns, count, distinct, find, reply::Reply};
+use super::{aggregate, call::Call, concern::Concerns, count, databases::StoredNames, distinct, find, reply::Reply};
 use crate::{Error, ExplainVerbosity, Result};
 
 /// `{explain: {find | aggregate | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
@@ -11,6 +11,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")
     })?;
     let verbosity = call.fields.string("verbosity")?;
+    let outer = call.database()?;
     call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let verbosity = match verbosity {
@@ -25,7 +26,9 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             return Err(Error::invalid(Code::BAD_VALUE, message).at("verbosity"));
         }
     };
-    let inner = Call::read(call.at, command)?;
+    let mut inner = Call::read(call.at, command)?;
+    let stored = StoredNames::of(&inner, inner.database()?.or(outer))?;
+    stored.apply(&mut inner);
     let (name, collection) = (inner.name, inner.target.as_str().unwrap_or_default().to_owned());
     let (common, explain) = match name {
         "aggregate" => aggregate::explain(inner, verbosity)?,
@@ -37,7 +40,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     };
     let mut reply = Reply::default();
     reply.nest("queryPlanner", |planner| {
-        planner.text("namespace", &common.namespace(&collection));
+        planner.text("namespace", &common.full_name(&collection));
         planner.value("winningPlan", OwnedValue::from(bson::Bson::Document(explain.plan().clone())).as_value());
         planner.count("candidates", explain.candidates());
     });

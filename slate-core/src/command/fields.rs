@@ -56,6 +56,16 @@ impl<'c> Fields<'c> {
         Ok((name, target, fields))
     }
 
+    /// Returns a value without taking it.
+    pub(super) fn peek(&self, name: &str) -> Option<Value<'c>> {
+        self.left.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
+    }
+
+    /// Replaces a value, if it is there.
+    pub(super) fn replace(&mut self, name: &str, value: Value<'c>) {
+        self.left.iter_mut().filter(|(known, _)| *known == name).for_each(|(_, old)| *old = value);
+    }
+
     /// Takes a value, which may be null.
     pub(super) fn any(&mut self, name: &str) -> Option<Value<'c>> {
         let place = self.left.iter().position(|(known, _)| *known == name)?;

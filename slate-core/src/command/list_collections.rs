@@ -8,12 +8,14 @@ use super::{
     call::Call,
     concern::Concerns,
     cursor::{CommandCursor, CursorOptions},
+    databases::shown_stages,
     reply::Reply,
 };
 use crate::{
     Result,
     catalog::{CollectionInfo, ViewInfo},
     clock::now_millis,
+    namespace,
 };
 
 /// `{listCollections: 1, filter, nameOnly}`.
@@ -29,24 +31,31 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let filter = filter.map(|filter| Filter::parse_with(filter, &bindings)).transpose()?;
 
     let catalog = call.at.scope.catalog(&common.call)?;
-    let collections = catalog.collections().map(|collection| {
-        let mut document = rawdoc! { "name": &*collection.name, "type": "collection" };
+    // The collections of this database, under their own names.
+    let own = |stored: &str| {
+        let (database, own) = namespace::split(stored);
+        (database == common.database).then(|| own.to_owned())
+    };
+    let collections = catalog.collections().filter_map(|collection| {
+        let name = own(&collection.name)?;
+        let mut document = rawdoc! { "name": &*name, "type": "collection" };
         if !name_only {
             document.append(cstr!("options"), collection_options(collection));
             document.append(cstr!("info"), rawdoc! { "readOnly": false });
             document.append(cstr!("idIndex"), rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" });
         }
-        (&collection.name, document)
+        Some((name, document))
     });
-    let views = catalog.views().map(|view| {
-        let mut document = rawdoc! { "name": &*view.name, "type": "view" };
+    let mut described: BTreeMap<String, RawDocumentBuf> = collections.collect();
+    for view in catalog.views() {
+        let Some(name) = own(&view.name) else { continue };
+        let mut document = rawdoc! { "name": &*name, "type": "view" };
         if !name_only {
-            document.append(cstr!("options"), view_options(view));
+            document.append(cstr!("options"), view_options(view)?);
             document.append(cstr!("info"), rawdoc! { "readOnly": true });
         }
-        (&view.name, document)
-    });
-    let described: BTreeMap<_, _> = collections.chain(views).collect();
+        described.insert(name, document);
+    }
     let matches = |document: &RawDocumentBuf| match &filter {
         Some(filter) => filter.evaluate(Doc::from(document)),
         None => Ok(true),
@@ -76,11 +85,11 @@ fn collection_options(collection: &CollectionInfo) -> RawDocumentBuf {
     options
 }
 
-fn view_options(view: &ViewInfo) -> RawDocumentBuf {
-    let stages: RawArrayBuf = view.pipeline.iter().cloned().collect();
-    let mut options = rawdoc! { "viewOn": &*view.on, "pipeline": stages };
+fn view_options(view: &ViewInfo) -> Result<RawDocumentBuf> {
+    let stages: RawArrayBuf = shown_stages(&view.pipeline)?.into_iter().collect();
+    let mut options = rawdoc! { "viewOn": namespace::split(&view.on).1, "pipeline": stages };
     if let Some(collation) = &view.collation {
         options.append(cstr!("collation"), collation.to_document());
     }
-    options
+    Ok(options)
 }

@@ -18,12 +18,12 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.fields.finish()?;
 
     let there = call.at.scope.definition(collection, &common.call)?;
-    let there = there.ok_or_else(|| no_collection(&common.namespace(collection)))?.into_collection()?;
+    let there = there.ok_or_else(|| no_collection(&common.full_name(collection)))?.into_collection()?;
     let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
     let indexes = IndexDescription::all(&there).into_iter().filter(|index| index.state == IndexState::Ready);
     let listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition())).collect();
     let mut reply = Reply::default();
-    let cursor = CommandCursor::listing(listed, common.namespace(collection), &common);
+    let cursor = CommandCursor::listing(listed, common.full_name(collection), &common);
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.finish()
 }

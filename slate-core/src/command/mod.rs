@@ -13,15 +13,18 @@ mod coll_mod;
 mod coll_stats;
 mod commands;
 mod common;
+mod compact;
 mod concern;
 mod count;
 mod create;
 mod create_indexes;
 mod cursor;
+mod databases;
 mod db_stats;
 mod delete;
 mod distinct;
 mod drop;
+mod drop_database;
 mod drop_indexes;
 mod explain;
 mod fields;
@@ -32,23 +35,29 @@ mod hint;
 mod insert;
 mod kill_cursors;
 mod list_collections;
+mod list_databases;
 mod list_indexes;
 mod number;
 mod ping;
 mod read;
+mod rename_collection;
 mod reply;
 mod statements;
 mod update;
+mod validate;
 
 use bson::{RawDocument, RawDocumentBuf};
 #[cfg(feature = "async")]
 use slate_query::raw::Value;
 use slate_query::{Code, raw::Doc};
 
-use self::call::{Call, CommandScope};
 pub use self::commands::Commands;
 #[cfg(feature = "async")]
 pub(crate) use self::commands::PreparedCommand;
+use self::{
+    call::{Call, CommandScope},
+    databases::StoredNames,
+};
 use crate::{Database, Error, IntoDocument, Result, call::Scope};
 
 /// An implementation of a command.
@@ -73,7 +82,7 @@ static COMMANDS: &[(&str, Command)] = &[
     ("collMod", Offered(coll_mod::run)),
     ("collStats", Offered(coll_stats::run)),
     ("commitTransaction", Unsupported),
-    ("compact", Unsupported),
+    ("compact", Offered(compact::run)),
     ("connectionStatus", Unsupported),
     ("convertToCapped", Unsupported),
     ("count", Offered(count::run)),
@@ -87,7 +96,7 @@ static COMMANDS: &[(&str, Command)] = &[
     ("deleteIndexes", Offered(drop_indexes::run)),
     ("distinct", Offered(distinct::run)),
     ("drop", Offered(drop::run)),
-    ("dropDatabase", Unsupported),
+    ("dropDatabase", Offered(drop_database::run)),
     ("dropIndexes", Offered(drop_indexes::run)),
     ("endSessions", Unsupported),
     ("explain", Offered(explain::run)),
@@ -108,21 +117,21 @@ static COMMANDS: &[(&str, Command)] = &[
     ("killSessions", Unsupported),
     ("listCollections", Offered(list_collections::run)),
     ("listCommands", Unsupported),
-    ("listDatabases", Unsupported),
+    ("listDatabases", Offered(list_databases::run)),
     ("listIndexes", Offered(list_indexes::run)),
     ("mapReduce", Unsupported),
     ("ping", Offered(ping::run)),
     ("planCacheClear", Unsupported),
     ("profile", Unsupported),
     ("reIndex", Unsupported),
-    ("renameCollection", Unsupported),
+    ("renameCollection", Offered(rename_collection::run)),
     ("serverStatus", Unsupported),
     ("setIndexCommitQuorum", Unsupported),
     ("setParameter", Unsupported),
     ("startSession", Unsupported),
     ("top", Unsupported),
     ("update", Offered(update::run)),
-    ("validate", Unsupported),
+    ("validate", Offered(validate::run)),
     ("whatsmyuri", Unsupported),
 ];
 
@@ -141,9 +150,14 @@ impl Database {
     /// | `create`, `collMod`, `drop`, `listCollections` | collections, with a validator, and views |
     /// | `createIndexes`, `dropIndexes`, `listIndexes` | ordered and wildcard indexes, with all options but those of other types |
     /// | `collStats`, `dbStats` | sizes of documents and indexes |
+    /// | `listDatabases`, `dropDatabase`, `renameCollection` | across the databases of the store |
+    /// | `validate`, `compact` | a collection and its indexes; the whole store |
     /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
     /// | `ping` | |
     /// | `getMore`, `killCursors` | only with [`Database::commands`] |
+    ///
+    /// The field `$db` names the database; without it the collections are those of the typed API. These belong to the database `test`,
+    /// and those of another one are stored as `$database.collection`, which is their name in the typed API.
     ///
     /// Arguments that concern only servers, sessions and logs (`lsid`, `comment`, `$readPreference`, …) are checked and have
     /// no effect. A refused statement is reported in `writeErrors`, in a reply whose `ok` is 1.
@@ -174,7 +188,9 @@ impl Database {
 /// # Errors
 /// Fails like [`Database::command`](crate::Database::command).
 fn run(at: CommandScope<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
-    let call = Call::read(at, Doc::from(command))?;
+    let mut call = Call::read(at, Doc::from(command))?;
+    let stored = StoredNames::of(&call, call.database()?)?;
+    stored.apply(&mut call);
     match known(call.name) {
         Some(Offered(run)) => run(call),
         Some(Unsupported) => Err(Error::unsupported_by_name(call.name)),

@@ -42,7 +42,7 @@ impl<'c> ReadCommand<'c> {
 
     /// Returns a cursor with the first batch of the rows.
     pub(super) fn reply(self, rows: Box<dyn Rows + Send>, options: CursorOptions) -> Result<RawDocumentBuf> {
-        let namespace = self.common.namespace(self.collection);
+        let namespace = self.common.full_name(self.collection);
         let cursor = CommandCursor::new(rows, namespace, &self.common, self.request.call.interrupt, self.kill);
         let mut reply = Reply::default();
         self.at.first_batch(&mut reply, cursor, options)?;

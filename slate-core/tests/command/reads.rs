@@ -11,10 +11,10 @@ fn find_returns_all_documents_in_the_first_batch() {
         let reply = run(
             db,
             doc! { "find": "c", "filter": { "n": { "$gte": 3 } }, "sort": { "n": -1 }, "projection": { "n": 1, "_id": 0 },
-            "skip": 1.9, "limit": 2_i64, "batchSize": 1, "$db": "shop", "comment": { "why": 1 } },
+            "skip": 1.9, "limit": 2_i64, "batchSize": 1, "$db": "test", "comment": { "why": 1 } },
         );
         let batch = vec![doc! { "n": 8 }, doc! { "n": 7 }];
-        assert_eq!(reply, doc! { "cursor": { "firstBatch": batch, "id": 0_i64, "ns": "shop.c" }, "ok": 1.0 });
+        assert_eq!(reply, doc! { "cursor": { "firstBatch": batch, "id": 0_i64, "ns": "test.c" }, "ok": 1.0 });
         assert_eq!(rows(db, doc! { "find": "c", "batchSize": 3, "singleBatch": true }).len(), 3);
         assert_eq!(rows(db, doc! { "find": "c", "limit": 0 }).len(), 10);
         assert_eq!(rows(db, doc! { "find": "nowhere" }).len(), 0);
@@ -336,22 +336,22 @@ fn sizes_of_a_collection_and_of_the_database() {
         let length = |bytes: u64| i32::try_from(bytes).unwrap();
         let (stored, entries) = (length(bytes.bytes), length(bytes.indexes[0].bytes));
         let expected = doc! {
-            "ns": "shop.c", "size": 42, "count": 2, "avgObjSize": 21, "storageSize": stored, "capped": false, "nindexes": 2,
+            "ns": "test.c", "size": 42, "count": 2, "avgObjSize": 21, "storageSize": stored, "capped": false, "nindexes": 2,
             "indexBuilds": [], "totalIndexSize": entries, "totalSize": stored + entries,
             "indexSizes": { "_id_": 0, "a_1": entries }, "scaleFactor": 1, "ok": 1.0,
         };
-        assert_eq!(run(db, doc! { "collStats": "c", "$db": "shop" }), expected);
+        assert_eq!(run(db, doc! { "collStats": "c", "$db": "test" }), expected);
         let scaled = run(db, doc! { "collStats": "c", "scale": 10 });
         let sizes =
             ["size", "count", "avgObjSize", "storageSize", "scaleFactor"].map(|name| scaled.get_i32(name).unwrap());
         assert_eq!(sizes, [4, 2, 21, stored / 10, 10], "{scaled}");
 
         let expected = doc! {
-            "db": "shop", "collections": 1_i64, "views": 1_i64, "objects": 2_i64, "avgObjSize": 21.0, "dataSize": 42.0,
+            "db": "test", "collections": 1_i64, "views": 1_i64, "objects": 2_i64, "avgObjSize": 21.0, "dataSize": 42.0,
             "storageSize": f64::from(stored), "indexes": 2_i64, "indexSize": f64::from(entries),
             "totalSize": f64::from(stored + entries), "scaleFactor": 1_i64, "ok": 1.0,
         };
-        assert_eq!(run(db, doc! { "dbStats": 1, "$db": "shop" }), expected);
+        assert_eq!(run(db, doc! { "dbStats": 1, "$db": "test" }), expected);
         let scaled = run(db, doc! { "dbStats": 1, "scale": 10, "freeStorage": 1 });
         assert_eq!(
             (scaled.get_f64("dataSize").unwrap(), scaled.get_i64("scaleFactor").unwrap()),

@@ -43,6 +43,8 @@ pub fn parse<'a>(pipeline: impl IntoIterator<Item = Value<'a>>, bindings: &Bindi
 /// # Errors
 /// `InvalidNamespace` (73).
 pub(crate) fn check_collection(name: &str) -> Result<()> {
+    // A collection outside of the default database is stored as `$database.collection`.
+    let name = name.strip_prefix('$').and_then(|full| full.split_once('.')).map_or(name, |(_, own)| own);
     let fault = if name.is_empty() {
         "must not be empty"
     } else if name.starts_with('.') {

@@ -1,0 +1,21 @@
+use bson::RawDocumentBuf;
+
+use super::{call::Call, concern::Concerns, reply::Reply};
+use crate::{Result, namespace};
+
+/// `{dropDatabase: 1}`: drops the collections and views of one database together. Those of other databases remain.
+pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
+    let common = call.common(Concerns::Write)?;
+    call.fields.finish()?;
+    let database = common.database.clone();
+    let scope = call.at.scope;
+    scope.database("dropDatabase")?;
+    let names: Vec<String> = scope.catalog(&common.call)?.names();
+    let names: Vec<String> = names.into_iter().filter(|name| namespace::split(name).0 == database).collect();
+    scope.write(&common.call, |writer| names.iter().try_for_each(|name| writer.drop_collection(name).map(drop)))?;
+    let mut reply = Reply::default();
+    if !names.is_empty() {
+        reply.text("dropped", &database);
+    }
+    reply.finish()
+}

@@ -76,6 +76,12 @@ impl Failure {
         self.kind == Kind::NoDatabase
     }
 
+    /// Returns the failure for a collection or an index that does not exist, with the code that MongoDB has for it.
+    pub(crate) fn missing(message: impl Into<String>, code: i32, code_name: &str) -> Self {
+        let details = bson::doc! { "kind": "NotFound", "code": code, "codeName": code_name };
+        Self { details: Some(Box::new(details)), ..Self::new(message) }
+    }
+
     /// Returns the failure of a command that a signal ended.
     pub(crate) fn interrupted() -> Self {
         Self { exit: Exit::Interrupted, ..Self::new("interrupted") }

@@ -280,7 +280,7 @@ pub(crate) fn existing(database: &Database, name: &str) -> Result<Collection<Raw
         return Ok(collection);
     }
     let names = database.list_collection_names()?;
-    let failure = Failure::new(format!("there is no collection {name:?}"));
+    let failure = Failure::missing(format!("there is no collection {name:?}"), 26, "NamespaceNotFound");
     let shown = names.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
     Err(match names.len() {
         0 => failure.hint("the database is empty"),

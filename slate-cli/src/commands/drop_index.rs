@@ -22,7 +22,8 @@ impl Run for DropIndex {
         let collection = session::existing(&session.write()?, &self.collection)?;
         if !collection.drop_index(&self.index)? {
             let names: Vec<String> = collection.list_indexes()?.into_iter().map(|index| index.name).collect();
-            let failure = Failure::new(format!("{} has no index {:?}", self.collection, self.index));
+            let message = format!("{} has no index {:?}", self.collection, self.index);
+            let failure = Failure::missing(message, 27, "IndexNotFound");
             return Err(match names.as_slice() {
                 [] => failure.hint("its only index is the one on _id, which cannot be dropped"),
                 names => failure.hint(format!("its indexes are {}", names.join(", "))),

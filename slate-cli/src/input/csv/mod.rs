@@ -21,12 +21,12 @@ pub(crate) use columns::is_path;
 
 /// Reads a table with commas between its columns.
 pub(super) fn open_csv(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
-    Ok(Box::new(Table::open(source, options.delimiter.unwrap_or(b','), options)?))
+    Ok(Box::new(Table::open(source, b',', options)?))
 }
 
 /// Reads a table with tabulators between its columns.
 pub(super) fn open_tsv(source: Box<dyn BufRead>, options: &Options) -> io::Result<Records> {
-    Ok(Box::new(Table::open(source, options.delimiter.unwrap_or(b'\t'), options)?))
+    Ok(Box::new(Table::open(source, b'\t', options)?))
 }
 
 struct Table {
@@ -37,8 +37,8 @@ struct Table {
 }
 
 impl Table {
-    fn open(source: Box<dyn BufRead>, delimiter: u8, options: &Options) -> io::Result<Self> {
-        let mut rows = Rows::new(source, delimiter);
+    fn open(source: Box<dyn BufRead>, usual: u8, options: &Options) -> io::Result<Self> {
+        let mut rows = Rows::new(source, options.delimiter, usual);
         let names = match &options.columns {
             Some(columns) => columns.clone(),
             None => header(&mut rows)?,

@@ -85,8 +85,9 @@ impl fmt::Display for Fault {
 }
 
 impl Rows {
-    /// Reads the rows of `source`.
-    pub(super) fn new(source: Box<dyn BufRead>, delimiter: u8) -> Self {
+    /// Reads the rows of `source`, whose cells are separated by the byte `chosen`, otherwise by the one that the first line names,
+    /// otherwise by `usual`.
+    pub(super) fn new(source: Box<dyn BufRead>, chosen: Option<u8>, usual: u8) -> Self {
         let mut rows = Self {
             source,
             core: Reader::new(),
@@ -100,6 +101,8 @@ impl Rows {
             read_again: 0,
         };
         rows.terminator = rows.find_terminator();
+        let named = rows.take_named_delimiter();
+        let delimiter = chosen.or(named).unwrap_or(usual);
         rows.core = ReaderBuilder::new().delimiter(delimiter).terminator(Terminator::Any(rows.terminator)).build();
         rows.reset();
         rows
@@ -111,6 +114,19 @@ impl Rows {
         }
         let head = self.window.get(..BUFFER).unwrap_or(&self.window);
         if head.contains(&b'\r') && !head.contains(&b'\n') { b'\r' } else { b'\n' }
+    }
+
+    /// Skips a first line such as `sep=;`, by which a table tells Excel its delimiter, and returns the delimiter.
+    fn take_named_delimiter(&mut self) -> Option<u8> {
+        let line = self.ahead().split_inclusive(|byte| *byte == self.terminator).next()?;
+        let length = line.len();
+        let delimiter = match line.trim_ascii_end().strip_prefix(b"sep=") {
+            Some([delimiter]) if delimiter.is_ascii_punctuation() && *delimiter != b'"' => *delimiter,
+            Some([]) if line.starts_with(b"sep=\t") => b'\t',
+            _ => return None,
+        };
+        self.consume(length);
+        Some(delimiter)
     }
 
     /// Reads the next row that is not an empty line. Keeps its first `most` cells. After a fault, reading continues with

@@ -116,6 +116,23 @@ fn quotes_within_cells_are_read_as_they_are_written() {
 }
 
 #[test]
+fn a_first_line_for_excel_names_the_delimiter() {
+    let expected = [doc! { "a": 1, "b": "x,y" }];
+    for text in ["sep=;\na;b\n1;x,y\n", "sep=;\r\na;b\r\n1;x,y\r\n", "sep=\t\na\tb\n1\tx,y\n", "sep=|\ra|b\r1|x,y"] {
+        assert_eq!(documents(text), expected, "{text:?}");
+    }
+    assert_eq!(documents("sep=,\na,b\n1,\"x,y\"\n"), expected);
+    let chosen = Options { delimiter: Some(b';'), ..Options::default() };
+    let read = records(drops("sep=,\na;b\n1;x,y\n", 3), b',', &chosen);
+    assert_eq!(read.into_iter().map(|(_, _, document)| document.unwrap()).collect::<Vec<_>>(), expected);
+    assert_eq!(faults("sep=;\na;b\n1;2;3\n"), [3]);
+    // Any other line is a header.
+    assert_eq!(documents("sep=\n1\n"), [doc! { "sep=": 1 }]);
+    assert_eq!(documents("sep=ab\n1\n"), [doc! { "sep=ab": 1 }]);
+    assert_eq!(documents("a\nsep=;\n"), [doc! { "a": "sep=;" }]);
+}
+
+#[test]
 fn lines_end_with_a_line_feed_or_a_carriage_return() {
     let expected = [doc! { "a": 1, "b": "x" }, doc! { "a": 2, "b": "y" }];
     for end in ["\n", "\r\n", "\r", "\r\r\n", "\n\n", "\r\r", "\r\n\r\n"] {
@@ -353,7 +370,7 @@ proptest! {
             prop_assert!(table.next().is_none());
             return Ok(());
         };
-        let mut rows = Rows::new(drops(text.clone(), size), b',');
+        let mut rows = Rows::new(drops(text.clone(), size), None, b',');
         let (place, _) = rows.next(usize::MAX).unwrap().unwrap();
         let names: Vec<_> = rows.cells().map(Option::unwrap).collect();
         let raw = lines[header..place.last as usize].concat();

@@ -29,6 +29,7 @@ fn refused<R>(result: Result<R>, what: &str) {
 fn commands_that_write_are_refused_and_others_are_not() {
     on_every_store(|database| {
         filled(&database.db);
+        database.db.command(doc! { "create": "v", "viewOn": "c", "pipeline": [] }).unwrap();
         let before = state(&database.db);
         let reader = database.db.read_only();
         let writing = [
@@ -46,6 +47,8 @@ fn commands_that_write_are_refused_and_others_are_not() {
             doc! { "aggregate": "c", "pipeline": [{ "$merge": "d" }], "cursor": {} },
             doc! { "aggregate": "c", "pipeline": [{ "$match": { "_id": 9 } }, { "$merge": { "into": "c" } }], "cursor": {} },
             doc! { "aggregate": 1, "pipeline": [{ "$documents": [{ "_id": 1 }] }, { "$out": "d" }], "cursor": {} },
+            doc! { "aggregate": "v", "pipeline": [{ "$out": "d" }], "cursor": {} },
+            doc! { "aggregate": "v", "pipeline": [{ "$unionWith": "c" }, { "$merge": "d" }], "cursor": {} },
             doc! { "create": "d" },
             doc! { "create": "d", "viewOn": "c", "pipeline": [] },
             doc! { "collMod": "c", "validator": { "n": 1 } },
@@ -56,8 +59,23 @@ fn commands_that_write_are_refused_and_others_are_not() {
         for command in &writing {
             refused(reader.command(command), &command.to_string());
         }
+        // Within another stage neither `$out` nor `$merge` is a stage.
+        for nested in [
+            doc! { "$facet": { "a": [{ "$out": "d" }] } },
+            doc! { "$facet": { "a": [{ "$unionWith": { "coll": "c", "pipeline": [{ "$merge": "d" }] } }] } },
+            doc! { "$unionWith": { "coll": "c", "pipeline": [{ "$out": "d" }] } },
+            doc! { "$lookup": { "from": "c", "pipeline": [{ "$merge": "d" }], "as": "all" } },
+        ] {
+            for source in ["c", "v"] {
+                let command = doc! { "aggregate": source, "pipeline": [nested.clone()], "cursor": {} };
+                assert!(reader.command(&command).is_err(), "{command}");
+                assert!(database.db.command(&command).is_err(), "{command}");
+            }
+        }
         let reading = [
             doc! { "find": "c" },
+            doc! { "find": "v" },
+            doc! { "explain": { "aggregate": "c", "pipeline": [{ "$out": "d" }], "cursor": {} } },
             doc! { "aggregate": "c", "pipeline": [{ "$group": { "_id": null, "n": { "$sum": "$n" } } }], "cursor": {} },
             doc! { "count": "c" },
             doc! { "distinct": "c", "key": "n" },

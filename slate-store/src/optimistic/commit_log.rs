@@ -35,6 +35,13 @@ impl From<Guard> for Access {
     }
 }
 
+/// Whether other transactions are open when one is committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Others {
+    Open,
+    None,
+}
+
 /// Why a transaction conflicts.
 #[derive(Debug)]
 pub(super) enum Conflict<'k> {
@@ -136,9 +143,10 @@ impl CommitLog {
         })
     }
 
-    /// Records that a commit was made.
-    pub(super) fn committed(&mut self, version: Version) {
+    /// Records that a commit was made. Returns whether transactions are open, which its accesses have to be recorded for.
+    pub(super) fn committed(&mut self, version: Version) -> Others {
         self.last = version;
+        if self.open.is_empty() { Others::None } else { Others::Open }
     }
 
     /// Records accesses of the commit that made `version`. Without open transactions nothing can conflict.

@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use super::{
     changes::Changes,
-    commit_log::{Access, Conflict},
+    commit_log::{Access, Conflict, Others},
     store::Shared,
     view::OptimisticView,
     write_set::{WriteSet, bytes},
@@ -110,9 +110,11 @@ impl<L: LocalStore> OptimisticTransaction<L> {
         };
         // The log needs no record of a commit for the transaction that made it.
         drop(began);
-        shared.log().committed(version);
-        accesses.record(shared, version);
-        streamed.record(shared, version);
+        // A transaction that is not open by now sees the commit, so it does not conflict with it.
+        if shared.log().committed(version) == Others::Open {
+            accesses.record(shared, version);
+            streamed.record(shared, version);
+        }
         if shared.capabilities.persistent {
             entered.committed(version, made);
         }

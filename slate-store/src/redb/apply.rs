@@ -68,7 +68,7 @@ impl AddAssign for Written {
 
 fn write(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<Written> {
     let mut written = Written::default();
-    let appended = if writes.len() > 1 { append(table, writes)? } else { 0 };
+    let appended = if writes.len() >= FEWEST_APPENDED { append(table, writes)? } else { 0 };
     written.added += writes.iter().take(appended).map(|(key, value)| bytes(key, *value)).sum::<i64>();
     for (key, value) in writes.iter().skip(appended) {
         let before = match value {
@@ -82,6 +82,9 @@ fn write(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<Wr
     }
     Ok(written)
 }
+
+/// The fewest writes at which an append is tried. It costs about as much as an insert even if no key is above those of the table.
+const FEWEST_APPENDED: usize = 8;
 
 /// Appends the leading writes whose keys are above all keys of the table, and returns their number. redb fills whole
 /// pages with such entries instead of searching for the position of each.

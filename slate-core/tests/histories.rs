@@ -15,7 +15,8 @@ use common::{
 };
 use proptest::{collection::vec, option, prelude::*, sample::select, test_runner::TestCaseError};
 use slate_core::{
-    Collection, ExplainVerbosity, Hint, ReadCollection, ReturnDocument, Snapshot, Transaction, UpdateModifications,
+    Collection, ExplainVerbosity, Hint, ReadCollection, RenameTarget, ReturnDocument, Snapshot, Transaction,
+    UpdateModifications, WriteOperation,
 };
 
 type Documents = Collection<RawDocumentBuf>;
@@ -26,11 +27,45 @@ const COLLECTIONS: [&str; 2] = ["x", "y"];
 #[derive(Clone, Debug)]
 enum Call {
     Insert(Vec<Document>),
-    Update { filter: Document, update: UpdateModifications, many: bool, upsert: bool },
-    Replace { filter: Document, replacement: Document, upsert: bool },
-    Delete { filter: Document, many: bool },
-    FindOneAndUpdate { filter: Document, update: UpdateModifications, sort: Document },
-    FindOneAndDelete { filter: Document, sort: Document },
+    Update {
+        filter: Document,
+        update: UpdateModifications,
+        many: bool,
+        upsert: bool,
+    },
+    Replace {
+        filter: Document,
+        replacement: Document,
+        upsert: bool,
+    },
+    Delete {
+        filter: Document,
+        many: bool,
+    },
+    FindOneAndUpdate {
+        filter: Document,
+        update: UpdateModifications,
+        sort: Document,
+    },
+    FindOneAndDelete {
+        filter: Document,
+        sort: Document,
+    },
+    UpsertMany(Vec<Document>),
+    MergeMany(Vec<Document>),
+    BulkWrite {
+        inserted: Document,
+        filter: Document,
+        update: UpdateModifications,
+        ordered: bool,
+    },
+    /// Writes the documents that match into a collection by this stage.
+    Write {
+        filter: Document,
+        stage: Document,
+    },
+    Rename(&'static str),
+    HideIndex(usize, bool),
     CreateIndex(Box<RandomIndex>),
     DropIndex(usize),
     DropCollection,
@@ -44,6 +79,12 @@ enum Step {
         commit: bool,
     },
     TakeSnapshot,
+    Compact,
+    Analyze(&'static str),
+    /// Continues with a backup of the database.
+    Restore,
+    /// Continues with a copy of the database.
+    Copy,
     /// Closes and reopens persistent databases.
     Reopen,
 }
@@ -54,6 +95,10 @@ impl fmt::Debug for Step {
             Self::Call(name, call) => format!("{name}: {call:?}"),
             Self::Transaction { calls, commit } => format!("commit {commit}: {calls:?}"),
             Self::TakeSnapshot => "take a snapshot".into(),
+            Self::Compact => "compact".into(),
+            Self::Analyze(name) => format!("analyze {name}"),
+            Self::Restore => "restore a backup".into(),
+            Self::Copy => "copy".into(),
             Self::Reopen => "reopen".into(),
         };
         f.write_str(&brief(&text))
@@ -150,7 +195,23 @@ fn call(pool: &Pool) -> BoxedStrategy<Call> {
     let taken = (pool.filter(), update(pool), pool.directed(2))
         .prop_map(|(filter, update, sort)| Call::FindOneAndUpdate { filter, update, sort });
     let removed = (pool.filter(), pool.directed(2)).prop_map(|(filter, sort)| Call::FindOneAndDelete { filter, sort });
+    let several = || vec(with_id(pool), 1..4);
+    let bulk = (with_id(pool), pool.filter(), update(pool), any::<bool>())
+        .prop_map(|(inserted, filter, update, ordered)| Call::BulkWrite { inserted, filter, update, ordered });
+    let stages = vec![
+        doc! { "$out": "y" },
+        doc! { "$merge": { "into": "y", "whenMatched": "merge" } },
+        doc! { "$merge": { "into": "x", "whenMatched": "replace" } },
+        doc! { "$merge": { "into": "y", "whenMatched": "keepExisting", "whenNotMatched": "discard" } },
+    ];
+    let written = (pool.filter(), select(stages)).prop_map(|(filter, stage)| Call::Write { filter, stage });
     prop_oneof![
+        2 => several().prop_map(Call::UpsertMany),
+        2 => several().prop_map(Call::MergeMany),
+        1 => bulk,
+        2 => written,
+        1 => select(COLLECTIONS.to_vec()).prop_map(Call::Rename),
+        1 => (0..3_usize, any::<bool>()).prop_map(|(place, hidden)| Call::HideIndex(place, hidden)),
         8 => insert,
         8 => changed,
         2 => replaced,
@@ -171,6 +232,12 @@ fn history() -> impl Strategy<Value = (Pool, Vec<Step>)> {
             12 => call.clone().prop_map(|(name, call)| Step::Call(name, call)),
             3 => (vec(call, 1..5), any::<bool>()).prop_map(|(calls, commit)| Step::Transaction { calls, commit }),
             1 => Just(Step::TakeSnapshot),
+            1 => prop_oneof![
+                Just(Step::Compact),
+                select(COLLECTIONS.to_vec()).prop_map(Step::Analyze),
+                Just(Step::Restore),
+                Just(Step::Copy),
+            ],
             1 => Just(Step::Reopen),
         ];
         (Just(pool), vec(step, 1..14))
@@ -210,6 +277,35 @@ fn run(collection: &Documents, call: &Call) -> Result<String, (i32, String)> {
             .map(|found| show(&found)),
         Call::FindOneAndDelete { filter, sort } => {
             collection.find_one_and_delete(filter).sort(sort).run().map(|found| show(&found))
+        }
+        Call::UpsertMany(documents) => {
+            let documents: Vec<RawDocumentBuf> = documents.iter().map(raw).collect();
+            collection.upsert_many(&documents).map(|result| show(&result))
+        }
+        Call::MergeMany(documents) => collection.merge_many(documents).map(|result| show(&result)),
+        Call::BulkWrite { inserted, filter, update, ordered } => {
+            let operations = [
+                WriteOperation::insert_one(inserted),
+                WriteOperation::update_many(filter, update.clone()),
+                WriteOperation::delete_one(filter),
+            ];
+            let refused = |index: usize, error: &slate_core::Error| format!("{index}: {:?}", refusal(error));
+            collection.bulk_write(operations).ordered(*ordered).run().map(|result| {
+                let errors: Vec<String> =
+                    result.errors.iter().map(|failed| refused(failed.index, &failed.error)).collect();
+                format!("{} {} {} {errors:?}", result.inserted_ids.len(), result.modified, result.deleted)
+            })
+        }
+        Call::Write { filter, stage } => {
+            let stages = [doc! { "$match": filter }, doc! { "$sort": { "_id": 1 } }, stage.clone()];
+            collection.aggregate(stages).run().map(|rows| show(&rows.count()))
+        }
+        Call::Rename(to) => collection.rename(to, RenameTarget::DropExisting).map(|_| "renamed".into()),
+        Call::HideIndex(place, hidden) => {
+            let indexes = collection.list_indexes().map_err(|error| refusal(&error))?;
+            let name = indexes.get(*place).map_or("none", |index| &index.name);
+            let changed = if *hidden { collection.hide_index(name) } else { collection.show_index(name) };
+            changed.map(|changed| show(&changed))
         }
         Call::CreateIndex(index) => collection.create_index(index.spec()).run().map(|name| show(&name)),
         Call::DropIndex(place) => {
@@ -298,6 +394,19 @@ impl TestState {
                 state.snapshots.push((snapshot, shown));
                 (state, String::new(), true)
             }
+            Step::Compact => {
+                // A snapshot can prevent it.
+                let mut state = self;
+                state.snapshots.clear();
+                let compacted = state.database.db.compact().map_err(|error| refusal(&error));
+                (state, format!("{compacted:?}"), true)
+            }
+            Step::Analyze(name) => {
+                let analyzed = self.database.collection(name).analyze().is_ok();
+                (self, String::new(), analyzed)
+            }
+            Step::Restore => (Self { database: self.database.restored(), snapshots: Vec::new() }, String::new(), true),
+            Step::Copy => (Self { database: self.database.copied(), snapshots: Vec::new() }, String::new(), true),
             Step::Reopen => {
                 // A snapshot keeps the database open.
                 drop(self.snapshots);

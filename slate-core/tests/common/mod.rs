@@ -85,6 +85,22 @@ impl TestDatabase {
         Self { db, store, folder }
     }
 
+    /// Returns a database that was opened from a backup of this one.
+    pub fn restored(&self) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (scheme, path) = (self.db.store(), folder.path().join("db.slate"));
+        self.db.backup(&path).unwrap();
+        let db = Database::builder(&format!("{scheme}:{}", path.display())).durability(Durability::Deferred);
+        Self { db: db.open().unwrap(), store: self.store, folder }
+    }
+
+    /// Returns a copy of this database.
+    pub fn copied(&self) -> Self {
+        let copy = self.store.open();
+        self.db.copy_to(&copy.db).run().unwrap();
+        copy
+    }
+
     /// Returns the database, and the folder that must outlive it.
     pub fn into_parts(self) -> (Database, tempfile::TempDir) {
         (self.db, self.folder)

@@ -73,7 +73,7 @@ enum Call {
 
 #[derive(Clone)]
 enum Step {
-    Call(&'static str, Call),
+    Call(&'static str, Box<Call>),
     Transaction {
         calls: Vec<(&'static str, Call)>,
         commit: bool,
@@ -229,7 +229,7 @@ fn history() -> impl Strategy<Value = (Pool, Vec<Step>)> {
     random::pool().prop_flat_map(|pool| {
         let call = (prop_oneof![3 => Just(COLLECTIONS[0]), 1 => Just(COLLECTIONS[1])], call(&pool));
         let step = prop_oneof![
-            12 => call.clone().prop_map(|(name, call)| Step::Call(name, call)),
+            12 => call.clone().prop_map(|(name, call)| Step::Call(name, Box::new(call))),
             3 => (vec(call, 1..5), any::<bool>()).prop_map(|(calls, commit)| Step::Transaction { calls, commit }),
             1 => Just(Step::TakeSnapshot),
             1 => prop_oneof![

@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `arguments` | the command line, and the commands about it |
 //! | `commands` | the commands that the shell has, too: one file each, and their table |
+//! | `server` | `serve` and `mongod`, with the feature `server` |
 //! | `session` | the open database: when it is opened, and with which access |
 //! | `input` | formats of files that are imported, and their table |
 //! | `json` | documents as people and programs write them |
@@ -33,6 +34,8 @@ mod message;
 mod mongosh;
 mod output;
 mod progress;
+#[cfg(feature = "server")]
+mod server;
 mod session;
 mod shell;
 mod similar;

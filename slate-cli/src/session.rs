@@ -140,6 +140,16 @@ impl Session {
         }
     }
 
+    /// Opens a database whose commits are synced, for a server.
+    ///
+    /// # Errors
+    /// Fails if it cannot be opened or created.
+    #[cfg(feature = "server")]
+    pub(crate) fn open_synced(&self, url: &str, access: Access) -> Result<Database> {
+        let opened = Database::builder(url).access(access).open_timeout(self.wait).open();
+        opened.map_err(|error| not_opened(error, url, access))
+    }
+
     /// Returns whether the command comes from a person at a prompt.
     pub(crate) fn at_prompt(&self) -> bool {
         self.mode == Mode::Prompt

@@ -3,7 +3,7 @@
 mod completions;
 mod man;
 
-use std::time::Duration;
+use std::{ffi::OsString, path::Path, time::Duration};
 
 use clap::{CommandFactory, Parser, Subcommand, error::ErrorKind};
 
@@ -74,6 +74,11 @@ pub(crate) enum Invocation {
     #[command(hide = true)]
     Complete(Complete),
     Man(Man),
+    #[cfg(feature = "server")]
+    Serve(crate::server::Serve),
+    #[cfg(feature = "server")]
+    #[command(hide = true)]
+    Mongod(crate::server::Mongod),
 }
 
 impl Invocation {
@@ -87,6 +92,10 @@ impl Invocation {
             Self::Completions(completions) => completions.run(session),
             Self::Complete(complete) => complete.run(&Arguments::command(), session),
             Self::Man(man) => man.run(Arguments::command(), session),
+            #[cfg(feature = "server")]
+            Self::Serve(serve) => serve.run(session),
+            #[cfg(feature = "server")]
+            Self::Mongod(mongod) => mongod.run(session),
         }
     }
 }
@@ -99,7 +108,7 @@ impl Arguments {
             let typed = abridged(&typed.join(" "), 60);
             return Err(Failure::usage(format!("{typed:?} is not a command of slate")).hint(hint).report());
         }
-        let arguments = Self::try_parse().map_err(|error| report_unless_mistyped(&error))?;
+        let arguments = Self::try_parse_from(arguments()).map_err(|error| report_unless_mistyped(&error))?;
         if let Some(scheme) = arguments.url.as_deref().filter(|word| ["memory", "redb", "rocksdb"].contains(word)) {
             let url = if scheme == "memory" { "memory:".into() } else { format!("{scheme}:PATH") };
             let failure = Failure::usage(format!("{scheme:?} is not a complete URL")).hint(format!("write {url}"));
@@ -132,6 +141,17 @@ fn report_unless_mistyped(error: &clap::Error) -> Exit {
     let (first, command) = (typed.first().cloned(), typed.get(1..).unwrap_or_default().join(" "));
     let is_of_use = !matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);
     report(first.filter(|_| is_of_use).as_deref().and_then(mistyped).as_ref().unwrap_or(error), &command)
+}
+
+/// Returns the command line. A program that is called `mongod` runs the command of that name.
+fn arguments() -> Vec<OsString> {
+    let mut arguments: Vec<OsString> = std::env::args_os().collect();
+    let is_mongod =
+        arguments.first().and_then(|program| Path::new(program).file_stem()).is_some_and(|name| name == "mongod");
+    if cfg!(feature = "server") && is_mongod {
+        arguments.insert(1, "mongod".into());
+    }
+    arguments
 }
 
 /// Returns the words after the program that are text.

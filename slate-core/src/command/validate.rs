@@ -6,7 +6,7 @@ use crate::{Result, Verify};
 /// `{validate: collection}`: compares the documents of a collection with its indexes.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
-    for name in ["full", "background", "checkBSONConformance"] {
+    for name in ["full", "background", "scandata", "checkBSONConformance"] {
         call.fields.truth(name)?;
     }
     call.fields.refuse(&["repair", "metadata", "collHash", "hashPrefixes", "unhashedPrefixes"])?;

@@ -1,0 +1,75 @@
+//! Commands that serve a database over MongoDB's protocol.
+
+mod mongod;
+mod serve;
+
+use std::{future::Future, io::Write, net::SocketAddr, path::Path, time::Duration};
+
+use slate_core::{Access, Database};
+use slate_server::{Listener, Server};
+use tokio::{net::TcpListener, runtime, time::sleep};
+
+pub(crate) use self::{mongod::Mongod, serve::Serve};
+use crate::{
+    failure::{Exit, Failure, Result},
+    session::Session,
+};
+
+/// How often a server looks for a signal.
+const SIGNAL_STEP: Duration = Duration::from_millis(20);
+
+/// Runs a server until a signal ends it. `ready` is told when clients can connect.
+fn run(
+    session: &mut Session,
+    server: Server,
+    bind: impl Future<Output = Result<Listener>>,
+    ready: impl FnOnce(&mut Session, &Listener) -> Result<()>,
+) -> Result<Exit> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let listener = bind.await?;
+        ready(session, &listener)?;
+        session.out().flush()?;
+        let (shutdown, cancel) = (server.shutdown(), session.cancel());
+        let signals = async {
+            while !cancel.is_cancelled() {
+                sleep(SIGNAL_STEP).await;
+            }
+            shutdown.now();
+            // The server ends when its connections have ended.
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            served = server.serve(listener) => served?,
+            () = signals => {}
+        }
+        Ok(Exit::Success)
+    })
+}
+
+async fn tcp(address: SocketAddr) -> Result<Listener> {
+    let listener = TcpListener::bind(address).await;
+    listener.map(Listener::from).map_err(|error| Failure::new(format!("cannot listen on {address}: {error}")))
+}
+
+/// Listens on a socket in the file system. One that a server has left behind is replaced.
+#[cfg(unix)]
+async fn unix(path: &Path) -> Result<Listener> {
+    use std::os::unix::{fs::FileTypeExt, net::UnixStream};
+
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|there| there.file_type().is_socket());
+    if is_socket && UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path).map_err(|error| Failure::file(path, error))?;
+    }
+    tokio::net::UnixListener::bind(path).map(Listener::from).map_err(|error| Failure::file(path, error))
+}
+
+#[cfg(not(unix))]
+async fn unix(_: &Path) -> Result<Listener> {
+    Err(Failure::usage("this system has no Unix sockets"))
+}
+
+/// Opens a database for a server: its commits are synced.
+fn open(session: &Session, url: &str, access: Access) -> Result<Database> {
+    session.open_synced(url, access)
+}

@@ -1,0 +1,116 @@
+use std::{
+    fs,
+    io::Write,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use slate_core::Access;
+use slate_server::Server;
+
+use super::{open, run, tcp};
+use crate::{
+    failure::{Exit, Failure, Result},
+    session::Session,
+};
+
+/// Serve a folder with the command line of MongoDB's server, for tools that start one
+///
+/// A program of the name `mongod` that is a link to `slate` runs this command.
+#[derive(Clone, Debug, Args)]
+#[command(disable_version_flag = true)]
+pub(crate) struct Mongod {
+    /// Print the version of MongoDB that clients see
+    #[arg(long)]
+    version: bool,
+    /// The port; 0 for a free one
+    #[arg(long, default_value_t = 27017)]
+    port: u16,
+    /// The folder of the database. Its file is data.slate
+    #[arg(long, value_name = "PATH", default_value = "/data/db")]
+    dbpath: PathBuf,
+    /// The addresses to listen on; the first one is used
+    #[arg(long = "bind_ip", value_name = "ADDRESSES", default_value = "127.0.0.1")]
+    bind_ip: String,
+    /// The name of the replica set
+    #[arg(long = "replSet", value_name = "NAME")]
+    replica_set: Option<String>,
+    /// wiredTiger: a file in the folder; ephemeralForTest, inMemory: memory
+    #[arg(long = "storageEngine", value_name = "NAME", default_value = "wiredTiger")]
+    storage_engine: String,
+    /// Without authentication, as always
+    #[arg(long)]
+    noauth: bool,
+    /// With authentication, which is not supported
+    #[arg(long, conflicts_with = "noauth")]
+    auth: bool,
+    /// A configuration file, which is not supported
+    #[arg(long, short = 'f', value_name = "PATH")]
+    config: Option<PathBuf>,
+    /// Listen on an address that other machines reach, although everyone may then read and write
+    #[arg(long)]
+    allow_without_authentication: bool,
+}
+
+impl Mongod {
+    /// Executes the command.
+    ///
+    /// # Errors
+    /// Fails if the folder or the port cannot be used.
+    pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
+        if self.version {
+            writeln!(session.out(), "db version v8.2.0\nBuild Info: slate {}", env!("CARGO_PKG_VERSION"))?;
+            return Ok(Exit::Success);
+        }
+        if self.auth {
+            return Err(Failure::usage("--auth is not supported: there is no authentication yet"));
+        }
+        if self.config.is_some() {
+            return Err(Failure::usage("--config is not supported: give the options as arguments"));
+        }
+        let ip = self.ip()?;
+        if !ip.is_loopback() && !self.allow_without_authentication {
+            let failure =
+                Failure::usage(format!("{ip} can be reached from other machines, and there is no authentication"));
+            return Err(failure.hint("listen on 127.0.0.1, or say --allow-without-authentication"));
+        }
+        let database = open(session, &self.url()?, Access::CreateOrOpen)?;
+        let mut server = Server::new(database).arguments(std::env::args());
+        if let Some(name) = &self.replica_set {
+            server = server.replica_set(name);
+        }
+        run(session, server, tcp(SocketAddr::new(ip, self.port)), |session, listener| {
+            // Tools wait for these lines of MongoDB's log.
+            writeln!(session.out(), "waiting for connections on {}", listener.uri()?)?;
+            Ok(writeln!(session.out(), "transition to primary complete; database writes are now permitted")?)
+        })
+    }
+
+    fn ip(&self) -> Result<IpAddr> {
+        let first = self.bind_ip.split(',').next().unwrap_or_default().trim();
+        match first {
+            "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
+            "*" => Ok(Ipv4Addr::UNSPECIFIED.into()),
+            address => {
+                address.parse().map_err(|_| Failure::usage(format!("--bind_ip: {address:?} is not an IP address")))
+            }
+        }
+    }
+
+    fn url(&self) -> Result<String> {
+        match &*self.storage_engine {
+            "ephemeralForTest" | "inMemory" => Ok("memory:".into()),
+            "wiredTiger" => {
+                let folder: &Path = &self.dbpath;
+                if !fs::metadata(folder).is_ok_and(|there| there.is_dir()) {
+                    return Err(Failure::new(format!("Data directory {} not found", folder.display())));
+                }
+                Ok(format!("redb:{}", folder.join("data.slate").display()))
+            }
+            other => {
+                Err(Failure::usage(format!("--storageEngine: {other:?} is neither wiredTiger nor ephemeralForTest")))
+            }
+        }
+    }
+}

@@ -1,0 +1,78 @@
+use std::{
+    io::Write,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use clap::{Args, ValueHint};
+use slate_core::Access;
+use slate_server::Server;
+
+use super::{open, run, tcp, unix};
+use crate::{
+    failure::{Exit, Failure, Result},
+    session::Session,
+};
+
+/// The address of a server that is given none, as MongoDB's.
+const DEFAULT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 27017);
+
+/// Serve the database to MongoDB's drivers, shells and web pages
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Serve {
+    /// The database, if it does not precede the command. It is created if it does not exist
+    #[arg(value_name = "URL")]
+    database: Option<String>,
+    /// The address: IP:PORT
+    #[arg(long, value_name = "ADDRESS", conflicts_with_all = ["port", "unix"])]
+    listen: Option<SocketAddr>,
+    /// The port on 127.0.0.1; 0 for a free one. The default is 27017
+    #[arg(long, conflicts_with = "unix")]
+    port: Option<u16>,
+    /// A Unix socket in place of a port; drivers know those whose names end with .sock
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
+    unix: Option<PathBuf>,
+    /// Refuse every write
+    #[arg(long)]
+    read_only: bool,
+    /// The name of the replica set that clients see
+    #[arg(long, value_name = "NAME", default_value = "slate")]
+    replica_set: String,
+    /// Listen on an address that other machines reach, although everyone may then read and write
+    #[arg(long)]
+    allow_without_authentication: bool,
+}
+
+impl Serve {
+    /// Executes the command.
+    ///
+    /// # Errors
+    /// Fails if the database cannot be opened or the address cannot be used.
+    pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
+        let url = match &self.database {
+            Some(url) => url.clone(),
+            None => session.url()?.to_owned(),
+        };
+        let default = self.port.map_or(DEFAULT, |port| SocketAddr::new(DEFAULT.ip(), port));
+        let address = self.listen.unwrap_or(default);
+        if self.unix.is_none() && !address.ip().is_loopback() && !self.allow_without_authentication {
+            let failure =
+                Failure::usage(format!("{address} can be reached from other machines, and there is no authentication"));
+            return Err(failure.hint("listen on 127.0.0.1, or say --allow-without-authentication"));
+        }
+        let access =
+            if self.read_only && !url.starts_with("memory:") { Access::ReadOnly } else { Access::CreateOrOpen };
+        let database = open(session, &url, access)?;
+        let mut server = Server::new(database).replica_set(self.replica_set).arguments(std::env::args());
+        if self.read_only {
+            server = server.read_only();
+        }
+        let bind = async move {
+            match &self.unix {
+                Some(path) => unix(path).await,
+                None => tcp(address).await,
+            }
+        };
+        run(session, server, bind, |session, listener| Ok(writeln!(session.out(), "{}", listener.uri()?)?))
+    }
+}

@@ -1,0 +1,194 @@
+//! The commands of a server, which the library does not have, and their table.
+
+mod diagnosis;
+mod hello;
+mod maintenance;
+mod replication;
+mod sessions;
+mod status;
+
+use std::{future::Future, pin::Pin, sync::atomic::Ordering};
+
+use bson::RawDocumentBuf;
+use slate_core::CancelToken;
+use tokio::sync::Notify;
+
+use crate::{
+    command::Command,
+    connection::Connection,
+    data,
+    failure::{Code, Failure, Result},
+    session::SessionId,
+    shared::Shared,
+};
+
+/// A command that a client has sent, and what its execution may use.
+pub(crate) struct Call<'c> {
+    pub(crate) connection: &'c Connection,
+    pub(crate) command: &'c Command,
+    /// Cancels the command.
+    pub(crate) token: &'c CancelToken,
+    /// Notified when the client vanishes.
+    pub(crate) gone: &'c Notify,
+}
+
+type Work<'c> = Pin<Box<dyn Future<Output = Result<RawDocumentBuf>> + Send + 'c>>;
+
+/// An implementation of a command.
+#[derive(Clone, Copy)]
+enum Implementation {
+    Immediate(fn(&Call<'_>) -> Result<RawDocumentBuf>),
+    Waiting(for<'c> fn(&'c Call<'_>) -> Work<'c>),
+    /// Fails with the command's name.
+    Unsupported,
+}
+
+use Implementation::{Immediate, Unsupported, Waiting};
+
+/// The commands, sorted by name.
+static COMMANDS: &[(&str, Implementation)] = &[
+    ("abortTransaction", Waiting(|call| Box::pin(data::abort(call)))),
+    ("authenticate", Unsupported),
+    ("buildInfo", Immediate(status::build_info)),
+    ("buildinfo", Immediate(status::build_info)),
+    ("commitTransaction", Waiting(|call| Box::pin(data::commit(call)))),
+    ("configureFailPoint", Unsupported),
+    ("connectionStatus", Immediate(status::connection_status)),
+    ("createRole", Unsupported),
+    ("createUser", Unsupported),
+    ("currentOp", Immediate(diagnosis::current_op)),
+    ("dropUser", Unsupported),
+    ("endSessions", Waiting(|call| Box::pin(sessions::end(call)))),
+    ("fsync", Waiting(|call| Box::pin(maintenance::fsync(call)))),
+    ("getCmdLineOpts", Immediate(status::command_line)),
+    ("getLog", Immediate(diagnosis::log)),
+    ("getParameter", Immediate(status::parameter)),
+    ("hello", Waiting(|call| Box::pin(hello::hello(call)))),
+    ("hostInfo", Immediate(status::host_info)),
+    ("isMaster", Waiting(|call| Box::pin(hello::is_master(call)))),
+    ("ismaster", Waiting(|call| Box::pin(hello::is_master(call)))),
+    ("killAllSessions", Waiting(|call| Box::pin(sessions::kill_all(call)))),
+    ("killOp", Immediate(diagnosis::kill_op)),
+    ("killSessions", Waiting(|call| Box::pin(sessions::kill(call)))),
+    ("listCommands", Immediate(diagnosis::list_commands)),
+    ("logout", Immediate(status::nothing)),
+    ("profile", Immediate(diagnosis::profile)),
+    ("refreshSessions", Immediate(sessions::refresh)),
+    ("replSetGetConfig", Immediate(replication::config)),
+    ("replSetGetStatus", Immediate(replication::status)),
+    ("replSetInitiate", Immediate(replication::initiate)),
+    ("rolesInfo", Unsupported),
+    ("saslContinue", Unsupported),
+    ("saslStart", Unsupported),
+    ("serverStatus", Immediate(status::server_status)),
+    ("setParameter", Unsupported),
+    ("shutdown", Immediate(maintenance::shutdown)),
+    ("startSession", Immediate(sessions::start)),
+    ("updateUser", Unsupported),
+    ("usersInfo", Immediate(status::users_info)),
+    ("whatsmyuri", Immediate(status::my_uri)),
+];
+
+/// The commands of a server that a transaction contains.
+const OF_TRANSACTIONS: [&str; 2] = ["abortTransaction", "commitTransaction"];
+
+impl Call<'_> {
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.connection.shared
+    }
+
+    /// Returns a number that is given as a field, truncated.
+    fn integer(&self, name: &str) -> Result<Option<i64>> {
+        let value = self.command.get(name)?;
+        Ok(value.and_then(|value| {
+            value.as_i64().or_else(|| value.as_i32().map(i64::from)).or_else(|| truncated(value.as_f64()?))
+        }))
+    }
+
+    /// Whether a field is true or a number other than zero.
+    fn truth(&self, name: &str) -> Result<bool> {
+        let boolean = self.command.get(name)?.and_then(|value| value.as_bool());
+        Ok(boolean.unwrap_or(self.integer(name)?.is_some_and(|number| number != 0)))
+    }
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "the cast of a double saturates")]
+fn truncated(double: f64) -> Option<i64> {
+    double.is_finite().then_some(double as i64)
+}
+
+/// Executes a command and returns its reply, which says what went wrong, if anything did.
+pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
+    let (shared, command) = (call.shared(), call.command);
+    shared.counts.of(&command.name).fetch_add(1, Ordering::Relaxed);
+    if let Some(time) = command.cluster_time {
+        shared.clock.hear(time);
+    }
+    let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid).ok());
+    let client = (call.connection.id, call.connection.peer.to_string());
+    let running = shared.operations.begin(command, session, call.token, client);
+    let mut reply = run(call).await.unwrap_or_else(|failure| failure.reply());
+    drop(running);
+    shared.clock.append_to(&mut reply);
+    reply
+}
+
+async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let name = &*call.command.name;
+    let Some(implementation) = find(name) else { return data::run(call).await };
+    if call.command.in_transaction && !OF_TRANSACTIONS.contains(&name) {
+        let message = format!("Cannot run '{name}' in a multi-document transaction.");
+        return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+    }
+    match implementation {
+        Immediate(run) => run(call),
+        Waiting(run) => run(call).await,
+        Unsupported => Err(Failure::not_implemented(name)),
+    }
+}
+
+fn find(name: &str) -> Option<Implementation> {
+    let place = COMMANDS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+    COMMANDS.get(place).map(|(_, implementation)| *implementation)
+}
+
+/// Returns the names of the commands that are offered.
+fn names() -> impl Iterator<Item = &'static str> {
+    let own =
+        COMMANDS.iter().filter(|(_, implementation)| !matches!(implementation, Unsupported)).map(|(name, _)| *name);
+    own.chain(data::NAMES)
+}
+
+/// Returns whether a client that allows it gets further replies without asking: the next batch of a cursor, the next state of the server.
+pub(crate) fn continues(command: &Command, reply: &RawDocumentBuf) -> bool {
+    match &*command.name {
+        "getMore" => {
+            let id = reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id"));
+            id.is_ok_and(|id| id != 0)
+        }
+        "hello" | "isMaster" | "ismaster" => {
+            matches!(command.get("topologyVersion"), Ok(Some(_))) && reply.get_f64("ok").is_ok_and(|ok| ok > 0.0)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_sorted_and_shares_no_name_with_the_library() {
+        assert!(COMMANDS.is_sorted_by(|(a, _), (b, _)| a < b));
+        assert!(data::NAMES.is_sorted());
+        assert!(data::NAMES.iter().all(|name| find(name).is_none()));
+    }
+
+    #[test]
+    fn the_page_lists_every_name() {
+        let page = include_str!("../../../docs/operators.md");
+        let missing: Vec<&str> =
+            COMMANDS.iter().map(|(name, _)| *name).filter(|name| !page.contains(&format!("`{name}`"))).collect();
+        assert!(missing.is_empty(), "docs/operators.md lacks {missing:?}");
+    }
+}

@@ -1,0 +1,179 @@
+//! What the server is and how it is doing.
+
+use std::{fs, sync::atomic::Ordering, thread};
+
+use bson::{DateTime, RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawdoc};
+
+use super::Call;
+use crate::failure::{Code, Failure, Result};
+
+/// The version of MongoDB whose behavior is offered.
+const VERSION: &str = "8.2.0";
+
+/// The parameters that `getParameter` returns.
+fn parameters() -> RawDocumentBuf {
+    rawdoc! {
+        "authenticationMechanisms": [],
+        "featureCompatibilityVersion": { "version": "8.2" },
+        "localLogicalSessionTimeoutMinutes": 30,
+        "maxSessions": 1_000_000,
+        "minSnapshotHistoryWindowInSeconds": 300,
+        "transactionLifetimeLimitSeconds": 60,
+        "ttlMonitorEnabled": false,
+    }
+}
+
+/// `buildInfo`.
+pub(super) fn build_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
+    Ok(rawdoc! {
+        "version": VERSION,
+        "gitVersion": "",
+        "slateVersion": env!("CARGO_PKG_VERSION"),
+        "modules": [],
+        "allocator": "system",
+        "javascriptEngine": "none",
+        "versionArray": [8, 2, 0, 0],
+        "bits": 64,
+        "debug": cfg!(debug_assertions),
+        "maxBsonObjectSize": 16 << 20,
+        "storageEngines": ["memory", "redb", "rocksdb"],
+        "ok": 1.0,
+    })
+}
+
+/// `hostInfo`.
+pub(super) fn host_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
+    let cores = thread::available_parallelism().map_or(1, |cores| i32::try_from(cores.get()).unwrap_or(i32::MAX));
+    Ok(rawdoc! {
+        "system": {
+            "currentTime": DateTime::now(),
+            "hostname": host_name(),
+            "cpuAddrSize": 64,
+            "memSizeMB": memory_size("MemTotal:", "/proc/meminfo") >> 10,
+            "numCores": cores,
+            "cpuArch": std::env::consts::ARCH,
+        },
+        "os": { "type": std::env::consts::OS, "name": std::env::consts::OS, "version": "" },
+        "extra": {},
+        "ok": 1.0,
+    })
+}
+
+/// `serverStatus`.
+pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let shared = call.shared();
+    let counts = &shared.counts;
+    let count =
+        |counter: &std::sync::atomic::AtomicU64| i64::try_from(counter.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
+    let current = counts.connections.load(Ordering::Relaxed);
+    let available = shared.settings.max_connections.saturating_sub(current);
+    let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+    let uptime = shared.started.elapsed();
+    let op_time = || rawdoc! { "ts": shared.clock.now(), "t": 1_i64 };
+    let me = call.connection.local.to_string();
+    Ok(rawdoc! {
+        "host": format!("{}:{}", host_name(), me.rsplit_once(':').map_or("", |(_, port)| port)),
+        "version": VERSION,
+        "process": "slate",
+        "pid": i64::from(std::process::id()),
+        "uptime": i64::try_from(uptime.as_secs()).unwrap_or(i64::MAX),
+        "uptimeMillis": i64::try_from(uptime.as_millis()).unwrap_or(i64::MAX),
+        "localTime": DateTime::now(),
+        "connections": {
+            "current": number(current),
+            "available": number(available),
+            "totalCreated": counts.last_connection.load(Ordering::Relaxed),
+        },
+        "network": {
+            "bytesIn": count(&counts.bytes_in),
+            "bytesOut": count(&counts.bytes_out),
+            "numRequests": count(&counts.requests),
+        },
+        "opcounters": {
+            "insert": count(&counts.inserts),
+            "query": count(&counts.queries),
+            "update": count(&counts.updates),
+            "delete": count(&counts.deletes),
+            "getmore": count(&counts.get_mores),
+            "command": count(&counts.others),
+        },
+        "logicalSessionRecordCache": { "activeSessionsCount": number(shared.sessions.len()) },
+        "metrics": { "cursor": { "open": { "total": number(shared.commands.as_blocking().open_cursors()) } } },
+        "mem": { "bits": 64, "resident": memory_size("VmRSS:", "/proc/self/status") >> 10 },
+        "repl": {
+            "setName": &*shared.settings.replica_set,
+            "isWritablePrimary": true,
+            "secondary": false,
+            "hosts": [&*me],
+            "primary": &*me,
+            "me": &*me,
+            "lastWrite": { "opTime": op_time(), "lastWriteDate": DateTime::now() },
+        },
+        "storageEngine": {
+            "name": shared.database.store(),
+            "supportsCommittedReads": true,
+            "supportsSnapshotReadConcern": true,
+            "readOnly": shared.settings.read_only,
+            "persistent": shared.database.store() != "memory",
+        },
+        "startedAt": shared.started_at,
+        "ok": 1.0,
+    })
+}
+
+/// `connectionStatus`: nobody is authenticated.
+pub(super) fn connection_status(_: &Call<'_>) -> Result<RawDocumentBuf> {
+    Ok(rawdoc! { "authInfo": { "authenticatedUsers": [], "authenticatedUserRoles": [] }, "ok": 1.0 })
+}
+
+/// `usersInfo`: there are no users.
+pub(super) fn users_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
+    Ok(rawdoc! { "users": [], "ok": 1.0 })
+}
+
+/// `whatsmyuri`.
+pub(super) fn my_uri(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    Ok(rawdoc! { "you": call.connection.peer.to_string(), "ok": 1.0 })
+}
+
+/// A command that has nothing to do.
+pub(super) fn nothing(_: &Call<'_>) -> Result<RawDocumentBuf> {
+    Ok(rawdoc! { "ok": 1.0 })
+}
+
+/// `getCmdLineOpts`.
+pub(super) fn command_line(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let arguments: RawArrayBuf = call.shared().settings.arguments.iter().map(String::as_str).collect();
+    Ok(rawdoc! { "argv": arguments, "parsed": {}, "ok": 1.0 })
+}
+
+/// `getParameter`: one of the parameters, or all for `"*"`.
+pub(super) fn parameter(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let all = parameters();
+    let wants_all = call.command.get("getParameter")?.and_then(|value| value.as_str()) == Some("*")
+        || call.truth("allParameters")?;
+    let mut reply = RawDocumentBuf::new();
+    for (name, value) in all.iter().flatten() {
+        if wants_all || call.command.get(name.as_str())?.is_some() {
+            reply.append(name, RawBson::from(value));
+        }
+    }
+    if reply.is_empty() {
+        return Err(Failure::new(Code::INVALID_OPTIONS, "no option found to get"));
+    }
+    reply.append(cstr!("ok"), 1.0);
+    Ok(reply)
+}
+
+/// Returns the name of this machine.
+pub(super) fn host_name() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").ok().map(|name| name.trim().to_owned());
+    name.or_else(|| std::env::var("HOSTNAME").ok()).unwrap_or_else(|| "localhost".into())
+}
+
+/// Returns the kilobytes that a file of the system says of memory; 0 where there is no such file.
+fn memory_size(field: &str, file: &str) -> i64 {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    let line = text.lines().find_map(|line| line.strip_prefix(field));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}

@@ -1,0 +1,151 @@
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use bson::RawDocumentBuf;
+use slate_core::CancelToken;
+use tokio::{
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt},
+    sync::Notify,
+    time::timeout,
+};
+
+use crate::{
+    command::Command,
+    commands::{self, Call},
+    failure::{Code, Failure},
+    listener::{Accepted, Address},
+    shared::Shared,
+    wire::{Inbox, Reply, ReplyKind, Request, RequestKind, WireError},
+};
+
+/// How long a client may take to receive a reply.
+const WRITE_PATIENCE: Duration = Duration::from_secs(300);
+
+/// One client.
+pub(crate) struct Connection {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) id: i64,
+    pub(crate) local: Address,
+    pub(crate) peer: Address,
+}
+
+/// What becomes of a connection after a request.
+enum After {
+    Continue,
+    Close,
+}
+
+impl Connection {
+    /// Answers the requests of a client, one after the other, until it or the server ends the connection.
+    pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted) {
+        let Accepted { reads, mut writes, local, peer } = accepted;
+        let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
+        let connection = Self { shared: Arc::clone(shared), id, local, peer };
+        let mut inbox = Inbox::new(reads);
+        let mut stopping = shared.stopping.subscribe();
+        loop {
+            let frame = tokio::select! {
+                frame = inbox.next() => frame,
+                _ = stopping.wait_for(|stopping| *stopping) => return,
+            };
+            let Ok(Some(frame)) = frame else { return };
+            shared.counts.requests.fetch_add(1, Ordering::Relaxed);
+            shared.counts.bytes_in.fetch_add(frame.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+            let Ok(request) = Request::decode(&frame) else { return };
+            drop(frame);
+            match connection.answer(request, &mut inbox, &mut writes).await {
+                Ok(After::Continue) => {}
+                Ok(After::Close) | Err(_) => return,
+            }
+        }
+    }
+
+    /// Executes a request and sends its replies: one, none, or as many as an exhaust cursor has.
+    async fn answer(
+        &self,
+        request: Request,
+        inbox: &mut Inbox<impl AsyncRead + Unpin>,
+        writes: &mut (impl AsyncWrite + Unpin),
+    ) -> Result<After, WireError> {
+        let Request { id, kind, command, compressor } = request;
+        let command = match Command::read(command) {
+            Ok(command) => command,
+            Err(failure) => {
+                let reply = failure.reply();
+                self.send(writes, &Reply { id: 0, response_to: id, kind: kind.reply(), document: &reply, compressor })
+                    .await?;
+                return Ok(After::Continue);
+            }
+        };
+        let mut response_to = id;
+        loop {
+            let (token, gone) = (CancelToken::new(), Notify::new());
+            let call = Call { connection: self, command: &command, token: &token, gone: &gone };
+            let mut work = std::pin::pin!(commands::execute(&call));
+            let reply = tokio::select! {
+                biased;
+                reply = &mut work => Some(reply),
+                () = inbox.closed() => None,
+            };
+            let Some(reply) = reply else {
+                // The client has vanished: its command ends, and nobody reads the reply.
+                token.cancel();
+                gone.notify_one();
+                work.await;
+                return Ok(After::Close);
+            };
+            let RequestKind::Message { expects_reply, allows_exhaust } = kind else {
+                let reply = Reply { id: 0, response_to, kind: ReplyKind::Query, document: &reply, compressor };
+                self.send(writes, &reply).await?;
+                return Ok(After::Continue);
+            };
+            if !expects_reply {
+                return Ok(After::Continue);
+            }
+            let has_more = allows_exhaust && commands::continues(&command, &reply);
+            let kind = if has_more { ReplyKind::MessageWithMore } else { ReplyKind::Message };
+            let next = if has_more { response_to.wrapping_add(1) } else { 0 };
+            self.send(writes, &Reply { id: next, response_to, kind, document: &reply, compressor }).await?;
+            if !has_more || *self.shared.stopping.borrow() {
+                return Ok(After::Continue);
+            }
+            response_to = next;
+        }
+    }
+
+    async fn send(&self, writes: &mut (impl AsyncWrite + Unpin), reply: &Reply<'_>) -> Result<(), WireError> {
+        let bytes = match reply.encode() {
+            Ok(bytes) if bytes.len() <= crate::wire::MAX_MESSAGE => bytes,
+            // A reply is a batch of at most 16 MiB, or one document of an explain that is too long.
+            _ => too_long(reply).encode_with(reply)?,
+        };
+        self.shared.counts.bytes_out.fetch_add(bytes.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+        timeout(WRITE_PATIENCE, writes.write_all(&bytes)).await.map_err(|_| WireError::Truncated("reply"))??;
+        Ok(())
+    }
+}
+
+/// The reply that takes the place of one that is too long.
+struct TooLong(RawDocumentBuf);
+
+fn too_long(reply: &Reply<'_>) -> TooLong {
+    let message = format!("the reply of {} bytes exceeds a message", reply.document.as_bytes().len());
+    TooLong(Failure::new(Code::BAD_VALUE, message).reply())
+}
+
+impl TooLong {
+    fn encode_with(&self, reply: &Reply<'_>) -> Result<Vec<u8>, WireError> {
+        Reply { document: &self.0, ..*reply }.encode()
+    }
+}
+
+impl RequestKind {
+    fn reply(self) -> ReplyKind {
+        match self {
+            Self::Query => ReplyKind::Query,
+            Self::Message { .. } => ReplyKind::Message,
+        }
+    }
+}

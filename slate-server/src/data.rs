@@ -1,0 +1,122 @@
+//! Commands of the library: alone, in a transaction of a session, as retryable writes, at the snapshot of a session.
+
+mod retryable;
+mod snapshot;
+mod transaction;
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+
+use crate::{
+    commands::Call,
+    failure::{Code, Failure, Result},
+    session::SessionId,
+};
+
+pub(crate) use transaction::{abort, commit};
+
+/// The commands of the library that a server offers, sorted.
+pub(crate) const NAMES: [&str; 29] = [
+    "aggregate",
+    "bulkWrite",
+    "collMod",
+    "collStats",
+    "compact",
+    "count",
+    "create",
+    "createIndexes",
+    "dbStats",
+    "delete",
+    "deleteIndexes",
+    "distinct",
+    "drop",
+    "dropDatabase",
+    "dropIndexes",
+    "explain",
+    "find",
+    "findAndModify",
+    "findandmodify",
+    "getMore",
+    "insert",
+    "killCursors",
+    "listCollections",
+    "listDatabases",
+    "listIndexes",
+    "ping",
+    "renameCollection",
+    "update",
+    "validate",
+];
+
+/// The commands that may be repeated with the same transaction number, sorted.
+const RETRYABLE: [&str; 6] = ["bulkWrite", "delete", "findAndModify", "findandmodify", "insert", "update"];
+
+/// Executes a command of the library.
+pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let command = call.command;
+    let shared = call.shared();
+    let session = command.session.as_deref().map(SessionId::read).transpose()?;
+    if let Some(id) = session {
+        shared.sessions.use_session(id)?;
+    }
+    let result = match (session, command.number) {
+        (None, Some(_)) => {
+            Err(Failure::new(Code::INVALID_OPTIONS, "a transaction number requires a session id to also be specified"))
+        }
+        (Some(id), Some(number)) if command.in_transaction => transaction::run(call, id, number).await,
+        (Some(id), Some(number)) => {
+            if RETRYABLE.binary_search(&&*command.name).is_err() {
+                let message = "txnNumber may only be provided for multi-document transactions and retryable write \
+                               commands. autocommit:false was not provided, and '{}' is not a retryable write command.";
+                return Err(Failure::new(Code::NOT_RETRYABLE, message.replace("{}", &command.name)));
+            }
+            retryable::run(call, id, number).await
+        }
+        (_, None) if command.in_transaction || command.starts_transaction => {
+            let message = "'autocommit' and 'startTransaction' require a transaction number";
+            Err(Failure::new(Code::INVALID_OPTIONS, message))
+        }
+        (session, None) => match &command.read_concern {
+            Some(concern) if concern.level.as_deref() == Some("snapshot") || concern.at.is_some() => {
+                snapshot::run(call, session, concern).await
+            }
+            _ => Ok(shared.commands.with_cancel(call.token.clone()).run(command.for_library()?).await?),
+        },
+    };
+    if writes(&command.name) {
+        shared.clock.tick();
+    }
+    result
+}
+
+fn writes(name: &str) -> bool {
+    !matches!(
+        name,
+        "find"
+            | "getMore"
+            | "count"
+            | "distinct"
+            | "killCursors"
+            | "ping"
+            | "explain"
+            | "listCollections"
+            | "listIndexes"
+            | "listDatabases"
+            | "collStats"
+            | "dbStats"
+            | "validate"
+            | "compact"
+    )
+}
+
+/// Returns the failure of the first statement that a write has refused.
+pub(crate) fn first_write_error(reply: &RawDocument) -> Option<Failure> {
+    // `bulkWrite` reports each operation as a document of its cursor.
+    let errors = reply.get_array("writeErrors").or_else(|_| {
+        let cursor = if reply.get("nErrors")?.is_some() { reply.get_document("cursor")? } else { reply };
+        cursor.get_array("firstBatch")
+    });
+    let errors = errors.ok()?;
+    let error =
+        errors.into_iter().flatten().filter_map(RawBsonRef::as_document).find(|error| error.get_i32("code").is_ok())?;
+    Some(Failure::of_reply(error.get_i32("code").ok()?, error.get_str("errmsg").unwrap_or_default()))
+}

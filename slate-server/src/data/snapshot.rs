@@ -1,0 +1,76 @@
+use std::time::Instant;
+
+use bson::{RawBsonRef, RawDocumentBuf, Timestamp, cstr};
+use slate_core::aio;
+
+use crate::{
+    command::ReadConcern,
+    commands::Call,
+    failure::{Code, Failure, Result},
+    session::SessionId,
+};
+
+/// Executes a read with the level `snapshot`. The first one of a session takes a snapshot, and its reply says the time of the snapshot; the
+/// later ones name that time.
+pub(super) async fn run(call: &Call<'_>, session: Option<SessionId>, concern: &ReadConcern) -> Result<RawDocumentBuf> {
+    if !matches!(&*call.command.name, "find" | "aggregate" | "distinct" | "count") {
+        let message = format!("the command '{}' does not support readConcern level 'snapshot'", call.command.name);
+        return Err(Failure::new(Code::INVALID_OPTIONS, message));
+    }
+    let (time, snapshot) = take(call, session, concern).await?;
+    let commands =
+        call.shared().commands.as_blocking().at_snapshot(snapshot.as_blocking()).with_cancel(call.token.clone());
+    let command = call.command.for_library()?;
+    let reply = call.shared().database.run_blocking(move |_| commands.run(command)).await?;
+    with_time(&reply, time)
+}
+
+async fn take(
+    call: &Call<'_>,
+    session: Option<SessionId>,
+    concern: &ReadConcern,
+) -> Result<(Timestamp, aio::Snapshot)> {
+    let shared = call.shared();
+    let too_old = || Failure::new(Code::SNAPSHOT_TOO_OLD, "the snapshot of this time is no longer kept");
+    let Some(id) = session else {
+        return match concern.at {
+            Some(_) => Err(too_old()),
+            None => Ok((shared.clock.now(), shared.database.snapshot().await?)),
+        };
+    };
+    let session = shared.sessions.use_session(id)?;
+    let mut state = session.state.lock().await;
+    match concern.at {
+        Some(time) => {
+            let kept = state.snapshot.as_ref().filter(|(kept, _, _)| *kept == time);
+            kept.map(|(time, snapshot, _)| (*time, snapshot.clone())).ok_or_else(too_old)
+        }
+        None => {
+            let (time, snapshot) = (shared.clock.tick(), shared.database.snapshot().await?);
+            state.snapshot = Some((time, snapshot.clone(), Instant::now()));
+            Ok((time, snapshot))
+        }
+    }
+}
+
+/// Returns the reply with `atClusterTime`: in its cursor, or beside the other fields.
+fn with_time(reply: &bson::RawDocument, time: Timestamp) -> Result<RawDocumentBuf> {
+    let mut copy = RawDocumentBuf::new();
+    let mut is_in_cursor = false;
+    for element in reply.iter() {
+        let (name, value) = element?;
+        match value {
+            RawBsonRef::Document(cursor) if name == "cursor" => {
+                let mut cursor = cursor.to_owned();
+                cursor.append(cstr!("atClusterTime"), time);
+                copy.append(name, cursor);
+                is_in_cursor = true;
+            }
+            value => copy.append(name, value),
+        }
+    }
+    if !is_in_cursor {
+        copy.append(cstr!("atClusterTime"), time);
+    }
+    Ok(copy)
+}

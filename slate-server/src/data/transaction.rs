@@ -1,0 +1,223 @@
+use std::{
+    mem,
+    time::{Duration, Instant},
+};
+
+use bson::{RawDocumentBuf, rawdoc};
+use slate_core::{ErrorKind, TransactionOptions};
+
+use super::first_write_error;
+use crate::{
+    commands::Call,
+    failure::{Code, Failure, Result, TRANSIENT, UNKNOWN_COMMIT},
+    session::{OpenTransaction, Record, SessionId, SessionState, TRANSACTION_LIFE, Work},
+};
+
+/// The commands that a transaction may contain, sorted.
+const ALLOWED: [&str; 13] = [
+    "aggregate",
+    "bulkWrite",
+    "create",
+    "createIndexes",
+    "delete",
+    "distinct",
+    "find",
+    "findAndModify",
+    "findandmodify",
+    "getMore",
+    "insert",
+    "killCursors",
+    "update",
+];
+
+/// MongoDB's levels of a transaction's read concern.
+const LEVELS: [&str; 3] = ["local", "majority", "snapshot"];
+
+/// Executes a command in a transaction, which it may begin. A failure ends the transaction.
+pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
+    let shared = call.shared();
+    check_command(call)?;
+    let session = shared.sessions.use_session(id)?;
+    let mut state = session.state.lock().await;
+    Record::load(shared, id, &mut state).await?;
+    if call.command.starts_transaction {
+        begin(call, id, &mut state, number).await?;
+    } else if call.command.read_concern.is_some() {
+        let message = "Only the first command in a transaction may specify a readConcern";
+        return Err(Failure::new(Code::INVALID_OPTIONS, message));
+    }
+    let open = open(id, &mut state, number)?;
+    let commands = open.commands.with_cancel(call.token.clone());
+    open.has_written |= super::writes(&call.command.name);
+    let result = commands.run(call.command.for_library()?).await.map_err(Failure::from);
+    let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
+    match (result, refused) {
+        (Ok(reply), None) => Ok(reply),
+        (Ok(reply), Some(refused)) => {
+            roll_back(&mut state).await;
+            if refused.is_conflict() { Err(refused.with_label(TRANSIENT)) } else { Ok(reply) }
+        }
+        (Err(failure), _) => {
+            roll_back(&mut state).await;
+            Err(labelled(failure))
+        }
+    }
+}
+
+/// `commitTransaction`.
+pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let shared = call.shared();
+    let (id, number) = identify(call)?;
+    let session = shared.sessions.use_session(id)?;
+    let mut state = session.state.lock().await;
+    Record::load(shared, id, &mut state).await?;
+    if state.number == Some(number) && matches!(state.work, Work::Committed) {
+        return Ok(rawdoc! { "ok": 1.0 });
+    }
+    open(id, &mut state, number)?;
+    let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) else {
+        return Err(none(number, state.number));
+    };
+    let OpenTransaction { transaction, commands, has_written, .. } = *open;
+    if has_written {
+        Record::commit(&commands, id, number).await.map_err(labelled)?;
+    }
+    match transaction.commit().await {
+        Ok(()) => {
+            state.work = Work::Committed;
+            shared.clock.tick();
+            Ok(rawdoc! { "ok": 1.0 })
+        }
+        Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
+            // The record says what became of it.
+            (state.is_loaded, state.number, state.work) = (false, None, Work::None);
+            Err(Failure::from(error).with_label(UNKNOWN_COMMIT))
+        }
+        Err(error) => Err(labelled(error.into())),
+    }
+}
+
+/// `abortTransaction`.
+pub(crate) async fn abort(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let shared = call.shared();
+    let (id, number) = identify(call)?;
+    let session = shared.sessions.use_session(id)?;
+    let mut state = session.state.lock().await;
+    Record::load(shared, id, &mut state).await?;
+    open(id, &mut state, number)?;
+    roll_back(&mut state).await;
+    Ok(rawdoc! { "ok": 1.0 })
+}
+
+/// Refuses what a transaction cannot contain.
+fn check_command(call: &Call<'_>) -> Result<()> {
+    let command = call.command;
+    if ALLOWED.binary_search(&&*command.name).is_err() {
+        let message = format!("Cannot run '{}' in a multi-document transaction.", command.name);
+        return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+    }
+    if matches!(&*command.database, "admin" | "config" | "local")
+        && !matches!(&*command.name, "bulkWrite" | "getMore" | "killCursors")
+    {
+        let message = format!("Cannot run command against the '{}' database in a transaction.", command.database);
+        return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+    }
+    if command.has_write_concern {
+        let message = "writeConcern is not allowed within a multi-statement transaction";
+        return Err(Failure::new(Code::INVALID_OPTIONS, message));
+    }
+    let level = command.read_concern.as_ref().and_then(|concern| concern.level.as_deref());
+    if let Some(level) = level.filter(|level| !LEVELS.contains(level)) {
+        let message = format!("The readConcern level '{level}' is not supported in a transaction");
+        return Err(Failure::new(Code::INVALID_OPTIONS, message));
+    }
+    Ok(())
+}
+
+async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number: i64) -> Result<()> {
+    let shared = call.shared();
+    check_age(id, state, number)?;
+    if state.number == Some(number) {
+        let message =
+            format!("Cannot start transaction {number}: a transaction or write with this number has begun already");
+        return Err(Failure::new(Code::STARTED_TWICE, message));
+    }
+    roll_back(state).await;
+    state.number = Some(number);
+    state.work = Work::Aborted;
+    // The sweep ends a transaction that waits for a command; the deadline ends a command that runs.
+    let options = TransactionOptions::new().detached().deadline(TRANSACTION_LIFE + Duration::from_secs(1));
+    let transaction = shared.database.begin_with(&options).await.map_err(|error| labelled(error.into()))?;
+    let commands = shared.commands.in_transaction(&transaction);
+    let open = OpenTransaction { transaction, commands, since: Instant::now(), has_written: false };
+    state.work = Work::Open(Box::new(open));
+    Ok(())
+}
+
+/// Returns the open transaction with this number.
+///
+/// # Errors
+/// Fails as MongoDB does if it is not the session's.
+fn open(id: SessionId, state: &mut SessionState, number: i64) -> Result<&mut OpenTransaction> {
+    check_age(id, state, number)?;
+    let active = state.number;
+    match &mut state.work {
+        _ if active != Some(number) => Err(none(number, active)),
+        Work::Open(open) => Ok(open),
+        Work::Committed => Err(Failure::new(
+            Code::TRANSACTION_COMMITTED,
+            format!("Transaction with {{ txnNumber: {number} }} has been committed."),
+        )),
+        Work::Aborted => {
+            let message = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
+            Err(Failure::new(Code::NO_SUCH_TRANSACTION, message).with_label(TRANSIENT))
+        }
+        Work::None | Work::Wrote(_) => Err(none(number, active)),
+    }
+}
+
+fn none(number: i64, active: Option<i64>) -> Failure {
+    let active = active.unwrap_or(-1);
+    let message = format!(
+        "Given transaction number {number} does not match any in-progress transactions. The active transaction number is {active}"
+    );
+    Failure::new(Code::NO_SUCH_TRANSACTION, message).with_label(TRANSIENT)
+}
+
+/// Refuses a number that is lower than the session's.
+pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Result<()> {
+    match state.number {
+        _ if number < 0 => Err(Failure::new(Code::INVALID_OPTIONS, "Transaction number cannot be negative")),
+        Some(latest) if number < latest => {
+            let message = format!(
+                "Cannot start transaction with {{ txnNumber: {number} }} on session {id:?} because a newer transaction with txnNumber \
+                 {latest} has already started on this session."
+            );
+            Err(Failure::new(Code::TRANSACTION_TOO_OLD, message))
+        }
+        _ => Ok(()),
+    }
+}
+
+async fn roll_back(state: &mut SessionState) {
+    if let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) {
+        let _ = open.transaction.rollback().await;
+    }
+}
+
+/// Adds the label of failures after which the whole transaction can be repeated.
+fn labelled(failure: Failure) -> Failure {
+    let is_over = failure.code == Code::NO_SUCH_TRANSACTION.0;
+    if failure.is_conflict() || is_over { failure.with_label(TRANSIENT) } else { failure }
+}
+
+fn identify(call: &Call<'_>) -> Result<(SessionId, i64)> {
+    let command = call.command;
+    let refused = |message: &str| Failure::new(Code::INVALID_OPTIONS, message);
+    let lsid = command.session.as_deref().ok_or_else(|| refused("the command must be run within a session"))?;
+    let number = command.number.ok_or_else(|| refused("the command must be run within a transaction"))?;
+    if !command.in_transaction {
+        return Err(refused("the command requires autocommit: false"));
+    }
+    Ok((SessionId::read(lsid)?, number))
+}

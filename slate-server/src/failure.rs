@@ -1,0 +1,130 @@
+use std::fmt;
+
+use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
+use slate_core::{Error, ErrorKind};
+
+/// What went wrong with a command, as its reply says it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) code: i32,
+    name: String,
+    message: String,
+    labels: Vec<&'static str>,
+    /// Fields about the failure: `keyPattern`, `keyValue`, `errInfo`.
+    details: Option<RawDocumentBuf>,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// MongoDB's codes for failures of sessions and of the server, with their names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Code(pub(crate) i32, pub(crate) &'static str);
+
+impl Code {
+    pub(crate) const BAD_VALUE: Self = Self(2, "BadValue");
+    pub(crate) const TYPE_MISMATCH: Self = Self(14, "TypeMismatch");
+    pub(crate) const INVALID_BSON: Self = Self(22, "InvalidBSON");
+    pub(crate) const COMMAND_NOT_FOUND: Self = Self(59, "CommandNotFound");
+    pub(crate) const INVALID_OPTIONS: Self = Self(72, "InvalidOptions");
+    pub(crate) const WRITE_CONFLICT: Self = Self(112, "WriteConflict");
+    pub(crate) const TRANSACTION_TOO_OLD: Self = Self(225, "TransactionTooOld");
+    pub(crate) const NOT_IMPLEMENTED: Self = Self(238, "NotImplemented");
+    pub(crate) const SNAPSHOT_TOO_OLD: Self = Self(239, "SnapshotTooOld");
+    pub(crate) const NO_SUCH_TRANSACTION: Self = Self(251, "NoSuchTransaction");
+    pub(crate) const TRANSACTION_COMMITTED: Self = Self(256, "TransactionCommitted");
+    pub(crate) const TOO_MANY_SESSIONS: Self = Self(261, "TooManyLogicalSessions");
+    pub(crate) const NOT_IN_TRANSACTION: Self = Self(263, "OperationNotSupportedInTransaction");
+    pub(crate) const STARTED_TWICE: Self = Self(50911, "Location50911");
+    pub(crate) const NOT_RETRYABLE: Self = Self(50768, "NotARetryableWriteCommand");
+}
+
+/// The label of errors after which a driver runs the whole transaction again.
+pub(crate) const TRANSIENT: &str = "TransientTransactionError";
+
+/// The label of a commit whose outcome is not known.
+pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
+
+impl Failure {
+    /// A failure that a reply of the library reports by its code.
+    pub(crate) fn of_reply(code: i32, message: &str) -> Self {
+        let name =
+            if code == Code::WRITE_CONFLICT.0 { Code::WRITE_CONFLICT.1.into() } else { format!("Location{code}") };
+        Self { code, name, ..Self::new(Code::BAD_VALUE, message) }
+    }
+
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code: code.0, name: code.1.into(), message: message.into(), labels: Vec::new(), details: None }
+    }
+
+    /// The failure of a command that MongoDB has and Slate does not offer.
+    pub(crate) fn not_implemented(what: &str) -> Self {
+        Self::new(Code::NOT_IMPLEMENTED, format!("Slate does not support {what}"))
+    }
+
+    pub(crate) fn mistyped(field: &str, expected: &str) -> Self {
+        Self::new(Code::TYPE_MISMATCH, format!("BSON field '{field}' is the wrong type, expected type '{expected}'"))
+    }
+
+    #[must_use]
+    pub(crate) fn with_label(mut self, label: &'static str) -> Self {
+        if !self.labels.contains(&label) {
+            self.labels.push(label);
+        }
+        self
+    }
+
+    /// Returns whether the work can be repeated as a whole: another writer was first.
+    pub(crate) fn is_conflict(&self) -> bool {
+        self.code == Code::WRITE_CONFLICT.0
+    }
+
+    /// Returns the reply that says so.
+    pub(crate) fn reply(&self) -> RawDocumentBuf {
+        let mut reply = rawdoc! { "ok": 0.0, "errmsg": &*self.message, "code": self.code, "codeName": &*self.name };
+        if let Some(details) = &self.details {
+            for (name, value) in details.iter().flatten() {
+                reply.append(name, value);
+            }
+        }
+        if !self.labels.is_empty() {
+            let labels: RawArrayBuf = self.labels.iter().copied().collect();
+            reply.append(cstr!("errorLabels"), labels);
+        }
+        reply
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let mut details = RawDocumentBuf::new();
+        if error.kind() == ErrorKind::DuplicateKey {
+            for (name, value) in [(cstr!("keyPattern"), error.key_pattern()), (cstr!("keyValue"), error.key())] {
+                if let Some(value) = value.and_then(|value| RawDocumentBuf::try_from(value).ok()) {
+                    details.append(name, value);
+                }
+            }
+        }
+        if let Some(info) = error.details().and_then(|info| RawDocumentBuf::try_from(info).ok()) {
+            details.append(cstr!("errInfo"), info);
+        }
+        Self {
+            code: error.code(),
+            name: error.code_name(),
+            message: error.to_string(),
+            labels: Vec::new(),
+            details: Some(details),
+        }
+    }
+}
+
+impl From<bson::error::Error> for Failure {
+    fn from(error: bson::error::Error) -> Self {
+        Self::new(Code::INVALID_BSON, format!("invalid BSON: {error}"))
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}): {}", self.name, self.code, self.message)
+    }
+}

@@ -1,0 +1,53 @@
+//! A Slate database over MongoDB's wire protocol, for drivers, shells and web pages.
+//!
+//! ```no_run
+//! use slate_core::aio::Database;
+//! use slate_server::Server;
+//! use tokio::net::TcpListener;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let database = Database::open("redb:./shop.slate").await?;
+//! let listener = TcpListener::bind("127.0.0.1:27017").await?;
+//! Server::new(database).serve(listener).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The server presents itself as a replica set of one member, because drivers need that for transactions and retryable writes. It may be
+//! embedded beside an open database of the same process. There is no authentication yet: listen where only trusted programs connect.
+//! For tests, [`TestServer`] is a fresh database in memory. `docs/server.md` describes the program `slate serve`, `docs/operators.md`
+//! lists the commands.
+//!
+//! | module | task |
+//! |---|---|
+//! | `server` | the public API: accepts connections, shuts down |
+//! | `test_server` | a server for tests |
+//! | `connection` | one client: reads requests, writes replies, notices when the client vanishes |
+//! | `commands` | the commands of the server itself, and their table |
+//! | `data` | commands of the library: alone, in transactions, as retryable writes, at a snapshot |
+//! | `session` | logical sessions with their transactions and the records of their writes |
+//! | `operations` | the commands that run |
+//! | `shared` | what all connections share |
+//! | `command` | a command and the fields that the server understands |
+//! | `clock` | the cluster time |
+//! | `failure` | errors as replies |
+//! | `listener` | TCP and Unix sockets |
+//! | `wire` | messages as bytes |
+
+mod clock;
+mod command;
+mod commands;
+mod connection;
+mod data;
+mod failure;
+mod listener;
+mod operations;
+mod server;
+mod session;
+mod shared;
+mod test_server;
+mod wire;
+
+pub use listener::Listener;
+pub use server::{Server, Shutdown};
+pub use test_server::TestServer;

@@ -1,0 +1,170 @@
+use std::{
+    io,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use bson::{DateTime, oid::ObjectId};
+use slate_core::aio::Database;
+use tokio::{
+    sync::watch,
+    task::JoinSet,
+    time::{interval, sleep, timeout},
+};
+
+use crate::{
+    Listener,
+    clock::ClusterClock,
+    connection::Connection,
+    listener::Accepted,
+    operations::Operations,
+    session::Sessions,
+    shared::{Counts, Settings, Shared},
+};
+
+/// The default of [`Server::max_connections`].
+const MAX_CONNECTIONS: usize = 10_000;
+
+/// How long commands that run may take to end when the server shuts down.
+const GRACE: Duration = Duration::from_secs(4);
+
+/// The pause after a failure to accept a connection, usually for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A server of one database, which speaks MongoDB's wire protocol.
+///
+/// ```
+/// # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+/// use slate_core::aio::Database;
+/// use slate_server::Server;
+/// use tokio::net::TcpListener;
+///
+/// let server = Server::new(Database::open("memory:").await?).read_only();
+/// let shutdown = server.shutdown();
+/// let running = tokio::spawn(server.serve(TcpListener::bind("127.0.0.1:0").await?));
+/// shutdown.now();
+/// running.await??;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use = "a server does nothing until `serve`"]
+pub struct Server {
+    database: Database,
+    settings: Settings,
+    stopping: watch::Sender<bool>,
+}
+
+/// Ends a server; see [`Server::shutdown`].
+#[derive(Clone, Debug)]
+pub struct Shutdown(watch::Sender<bool>);
+
+impl Shutdown {
+    /// Closes the listener and the connections that wait for a request. Commands that run have four seconds to end, then they are
+    /// cancelled. Open transactions are rolled back.
+    pub fn now(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Server {
+    /// Creates a server of an open database, which the process may go on to use. A blocking
+    /// [`Database`](slate_core::Database) is converted.
+    pub fn new(database: impl Into<Database>) -> Self {
+        let settings = Settings {
+            read_only: false,
+            replica_set: "slate".into(),
+            max_connections: MAX_CONNECTIONS,
+            arguments: Vec::new(),
+        };
+        Self { database: database.into(), settings, stopping: watch::Sender::new(false) }
+    }
+
+    /// Refuses every write of clients.
+    pub fn read_only(mut self) -> Self {
+        self.settings.read_only = true;
+        self
+    }
+
+    /// Sets the name of the replica set that the server presents. The default is `slate`. A client whose URI names another set does not
+    /// connect.
+    pub fn replica_set(mut self, name: impl Into<String>) -> Self {
+        self.settings.replica_set = name.into();
+        self
+    }
+
+    /// Sets how many connections may be open; further ones are closed at once. The default is 10,000.
+    pub fn max_connections(mut self, most: usize) -> Self {
+        self.settings.max_connections = most;
+        self
+    }
+
+    /// Sets the command line that `getCmdLineOpts` returns.
+    pub fn arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
+        self.settings.arguments = arguments.into_iter().collect();
+        self
+    }
+
+    /// Returns a handle that ends the server.
+    pub fn shutdown(&self) -> Shutdown {
+        Shutdown(self.stopping.clone())
+    }
+
+    /// Serves clients until [`Shutdown::now`]; returns when every connection has ended.
+    ///
+    /// Each connection is a task of tokio, and no thread. Commands execute as those of [`slate_core::aio`] do.
+    ///
+    /// # Errors
+    /// None so far. A connection that fails ends alone.
+    pub async fn serve(self, listener: impl Into<Listener>) -> io::Result<()> {
+        let (listener, shared) = (listener.into(), self.into_shared());
+        let mut stopping = shared.stopping.subscribe();
+        let (mut connections, mut seconds) = (JoinSet::new(), interval(Duration::from_secs(1)));
+        while !*stopping.borrow() {
+            tokio::select! {
+                _ = stopping.changed() => {}
+                accepted = listener.accept() => match accepted {
+                    Ok(accepted) => drop(connections.spawn(connect(Arc::clone(&shared), accepted))),
+                    Err(_) => sleep(ACCEPT_PAUSE).await,
+                },
+                Some(_) = connections.join_next() => {}
+                _ = seconds.tick() => Sessions::tidy(&shared),
+            }
+        }
+        drop(listener);
+        let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+        if ended.is_err() {
+            shared.operations.kill_all();
+            let _ = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
+        }
+        shared.sessions.end_all(&shared).await;
+        Ok(())
+    }
+
+    fn into_shared(self) -> Arc<Shared> {
+        let database = if self.settings.read_only { self.database.read_only() } else { self.database };
+        Arc::new(Shared {
+            commands: database.commands(),
+            database,
+            clock: ClusterClock::new(),
+            sessions: Sessions::default(),
+            operations: Operations::default(),
+            counts: Counts::default(),
+            settings: self.settings,
+            process: ObjectId::new(),
+            started: Instant::now(),
+            started_at: DateTime::now(),
+            stopping: self.stopping,
+        })
+    }
+}
+
+/// Serves one client.
+async fn connect(shared: Arc<Shared>, accepted: Accepted) {
+    let open = shared.counts.connections.fetch_add(1, Ordering::Relaxed);
+    if open < shared.settings.max_connections {
+        Connection::serve(&shared, accepted).await;
+    }
+    shared.counts.connections.fetch_sub(1, Ordering::Relaxed);
+}

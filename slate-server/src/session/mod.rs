@@ -1,0 +1,59 @@
+//! Logical sessions: transactions, records of retryable writes, snapshots.
+//!
+//! ```text
+//!              startTransaction               commitTransaction
+//!   ─────────▶ Open ──────────────────────────▶ Committed
+//!               │ error, abortTransaction, 60 s
+//!               └─────────────────────────────▶ Aborted
+//!   retryable write ──▶ Wrote (its reply)
+//! ```
+//!
+//! Each state belongs to a transaction number, which grows. The record of a retryable write, and that of a committed transaction, is a
+//! document of the collection `config.transactions`, written in the same transaction as the data: a client that repeats the command after
+//! a crash gets the same answer.
+
+mod id;
+mod record;
+mod table;
+
+use std::time::Instant;
+
+use bson::{RawDocumentBuf, Timestamp};
+use slate_core::aio;
+
+pub(crate) use id::SessionId;
+pub(crate) use record::Record;
+pub(crate) use table::{Sessions, TRANSACTION_LIFE};
+
+/// What a session holds between its commands.
+#[derive(Default)]
+pub(crate) struct SessionState {
+    /// Whether the record of the session was read from the database.
+    pub(crate) is_loaded: bool,
+    /// The highest transaction number.
+    pub(crate) number: Option<i64>,
+    pub(crate) work: Work,
+    /// The snapshot that reads with the level `snapshot` share, and its time.
+    pub(crate) snapshot: Option<(Timestamp, aio::Snapshot, Instant)>,
+}
+
+/// What became of the latest transaction number.
+#[derive(Default)]
+pub(crate) enum Work {
+    #[default]
+    None,
+    /// A retryable write, and its reply.
+    Wrote(RawDocumentBuf),
+    Open(Box<OpenTransaction>),
+    Committed,
+    Aborted,
+}
+
+/// A transaction that waits for its next command.
+pub(crate) struct OpenTransaction {
+    pub(crate) transaction: aio::Transaction,
+    pub(crate) commands: aio::Commands,
+    pub(crate) since: Instant,
+    /// Whether a record of the commit is needed.
+    pub(crate) has_written: bool,
+}

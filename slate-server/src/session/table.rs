@@ -1,0 +1,129 @@
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use super::{Record, SessionId, SessionState, Work};
+use crate::{
+    failure::{Code, Failure, Result},
+    shared::Shared,
+};
+
+/// How long a session lives without a command, as MongoDB's `logicalSessionTimeoutMinutes`.
+const LIFE: Duration = Duration::from_secs(30 * 60);
+
+/// How long a transaction may be open, as MongoDB's `transactionLifetimeLimitSeconds`.
+pub(crate) const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
+
+/// How long a snapshot is kept for a session, as MongoDB's `minSnapshotHistoryWindowInSeconds`.
+const SNAPSHOT_LIFE: Duration = Duration::from_secs(300);
+
+/// How long a cursor waits for its next batch.
+const CURSOR_LIFE: Duration = Duration::from_secs(600);
+
+/// MongoDB's limit on the number of sessions.
+const MAX_SESSIONS: usize = 1_000_000;
+
+/// How often records that nobody can ask for any more are deleted.
+const SWEEP: Duration = Duration::from_secs(300);
+
+/// The sessions of all clients.
+#[derive(Default)]
+pub(crate) struct Sessions {
+    sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
+    swept: Mutex<Option<Instant>>,
+}
+
+/// A session. Its commands lock its state one after the other.
+pub(crate) struct Session {
+    used: Mutex<Instant>,
+    pub(crate) state: tokio::sync::Mutex<SessionState>,
+}
+
+impl Sessions {
+    /// Returns a session, which begins with its first command.
+    ///
+    /// # Errors
+    /// Fails with `TooManyLogicalSessions` (261).
+    pub(crate) fn use_session(&self, id: SessionId) -> Result<Arc<Session>> {
+        let mut sessions = self.lock();
+        if let Some(session) = sessions.get(&id) {
+            *session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            return Ok(Arc::clone(session));
+        }
+        if sessions.len() >= MAX_SESSIONS {
+            return Err(Failure::new(Code::TOO_MANY_SESSIONS, "cannot add a session: there are too many"));
+        }
+        let session = Arc::new(Session { used: Mutex::new(Instant::now()), state: tokio::sync::Mutex::default() });
+        sessions.insert(id, Arc::clone(&session));
+        Ok(session)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    /// Ends sessions: cancels their commands, rolls back their transactions and closes their cursors.
+    pub(crate) async fn end(&self, shared: &Shared, ids: impl IntoIterator<Item = SessionId>) {
+        for id in ids {
+            shared.operations.kill_session(&id);
+            shared.commands.as_blocking().close_session_cursors(&id.document());
+            let session = self.lock().remove(&id);
+            if let Some(session) = session {
+                let mut state = session.state.lock().await;
+                if let Work::Open(open) = std::mem::replace(&mut state.work, Work::Aborted) {
+                    let _ = open.transaction.rollback().await;
+                }
+                state.snapshot = None;
+            }
+        }
+    }
+
+    /// Ends all sessions.
+    pub(crate) async fn end_all(&self, shared: &Shared) {
+        let ids: Vec<SessionId> = self.lock().keys().copied().collect();
+        self.end(shared, ids).await;
+    }
+
+    /// Ends what has outlived its time: transactions, snapshots, sessions, cursors, records.
+    pub(crate) fn tidy(shared: &Arc<Shared>) {
+        let mut ended = Vec::new();
+        let sessions: Vec<(SessionId, Arc<Session>)> =
+            shared.sessions.lock().iter().map(|(id, session)| (*id, Arc::clone(session))).collect();
+        for (id, session) in sessions {
+            // A session whose command runs is not idle; the transaction's own deadline ends the command.
+            let Ok(mut state) = session.state.try_lock() else { continue };
+            if matches!(&state.work, Work::Open(open) if open.since.elapsed() >= TRANSACTION_LIFE) {
+                // Dropping it rolls back without waiting.
+                state.work = Work::Aborted;
+            }
+            state.snapshot.take_if(|(_, _, since)| since.elapsed() >= SNAPSHOT_LIFE);
+            if session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= LIFE {
+                ended.push(id);
+            }
+        }
+        shared.commands.as_blocking().close_idle_cursors(CURSOR_LIFE);
+        let is_due = {
+            let mut swept = shared.sessions.swept.lock().unwrap_or_else(PoisonError::into_inner);
+            let is_due = swept.is_none_or(|swept| swept.elapsed() >= SWEEP);
+            if is_due {
+                *swept = Some(Instant::now());
+            }
+            is_due && !shared.settings.read_only
+        };
+        if is_due || !ended.is_empty() {
+            let shared = Arc::clone(shared);
+            tokio::spawn(async move {
+                shared.sessions.end(&shared, ended).await;
+                if is_due {
+                    Record::delete_old(&shared, LIFE).await;
+                }
+            });
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

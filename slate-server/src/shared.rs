@@ -1,0 +1,67 @@
+use std::{
+    sync::atomic::{AtomicI64, AtomicU64, AtomicUsize},
+    time::Instant,
+};
+
+use bson::{DateTime, oid::ObjectId};
+use slate_core::aio::{Commands, Database};
+use tokio::sync::watch;
+
+use crate::{clock::ClusterClock, operations::Operations, session::Sessions};
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) database: Database,
+    pub(crate) commands: Commands,
+    pub(crate) clock: ClusterClock,
+    pub(crate) sessions: Sessions,
+    pub(crate) operations: Operations,
+    pub(crate) counts: Counts,
+    pub(crate) settings: Settings,
+    /// Identifies this run of the server to drivers.
+    pub(crate) process: ObjectId,
+    pub(crate) started: Instant,
+    pub(crate) started_at: DateTime,
+    /// Whether the server shuts down.
+    pub(crate) stopping: watch::Sender<bool>,
+}
+
+/// How the server was set up.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) read_only: bool,
+    pub(crate) replica_set: String,
+    pub(crate) max_connections: usize,
+    /// The command line, for `getCmdLineOpts`.
+    pub(crate) arguments: Vec<String>,
+}
+
+/// What has happened since the start.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    pub(crate) connections: AtomicUsize,
+    pub(crate) last_connection: AtomicI64,
+    pub(crate) requests: AtomicU64,
+    pub(crate) bytes_in: AtomicU64,
+    pub(crate) bytes_out: AtomicU64,
+    pub(crate) inserts: AtomicU64,
+    pub(crate) queries: AtomicU64,
+    pub(crate) updates: AtomicU64,
+    pub(crate) deletes: AtomicU64,
+    pub(crate) get_mores: AtomicU64,
+    pub(crate) others: AtomicU64,
+}
+
+impl Counts {
+    /// Returns the counter of a command.
+    pub(crate) fn of(&self, command: &str) -> &AtomicU64 {
+        match command {
+            "insert" => &self.inserts,
+            "find" => &self.queries,
+            "update" => &self.updates,
+            "delete" => &self.deletes,
+            "getMore" => &self.get_mores,
+            _ => &self.others,
+        }
+    }
+}

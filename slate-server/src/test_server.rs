@@ -1,0 +1,80 @@
+use std::{fmt, io, thread};
+
+use slate_core::Database;
+use tokio::{net::TcpListener, runtime};
+
+use crate::{Listener, Server, Shutdown};
+
+/// A server of a fresh database in memory, on a free port of the loopback interface, for tests. It stops when it is dropped.
+///
+/// It runs on a thread of its own, so that async and blocking clients may use it.
+///
+/// ```
+/// let server = slate_server::TestServer::start()?;
+/// assert!(server.uri().starts_with("mongodb://127.0.0.1:"));
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use = "the server stops when it is dropped"]
+pub struct TestServer {
+    database: Database,
+    uri: String,
+    shutdown: Shutdown,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl TestServer {
+    /// Starts a server.
+    ///
+    /// # Errors
+    /// Fails if the system has no port or no thread left.
+    pub fn start() -> io::Result<Self> {
+        Self::of(Database::open("memory:").map_err(io::Error::other)?)
+    }
+
+    /// Starts a server of an open database.
+    ///
+    /// # Errors
+    /// Fails as [`TestServer::start`] does.
+    pub fn of(database: Database) -> io::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        listener.set_nonblocking(true)?;
+        let listener = {
+            let _guard = runtime.enter();
+            Listener::from(TcpListener::from_std(listener)?)
+        };
+        let (uri, server) = (listener.uri()?, Server::new(database.clone()));
+        let shutdown = server.shutdown();
+        let serve = move || {
+            // It fails only when it cannot listen, which it does already.
+            let _ = runtime.block_on(server.serve(listener));
+        };
+        let thread = thread::Builder::new().name("slate-test-server".into()).spawn(serve)?;
+        Ok(Self { database, uri, shutdown, thread: Some(thread) })
+    }
+
+    /// Returns the URI for a client.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Returns the database that is served.
+    pub fn database(&self) -> &Database {
+        &self.database
+    }
+}
+
+impl Drop for TestServer {
+    fn drop(&mut self) {
+        self.shutdown.now();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl fmt::Debug for TestServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TestServer").field("uri", &self.uri).finish_non_exhaustive()
+    }
+}

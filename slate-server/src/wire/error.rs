@@ -1,0 +1,26 @@
+/// Why bytes are not a message. The connection is closed: what follows cannot be told apart from the damaged message.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WireError {
+    #[error("a message of {0} bytes; messages have from 16 to 48000000")]
+    Length(i32),
+    #[error("a message ends within its {0}")]
+    Truncated(&'static str),
+    #[error("the op code {0} is not supported")]
+    OpCode(i32),
+    #[error("the flags {0:#x} contain a required flag that is not known")]
+    Flags(u32),
+    #[error("the checksum is not that of the message")]
+    Checksum,
+    #[error("a section of kind {0}")]
+    Section(u8),
+    #[error("a message without exactly one command")]
+    Body,
+    #[error("{0} is not valid BSON")]
+    Bson(&'static str),
+    #[error("the compressor {0} was not negotiated or is not known")]
+    Compressor(u8),
+    #[error("compressed bytes are damaged")]
+    Compressed,
+    #[error("the connection failed")]
+    Io(#[from] std::io::Error),
+}

@@ -1,0 +1,16 @@
+//! A server over real sockets.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[path = "server/client.rs"]
+mod client;
+#[path = "server/commands.rs"]
+mod commands;
+#[path = "server/transactions.rs"]
+mod transactions;

@@ -1,0 +1,104 @@
+//! A client that speaks the protocol by hand.
+
+use std::{
+    io::{self, Read, Write},
+    net::TcpStream,
+    time::Duration,
+};
+
+use bson::{Binary, Bson, Document, RawDocumentBuf, doc, spec::BinarySubtype};
+use slate_server::TestServer;
+
+pub(crate) struct Client {
+    pub(crate) stream: TcpStream,
+    last: i32,
+}
+
+impl Client {
+    pub(crate) fn connect(server: &TestServer) -> Self {
+        let address = server.uri().trim_start_matches("mongodb://").trim_end_matches('/');
+        Self::at(address)
+    }
+
+    pub(crate) fn at(address: &str) -> Self {
+        let stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        Self { stream, last: 0 }
+    }
+
+    /// Sends a command of the database `shop` unless it names another.
+    pub(crate) fn run(&mut self, command: Document) -> Document {
+        self.send(0, command);
+        self.receive().1
+    }
+
+    /// Runs a command that must succeed.
+    pub(crate) fn ok(&mut self, command: Document) -> Document {
+        let shown = command.to_string();
+        let reply = self.run(command);
+        assert_eq!(reply.get_f64("ok").unwrap(), 1.0, "{shown}: {reply}");
+        reply
+    }
+
+    /// Runs a command that must fail with a code.
+    pub(crate) fn refused(&mut self, command: Document, code: i32) -> Document {
+        let shown = command.to_string();
+        let reply = self.run(command);
+        assert_eq!(reply.get_i32("code").ok(), Some(code), "{shown}: {reply}");
+        reply
+    }
+
+    pub(crate) fn send(&mut self, flags: u32, mut command: Document) -> i32 {
+        if !command.contains_key("$db") {
+            command.insert("$db", "shop");
+        }
+        self.last += 1;
+        let body = RawDocumentBuf::try_from(&command).unwrap();
+        let length = i32::try_from(body.as_bytes().len() + 21).unwrap();
+        let header = [length, self.last, 0, 2013].map(i32::to_le_bytes).concat();
+        let message = [&*header, &flags.to_le_bytes(), &[0], body.as_bytes()].concat();
+        self.stream.write_all(&message).unwrap();
+        self.last
+    }
+
+    /// Returns the flags and the document of the next reply.
+    pub(crate) fn receive(&mut self) -> (u32, Document) {
+        self.try_receive().unwrap()
+    }
+
+    pub(crate) fn try_receive(&mut self) -> io::Result<(u32, Document)> {
+        let mut header = [0; 21];
+        self.stream.read_exact(&mut header)?;
+        let length = i32::from_le_bytes(header[..4].try_into().unwrap());
+        let mut body = vec![0; usize::try_from(length).unwrap() - 21];
+        self.stream.read_exact(&mut body)?;
+        let flags = u32::from_le_bytes(header[16..20].try_into().unwrap());
+        Ok((flags, Document::try_from(&RawDocumentBuf::from_bytes(body).unwrap()).unwrap()))
+    }
+}
+
+/// An `lsid`.
+pub(crate) fn session(number: u8) -> Document {
+    doc! { "id": Binary { subtype: BinarySubtype::Uuid, bytes: vec![number; 16] } }
+}
+
+/// Adds the fields of a command in a transaction; the first one begins it.
+pub(crate) fn within(mut command: Document, lsid: &Document, number: i64, is_first: bool) -> Document {
+    command.extend(doc! { "lsid": lsid.clone(), "txnNumber": number, "autocommit": false });
+    if is_first {
+        command.insert("startTransaction", true);
+    }
+    command
+}
+
+/// Returns the labels of a failure.
+pub(crate) fn labels(reply: &Document) -> Vec<&str> {
+    reply.get_array("errorLabels").map(|labels| labels.iter().filter_map(Bson::as_str).collect()).unwrap_or_default()
+}
+
+/// Returns the documents of a cursor's batch, and its id.
+pub(crate) fn batch(reply: &Document) -> (Vec<Document>, i64) {
+    let cursor = reply.get_document("cursor").unwrap();
+    let batch = cursor.get_array("firstBatch").or_else(|_| cursor.get_array("nextBatch")).unwrap();
+    (batch.iter().map(|document| document.as_document().unwrap().clone()).collect(), cursor.get_i64("id").unwrap())
+}

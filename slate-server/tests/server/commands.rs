@@ -1,0 +1,226 @@
+//! A server over a real socket: its commands, its connections, and clients that misbehave.
+
+use std::{
+    io::{Read, Write},
+    thread,
+    time::{Duration, Instant},
+};
+
+use crate::client::{Client, batch};
+use bson::{Document, doc};
+use slate_server::TestServer;
+
+#[test]
+fn hello_presents_a_primary_at_the_address_of_the_client() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let hello = client.ok(doc! { "hello": 1, "$db": "admin", "compression": ["zlib", "lz4", "snappy"] });
+    let address = client.stream.peer_addr().unwrap().to_string();
+    for name in ["me", "primary"] {
+        assert_eq!(hello.get_str(name).unwrap(), address);
+    }
+    assert_eq!(hello.get_array("hosts").unwrap(), &[address.into()]);
+    assert_eq!(hello.get_array("compression").unwrap(), &["zlib".into(), "snappy".into()]);
+    assert_eq!((hello.get_bool("isWritablePrimary").unwrap(), hello.get_i32("maxWireVersion").unwrap()), (true, 27));
+    assert!(
+        hello.contains_key("topologyVersion")
+            && hello.contains_key("$clusterTime")
+            && hello.contains_key("operationTime")
+    );
+    let old = client.ok(doc! { "isMaster": 1, "helloOk": true });
+    assert!(old.get_bool("ismaster").unwrap() && old.get_bool("helloOk").unwrap());
+}
+
+#[test]
+fn hello_waits_and_streams() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let topology = client.ok(doc! { "hello": 1 }).get_document("topologyVersion").unwrap().clone();
+    let wait = doc! { "hello": 1, "topologyVersion": topology.clone(), "maxAwaitTimeMS": 100_i64 };
+    let began = Instant::now();
+    client.ok(wait.clone());
+    assert!(began.elapsed() >= Duration::from_millis(100));
+    client.send(1 << 16, wait);
+    for _ in 0..3 {
+        let (flags, reply) = client.receive();
+        assert_eq!((flags, reply.get_document("topologyVersion").unwrap()), (2, &topology));
+    }
+    Client::connect(&server).refused(doc! { "hello": 1, "topologyVersion": topology }, 31368);
+}
+
+#[test]
+fn cursors_return_batches_and_stream_to_clients_that_allow_it() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let documents: Vec<Document> = (0..10).map(|n| doc! { "_id": n }).collect();
+    client.ok(doc! { "insert": "c", "documents": documents });
+    let (first, id) = batch(&client.ok(doc! { "find": "c", "batchSize": 4 }));
+    assert_eq!(first.len(), 4);
+    client.send(1 << 16, doc! { "getMore": id, "collection": "c", "batchSize": 4 });
+    let (flags, reply) = client.receive();
+    assert_eq!((flags, batch(&reply).0.len(), batch(&reply).1), (2, 4, id));
+    let (flags, reply) = client.receive();
+    assert_eq!((flags, batch(&reply).0.len(), batch(&reply).1), (0, 2, 0));
+    client.refused(doc! { "getMore": id, "collection": "c" }, 43);
+    let (_, id) = batch(&client.ok(doc! { "find": "c", "batchSize": 1 }));
+    client.ok(doc! { "killCursors": "c", "cursors": [id] });
+    client.refused(doc! { "getMore": id, "collection": "c" }, 43);
+}
+
+#[test]
+fn pipelined_requests_are_answered_in_their_order() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    for n in 0..200 {
+        client.send(0, doc! { "insert": "c", "documents": [{ "_id": n }] });
+        // A write without a reply.
+        client.send(2, doc! { "update": "c", "updates": [{ "q": { "_id": n }, "u": { "$set": { "n": n } } }] });
+    }
+    for _ in 0..200 {
+        assert_eq!(client.receive().1.get_i32("n").unwrap(), 1);
+    }
+    assert_eq!(client.ok(doc! { "count": "c", "query": { "n": { "$gte": 0 } } }).get_i32("n").unwrap(), 200);
+}
+
+#[test]
+fn errors_have_mongodbs_shape() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let unknown = client.refused(doc! { "noSuchCommand": 1 }, 59);
+    assert_eq!((unknown.get_f64("ok").unwrap(), unknown.get_str("codeName").unwrap()), (0.0, "CommandNotFound"));
+    assert!(unknown.get_str("errmsg").unwrap().starts_with("no such command: 'noSuchCommand'"));
+    client.refused(doc! { "mapReduce": "c" }, 238);
+    client.refused(doc! { "createUser": "u" }, 238);
+    client.refused(doc! { "find": "c", "filter": { "$no": 1 } }, 2);
+    client.ok(doc! { "insert": "c", "documents": [{ "_id": 1, "a": 1 }] });
+    let modify = doc! { "findAndModify": "c", "query": { "_id": 2 }, "update": { "_id": 1 }, "upsert": true };
+    client.refused(modify, 66);
+    client.ok(doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a_1", "unique": true }] });
+    let duplicate = client
+        .refused(doc! { "findAndModify": "c", "query": { "_id": 2 }, "update": { "a": 1 }, "upsert": true }, 11000);
+    assert!(duplicate.get_str("errmsg").unwrap().contains("collection: shop.c index: a_1"), "{duplicate}");
+    assert_eq!(duplicate.get_document("keyPattern").unwrap(), &doc! { "a": 1 });
+    assert_eq!(duplicate.get_document("keyValue").unwrap(), &doc! { "a": 1 });
+}
+
+#[test]
+fn every_offered_command_about_the_server_answers() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "create": "c" });
+    let commands = client.ok(doc! { "listCommands": 1 }).get_document("commands").unwrap().clone();
+    for name in ["find", "hello", "commitTransaction"] {
+        assert!(commands.contains_key(name), "{name}");
+    }
+    for command in [
+        doc! { "ping": 1 },
+        doc! { "buildInfo": 1 },
+        doc! { "hostInfo": 1 },
+        doc! { "serverStatus": 1 },
+        doc! { "connectionStatus": 1 },
+        doc! { "whatsmyuri": 1 },
+        doc! { "getCmdLineOpts": 1 },
+        doc! { "getLog": "*" },
+        doc! { "getLog": "startupWarnings" },
+        doc! { "getParameter": "*" },
+        doc! { "getParameter": 1, "featureCompatibilityVersion": 1 },
+        doc! { "listDatabases": 1, "nameOnly": true },
+        doc! { "validate": "c" },
+        doc! { "compact": "c" },
+        doc! { "fsync": 1 },
+        doc! { "profile": -1 },
+        doc! { "usersInfo": 1 },
+        doc! { "replSetGetStatus": 1 },
+        doc! { "replSetGetConfig": 1 },
+        doc! { "replSetInitiate": { "_id": "slate", "members": [{ "_id": 0, "host": "x" }] } },
+        doc! { "currentOp": 1 },
+    ] {
+        client.ok(command);
+    }
+    client.refused(doc! { "getParameter": 1, "noSuchParameter": 1 }, 72);
+    client.refused(doc! { "validate": "none" }, 26);
+    client.refused(doc! { "fsync": 1, "lock": true }, 238);
+    client.refused(doc! { "profile": 2 }, 238);
+    client.refused(doc! { "replSetInitiate": { "_id": "other" } }, 93);
+}
+
+#[test]
+fn a_running_command_is_shown_and_can_be_killed() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let documents: Vec<Document> = (0..1500).map(|n| doc! { "_id": n }).collect();
+    client.ok(doc! { "insert": "c", "documents": documents });
+    // Compares each document with each: far longer than the test.
+    let lookup = doc! { "from": "c", "let": { "a": "$_id" }, "pipeline": [{ "$match": { "$expr": { "$lt": ["$_id", "$$a"] } } }], "as": "x" };
+    let slow = doc! { "aggregate": "c", "pipeline": [{ "$lookup": lookup.clone() }, { "$unwind": "$x" }, { "$lookup": lookup }, { "$count": "n" }], "cursor": {} };
+    client.send(0, slow.clone());
+    let mut other = Client::connect(&server);
+    let id = find_operation(&mut other).expect("the command runs");
+    other.ok(doc! { "killOp": 1, "op": id, "$db": "admin" });
+    assert_eq!(client.receive().1.get_i32("code").unwrap(), 11601);
+    // A client that vanishes takes its command with it.
+    client.send(0, slow);
+    find_operation(&mut other).expect("the command runs");
+    drop(client);
+    let began = Instant::now();
+    while find_once(&mut other).is_some() {
+        assert!(began.elapsed() < Duration::from_secs(10), "the command goes on");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn find_once(client: &mut Client) -> Option<i32> {
+    let running = client.ok(doc! { "currentOp": 1, "$db": "admin" });
+    let running = running.get_array("inprog").unwrap().iter().filter_map(|operation| operation.as_document());
+    let mut slow = running.filter(|operation| operation.get_str("ns").unwrap() == "shop.c");
+    slow.next().map(|operation| operation.get_i32("opid").unwrap())
+}
+
+fn find_operation(client: &mut Client) -> Option<i32> {
+    let began = Instant::now();
+    while began.elapsed() < Duration::from_secs(10) {
+        if let Some(id) = find_once(client) {
+            return Some(id);
+        }
+    }
+    None
+}
+
+#[test]
+fn damaged_messages_close_only_their_connection() {
+    let server = TestServer::start().unwrap();
+    let mut steady = Client::connect(&server);
+    steady.ok(doc! { "ping": 1 });
+    for bytes in [
+        &[0xff_u8; 64][..],
+        &[15, 0, 0, 0],
+        &[20, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0xdd, 7, 0, 0, 0, 0, 0, 0],
+        &[16, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 9, 9, 0, 0],
+    ] {
+        let mut client = Client::connect(&server);
+        client.stream.write_all(bytes).unwrap();
+        let mut rest = Vec::new();
+        // The end of the connection, or its reset.
+        let _ = client.stream.read_to_end(&mut rest);
+        assert!(rest.is_empty());
+        steady.ok(doc! { "ping": 1 });
+    }
+    // Half a message, and a client that does not read its replies.
+    let mut half = Client::connect(&server);
+    half.stream.write_all(&[0, 0, 0, 2, 1]).unwrap();
+    steady.ok(doc! { "ping": 1 });
+}
+
+#[test]
+fn a_million_bytes_of_requests_ahead_wait_without_being_read() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let topology = client.ok(doc! { "hello": 1 }).get_document("topologyVersion").unwrap().clone();
+    client.send(0, doc! { "hello": 1, "topologyVersion": topology, "maxAwaitTimeMS": 300_i64 });
+    for _ in 0..100 {
+        client.send(0, doc! { "ping": 1, "comment": "x".repeat(5_000) });
+    }
+    for _ in 0..101 {
+        assert_eq!(client.receive().1.get_f64("ok").unwrap(), 1.0);
+    }
+}

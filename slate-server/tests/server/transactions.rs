@@ -1,0 +1,242 @@
+//! Sessions, transactions and retryable writes over a real socket.
+
+use std::{thread, time::Duration};
+
+use crate::client::{Client, batch, labels, session, within};
+use bson::{Document, doc};
+use slate_core::Database;
+use slate_server::{Server, TestServer};
+
+fn count(client: &mut Client, collection: &str) -> i32 {
+    client.ok(doc! { "count": collection }).get_i32("n").unwrap()
+}
+
+#[test]
+fn a_transaction_spans_databases_and_is_seen_when_it_commits() {
+    let server = TestServer::start().unwrap();
+    let (mut client, mut other) = (Client::connect(&server), Client::connect(&server));
+    let lsid = session(1);
+    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, true));
+    client.ok(within(doc! { "insert": "b", "documents": [{ "_id": 2 }], "$db": "archive" }, &lsid, 1, false));
+    let seen = client.ok(within(doc! { "find": "a" }, &lsid, 1, false));
+    assert_eq!(batch(&seen).0, [doc! { "_id": 1 }]);
+    assert_eq!(count(&mut other, "a"), 0);
+    let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false);
+    // From another connection, and once more, as drivers do when they hear nothing.
+    other.ok(commit.clone());
+    client.ok(commit);
+    assert_eq!(count(&mut other, "a"), 1);
+    assert_eq!(other.ok(doc! { "count": "b", "$db": "archive" }).get_i32("n").unwrap(), 1);
+    client.refused(within(doc! { "abortTransaction": 1, "$db": "admin" }, &lsid, 1, false), 256);
+}
+
+#[test]
+fn the_states_of_a_transaction_are_mongodbs() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let lsid = session(1);
+    let find = || doc! { "find": "a" };
+    let transient = ["TransientTransactionError"];
+    assert_eq!(labels(&client.refused(within(find(), &lsid, 1, false), 251)), transient);
+    assert_eq!(labels(&client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251)), transient);
+    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, true));
+    client.refused(within(find(), &lsid, 1, true), 50911);
+    client.ok(within(doc! { "abortTransaction": 1 }, &lsid, 1, false));
+    assert_eq!(count(&mut client, "a"), 0);
+    client.refused(within(find(), &lsid, 1, false), 251);
+    client.refused(within(doc! { "abortTransaction": 1 }, &lsid, 1, false), 251);
+    // A newer number ends an open transaction; an older one is too old.
+    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 5, true));
+    client.ok(within(find(), &lsid, 6, true));
+    client.refused(within(find(), &lsid, 5, false), 225);
+    client.ok(within(doc! { "commitTransaction": 1 }, &lsid, 6, false));
+    assert_eq!(count(&mut client, "a"), 0);
+    client.refused(within(find(), &lsid, 6, false), 256);
+}
+
+#[test]
+fn what_a_transaction_cannot_contain_is_refused_and_does_not_end_it() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let lsid = session(1);
+    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, true));
+    for command in [
+        doc! { "count": "a" },
+        doc! { "listCollections": 1 },
+        doc! { "serverStatus": 1 },
+        doc! { "find": "a", "$db": "config" },
+    ] {
+        client.refused(within(command, &lsid, 1, false), 263);
+    }
+    client.refused(within(doc! { "find": "a", "readConcern": { "level": "local" } }, &lsid, 1, false), 72);
+    client.refused(within(doc! { "insert": "a", "documents": [{}], "writeConcern": { "w": 1 } }, &lsid, 1, false), 72);
+    client.refused(doc! { "find": "a", "txnNumber": 1_i64, "autocommit": false }, 72);
+    client.refused(doc! { "find": "a", "lsid": lsid.clone(), "txnNumber": 2_i64 }, 50768);
+    client.ok(within(doc! { "commitTransaction": 1 }, &lsid, 1, false));
+    assert_eq!(count(&mut client, "a"), 1);
+}
+
+#[test]
+fn a_failed_statement_ends_its_transaction() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1 }] });
+    let lsid = session(1);
+    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 2 }] }, &lsid, 1, true));
+    let reply = client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &lsid, 1, false));
+    assert_eq!(reply.get_array("writeErrors").unwrap().len(), 1);
+    client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251);
+    assert_eq!(count(&mut client, "a"), 1);
+    client.refused(within(doc! { "find": "a", "filter": { "$no": 1 } }, &lsid, 2, true), 2);
+    client.refused(within(doc! { "find": "a" }, &lsid, 2, false), 251);
+}
+
+#[test]
+fn of_two_transactions_that_write_a_document_one_is_told_to_repeat() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1, "n": 0 }] });
+    let add = || doc! { "update": "a", "updates": [{ "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } } }] };
+    let (first, second) = (session(1), session(2));
+    client.ok(within(add(), &first, 1, true));
+    // The conflict shows with the statement or with the commit, as the store finds it.
+    let second_add = client.run(within(add(), &second, 1, true));
+    client.ok(within(doc! { "commitTransaction": 1 }, &first, 1, false));
+    let lost = if second_add.get_f64("ok").unwrap() == 1.0 {
+        client.run(within(doc! { "commitTransaction": 1 }, &second, 1, false))
+    } else {
+        second_add
+    };
+    assert_eq!((lost.get_i32("code").unwrap(), labels(&lost)), (112, vec!["TransientTransactionError"]), "{lost}");
+    assert_eq!(batch(&client.ok(doc! { "find": "a" })).0, [doc! { "_id": 1, "n": 1 }]);
+}
+
+#[test]
+fn a_retryable_write_is_applied_once() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let lsid = session(1);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1, "n": 0 }] });
+    let add = |number: i64| {
+        doc! {
+            "findAndModify": "a", "query": { "_id": 1 }, "update": { "$inc": { "n": 1 } }, "new": true, "lsid": lsid.clone(), "txnNumber": number,
+        }
+    };
+    let first = client.ok(add(1));
+    let again = client.ok(add(1));
+    assert_eq!(first.get_document("value").unwrap(), again.get_document("value").unwrap());
+    client.ok(add(2));
+    client.refused(add(1), 225);
+    assert_eq!(batch(&client.ok(doc! { "find": "a" })).0, [doc! { "_id": 1, "n": 2 }]);
+    // A command that failed as a whole may be sent again.
+    let insert =
+        doc! { "insert": "a", "documents": [{ "$no": 1 }], "lsid": lsid.clone(), "txnNumber": 3_i64, "noSuchField": 1 };
+    client.refused(insert, 40415);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 3 }], "lsid": lsid, "txnNumber": 3_i64 });
+}
+
+#[test]
+fn retryable_writes_of_many_sessions_lose_nothing() {
+    let server = TestServer::start().unwrap();
+    Client::connect(&server).ok(doc! { "insert": "a", "documents": [{ "_id": 1, "n": 0 }] });
+    thread::scope(|scope| {
+        for writer in 0..8_u8 {
+            let mut client = Client::connect(&server);
+            scope.spawn(move || {
+                for number in 0..25_i64 {
+                    let update = doc! { "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } } };
+                    let reply = client
+                        .ok(doc! { "update": "a", "updates": [update], "lsid": session(writer), "txnNumber": number });
+                    assert_eq!(reply.get_i32("nModified").unwrap(), 1, "{reply}");
+                }
+            });
+        }
+    });
+    assert_eq!(batch(&Client::connect(&server).ok(doc! { "find": "a" })).0, [doc! { "_id": 1, "n": 200 }]);
+}
+
+#[test]
+fn records_of_writes_and_commits_survive_the_server() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("redb:{}", folder.path().join("data.slate").display());
+    let (write, lsid) =
+        (doc! { "insert": "a", "documents": [{ "_id": 1 }], "lsid": session(1), "txnNumber": 4_i64 }, session(2));
+    let commit = within(doc! { "commitTransaction": 1 }, &lsid, 7, false);
+    for run in 0..2 {
+        let database = Database::open(&url).unwrap();
+        let server = TestServer::of(database).unwrap();
+        let mut client = Client::connect(&server);
+        // The second run answers from the records.
+        assert_eq!(client.ok(write.clone()).get_i32("n").unwrap(), 1);
+        if run == 0 {
+            client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 2 }] }, &lsid, 7, true));
+        }
+        client.ok(commit.clone());
+        assert_eq!(count(&mut client, "a"), 2);
+    }
+}
+
+#[test]
+fn reads_of_a_snapshot_session_see_one_time() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1 }] });
+    let find = |concern: Document| doc! { "find": "a", "readConcern": concern, "lsid": session(1) };
+    let first = client.ok(find(doc! { "level": "snapshot" }));
+    let time = first.get_document("cursor").unwrap().get_timestamp("atClusterTime").unwrap();
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 2 }] });
+    let then = client.ok(find(doc! { "level": "snapshot", "atClusterTime": time }));
+    assert_eq!(batch(&then).0.len(), 1);
+    let now = client.ok(find(doc! { "level": "snapshot" }));
+    assert_eq!(batch(&now).0.len(), 2);
+    client.refused(find(doc! { "level": "snapshot", "atClusterTime": bson::Timestamp { time: 1, increment: 1 } }), 239);
+    // Causal consistency: the time has always come.
+    let after = now.get_timestamp("operationTime").unwrap();
+    client.ok(find(doc! { "afterClusterTime": after }));
+}
+
+#[test]
+fn ending_a_session_ends_what_it_holds() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1 }, { "_id": 2 }] });
+    let lsid = session(1);
+    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 3 }] }, &lsid, 1, true));
+    let (_, id) = batch(&client.ok(doc! { "find": "a", "batchSize": 1, "lsid": lsid.clone() }));
+    client.ok(doc! { "endSessions": [lsid.clone()], "$db": "admin" });
+    client.refused(doc! { "getMore": id, "collection": "a", "lsid": lsid.clone() }, 43);
+    client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251);
+    assert_eq!(count(&mut client, "a"), 2);
+    let started = client.ok(doc! { "startSession": 1 });
+    client.ok(doc! { "killSessions": [started.get_document("id").unwrap().clone()] });
+    client.refused(doc! { "find": "a", "lsid": { "id": 5 } }, 14);
+}
+
+#[test]
+fn a_read_only_server_refuses_writes() {
+    let database = Database::open("memory:").unwrap();
+    database.collection("$shop.a").insert_one(&doc! { "_id": 1 }).unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let listener = runtime.block_on(tokio::net::TcpListener::bind("127.0.0.1:0")).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = Server::new(database.clone()).read_only();
+    let shutdown = server.shutdown();
+    let running = thread::spawn(move || runtime.block_on(server.serve(listener)).unwrap());
+    let mut client = Client::at(&address.to_string());
+    assert_eq!(count(&mut client, "a"), 1);
+    for command in [
+        doc! { "insert": "a", "documents": [{}] },
+        doc! { "insert": "a", "documents": [{}], "lsid": session(1), "txnNumber": 1_i64 },
+        within(doc! { "insert": "a", "documents": [{}] }, &session(1), 2, true),
+        doc! { "drop": "a" },
+    ] {
+        assert_eq!(client.run(command.clone()).get_f64("ok").unwrap(), 0.0, "{command}");
+    }
+    // The process itself writes, and clients see it.
+    database.collection("$shop.a").insert_one(&doc! { "_id": 2 }).unwrap();
+    assert_eq!(count(&mut client, "a"), 2);
+    shutdown.now();
+    running.join().unwrap();
+    thread::sleep(Duration::from_millis(10));
+    assert!(client.try_receive().is_err());
+}

@@ -5,7 +5,7 @@ use slate_query::{expression::Bindings, filter::Filter, raw::Doc};
 use slate_store::SizeDetail;
 
 use super::{call::Call, concern::Concerns, reply::Reply};
-use crate::{Result, clock::now_millis, namespace};
+use crate::{DatabaseStats, Result, clock::now_millis, namespace};
 
 /// `{listDatabases: 1, filter, nameOnly}`: the databases that have a collection or a view.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -17,7 +17,9 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.fields.finish()?;
     let filter = filter.map(|filter| Filter::parse_with(filter, &Bindings::new(now_millis()))).transpose()?;
 
-    let stats = call.at.scope.database("listDatabases")?.stats(&common.call, SizeDetail::Known)?;
+    let database = call.at.scope.database("listDatabases")?;
+    // Sizes are measured by reading everything, names are known.
+    let stats = if name_only { DatabaseStats::default() } else { database.stats(&common.call, SizeDetail::Known)? };
     let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
     for name in call.at.scope.catalog(&common.call)?.names() {
         let bytes = stats.collections.get(&name).map_or(0, |collection| {

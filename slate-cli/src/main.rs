@@ -48,6 +48,7 @@ use std::process::ExitCode;
 use self::{arguments::Arguments, failure::Exit, interrupt::Interrupt, session::Session};
 
 fn main() -> ExitCode {
+    silence_panics_of_redb();
     let interrupt = Interrupt::default();
     let exit = match Arguments::read() {
         Ok(arguments) => run(arguments, &interrupt),
@@ -71,4 +72,14 @@ fn run(arguments: Arguments, interrupt: &Interrupt) -> Exit {
         None => shell::run(session),
     };
     result.unwrap_or_else(|failure| failure.report())
+}
+
+/// A damaged file makes redb panic. The database returns that as an error, which is reported like any other.
+fn silence_panics_of_redb() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !panic.location().is_some_and(|location| location.file().contains("/redb-")) {
+            report(panic);
+        }
+    }));
 }

@@ -1,7 +1,7 @@
 //! `verify` reports damage and `repair` rebuilds indexes.
 
 #![cfg(feature = "redb")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use std::{
     io::Write as _,
@@ -116,4 +116,84 @@ fn a_killed_import_is_completed_or_undone() {
     let (code, count) = slate(folder.path(), &["count", "users"]);
     // What was synced before is there: whole transactions follow.
     assert!(code == 0 && count.trim().parse::<u64>().unwrap() % 1_000 == 3, "{count}");
+}
+
+/// Changes the file where it has this text, in every place.
+fn change(folder: &Path, text: &[u8], change: impl Fn(&mut [u8])) {
+    let path = folder.join("shop.slate");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let places: Vec<usize> = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(text)).collect();
+    assert!(!places.is_empty());
+    places.into_iter().for_each(|at| change(&mut bytes[at..]));
+    std::fs::write(path, bytes).unwrap();
+}
+
+fn create_many(folder: &Path) {
+    let documents: Vec<String> =
+        (0..500).map(|id| format!("{{ _id: {id}, text: \"document {id:04} of many\" }}")).collect();
+    assert_eq!(slate(folder, &["insert", "users", &format!("[{}]", documents.join(","))]).0, 0);
+    assert_eq!(slate(folder, &["create-index", "users", "{ text: 1 }"]).0, 0);
+}
+
+#[test]
+fn a_changed_letter_is_found_and_everything_else_is_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    create_many(folder.path());
+    change(folder.path(), b"document 0250 of", |bytes| bytes[0] = b'D');
+    let (code, found) = slate(folder.path(), &["verify"]);
+    assert_eq!(code, 3, "{found}");
+    assert!(found.contains("DamagedStorage in users: documents after { \"_id\": "), "{found}");
+    let (code, repaired) = slate(folder.path(), &["repair"]);
+    assert!(code == 3 && repaired.contains("nothing was changed; `copy --skip-damaged"), "{repaired}");
+    let (code, backup) = slate(folder.path(), &["backup", "shop.backup"]);
+    assert!(
+        code == 1 && backup.contains("nothing was copied") && !folder.path().join("shop.backup").exists(),
+        "{backup}"
+    );
+
+    let (code, copied) = slate(folder.path(), &["copy", "--skip-damaged", "redb:saved.slate"]);
+    assert!(code == 3 && copied.contains("left out: DamagedStorage in users: documents after"), "{copied}");
+    std::fs::rename(folder.path().join("saved.slate"), folder.path().join("shop.slate")).unwrap();
+    let (code, verified) = slate(folder.path(), &["verify"]);
+    assert_eq!(code, 0, "{verified}");
+    let count: u32 = slate(folder.path(), &["count", "users"]).1.trim().parse().unwrap();
+    assert!((400..500).contains(&count), "{count}");
+    assert_eq!(slate(folder.path(), &["count", "users", "{ text: /^D/ }"]).1, "0\n");
+}
+
+#[test]
+fn a_damaged_backup_is_not_restored() {
+    let folder = tempfile::tempdir().unwrap();
+    create_many(folder.path());
+    assert_eq!(slate(folder.path(), &["backup", "shop.backup"]).0, 0);
+    std::fs::rename(folder.path().join("shop.backup"), folder.path().join("shop.slate")).unwrap();
+    change(folder.path(), b"document 0250 of", |bytes| bytes[0] = b'D');
+    std::fs::rename(folder.path().join("shop.slate"), folder.path().join("shop.backup")).unwrap();
+    let (code, restored) = slate(folder.path(), &["restore", "shop.backup"]);
+    assert!(code == 1 && restored.contains("shop.backup is damaged, and nothing was restored"), "{restored}");
+    assert!(!folder.path().join("shop.slate").exists());
+}
+
+#[test]
+fn pages_without_content_end_with_a_documented_code() {
+    let folder = tempfile::tempdir().unwrap();
+    create_many(folder.path());
+    let sound = std::fs::read(folder.path().join("shop.slate")).unwrap();
+    let mut failed = 0;
+    for page in 1..sound.len() / 4096 {
+        let mut bytes = sound.clone();
+        bytes[page * 4096..(page + 1) * 4096].fill(0);
+        std::fs::write(folder.path().join("shop.slate"), &bytes).unwrap();
+        for arguments in
+            [&["verify"][..], &["find", "users", "{}"], &["delete", "users", "{}", "--many"], &["drop", "users"]]
+        {
+            let (code, text) = slate(folder.path(), arguments);
+            assert!(
+                [0, 1, 2, 3].contains(&code) && !text.contains("panicked"),
+                "page {page}: {arguments:?}: {code} {text}"
+            );
+            failed += u32::from(code == 1);
+        }
+    }
+    assert!(failed > 20, "{failed}");
 }

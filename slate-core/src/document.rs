@@ -125,7 +125,7 @@ pub(crate) fn from_raw<T: DeserializeOwned + Any>(collection: &str, document: Do
     let failed = |error| Error::not_convertible(collection, document, error);
     let mut same = None::<T>;
     if let Some(raw) = (&mut same as &mut dyn Any).downcast_mut::<Option<RawDocumentBuf>>() {
-        *raw = Some(RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?);
+        *raw = Some(as_raw(document.bytes())?.to_owned());
     } else if let Some(map) = (&mut same as &mut dyn Any).downcast_mut::<Option<Document>>() {
         *map = Some(deserialize_document(document).map_err(failed)?);
     }

@@ -3,7 +3,7 @@ use std::{error::Error as StdError, fmt};
 use bson::{Bson, Document};
 use slate_query::{
     Code, Refusal,
-    raw::{Doc, Value},
+    raw::{Doc, Value, validate},
 };
 use slate_store::Keyspace;
 
@@ -183,10 +183,21 @@ impl Error {
     pub(crate) fn not_convertible(collection: &str, document: Doc<'_>, source: slate_query::serde::Error) -> Self {
         let id = document.get("_id");
         let shown = id.map_or_else(|| "without _id".into(), |id| format!("with _id {id:?}"));
-        let mut error = Self::of_serde(collection, &format!("the document {shown} of collection {collection}"), source);
+        let what = format!("the document {shown} of collection {collection}");
+        let mut error = match validate(document.bytes()) {
+            Ok(_) => Self::of_serde(collection, &what, source),
+            // The stored bytes are at fault, and not the caller's type.
+            Err(fault) => Self::damaged_document(collection, &what, &fault),
+        };
         if let Some(place) = &mut error.0.place {
             place.key = id.and_then(Value::to_bson).map(|id| bson::doc! { "_id": id });
         }
+        error
+    }
+
+    fn damaged_document(collection: &str, what: &str, fault: &slate_query::Error) -> Self {
+        let mut error = Self::corrupt(format!("{what} is damaged: {}", fault.message()));
+        error.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
         error
     }
 

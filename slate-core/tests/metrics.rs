@@ -396,7 +396,7 @@ fn the_oldest_snapshot_is_shown_with_its_age_and_what_it_holds() {
         assert_eq!(measured.version, oldest.version, "{url}");
         assert_eq!(stats.to_string().contains("held by the oldest snapshot"), url.starts_with("redb"), "{stats}");
         let text = db.metrics().prometheus().to_string();
-        assert!(text.contains("\nslate_oldest_snapshot_seconds 0\n"), "{text}");
+        assert!(text.contains("\nslate_oldest_snapshot_seconds "), "{text}");
         assert_eq!(text.contains("\nslate_oldest_snapshot_held_bytes "), url.starts_with("redb"), "{text}");
 
         drop(first);

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::Keyspace;
+use crate::{Keyspace, files};
 
 /// The result of a store's operation.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -65,6 +65,15 @@ impl Error {
     pub fn key(&self) -> Option<(Keyspace, &[u8])> {
         let (keyspace, key) = self.context()?.key.as_ref()?;
         Some((*keyspace, key))
+    }
+
+    /// Returns whether a full device is the cause.
+    pub(crate) fn is_about_space(&self) -> bool {
+        let causes = std::iter::successors(Some(self as &(dyn StdError + 'static)), |error| (*error).source());
+        causes.into_iter().any(|cause| {
+            let is_full = |error: &std::io::Error| files::is_full(error.kind());
+            matches!(cause.downcast_ref(), Some(Self::Full(_))) || cause.downcast_ref().is_some_and(is_full)
+        })
     }
 
     fn context(&self) -> Option<&Context> {

@@ -5,6 +5,7 @@ use std::{
     io,
     path::{Path, PathBuf},
     sync::atomic::{AtomicU64, Ordering},
+    time::Duration,
 };
 
 use crate::{Context, Error, Result, crash_point};
@@ -52,6 +53,7 @@ impl Draft {
         if !folder.is_dir() {
             return Err(Error::Missing(Box::new(Context::new("the folder to write into").at(folder))));
         }
+        remove_abandoned(folder);
         let mut name = target.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
         Ok(Self { path: folder.join(name), target: target.to_owned() })
@@ -91,6 +93,54 @@ impl Drop for Draft {
     }
 }
 
+/// Removes the drafts in a folder that killed processes have left. What cannot be removed stays.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(process) = name.to_str().and_then(drafting_process) else { continue };
+        if process != std::process::id() && has_ended(process, &entry) {
+            let path = entry.path();
+            if fs::remove_file(&path).is_err() {
+                let _ = fs::remove_dir_all(path);
+            }
+        }
+    }
+}
+
+/// Returns the number of the process that made the draft of this name, if it is one: `NAME.PROCESS-COUNT.part`.
+fn drafting_process(name: &str) -> Option<u32> {
+    let (_, numbers) = name.strip_suffix(".part")?.rsplit_once('.')?;
+    let (process, count) = numbers.split_once('-')?;
+    count.parse::<u64>().ok()?;
+    process.parse().ok()
+}
+
+/// Returns whether a process has certainly ended. Another one may have its number by now; then the draft stays.
+fn has_ended(process: u32, draft: &fs::DirEntry) -> bool {
+    /// Where the system does not list its processes, nothing takes this long to write.
+    const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+    let processes = Path::new("/proc");
+    if processes.join("self").exists() {
+        return !processes.join(process.to_string()).exists();
+    }
+    let written = draft.metadata().and_then(|metadata| metadata.modified());
+    written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST))
+}
+
+/// Returns the bytes that a file takes on the device, without holes. Where the system does not tell, its length.
+#[cfg(feature = "redb")]
+pub(crate) fn allocated(metadata: &fs::Metadata) -> u64 {
+    #[cfg(unix)]
+    {
+        /// The unit in which Unix counts.
+        const BLOCK: u64 = 512;
+        std::os::unix::fs::MetadataExt::blocks(metadata).saturating_mul(BLOCK).min(metadata.len())
+    }
+    #[cfg(not(unix))]
+    metadata.len()
+}
+
 /// Returns the directory that contains `path`.
 pub(crate) fn folder(path: &Path) -> &Path {
     match path.parent() {
@@ -106,4 +156,32 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
         synced.map_err(|error| failed(error, "while syncing a folder to the device", folder))?;
     }
     Ok(())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn drafts_of_processes_that_have_ended_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        // No process has this number: Linux counts to four million.
+        let (dead, own) = (u32::MAX - 1, std::process::id());
+        let abandoned = [format!("copy.{dead}-0.part"), format!("other.name.{dead}-12.part")];
+        let kept =
+            [format!("copy.{own}-999.part"), "copy.part".into(), format!("copy.{dead}.part"), "a.1-x.part".into()];
+        for name in abandoned.iter().chain(&kept) {
+            fs::write(folder.path().join(name), "x").unwrap();
+        }
+        fs::create_dir(folder.path().join(format!("folder.{dead}-1.part"))).unwrap();
+        drop(Draft::of(&folder.path().join("copy")).unwrap());
+        let mut names: Vec<_> = fs::read_dir(folder.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let mut expected = kept.to_vec();
+        expected.sort();
+        assert_eq!(names, expected);
+    }
 }

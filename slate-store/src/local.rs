@@ -1,8 +1,8 @@
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use crate::{
-    Bounds, CacheReads, Capabilities, Context, Durability, Error, Keyspace, OldestSnapshot, Result, Size, SizeDetail,
-    Snapshot, Version, Write, optimistic::Changes,
+    Bounds, CacheReads, Capabilities, Checked, Context, Durability, Error, Keyspace, OldestSnapshot, Result, Size,
+    SizeDetail, Snapshot, Version, Write, optimistic::Changes,
 };
 
 /// The lower floor of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of
@@ -94,6 +94,16 @@ pub trait LocalStore: Send + Sync + 'static {
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let _ = detail;
         Ok(Size::default())
+    }
+
+    /// Checks the last commit like [`Store::check`](crate::Store::check). By default does nothing.
+    ///
+    /// # Errors
+    ///
+    /// As `Store::check`.
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        let _ = visitor;
+        Ok(())
     }
 
     /// Returns the oldest snapshot like [`Store::oldest_snapshot`](crate::Store::oldest_snapshot).

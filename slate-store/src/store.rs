@@ -1,9 +1,10 @@
 //! The contract. Nothing here names a backend.
 
-use std::{path::Path, time::Duration};
+use std::{ops::ControlFlow, path::Path, time::Duration};
 
 use crate::{
-    CacheReads, Capabilities, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Snapshot, Transaction, Version, View,
+    CacheReads, Capabilities, Checked, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Snapshot, Transaction,
+    Version, View,
 };
 
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
@@ -115,6 +116,18 @@ pub trait Store: Send + Sync + 'static {
     ///
     /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
+
+    /// Reads everything that the last commit has on the device, and compares it with the store's own checksums. Calls `visitor` for each
+    /// damaged part and about every page that was read, until it returns `Break`. By default does nothing, which is right for a store that
+    /// checks whatever it reads.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage. Damage is not an error.
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        let _ = visitor;
+        Ok(())
+    }
 
     /// Returns the oldest commit that an open snapshot, cursor or transaction of this process reads; `None` if all read the last one, and
     /// by default.

@@ -19,6 +19,9 @@ pub(crate) struct Copy {
     /// The URLs of the source and of the target; in a shell the target alone
     #[arg(required = true, num_args = 1..=2, value_names = ["FROM", "TO"])]
     urls: Vec<String>,
+    /// Leave out damaged parts of the source and list them; exits with 3 if there are any
+    #[arg(long)]
+    skip_damaged: bool,
 }
 
 impl Run for Copy {
@@ -33,10 +36,16 @@ impl Run for Copy {
         }
         let files = NewFiles::at(to);
         let target = session.open_other(to, Access::CreateOrOpen)?;
-        let copied = transfer::copy(&from, &target, &session.cancel());
+        let copied = match self.skip_damaged {
+            true => transfer::salvage(&from, &target, &session.cancel()),
+            false => transfer::copy(&from, &target, &session.cancel()).map(|copied| (copied, Vec::new())),
+        };
         let copied = copied.and_then(|copied| target.clone().close().map(|()| copied).map_err(Failure::from));
-        let copied = copied.inspect_err(|_| files.remove(target))?;
+        let (copied, damages) = copied.inspect_err(|_| files.remove(target))?;
+        for damage in &damages {
+            writeln!(session.out(), "left out: {damage}")?;
+        }
         writeln!(session.out(), "{copied} copied to {to}")?;
-        Ok(Exit::Success)
+        Ok(if damages.is_empty() { Exit::Success } else { Exit::Incomplete })
     }
 }

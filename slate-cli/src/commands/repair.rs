@@ -2,7 +2,7 @@ use std::{collections::BTreeSet, io::Write};
 
 use bson::RawDocumentBuf;
 use clap::Args;
-use slate_core::{Database, Index};
+use slate_core::{Database, Index, VerifyFindingKind};
 
 use super::{Run, verify};
 use crate::{
@@ -15,9 +15,12 @@ use crate::{
 ///
 /// Opens the database for writing, which completes or undoes an interrupted commit; finishes interrupted index builds; then
 /// checks everything as `verify` does, and drops and creates again each index with a fault. Damaged documents are listed and
-/// left as they are: `export` writes those that can be read.
+/// left as they are. If the file itself is damaged, nothing is changed: `copy --skip-damaged` writes what can be read to a new database.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Repair {}
+
+/// What to do with a damaged file.
+const SALVAGE: &str = "`copy --skip-damaged NEW-URL` writes what can be read to a new database";
 
 impl Run for Repair {
     fn run(self, session: &mut Session) -> Result<Exit> {
@@ -31,6 +34,12 @@ impl Run for Repair {
             )?;
         }
         let report = verify::check(&database, None, session)?;
+        if report.findings.iter().any(|finding| finding.kind == VerifyFindingKind::DamagedStorage) {
+            // The store cannot free or replace a damaged page, whatever is rebuilt.
+            let exit = verify::print(&report, session)?;
+            writeln!(session.out(), "nothing was changed; {SALVAGE}")?;
+            return Ok(exit);
+        }
         let findings = report.findings.iter();
         let damaged = findings.filter_map(|finding| Some((finding.collection.clone(), finding.index.clone()?)));
         let damaged: BTreeSet<(String, String)> = damaged.collect();

@@ -10,6 +10,7 @@ use slate_core::{Access, Database};
 use super::{
     Run,
     transfer::{self, NewFiles},
+    verify,
 };
 use crate::{
     failure::{Exit, Failure, Result},
@@ -18,7 +19,7 @@ use crate::{
 
 /// Create a database from a backup
 ///
-/// The backup can be of any store. The database must not exist, or be empty.
+/// The backup can be of any store, and is verified first. The database must not exist, or be empty.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Restore {
     /// The copy that `backup` wrote
@@ -32,6 +33,12 @@ const REDB: &[u8] = b"redb\x1a\x0a\xa9\x0d\x0a";
 impl Run for Restore {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let from = open(&self.from, session)?;
+        let damage = verify::check(&from, None, session)?;
+        if !damage.is_sound() {
+            verify::print(&damage, session)?;
+            return Err(Failure::new(format!("{} is damaged, and nothing was restored", self.from.display()))
+                .hint("`slate copy --skip-damaged FROM TO` writes what can be read to a new database"));
+        }
         let files = NewFiles::at(session.url()?);
         let database = session.create()?;
         if !database.list_collection_names()?.is_empty() {

@@ -3,7 +3,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use slate_core::{CancelToken, CopyProgress, Database, ErrorKind, ExistingCollections};
+use slate_core::{
+    CancelToken, CopyProgress, CopyResult, CopyTo, Database, ErrorKind, ExistingCollections, VerifyFinding,
+};
 
 use crate::{
     failure::{Failure, Result},
@@ -43,6 +45,24 @@ const UNFINISHED: &str = "slate.copy.";
 /// # Errors
 /// Fails before anything is written if a collection exists in both. Fails if reading or writing fails.
 pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Result<String> {
+    drawn(from, to, cancel, |copy| copy.run().map(|copied| described(&copied)))
+}
+
+/// Copies like [`copy`] what can be read, and returns also what cannot.
+///
+/// # Errors
+/// As [`copy`], except that damage is no error, unless the list of collections cannot be read.
+pub(super) fn salvage(from: &Database, to: &Database, cancel: &CancelToken) -> Result<(String, Vec<VerifyFinding>)> {
+    drawn(from, to, cancel, |copy| copy.salvage().map(|(copied, report)| (described(&copied), report.findings)))
+}
+
+/// Makes a copy while its progress is drawn.
+fn drawn<R>(
+    from: &Database,
+    to: &Database,
+    cancel: &CancelToken,
+    run: impl FnOnce(CopyTo<'_>) -> slate_core::Result<R>,
+) -> Result<R> {
     let mut shown: Option<(String, indicatif::ProgressBar)> = None;
     let draw = |at: &CopyProgress<'_>| {
         let label = at.index.map_or_else(|| at.collection.to_owned(), |index| format!("{}.{index}", at.collection));
@@ -56,18 +76,22 @@ pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Resu
             bar.set_position(at.documents);
         }
     };
-    let copied = from.copy_to(to).existing(ExistingCollections::Keep).cancel(cancel.clone()).progress(draw).run();
+    let copy = from.copy_to(to).existing(ExistingCollections::Keep).cancel(cancel.clone());
+    let copied = run(copy.progress(draw));
     if let Some((_, bar)) = &shown {
         bar.finish_and_clear();
     }
-    let copied = copied.map_err(|error| match error.kind() {
+    copied.map_err(|error| match error.kind() {
         ErrorKind::Exists => Failure::from(error).hint("copy to a new database, or drop the collection first"),
         _ => error.into(),
-    })?;
+    })
+}
+
+fn described(copied: &CopyResult) -> String {
     let collections = output::counted(copied.collections, "collection", "collections");
     let views = match copied.views {
         0 => String::new(),
         views => format!(" and {}", output::counted(views, "view", "views")),
     };
-    Ok(format!("{collections} with {}{views}", output::documents(copied.documents)))
+    format!("{collections} with {}{views}", output::documents(copied.documents))
 }

@@ -1,11 +1,13 @@
-use std::fmt;
+use std::{fmt, sync::Arc};
 
-use bson::RawDocumentBuf;
+use bson::{RawDocument, RawDocumentBuf};
 use slate_query::Code;
+use slate_store::Damage;
 
 use crate::{
     Collection, CollectionDescription, CollectionOptions, Database, Durability, Error, ErrorKind, Index, RenameTarget,
-    Result, Snapshot, TransactionOptions, api::setters::setters, call_context::CallContext,
+    Result, Snapshot, TransactionOptions, VerifyProgress, VerifyReport, api::setters::setters,
+    call_context::CallContext, document::as_raw, verify::VerifyRun,
 };
 
 /// A copy of a database into another one, on any store; see [`Database::copy_to`].
@@ -130,6 +132,27 @@ impl<'p> CopyTo<'p> {
     /// large for the target's store; [`ErrorKind::Interrupted`]; [`ErrorKind::Reentrant`] if this thread has a
     /// transaction open in the target; the errors of [`Database::open`], of reads and of writes.
     pub fn run(self) -> Result<CopyResult> {
+        self.copy(None).map(|(copied, _)| copied)
+    }
+
+    /// Copies what can be read of a damaged database, and returns what was copied and what was not: a report like that of
+    /// [`Verify`](crate::Verify), but of the documents alone, because the copy gets new indexes.
+    ///
+    /// The store first compares what it has on the device with its checksums. Documents in a damaged part are left out, because they may
+    /// be wrong, and so are records that are not valid documents.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run); [`ErrorKind::Corrupt`] if the list of collections cannot be read.
+    pub fn salvage(self) -> Result<(CopyResult, VerifyReport)> {
+        let mut progress = |_: &VerifyProgress<'_>| {};
+        let interrupt = self.call.interrupt.clone();
+        let mut run = VerifyRun { interrupt, progress: &mut progress, report: VerifyReport::default() };
+        let damages = self.source.handle().verify_storage(None, &self.call, &mut run)?;
+        self.copy(Some(Salvage { run, damages }))
+            .map(|(copied, salvage)| (copied, salvage.map(|salvage| salvage.run.report).unwrap_or_default()))
+    }
+
+    fn copy<'s>(self, salvage: Option<Salvage<'s>>) -> Result<(CopyResult, Option<Salvage<'s>>)> {
         let Self { source, target, existing, call, progress } = self;
         let snapshot = source.snapshot()?;
         let (target, is_own) = match target.0 {
@@ -140,22 +163,42 @@ impl<'p> CopyTo<'p> {
             }
             CopyPlace::Url(url) => (Database::open(&url)?, true),
         };
-        let mut run = CopyRun { snapshot, target, call, progress };
+        let mut run = CopyRun { snapshot, target, call, progress, salvage };
         let copied = run.collections(existing);
-        let CopyRun { target, .. } = run;
-        if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied }
+        let CopyRun { target, salvage, .. } = run;
+        let copied = if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied };
+        Ok((copied?, salvage))
     }
 }
 
+/// What is known of the damage of the source, if damaged parts are left out.
+struct Salvage<'s> {
+    run: VerifyRun<'s>,
+    damages: Vec<Damage>,
+}
+
+/// Documents that are written in one transaction.
+struct Batch<'b> {
+    source: &'b str,
+    target: &'b Collection<RawDocumentBuf>,
+    /// The number of the collection's documents.
+    total: u64,
+    rows: Vec<RawDocumentBuf>,
+    bytes: usize,
+    /// The number of documents in earlier batches.
+    documents: u64,
+}
+
 /// The state of a copy that is being made.
-struct CopyRun<'p> {
+struct CopyRun<'p, 's> {
     snapshot: Snapshot,
     target: Database,
     call: CallContext,
     progress: Option<Progress<'p>>,
+    salvage: Option<Salvage<'s>>,
 }
 
-impl CopyRun<'_> {
+impl CopyRun<'_, '_> {
     fn collections(&mut self, existing: ExistingCollections) -> Result<CopyResult> {
         let mut collections = self.snapshot.list_collections();
         collections.retain(|collection| !collection.name.starts_with(UNFINISHED));
@@ -230,26 +273,44 @@ impl CopyRun<'_> {
 
     /// Copies the documents of a collection; returns how many.
     fn documents(&mut self, name: &str, target: &Collection<RawDocumentBuf>, total: u64) -> Result<u64> {
-        let mut rows = self.snapshot.collection::<RawDocumentBuf>(name).find(RawDocumentBuf::new());
-        rows.target.request.call = self.call.clone();
-        let mut rows = rows.cursor()?;
-        let (mut batch, mut bytes, mut documents) = (Vec::new(), 0, 0);
-        loop {
-            let is_row = rows.advance()?;
-            if let Some(row) = rows.current() {
-                bytes += row.as_bytes().len();
-                batch.push(row.to_owned());
+        let mut batch = Batch { source: name, target, total, rows: Vec::new(), bytes: 0, documents: 0 };
+        match self.salvage.take() {
+            None => {
+                let mut rows = self.snapshot.collection::<RawDocumentBuf>(name).find(RawDocumentBuf::new());
+                rows.target.request.call = self.call.clone();
+                let mut rows = rows.cursor()?;
+                while rows.advance()? {
+                    if let Some(row) = rows.current() {
+                        self.add(&mut batch, &row)?;
+                    }
+                }
             }
-            if !is_row || batch.len() >= BATCH_DOCUMENTS || bytes >= BATCH_BYTES {
-                self.write(target, &batch)?;
-                documents += batch.len() as u64;
-                (batch, bytes) = (Vec::new(), 0);
-                self.report(name, documents, total);
-            }
-            if !is_row {
-                return Ok(documents);
+            Some(mut salvage) => {
+                let reader = Arc::clone(self.snapshot.reader());
+                let read = reader.salvage(name, &salvage.damages, &mut salvage.run, &mut |document| {
+                    self.add(&mut batch, as_raw(document.bytes())?)
+                });
+                self.salvage = Some(salvage);
+                read?;
             }
         }
+        self.end(&mut batch)?;
+        Ok(batch.documents)
+    }
+
+    /// Adds a document to a batch, and writes the batch when it is large enough.
+    fn add(&mut self, batch: &mut Batch<'_>, row: &RawDocument) -> Result<()> {
+        batch.bytes += row.as_bytes().len();
+        batch.rows.push(row.to_owned());
+        if batch.rows.len() >= BATCH_DOCUMENTS || batch.bytes >= BATCH_BYTES { self.end(batch) } else { Ok(()) }
+    }
+
+    fn end(&mut self, batch: &mut Batch<'_>) -> Result<()> {
+        self.write(batch.target, &batch.rows)?;
+        batch.documents += batch.rows.len() as u64;
+        (batch.rows, batch.bytes) = (Vec::new(), 0);
+        self.report(batch.source, batch.documents, batch.total);
+        Ok(())
     }
 
     /// Writes a batch. It is not synced: the last transaction syncs all of them.

@@ -18,6 +18,10 @@ impl Snapshot {
         Self { reader, limits }
     }
 
+    pub(crate) fn reader(&self) -> &SharedReader {
+        &self.reader
+    }
+
     /// Returns a collection as of this commit.
     pub fn collection<T>(&self, name: &str) -> ReadCollection<T> {
         ReadCollection::new(self.scope(), name, self.limits.clone())

@@ -1,11 +1,11 @@
 use std::{fmt, sync::Arc};
 
 use crate::{
-    Result, VerifyProgress, VerifyReport,
+    ErrorKind, Result, VerifyProgress, VerifyReport,
     api::setters::setters,
     call::{DatabaseHandle, ReadSet, Scope},
     call_context::CallContext,
-    verify::VerifyRun,
+    verify::{VerifyRun, unreadable},
 };
 
 /// Checks collections for damage; see [`ReadCollection::verify`](crate::ReadCollection::verify) and
@@ -47,22 +47,33 @@ impl<'p> Verify<'p> {
 
     /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
     ///
-    /// Cost: reads every document once and looks up each of its index entries. An index with surplus entries is scanned.
+    /// Outside of snapshots and transactions, the store first compares what it has on the device with its checksums. `Deferred` commits
+    /// are synced for that, and on redb commits wait for a moment.
+    ///
+    /// Cost: reads all files, then every document once and looks up each of its index entries. An index with surplus entries is scanned.
     ///
     /// # Errors
-    /// Fails if the store fails or detects damage in its own structures, and if the check is interrupted.
+    /// Fails if the store fails, if the list of collections cannot be read ([`ErrorKind::Corrupt`]), and if the check is interrupted.
     pub fn run(mut self) -> Result<VerifyReport> {
         self.call.check()?;
         let (call, progress) = (self.call, &mut *self.progress);
         let mut run = VerifyRun { interrupt: call.interrupt.clone(), progress, report: VerifyReport::default() };
         match self.subject {
             Verified::Collection(scope, name) => {
+                scope.verify_storage(&name, &call, &mut run)?;
                 scope.read(ReadSet::Collection(&name), &call, |reader| reader.verify(&name, &mut run))?;
             }
             Verified::Database(database) => {
+                database.verify_storage(None, &call, &mut run)?;
                 let snapshot = database.reader(&call)?;
                 for collection in snapshot.catalog().collections() {
-                    snapshot.verify(&collection.name, &mut run)?;
+                    match snapshot.verify(&collection.name, &mut run) {
+                        // Others may be sound.
+                        Err(error) if error.kind() == ErrorKind::Corrupt => {
+                            run.found(unreadable(&collection.name, &error));
+                        }
+                        verified => verified?,
+                    }
                 }
             }
         }

@@ -1,7 +1,9 @@
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use slate_query::raw::Doc;
-use slate_store::{CacheReads, Capabilities, Durability, Keyspace, Size, SizeDetail, Store, Transaction, crash_point};
+use slate_store::{
+    CacheReads, Capabilities, Checked, Durability, Keyspace, Size, SizeDetail, Store, Transaction, crash_point,
+};
 
 use super::{
     engine::{Engine, RecordVisitor, SharedReader, Writer},
@@ -199,5 +201,9 @@ impl<S: Store> Engine for Backend<S> {
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         Ok(self.store.size(detail)?)
+    }
+
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        trace::storage("check", || Ok(self.store.check(visitor)?))
     }
 }

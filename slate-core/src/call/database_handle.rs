@@ -5,7 +5,7 @@ use std::{
 };
 
 use slate_query::Code;
-use slate_store::SizeDetail;
+use slate_store::{Damage, SizeDetail};
 
 use super::{
     engine::{Engine, RecordVisitor, SharedReader, Writer},
@@ -20,6 +20,7 @@ use crate::{
     commit::Turns,
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
+    verify::{VerifyRun, verify_storage},
     write::BeginOptions,
 };
 
@@ -207,6 +208,17 @@ impl DatabaseHandle {
         drop(snapshot);
         let (storage, oldest_snapshot) = (engine.size(detail)?, engine.metrics().oldest_snapshot);
         Ok(DatabaseStats { collections, views, storage, oldest_snapshot })
+    }
+
+    /// Adds the damage that the store finds in one collection, or in all, to a report, and returns it.
+    pub(crate) fn verify_storage(
+        &self,
+        collection: Option<&str>,
+        call: &CallContext,
+        run: &mut VerifyRun<'_>,
+    ) -> Result<Vec<Damage>> {
+        let (engine, reader) = (self.engine()?, self.reader(call)?);
+        verify_storage(reader.catalog(), collection, run, |visitor| engine.check(visitor))
     }
 
     /// Gathers a collection's statistics and retries after a conflict.

@@ -1,11 +1,11 @@
 //! The traits that erase the store's type. They have no type parameters; [`Backend`](super::backend::Backend) implements
 //! them for any store.
 
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocument;
 use slate_query::raw::Doc;
-use slate_store::{Capabilities, Durability, Keyspace, Size, SizeDetail};
+use slate_store::{Capabilities, Checked, Damage, Durability, Keyspace, Size, SizeDetail};
 
 use crate::{
     CollectionStats, ExplainVerbosity, RenameTarget, Result,
@@ -53,6 +53,8 @@ pub(crate) trait Engine: Send + Sync {
     /// `wait` bounds the time to wait for a store on a network.
     fn compact(&self, wait: Duration) -> Result<()>;
     fn size(&self, detail: SizeDetail) -> Result<Size>;
+    /// Compares what the store has on the device with its checksums.
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()>;
 }
 
 /// Receives the document that a read by key finds.
@@ -81,6 +83,14 @@ pub(crate) trait Reader {
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats>;
     /// Verifies documents and index entries.
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
+    /// Calls `visitor` with the sound documents of a collection.
+    fn salvage(
+        &self,
+        collection: &str,
+        damages: &[Damage],
+        run: &mut VerifyRun<'_>,
+        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
+    ) -> Result<()>;
 }
 
 /// What a read in a transaction depends on.

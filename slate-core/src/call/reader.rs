@@ -1,7 +1,7 @@
 use std::{borrow::Cow, sync::Arc};
 
 use slate_query::raw::Doc;
-use slate_store::{Snapshot, View};
+use slate_store::{Damage, Snapshot, View};
 
 use super::{
     engine::{Reader, RecordVisitor},
@@ -89,6 +89,16 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
         self.source().verify(collection, run)
     }
+
+    fn salvage(
+        &self,
+        collection: &str,
+        damages: &[Damage],
+        run: &mut VerifyRun<'_>,
+        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.source().salvage(collection, damages, run, visitor)
+    }
 }
 
 /// What a read is executed on: a view and its catalog.
@@ -170,6 +180,18 @@ impl<V: View> Source<'_, V> {
     pub(super) fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
         MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
             verify::verify(self.view, &*self.resolve(collection)?, run)
+        })
+    }
+
+    pub(super) fn salvage(
+        &self,
+        collection: &str,
+        damages: &[Damage],
+        run: &mut VerifyRun<'_>,
+        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
+    ) -> Result<()> {
+        MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
+            verify::salvage(self.view, &*self.resolve(collection)?, damages, run, visitor)
         })
     }
 

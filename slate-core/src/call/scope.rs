@@ -19,6 +19,7 @@ use crate::{
     interrupt::CallLimits,
     metrics::PointRead,
     plan::Query,
+    verify::VerifyRun,
 };
 
 /// Where a collection's calls are executed.
@@ -90,6 +91,14 @@ impl Scope {
             Self::Transaction(transaction) => {
                 transaction.with(|writer| writer.reading(ReadSet::Key(collection, key))?.get(collection, key, visitor))
             }
+        }
+    }
+
+    /// Adds the damage that the store finds in a collection to a report. A snapshot and a transaction have no store to ask.
+    pub(crate) fn verify_storage(&self, collection: &str, call: &CallContext, run: &mut VerifyRun<'_>) -> Result<()> {
+        match self {
+            Self::Database(database) => database.verify_storage(Some(collection), call, run).map(drop),
+            Self::Snapshot(_) | Self::Transaction(_) => Ok(()),
         }
     }
 

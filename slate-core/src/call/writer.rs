@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bson::RawDocument;
-use slate_store::{Durability, Keyspace, Transaction};
+use slate_query::raw::Doc;
+use slate_store::{Damage, Durability, Keyspace, Transaction};
 
 use super::{
     engine::{ReadSet, Reader, RecordVisitor, Writer},
@@ -54,6 +55,16 @@ impl<T: Transaction> Reader for Session<T> {
 
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
         self.read(|source| source.verify(collection, run))
+    }
+
+    fn salvage(
+        &self,
+        collection: &str,
+        damages: &[Damage],
+        run: &mut VerifyRun<'_>,
+        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
+    ) -> Result<()> {
+        self.read(|source| source.salvage(collection, damages, run, visitor))
     }
 }
 

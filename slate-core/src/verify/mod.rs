@@ -29,10 +29,17 @@
 //! - **One view.** Records and entries belong to one commit, so writers may continue; an index that is being built is
 //!   skipped, because its entries are complete only with its last round.
 //!
-//! What is not checked: the store's own structures (a store reports damage when it reads it, by checksums), and unique indexes
-//! against each other's keys (two records cannot have one key in a unique index: the key is the store's key).
+//! Before that, the store compares what it has on the device with its own checksums ([`Store::check`](slate_store::Store::check)). On redb,
+//! which does not look at its checksums when it reads, this finds every changed bit of every page in use.
+//!
+//! What is not checked: unique indexes against each other's keys (two records cannot have one key in a unique index: the key is the
+//! store's key).
 
 mod run;
+mod salvage;
+mod storage;
 
 pub use run::{VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};
 pub(crate) use run::{VerifyRun, verify};
+pub(crate) use salvage::salvage;
+pub(crate) use storage::{unreadable, verify_storage};

@@ -75,13 +75,19 @@ pub enum VerifyFindingKind {
     WrongEntry,
     /// An index has an entry that belongs to no document.
     StrayEntry,
+    /// A part of the store does not have its checksum, or cannot be read. The finding names the documents or entries that may be wrong or
+    /// missing; its collection is empty if the part belongs to none.
+    DamagedStorage,
     /// The catalog lacks a flag that an index's entries require (multikey, truncated). Queries rely on these flags.
     WrongCatalog,
 }
 
 impl fmt::Display for VerifyFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} in {}", self.kind, self.collection)?;
+        write!(f, "{:?}", self.kind)?;
+        if !self.collection.is_empty() {
+            write!(f, " in {}", self.collection)?;
+        }
         if let Some(index) = &self.index {
             write!(f, ", index {index}")?;
         }
@@ -103,17 +109,21 @@ pub(crate) struct VerifyRun<'p> {
 }
 
 impl VerifyRun<'_> {
-    fn fault(
+    pub(super) fn fault(
         &mut self,
         kind: VerifyFindingKind,
         collection: &CollectionInfo,
         index: Option<&IndexInfo>,
         message: String,
     ) {
+        let index = index.map(|index| index.name.to_string());
+        self.found(VerifyFinding { kind, collection: collection.name.to_string(), index, message });
+    }
+
+    pub(crate) fn found(&mut self, finding: VerifyFinding) {
         self.report.finding_count += 1;
         if self.report.findings.len() < MAX_REPORTED {
-            let index = index.map(|index| index.name.to_string());
-            self.report.findings.push(VerifyFinding { kind, collection: collection.name.to_string(), index, message });
+            self.report.findings.push(finding);
         }
     }
 
@@ -286,7 +296,7 @@ fn id(document: Doc<'_>) -> String {
 }
 
 /// Formats the first 32 bytes of a key for a message.
-fn hex(key: &[u8]) -> String {
+pub(super) fn hex(key: &[u8]) -> String {
     let mut shown: String = key.iter().take(32).map(|byte| format!("{byte:02x}")).collect();
     if key.len() > 32 {
         shown.push('…');

@@ -1,9 +1,9 @@
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use super::{
     cache::PointCache, reads::Found, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction,
 };
-use crate::{CacheReads, Capabilities, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Store, Version};
+use crate::{CacheReads, Capabilities, Checked, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Store, Version};
 
 /// A store with a point cache in front of it.
 ///
@@ -77,6 +77,10 @@ impl<S: Store> Store for Cached<S> {
 
     fn compact(&self, wait: Duration) -> Result<()> {
         self.inner.compact(wait)
+    }
+
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        self.inner.check(visitor)
     }
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {

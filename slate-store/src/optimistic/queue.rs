@@ -14,20 +14,28 @@
 
 use std::{
     sync::{
-        Condvar, Mutex, MutexGuard, PoisonError, TryLockError,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
+        Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError,
+        atomic::{AtomicUsize, Ordering},
     },
     thread,
 };
 
 use crate::{Context, Durability, Error, Flushing, Result, Version};
 
+/// How the device failed.
+#[derive(Debug)]
+enum DeviceFailure {
+    Full,
+    Other,
+}
+
 pub(super) struct CommitQueue {
     flushing: Flushing,
     commit: Mutex<()>,
     /// The `Sync` commits that wait for the lock and can sync others.
     waiting: AtomicUsize,
-    has_failed: AtomicBool,
+    /// Why nothing is committed any more.
+    failure: OnceLock<DeviceFailure>,
     state: Mutex<State>,
     ended: Condvar,
 }
@@ -54,7 +62,7 @@ impl CommitQueue {
             flushing,
             commit: Mutex::default(),
             waiting: AtomicUsize::new(0),
-            has_failed: AtomicBool::new(false),
+            failure: OnceLock::new(),
             state: Mutex::default(),
             ended: Condvar::new(),
         }
@@ -89,16 +97,23 @@ impl CommitQueue {
 
     /// Fails after a failure of the device.
     pub(super) fn check(&self) -> Result<()> {
-        if self.has_failed.load(Ordering::Acquire) {
-            let detail = "the device failed earlier; the database rejects writes until it is reopened";
-            return Err(Error::Io(Box::new(Context::new(detail))));
+        match self.failure.get() {
+            None => Ok(()),
+            Some(DeviceFailure::Full) => {
+                let detail =
+                    "the device was full in an earlier commit; free some space and reopen the database to write again";
+                Err(Error::Full(Box::new(Context::new(detail))))
+            }
+            Some(DeviceFailure::Other) => {
+                let detail = "the device failed earlier; the database rejects writes until it is reopened";
+                Err(Error::Io(Box::new(Context::new(detail))))
+            }
         }
-        Ok(())
     }
 
     /// Records that the device failed.
-    pub(super) fn fail(&self) {
-        self.has_failed.store(true, Ordering::Release);
+    pub(super) fn fail(&self, error: &Error) {
+        self.set_failed(error);
         drop(self.state());
         self.ended.notify_all();
     }
@@ -115,7 +130,7 @@ impl CommitQueue {
             if state.durable >= commit {
                 return Ok(());
             }
-            if self.has_failed.load(Ordering::Acquire) {
+            if self.failure.get().is_some() {
                 let detail =
                     "the sync that was to include this commit failed; reopen the database to see which commits it has";
                 return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
@@ -139,13 +154,18 @@ impl CommitQueue {
     pub(super) fn flushed(&self, reaches: Version, flushed: &Result<()>) {
         let mut state = self.state();
         state.is_flushing = false;
-        if flushed.is_ok() {
-            state.set_durable(reaches);
-        } else {
-            self.has_failed.store(true, Ordering::Release);
+        match flushed {
+            Ok(()) => state.set_durable(reaches),
+            Err(error) => self.set_failed(error),
         }
         drop(state);
         self.ended.notify_all();
+    }
+
+    fn set_failed(&self, error: &Error) {
+        let failure = if error.is_about_space() { DeviceFailure::Full } else { DeviceFailure::Other };
+        // The first failure is the one that explains the others.
+        let _ = self.failure.set(failure);
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

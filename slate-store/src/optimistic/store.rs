@@ -1,4 +1,5 @@
 use std::{
+    ops::ControlFlow,
     path::Path,
     sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
     time::Duration,
@@ -12,8 +13,8 @@ use super::{
     write_set::WriteSet,
 };
 use crate::{
-    Bounds, CacheReads, Capabilities, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore, OldestSnapshot, Result,
-    Size, SizeDetail, Store, Version, View, crash_point,
+    Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore,
+    OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
 };
 
 /// The most bytes of keys and values that a transaction may hold, unless the [local store](LocalStore) has a smaller limit. Bounds
@@ -89,8 +90,10 @@ impl<L: LocalStore> Shared<L> {
         crash_point("before-apply");
         let applied = self.local.apply(&mut changes, durability);
         crash_point("after-apply");
-        if applied.is_err() && !changes.is_refused() {
-            self.queue.fail();
+        if let Err(error) = &applied
+            && !changes.is_refused()
+        {
+            self.queue.fail(error);
         }
         applied
     }
@@ -192,6 +195,10 @@ impl<L: LocalStore> Store for Optimistic<L> {
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         self.shared.local.size(detail)
+    }
+
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        self.shared.local.check(visitor)
     }
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {

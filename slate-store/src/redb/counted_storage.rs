@@ -28,18 +28,19 @@ impl Transferred {
 
 /// A storage that counts the bytes that redb reads and writes.
 #[derive(Debug)]
-pub(super) struct CountedStorage<B> {
-    storage: B,
+pub(super) struct CountedStorage {
+    /// Shared, because pages are also read to check them.
+    storage: Arc<dyn StorageBackend>,
     transferred: Arc<Transferred>,
 }
 
-impl<B: StorageBackend> CountedStorage<B> {
-    pub(super) fn new(storage: B, transferred: &Arc<Transferred>) -> Self {
-        Self { storage, transferred: Arc::clone(transferred) }
+impl CountedStorage {
+    pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> Self {
+        Self { storage: Arc::clone(storage), transferred: Arc::clone(transferred) }
     }
 }
 
-impl<B: StorageBackend> StorageBackend for CountedStorage<B> {
+impl StorageBackend for CountedStorage {
     fn len(&self) -> io::Result<u64> {
         self.storage.len()
     }

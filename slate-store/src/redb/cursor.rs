@@ -87,7 +87,7 @@ pub struct RedbCursor {
     bounds: OwnedBounds,
     // redb has no cursor that owns its table, and the guards do not keep pages alive. The cell does both.
     cell: Cell,
-    _snapshot: RedbSnapshot,
+    snapshot: RedbSnapshot,
 }
 
 impl RedbCursor {
@@ -95,7 +95,7 @@ impl RedbCursor {
         // Invalid bounds contain no entries.
         let table = table.filter(|_| !bounds.is_empty());
         let cell = Cell::new(table, |_| Place::default());
-        Self { bounds: OwnedBounds::of(bounds), cell, _snapshot: snapshot }
+        Self { bounds: OwnedBounds::of(bounds), cell, snapshot }
     }
 }
 
@@ -103,7 +103,7 @@ impl Cursor for RedbCursor {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         let bounds = self.bounds.bounds();
         self.cell.with_dependent_mut(|table, place| match table {
-            Some(table) => place.seek(&**table, bounds, edge),
+            Some(table) => self.snapshot.guarded(|| place.seek(&**table, bounds, edge)),
             None => Ok(false),
         })
     }
@@ -111,13 +111,13 @@ impl Cursor for RedbCursor {
     #[inline]
     fn step_forward(&mut self) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.cell.with_dependent_mut(|_, place| place.step(bounds, Heading::Forward))
+        self.cell.with_dependent_mut(|_, place| self.snapshot.guarded(|| place.step(bounds, Heading::Forward)))
     }
 
     #[inline]
     fn step_back(&mut self) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.cell.with_dependent_mut(|_, place| place.step(bounds, Heading::Back))
+        self.cell.with_dependent_mut(|_, place| self.snapshot.guarded(|| place.step(bounds, Heading::Back)))
     }
 
     #[inline]

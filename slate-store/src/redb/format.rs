@@ -6,7 +6,7 @@ use ::redb::{
     ReadTransaction, StorageBackend, StorageError, TableDefinition, TableError, TableHandle, WriteTransaction,
 };
 
-use super::error;
+use super::{error, pages};
 use crate::{Context, Error, Result};
 
 /// The layout version that this version of Slate writes, and the newest that it reads.
@@ -37,7 +37,7 @@ pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]
     if len == 0 {
         return Ok(Found::Nothing);
     }
-    let mut header = [0; SLOT + 2 * SLOT_SIZE];
+    let mut header = [0; pages::HEADER_SIZE];
     let known = usize::try_from(len).unwrap_or(usize::MAX).min(header.len());
     let Some(part) = header.get_mut(..known) else { return Ok(Found::Nothing) };
     read(part)
@@ -48,6 +48,10 @@ pub(super) fn inspect(path: Option<&Path>, len: u64, read: impl FnOnce(&mut [u8]
     let primary = header.get(GOD_BYTE).map_or(0, |flags| usize::from(flags & 1));
     if header.get(SLOT + primary * SLOT_SIZE).is_some_and(|version| *version > REDB_VERSION) {
         return Err(Error::NewerVersion(context("a later version of redb wrote the file")));
+    }
+    if pages::is_last_commit_damaged(&header) {
+        let detail = "the header's record of the last commit does not have its checksum, although the database was closed properly";
+        return Err(Error::Corrupt(context(detail)));
     }
     Ok(Found::Redb)
 }

@@ -1,6 +1,7 @@
 use std::{
     fs::File,
     io::{self, Read},
+    mem,
     path::{Path, PathBuf},
     sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
     thread,
@@ -16,7 +17,9 @@ use super::{
     counted_storage::{CountedStorage, Transferred},
     error,
     format::{self, Found},
+    guarded::{Poison, guarded},
     options::{Options, Sharing},
+    pages,
 };
 use crate::{
     Access, Context, Error, Result,
@@ -27,6 +30,8 @@ use crate::{
 pub(super) enum Handle {
     Writable(Database),
     ReadOnly(ReadOnlyDatabase),
+    /// Only while an [`Opened`] is dropped.
+    Closed,
 }
 
 impl Handle {
@@ -34,6 +39,7 @@ impl Handle {
         let begun = match self {
             Self::Writable(database) => database.begin_read(),
             Self::ReadOnly(database) => database.begin_read(),
+            Self::Closed => return Err(Error::Io(Box::new(Context::new("the database is being closed")))),
         };
         begun.map_err(error::storage)
     }
@@ -45,16 +51,42 @@ pub(super) struct Opened {
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
     pub(super) transferred: Arc<Transferred>,
+    storage: Arc<dyn StorageBackend>,
     /// [`Sharing::WithReaders`] also for a reader that found the file shared.
     pub(super) sharing: Sharing,
+    pub(super) poison: Poison,
+}
+
+/// redb writes when it closes a database, and may panic then, too.
+impl Drop for Opened {
+    fn drop(&mut self) {
+        let handle = self.handle.get_mut().unwrap_or_else(PoisonError::into_inner);
+        let handle = mem::replace(handle, Handle::Closed);
+        // Nobody is left to get the error: whoever opens the file next finds the damage.
+        let _ = guarded(&self.poison, self.path.as_deref(), || {
+            drop(handle);
+            Ok(())
+        });
+    }
 }
 
 impl Opened {
+    /// Calls redb; see [`guarded`].
+    #[inline]
+    pub(super) fn guarded<R>(&self, call: impl FnOnce() -> Result<R>) -> Result<R> {
+        guarded(&self.poison, self.path.as_deref(), call)
+    }
+
     /// Calls `read`, and returns the bytes that redb read from the storage meanwhile.
     pub(super) fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
         let before = self.transferred.read();
         let result = read();
         (result, Some(self.transferred.read().saturating_sub(before)))
+    }
+
+    /// Returns the storage, to read pages that redb has written to it.
+    pub(super) fn storage(&self) -> &dyn StorageBackend {
+        &*self.storage
     }
 
     /// Locks the handle to begin a transaction.
@@ -65,20 +97,33 @@ impl Opened {
 }
 
 pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
+    guarded(&Poison::default(), Some(path), || unguarded_at(path, options))
+}
+
+fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
     match (check_format(path), options.access) {
         (Err(Error::Missing(_)), Access::CreateOrOpen) => create(path, options)?,
         (looked, _) => looked?,
     }
     let transferred = Arc::default();
     let opening = |error| error::opening(error, Some(path), options.access);
-    let (handle, sharing) = match options.access {
+    let (handle, storage, sharing) = match options.access {
         Access::ReadOnly => to_read(path, options, &transferred)?,
         Access::OpenExisting | Access::CreateOrOpen => {
-            (handle(path, options, options.sharing, &transferred).map_err(opening)?, options.sharing)
+            let (handle, storage) = handle(path, options, options.sharing, &transferred).map_err(opening)?;
+            check_own_tables(&*storage, Some(path))?;
+            (handle, storage, options.sharing)
         }
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened { handle: RwLock::new(handle), path: Some(path.to_owned()), transferred, sharing })
+    Ok(Opened {
+        storage,
+        handle: RwLock::new(handle),
+        path: Some(path.to_owned()),
+        transferred,
+        sharing,
+        poison: Poison::default(),
+    })
 }
 
 /// How long a reader waits while another process has the file open that a crash has left to be repaired. Other readers repair it, too,
@@ -86,7 +131,11 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
 const LONGEST_REPAIR_BY_OTHERS: Duration = Duration::from_secs(1);
 
 /// Opens the file for reading, as it is shared. A file that was not closed properly is first opened for writing, which repairs it.
-fn to_read(path: &Path, options: &Options, transferred: &Arc<Transferred>) -> Result<(Handle, Sharing)> {
+fn to_read(
+    path: &Path,
+    options: &Options,
+    transferred: &Arc<Transferred>,
+) -> Result<(Handle, Arc<dyn StorageBackend>, Sharing)> {
     let opening = |error| error::opening(error, Some(path), Access::ReadOnly);
     let start = Instant::now();
     let mut needs_repair = false;
@@ -103,7 +152,7 @@ fn to_read(path: &Path, options: &Options, transferred: &Arc<Transferred>) -> Re
             });
         }
         let repaired = match opened {
-            Ok(handle) => return Ok((handle, sharing)),
+            Ok((handle, storage)) => return Ok((handle, storage, sharing)),
             Err(DatabaseError::RepairAborted) => {
                 needs_repair = true;
                 // Closing the database marks it as closed properly.
@@ -127,22 +176,28 @@ fn handle(
     options: &Options,
     sharing: Sharing,
     transferred: &Arc<Transferred>,
-) -> std::result::Result<Handle, DatabaseError> {
+) -> std::result::Result<(Handle, Arc<dyn StorageBackend>), DatabaseError> {
     let is_writable = options.access != Access::ReadOnly;
     let file = File::options().read(true).write(is_writable).open(path)?;
-    let storage = CountedStorage::new(FileBackend::new(file)?, transferred);
+    let storage: Arc<dyn StorageBackend> = Arc::new(FileBackend::new(file)?);
+    let counted = CountedStorage::new(&storage, transferred);
     let mut builder = builder(options);
     builder.set_concurrency_mode(match sharing {
         Sharing::Exclusive => ConcurrencyMode::ExclusiveWriter,
         Sharing::WithReaders => ConcurrencyMode::SingleWriter,
     });
-    match is_writable {
-        true => builder.create_with_backend(storage).map(Handle::Writable),
-        false => builder.open_read_only_with_backend(storage).map(Handle::ReadOnly),
-    }
+    let handle = match is_writable {
+        true => builder.create_with_backend(counted).map(Handle::Writable),
+        false => builder.open_read_only_with_backend(counted).map(Handle::ReadOnly),
+    };
+    Ok((handle?, storage))
 }
 
 pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
+    guarded(&Poison::default(), None, || unguarded_over(storage, options))
+}
+
+fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Opened> {
     let found = format::inspect_storage(&storage)?;
     let missing = |detail: &'static str| Err(Error::Missing(Box::new(Context::new(detail))));
     match (found, options.access) {
@@ -154,9 +209,11 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
         (Found::Nothing | Found::Redb, _) => {}
     }
     let transferred = Arc::default();
-    let storage = CountedStorage::new(storage, &transferred);
+    let storage: Arc<dyn StorageBackend> = Arc::new(storage);
+    let counted = CountedStorage::new(&storage, &transferred);
     let opening = |error| error::opening(error, None, options.access);
-    let database = builder(options).create_with_backend(storage).map_err(opening)?;
+    let database = builder(options).create_with_backend(counted).map_err(opening)?;
+    check_own_tables(&*storage, None)?;
     let read = database.begin_read().map_err(error::storage)?;
     // A crash between creating the database and writing its layout version leaves a database without tables.
     if options.access == Access::CreateOrOpen && format::is_blank(&read)? {
@@ -166,7 +223,25 @@ pub(super) fn over(storage: impl StorageBackend, options: &Options) -> Result<Op
     }
     drop(read);
     let handle = RwLock::new(Handle::Writable(database));
-    Ok(Opened { handle, path: None, transferred, sharing: Sharing::Exclusive })
+    Ok(Opened { storage, handle, path: None, transferred, sharing: Sharing::Exclusive, poison: Poison::default() })
+}
+
+/// Fails if redb's own tables are damaged: it takes free pages from them, and would write over pages that are in use.
+fn check_own_tables(storage: &dyn StorageBackend, path: Option<&Path>) -> Result<()> {
+    let sound = match pages::header(storage)? {
+        Some(header) => pages::own_tables_are_sound(header, storage)?,
+        None => false,
+    };
+    if sound {
+        return Ok(());
+    }
+    let detail = "the list of free pages does not have its checksum, so nothing can be written; the documents may be sound: \
+                  open it read-only and copy them to another database";
+    let context = Context::new(detail);
+    Err(Error::Corrupt(Box::new(match path {
+        Some(path) => context.at(path),
+        None => context,
+    })))
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.

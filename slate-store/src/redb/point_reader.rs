@@ -1,4 +1,4 @@
-use std::ops::Bound;
+use std::{hint::black_box, ops::Bound};
 
 use ::redb::{AccessGuard, Range};
 
@@ -127,7 +127,16 @@ impl PointReader for RedbPointReader {
         loaded.values.reserve(keys.len());
         for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
             let Some((keyspace, _)) = run.first() else { continue };
-            if let Err(error) = load_run(snapshot, loaded, *keyspace, run) {
+            let load = || {
+                let before = loaded.values.len();
+                load_run(snapshot, loaded, *keyspace, run)?;
+                // A value whose bytes are not within its page panics here, and not when it is used.
+                for value in loaded.values.iter().skip(before).flatten() {
+                    black_box(value.value());
+                }
+                Ok(())
+            };
+            if let Err(error) = snapshot.guarded(load) {
                 loaded.values.clear();
                 return Err(error);
             }

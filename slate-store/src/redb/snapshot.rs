@@ -1,5 +1,7 @@
 use std::{
     collections::HashMap,
+    hint::black_box,
+    ops::{Bound, ControlFlow},
     sync::{Arc, Mutex, PoisonError},
 };
 
@@ -37,8 +39,11 @@ impl RedbSnapshot {
 
     /// Opens a snapshot with a handle that the caller has locked.
     pub(super) fn of(handle: &Handle, opened: &Arc<Opened>) -> Result<Self> {
-        let transaction = handle.begin_read()?;
-        let version = version::read(&transaction)?;
+        let (transaction, version) = opened.guarded(|| {
+            let transaction = handle.begin_read()?;
+            let version = version::read(&transaction)?;
+            Ok((transaction, version))
+        })?;
         Ok(Self(Arc::new(Inner { transaction, tables: Mutex::default(), version, opened: Arc::clone(opened) })))
     }
 
@@ -51,16 +56,49 @@ impl RedbSnapshot {
         &self.0.transaction
     }
 
+    /// Calls redb; see [`guarded`](super::guarded::guarded).
+    #[inline]
+    pub(super) fn guarded<R>(&self, call: impl FnOnce() -> Result<R>) -> Result<R> {
+        self.0.opened.guarded(call)
+    }
+
+    /// Calls `visitor` with the entries within `bounds`, of which `last` is the greatest key, until it breaks.
+    fn scan_up_to<B>(
+        &self,
+        table: &ReadOnlyTable<Bytes, Bytes>,
+        bounds: Bounds<'_>,
+        last: &[u8],
+        mut visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>> {
+        let within = (bounds.lower(), Bound::Included(last));
+        let mut entries = self.guarded(|| table.range::<&[u8]>(within).map_err(error::storage))?;
+        loop {
+            let next = self.guarded(|| {
+                let entry = entries.next().transpose().map_err(error::storage)?;
+                if let Some((key, value)) = &entry {
+                    // Panics here if the bytes are not within the page.
+                    black_box((key.value(), value.value()));
+                }
+                Ok(entry)
+            })?;
+            let Some((key, value)) = next else { return Ok(None) };
+            if let ControlFlow::Break(broken) = visitor(key.value(), value.value()) {
+                return Ok(Some(broken));
+            }
+        }
+    }
+
     pub(super) fn table(&self, keyspace: Keyspace) -> Result<ReadTable> {
         let mut tables = self.0.tables.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(table) = tables.get(&keyspace) {
             return Ok(table.clone());
         }
-        let table = match self.0.transaction.open_table(table::definition(&table::name(keyspace))) {
-            Ok(table) => Some(Arc::new(table)),
-            Err(TableError::TableDoesNotExist(_)) => None,
-            Err(error) => return Err(error::storage(error)),
-        };
+        let name = table::name(keyspace);
+        let table = self.guarded(|| match self.0.transaction.open_table(table::definition(&name)) {
+            Ok(table) => Ok(Some(Arc::new(table))),
+            Err(TableError::TableDoesNotExist(_)) => Ok(None),
+            Err(error) => Err(error::storage(error)),
+        })?;
         tables.insert(keyspace, table.clone());
         Ok(table)
     }
@@ -82,6 +120,20 @@ impl View for RedbSnapshot {
         Ok(RedbPointReader::open(self.clone()))
     }
 
+    fn scan<B>(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        visitor: impl FnMut(&[u8], &[u8]) -> ControlFlow<B>,
+    ) -> Result<Option<B>> {
+        // The keys below the successor of a key are those up to this key. redb finds their end in the page of this key, and a cursor only
+        // behind it, in the next page, which can be damaged.
+        match (bounds.end.and_then(|end| end.strip_suffix(&[0])), self.table(keyspace)?) {
+            (Some(last), Some(table)) if !bounds.is_empty() => self.scan_up_to(&table, bounds, last, visitor),
+            _ => view::scan_steps(&mut self.cursor(keyspace, bounds)?, visitor),
+        }
+    }
+
     fn count(
         &self,
         keyspace: Keyspace,
@@ -90,7 +142,7 @@ impl View for RedbSnapshot {
     ) -> Result<Option<u64>> {
         match (self.table(keyspace)?, bounds) {
             (None, _) => Ok(Some(0)),
-            (Some(table), Bounds::ALL) => table.len().map(Some).map_err(error::storage),
+            (Some(table), Bounds::ALL) => self.guarded(|| table.len().map(Some).map_err(error::storage)),
             (Some(_), _) => view::count_steps(&mut self.cursor(keyspace, bounds)?, should_continue),
         }
     }

@@ -15,6 +15,7 @@ use std::{
 };
 
 use super::apply::Written;
+use crate::files;
 
 /// The length of the file and what is known of its contents. Without a path the file is not compacted.
 pub(super) struct Space {
@@ -26,6 +27,8 @@ pub(super) struct Space {
 struct State {
     /// The expected length of the file after a compaction, in bytes.
     expected: u64,
+    /// Whether `expected` is the length that the file had when it was opened, which may have been too long.
+    is_guessed: bool,
     /// The time before which `flush` does not compact.
     pause_until: Option<Instant>,
 }
@@ -86,6 +89,7 @@ impl Space {
     pub(super) fn of(path: Option<PathBuf>) -> Self {
         let space = Self { path, state: Mutex::default() };
         space.set_compacted();
+        space.state().is_guessed = true;
         space
     }
 
@@ -100,8 +104,8 @@ impl Space {
     }
 
     pub(super) fn should_compact(&self, occasion: Occasion) -> bool {
-        let Some(length) = self.length() else { return false };
         let state = self.state();
+        let Some(length) = self.occupied(state.expected) else { return false };
         let is_paused = occasion == Occasion::Flush && state.pause_until.is_some_and(|end| Instant::now() < end);
         !is_paused
             && length >= SHORTEST
@@ -121,7 +125,20 @@ impl Space {
     /// Records that the file has been compacted completely.
     pub(super) fn set_compacted(&self) {
         let length = self.length().unwrap_or_default();
-        self.state().expected = length;
+        let mut state = self.state();
+        (state.expected, state.is_guessed) = (length, false);
+    }
+
+    /// Returns whether the expected length is not known and would decide about a compaction by closing.
+    pub(super) fn is_guessed(&self) -> bool {
+        let most = Occasion::Close.limit().saturating_mul(LONGEST);
+        self.state().is_guessed && self.length().is_some_and(|length| (SHORTEST..=most).contains(&length))
+    }
+
+    /// Sets the bytes of the pages of all tables.
+    pub(super) fn set_used(&self, used: u64) {
+        let mut state = self.state();
+        (state.expected, state.is_guessed) = (used, false);
     }
 
     /// Records a compaction, completed or not, that began at this time.
@@ -132,6 +149,16 @@ impl Space {
     /// Returns the length of the file in bytes.
     pub(super) fn length(&self) -> Option<u64> {
         Some(self.path.as_ref()?.metadata().ok()?.len())
+    }
+
+    /// Returns how long the file is, or, if it is large, how many bytes it takes on the device. redb doubles a file that is full, and the
+    /// device has nothing of the second half until it is written. Compacting a large file takes seconds, and is done only if it gives back
+    /// space on the device.
+    fn occupied(&self, expected: u64) -> Option<u64> {
+        /// Shorter files are compacted in well under a second.
+        const LARGE: u64 = 256 << 20;
+        let metadata = self.path.as_ref()?.metadata().ok()?;
+        Some(if expected < LARGE { metadata.len() } else { files::allocated(&metadata) })
     }
 
     /// No code under this lock can panic between two dependent updates.

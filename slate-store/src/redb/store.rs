@@ -1,4 +1,4 @@
-use std::path::Path;
+use std::{ops::ControlFlow, path::Path};
 
 use ::redb::StorageBackend;
 
@@ -8,8 +8,8 @@ use super::{
     writer::Writer,
 };
 use crate::{
-    CacheReads, Capabilities, Changes, Durability, LocalStore, OldestSnapshot, Optimistic, Result, Size, SizeDetail,
-    Version, files,
+    CacheReads, Capabilities, Changes, Checked, Context, Durability, Error, LocalStore, OldestSnapshot, Optimistic,
+    Result, Size, SizeDetail, Version, files,
 };
 
 /// A database in a redb file.
@@ -84,13 +84,24 @@ impl LocalStore for LocalRedb {
         self.writer.flush()
     }
 
+    /// Compares all pages with their checksums first, so that a copy has no damage that its own checksums would hide.
     fn backup(&self, to: &Path) -> Result<()> {
-        backup::write(&self.snapshot()?, to)
+        if let Some(damage) = self.writer.first_damage()? {
+            let detail = format!("nothing was copied: {}", damage.detail);
+            return Err(Error::Corrupt(Box::new(Context::new(detail))));
+        }
+        let snapshot = self.snapshot()?;
+        snapshot.guarded(|| backup::write(&snapshot, to))
     }
 
     /// redb does not move pages that an open snapshot may read.
     fn compact(&self) -> Result<()> {
         self.writer.compact()
+    }
+
+    /// Compares all pages with redb's checksums.
+    fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        self.writer.check(visitor)
     }
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {

@@ -1,4 +1,5 @@
 use std::{
+    ops::ControlFlow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -14,11 +15,14 @@ use super::{
     latest::Latest,
     open::{Handle, Opened},
     options::{Recovery, Sharing},
+    pages::{self, Header, Walk},
     rewrite::{Pages, ROOM, is_quick_to_read, rewrite_chunk},
     space::{Occasion, Space},
     version,
 };
-use crate::{Changes, Context, Durability, Error, OldestSnapshot, Result, Version, crash_point, trace};
+use crate::{
+    Changes, Checked, Context, Damage, Durability, Error, OldestSnapshot, Result, Version, crash_point, trace,
+};
 
 /// Makes commits, flushes and compactions.
 pub(super) struct Writer {
@@ -26,6 +30,8 @@ pub(super) struct Writer {
     pub(super) latest: Latest,
     space: Space,
     recovery: Recovery,
+    /// The version of the last commit when the database was opened.
+    opened_at: Version,
     /// The version of the last commit. Changed only by the holder of the permit.
     version: AtomicU64,
     durable: Mutex<Durable>,
@@ -39,12 +45,13 @@ type Permit<'w> = MutexGuard<'w, Durable>;
 
 impl Writer {
     pub(super) fn new(opened: Opened, recovery: Recovery) -> Result<Self> {
-        let version = version::read(&opened.handle().begin_read()?)?;
+        let version = opened.guarded(|| version::read(&opened.handle().begin_read()?))?;
         Ok(Self {
             space: Space::of(opened.path.clone()),
             opened: Arc::new(opened),
             latest: Latest::default(),
             recovery,
+            opened_at: version,
             version: AtomicU64::new(version.0),
             durable: Mutex::new(Durable(version)),
         })
@@ -74,14 +81,14 @@ impl Writer {
                 self.latest.forget();
                 database.begin_write().map_err(error::storage)
             }
-            Handle::ReadOnly(_) => Err(self.read_only()),
+            Handle::ReadOnly(_) | Handle::Closed => Err(self.read_only()),
         }
     }
 
     pub(super) fn check_writable(&self) -> Result<()> {
         match &*self.opened.handle() {
-            Handle::Writable(_) => Ok(()),
-            Handle::ReadOnly(_) => Err(self.read_only()),
+            Handle::Writable(_) => self.opened.poison.check(self.opened.path.as_deref()),
+            Handle::ReadOnly(_) | Handle::Closed => Err(self.read_only()),
         }
     }
 
@@ -95,7 +102,8 @@ impl Writer {
 
     /// Fills sparse pages, moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self) -> Result<()> {
-        self.compact_on(Occasion::Call, &mut self.permit()?)
+        let mut permit = self.permit()?;
+        self.opened.guarded(|| self.compact_on(Occasion::Call, &mut permit))
     }
 
     /// Compacts the file and reports it.
@@ -115,7 +123,7 @@ impl Writer {
                 self.fill_pages(database, occasion, permit)?;
                 database.compact().map_err(error::compacting)?
             }
-            Handle::ReadOnly(_) => return Err(self.read_only()),
+            Handle::ReadOnly(_) | Handle::Closed => return Err(self.read_only()),
         };
         // The compaction ends with a durable commit, which includes all before it.
         permit.0 = self.version();
@@ -193,17 +201,97 @@ impl Writer {
         self.space.set_tried(begin);
     }
 
+    /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened: its last writer was killed, or
+    /// had no time to compact it.
+    fn survey(&self, permit: &mut Permit<'_>) -> Result<()> {
+        if self.version() == self.opened_at || !self.space.is_guessed() {
+            return Ok(());
+        }
+        if permit.0 < self.version() {
+            self.sync(permit)?;
+        }
+        let storage = self.opened.storage();
+        let used = pages::header(storage)?.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten();
+        if let Some(used) = used {
+            self.space.set_used(used);
+        }
+        Ok(())
+    }
+
+    /// Compares the pages of the last commit with their checksums. Writers wait while the own tables of redb are checked.
+    pub(super) fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
+        let storage = self.opened.storage();
+        // Also after a panic, which forbids only writes.
+        let mut permit = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if permit.0 < self.version() && self.check_writable().is_ok() {
+            self.opened.guarded(|| self.sync(&mut permit))?;
+        }
+        let (header, held) = self.last_on_device()?;
+        let Some(header) = header else {
+            let detail = "the header does not have its checksum".to_owned();
+            let _ = visitor(Checked::Damaged(Damage { keyspace: None, after: None, up_to: None, detail }));
+            return Ok(());
+        };
+        let mut walk = Walk::new(header, storage, visitor)?;
+        // While another process writes, its own tables may change at any moment.
+        if !self.follows() && walk.own_tables().is_break() {
+            return Ok(());
+        }
+        drop(permit);
+        let _ = walk.tables();
+        drop(held);
+        Ok(())
+    }
+
+    /// Returns the first damage that [`check`](Self::check) finds.
+    pub(super) fn first_damage(&self) -> Result<Option<Damage>> {
+        let mut found = None;
+        self.check(&mut |checked| match checked {
+            Checked::Bytes(_) => ControlFlow::Continue(()),
+            Checked::Damaged(damage) => {
+                found = Some(damage);
+                ControlFlow::Break(())
+            }
+        })?;
+        Ok(found)
+    }
+
+    /// Returns the header with the last commit on the device, and a transaction that holds the pages of that commit.
+    fn last_on_device(&self) -> Result<(Option<Header>, ReadTransaction)> {
+        loop {
+            let before = pages::header(self.opened.storage())?;
+            let held = self.opened.guarded(|| self.opened.handle().begin_read())?;
+            // Another process may have made a commit in between.
+            if pages::header(self.opened.storage())? == before {
+                return Ok((before, held));
+            }
+        }
+    }
+
     /// Returns the bytes of the pages in use. Reads every page.
     pub(super) fn allocated(&self) -> Result<u64> {
-        let transaction = self.begin(&self.permit()?)?;
-        let stats = transaction.stats().map_err(error::storage)?;
-        transaction.abort().map_err(error::storage)?;
+        let permit = self.permit()?;
+        let stats = self.opened.guarded(|| {
+            let transaction = self.begin(&permit)?;
+            let stats = transaction.stats().map_err(error::storage)?;
+            transaction.abort().map_err(error::storage)?;
+            Ok(stats)
+        })?;
         Ok(stats.allocated_pages().saturating_mul(u64::try_from(stats.page_size()).unwrap_or(u64::MAX)))
     }
 
     pub(super) fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
         let mut permit = self.permit()?;
-        let transaction = self.begin(&permit)?;
+        self.opened.guarded(|| self.apply_with(&mut permit, changes, durability))
+    }
+
+    fn apply_with(
+        &self,
+        permit: &mut Permit<'_>,
+        changes: &mut Changes<'_>,
+        durability: Durability,
+    ) -> Result<Version> {
+        let transaction = self.begin(permit)?;
         let version = Version(self.version().0 + 1);
         let mut applying = Applying::new(&transaction);
         changes.each(version, |keyspace, change| applying.apply(keyspace, change))?;
@@ -213,7 +301,7 @@ impl Writer {
         // Other processes see every commit, and must not see one that is not on the device.
         if durability == Durability::Sync || self.opened.sharing == Sharing::WithReaders {
             let _previous = self.previous_version(written)?;
-            self.commit_to_device(&mut permit, transaction, version)?;
+            self.commit_to_device(permit, transaction, version)?;
         } else {
             self.commit_to_memory(transaction, version)?;
         }
@@ -263,17 +351,21 @@ impl Writer {
     }
 
     pub(super) fn flush(&self) -> Result<()> {
-        if self.check_writable().is_err() {
+        if matches!(&*self.opened.handle(), Handle::ReadOnly(_)) {
             return Ok(());
         }
         let mut permit = self.permit()?;
+        self.opened.guarded(|| self.flush_with(&mut permit))
+    }
+
+    fn flush_with(&self, permit: &mut Permit<'_>) -> Result<()> {
         if permit.0 < self.version() {
-            self.sync(&mut permit).map_err(unsynced)?;
+            self.sync(permit).map_err(unsynced)?;
             // The first commit has freed pages that deferred commits replaced; the second one frees none and so empties redb's
             // write buffer. If it fails, all commits are on the device nevertheless, and the next commit fails, too.
-            let _ = self.sync(&mut permit);
+            let _ = self.sync(permit);
         }
-        self.save_space(Occasion::Flush, &mut permit);
+        self.save_space(Occasion::Flush, permit);
         Ok(())
     }
 
@@ -287,7 +379,11 @@ impl Writer {
 impl Drop for Writer {
     fn drop(&mut self) {
         if let Ok(mut permit) = self.permit() {
-            self.save_space(Occasion::Close, &mut permit);
+            let _ = self.opened.guarded(|| {
+                self.survey(&mut permit)?;
+                self.save_space(Occasion::Close, &mut permit);
+                Ok(())
+            });
         }
     }
 }

@@ -151,6 +151,11 @@ fn a_full_device_is_distinguished_from_a_broken_one() {
     device.fill_up();
     let error = (1..50).find_map(|round| write_round(&store, round, Durability::Sync).err()).unwrap();
     assert!(matches!(error, Error::Full(_)), "{error}");
+    // Later writes are refused for the same reason, whatever redb says.
+    for durability in [Durability::Sync, Durability::Deferred] {
+        let error = write_round(&store, 60, durability).unwrap_err();
+        assert!(matches!(error, Error::Full(_)) && error.to_string().contains("reopen"), "{error}");
+    }
     drop(store);
     device.heal();
     assert_eq!(whole_rounds(&over(&device)), 1);
@@ -168,6 +173,8 @@ fn a_flush_to_a_full_device_reports_that_the_outcome_is_unknown() {
         let error = store.flush().unwrap_err();
         assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
     }
+    let error = write_round(&store, 2, Durability::Sync).unwrap_err();
+    assert!(matches!(error, Error::Full(_)), "{error}");
 }
 
 #[test]

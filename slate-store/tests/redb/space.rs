@@ -298,3 +298,55 @@ fn a_database_opens_fast_after_a_crash_unless_a_snapshot_was_old() {
     update(&store, 1_100..1_101);
     assert!(opens_fast(), "the snapshot has ended");
 }
+
+/// Copies the file of an open database, as a kill of its process leaves it.
+fn killed(path: &Path, store: RedbStore) -> std::path::PathBuf {
+    let copy = path.with_extension("killed");
+    std::fs::copy(path, &copy).unwrap();
+    drop(store);
+    copy
+}
+
+/// Writes, and closes the database, until the file has at most this length. A file that takes long to read is not compacted, as on a machine
+/// that is busy with other work.
+fn close_until(path: &Path, most: u64) -> bool {
+    (0..50_u8).any(|number| {
+        if number > 0 || length(path) > most {
+            put(&open(path), b"one more", &[number], Durability::Sync).unwrap();
+        }
+        length(path) <= most
+    })
+}
+
+#[test]
+fn a_file_whose_process_was_killed_is_as_short_as_any_after_it_is_closed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    fill(&store, 0..40_000);
+    drop(store);
+    let closed = compacted(&path);
+    let store = open(&path);
+    update(&store, 0..300);
+    assert!(length(&path) >= closed * 19 / 10, "the file is doubled");
+    let killed = killed(&path, store);
+    assert!(close_until(&path, closed * 11 / 10));
+    assert!(close_until(&killed, closed * 11 / 10));
+    assert!(keys(&open(&killed)).len() > 40_000);
+}
+
+#[test]
+fn one_write_to_a_clean_file_leaves_it_as_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    fill(&store, 0..40_000);
+    drop(store);
+    let closed = compacted(&path);
+    let store = open(&path);
+    put(&store, b"one more", b"", Durability::Sync).unwrap();
+    assert!(length(&path) >= closed * 19 / 10, "the file is doubled");
+    drop(store);
+    assert!(close_until(&path, closed * 21 / 20));
+    assert!(length(&path) <= compacted(&path) * 11 / 10);
+}

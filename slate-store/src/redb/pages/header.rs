@@ -1,0 +1,129 @@
+use ::redb::{StorageBackend, StorageError};
+use twox_hash::XxHash3_128;
+
+use crate::{Result, redb::error};
+
+/// The first bytes of a file: the geometry and two slots of commits.
+pub(in crate::redb) const SIZE: usize = SLOTS + 2 * SLOT;
+
+const SLOTS: usize = 64;
+const SLOT: usize = 128;
+const FLAGS: usize = 9;
+const PRIMARY_IS_SECOND: u8 = 1;
+const WAS_NOT_CLOSED: u8 = 2;
+/// A writer that shares the file has written the primary slot and not synced it: readers use the other slot.
+const PRIMARY_IS_UNSYNCED: u8 = 8;
+const PAGE_SIZE: usize = 12;
+const REGION_HEADER_PAGES: usize = 16;
+const REGION_DATA_PAGES: usize = 20;
+
+/// The only format that redb 4 writes.
+const VERSION: u8 = 3;
+
+/// The root page of a tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Root {
+    pub(super) page: u64,
+    pub(super) checksum: u128,
+}
+
+impl Root {
+    /// The bytes of a stored root; the number of entries, which is not read here, follows the page and the checksum.
+    pub(super) const LENGTH: usize = 32;
+
+    pub(super) fn read(bytes: &[u8]) -> Option<Self> {
+        Some(Self { page: u64_at(bytes, 0)?, checksum: u128_at(bytes, 8)? })
+    }
+}
+
+/// The commit that the header of a file names as the last one, and where pages are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::redb) struct Header {
+    page_size: u64,
+    region_header_pages: u64,
+    region_data_pages: u64,
+    pub(super) tables: Option<Root>,
+    pub(super) own_tables: Option<Root>,
+    /// Distinguishes commits.
+    transaction: u64,
+}
+
+impl Header {
+    /// Reads the header. `None` if it is damaged, or of another format.
+    pub(in crate::redb) fn read(bytes: &[u8]) -> Option<Self> {
+        let flags = *bytes.get(FLAGS)?;
+        let is_unsynced = flags & PRIMARY_IS_UNSYNCED != 0;
+        let slot = slot(bytes, usize::from((flags & PRIMARY_IS_SECOND != 0) != is_unsynced))?;
+        if !is_sound(slot) || slot.first() != Some(&VERSION) {
+            return None;
+        }
+        let root = |is_present: usize, at: usize| match slot.get(is_present)? {
+            0 => Some(None),
+            _ => Root::read(slot.get(at..)?).map(Some),
+        };
+        Some(Self {
+            page_size: u32_at(bytes, PAGE_SIZE)?.into(),
+            region_header_pages: u32_at(bytes, REGION_HEADER_PAGES)?.into(),
+            region_data_pages: u32_at(bytes, REGION_DATA_PAGES)?.into(),
+            tables: root(1, 8)?,
+            own_tables: root(2, 8 + Root::LENGTH)?,
+            transaction: u64_at(slot, 8 + 3 * Root::LENGTH)?,
+        })
+    }
+
+    /// Returns offset and length of a page in the file. `None` if no page has this number.
+    pub(super) fn place(&self, page: u64) -> Option<(u64, u64)> {
+        /// The number of a page has its region, its position in units of its own size, and its order.
+        const INDEX: u64 = 0xf_ffff;
+        let (order, region) = (page >> 59, page >> 20 & INDEX);
+        let index = page & (INDEX >> order);
+        if order > 20 {
+            return None;
+        }
+        let length = self.page_size << order;
+        let region_size = (self.region_header_pages + self.region_data_pages) * self.page_size;
+        let start = self.page_size + region.checked_mul(region_size)? + self.region_header_pages * self.page_size;
+        Some((start.checked_add(index * length)?, length))
+    }
+}
+
+/// Reads the header of a storage. `None` as for [`Header::read`].
+pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Header>> {
+    let mut bytes = [0; SIZE];
+    storage.read(0, &mut bytes).map_err(|error| error::storage(StorageError::Io(error)))?;
+    Ok(Header::read(&bytes))
+}
+
+/// Returns whether the file was closed properly, and the slot of its last commit has changed since. redb would show the commit before it.
+pub(in crate::redb) fn is_last_commit_damaged(header: &[u8]) -> bool {
+    let Some(flags) = header.get(FLAGS) else { return false };
+    let is_closed = flags & (WAS_NOT_CLOSED | PRIMARY_IS_UNSYNCED) == 0;
+    is_closed
+        && slot(header, usize::from(flags & PRIMARY_IS_SECOND))
+            .is_some_and(|slot| slot.first() == Some(&VERSION) && !is_sound(slot))
+}
+
+fn slot(header: &[u8], number: usize) -> Option<&[u8]> {
+    header.get(SLOTS + number * SLOT..)?.get(..SLOT)
+}
+
+fn is_sound(slot: &[u8]) -> bool {
+    let Some((content, checksum)) = slot.split_last_chunk() else { return false };
+    XxHash3_128::oneshot(content) == u128::from_le_bytes(*checksum)
+}
+
+pub(super) fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}
+
+pub(super) fn u128_at(bytes: &[u8], at: usize) -> Option<u128> {
+    Some(u128::from_le_bytes(*bytes.get(at..)?.first_chunk()?))
+}

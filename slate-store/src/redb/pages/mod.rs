@@ -1,0 +1,22 @@
+//! Checks the pages of a redb file against redb's checksums, which redb itself compares only when it repairs a file.
+//!
+//! ```text
+//! header ── slot of the last commit ─┬─ root of the list of tables ── a table's root ── branches ── leaves
+//!           (its own checksum)       └─ root of redb's own tables (free pages, the state of the allocator)
+//! ```
+//!
+//! Every root and every child of a branch is stored as a page's number and its checksum, so a page is right if it has the
+//! checksum that its parent says, up to the header. That finds bits that have changed, pages with other content (zeros, another page), and
+//! pages that were not written. It does not find a file that is right as a whole and old, such as an older copy.
+//!
+//! The layout is that of redb's file format version 3, from its design document,
+//! <https://github.com/cberner/redb/blob/master/docs/design.md>.
+
+mod header;
+mod page;
+mod survey;
+mod walk;
+
+pub(super) use header::{Header, SIZE as HEADER_SIZE, header, is_last_commit_damaged};
+pub(super) use survey::used_bytes;
+pub(super) use walk::{Walk, own_tables_are_sound};

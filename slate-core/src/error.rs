@@ -286,6 +286,12 @@ impl Error {
         self
     }
 
+    #[must_use]
+    pub(crate) fn with_message(mut self, message: String) -> Self {
+        self.0.message = message;
+        self
+    }
+
     pub(crate) fn too_large(message: String) -> Self {
         Self::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message)
     }

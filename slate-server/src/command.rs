@@ -1,4 +1,4 @@
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, raw::RawElement};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, raw::RawElement, rawdoc};
 
 use crate::failure::{Code, Failure, Result};
 
@@ -17,8 +17,9 @@ pub(crate) struct Command {
     pub(crate) read_concern: Option<ReadConcern>,
     /// The time of the cluster that the client knows.
     pub(crate) cluster_time: Option<Timestamp>,
-    /// The client does not read the result of the write (`w: 0`).
     pub(crate) has_write_concern: bool,
+    /// Why a write concern cannot be satisfied. The write is done all the same, as in MongoDB.
+    pub(crate) unsatisfied: Option<Unsatisfied>,
 }
 
 /// The parts of `readConcern` that need a server: the rest is checked by the library.
@@ -27,6 +28,39 @@ pub(crate) struct ReadConcern {
     pub(crate) level: Option<String>,
     pub(crate) at: Option<Timestamp>,
     has_time: bool,
+}
+
+/// A write concern that no replica set of one member satisfies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unsatisfied {
+    /// More members than there are.
+    Members,
+    /// A mode that the set does not define.
+    Mode,
+}
+
+impl Unsatisfied {
+    fn read(concern: &RawDocument) -> Option<Self> {
+        match concern.get("w").ok()?? {
+            RawBsonRef::String(mode) => (mode != "majority").then_some(Self::Mode),
+            RawBsonRef::Int32(members) => (members > 1).then_some(Self::Members),
+            RawBsonRef::Int64(members) => (members > 1).then_some(Self::Members),
+            RawBsonRef::Double(members) => (members >= 2.0).then_some(Self::Members),
+            _ => None,
+        }
+    }
+
+    /// Returns the `writeConcernError` of a reply.
+    pub(crate) fn describe(self) -> RawDocumentBuf {
+        match self {
+            Self::Members => rawdoc! {
+                "code": 100, "codeName": "UnsatisfiableWriteConcern", "errmsg": "Not enough data-bearing nodes",
+            },
+            Self::Mode => rawdoc! {
+                "code": 79, "codeName": "UnknownReplWriteConcern", "errmsg": "No write concern mode of this name is defined",
+            },
+        }
+    }
 }
 
 impl Command {
@@ -48,6 +82,7 @@ impl Command {
             read_concern: None,
             cluster_time: None,
             has_write_concern: false,
+            unsatisfied: None,
         };
         for element in elements {
             command.read_field(&element?)?;
@@ -87,7 +122,10 @@ impl Command {
                 let time = time.as_document().ok_or_else(|| mistyped("object"))?;
                 self.cluster_time = time.get_timestamp("clusterTime").ok();
             }
-            "writeConcern" => self.has_write_concern = true,
+            "writeConcern" => {
+                self.has_write_concern = true;
+                self.unsatisfied = element.value()?.as_document().and_then(Unsatisfied::read);
+            }
             _ => {}
         }
         Ok(())
@@ -103,27 +141,29 @@ impl Command {
         Ok(self.document.get(name)?)
     }
 
-    /// Returns the command for the library: without the times of its read concern, which are satisfied already, and in a transaction
-    /// without the read concern, which concerns the transaction.
+    /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without
+    /// the read concern, which concerns the transaction, and without a write concern that only a larger set can satisfy.
     pub(crate) fn for_library(&self) -> Result<RawDocumentBuf> {
-        let Some(concern) = self.read_concern.as_ref().filter(|concern| self.in_transaction || concern.has_time) else {
+        let drops_concern = self.in_transaction || self.name == "getMore";
+        let concern = self.read_concern.as_ref().filter(|concern| drops_concern || concern.has_time);
+        if concern.is_none() && self.unsatisfied.is_none() {
             return Ok(self.document.clone());
-        };
+        }
         let mut copy = RawDocumentBuf::new();
         for element in self.document.iter() {
-            let (name, value) = element?;
-            match value {
-                RawBsonRef::Document(_) if name == "readConcern" && self.in_transaction => {}
-                RawBsonRef::Document(document) if name == "readConcern" && concern.has_time => {
+            match element? {
+                (name, RawBsonRef::Document(_)) if name == "readConcern" && drops_concern => {}
+                (name, RawBsonRef::Document(_)) if name == "writeConcern" && self.unsatisfied.is_some() => {}
+                (name, RawBsonRef::Document(concern)) if name == "readConcern" => {
                     let mut kept = RawDocumentBuf::new();
-                    for (name, value) in document.iter().flatten() {
+                    for (name, value) in concern.iter().flatten() {
                         if !matches!(name.as_str(), "atClusterTime" | "afterClusterTime") {
                             kept.append(name, value);
                         }
                     }
                     copy.append(name, kept);
                 }
-                value => copy.append(name, value),
+                (name, value) => copy.append(name, value),
             }
         }
         Ok(copy)

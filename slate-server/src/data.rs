@@ -4,10 +4,10 @@ mod retryable;
 mod snapshot;
 mod transaction;
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 
 use crate::{
-    commands::Call,
+    commands::{Call, diagnosis},
     failure::{Code, Failure, Result},
     session::SessionId,
 };
@@ -76,16 +76,26 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
             Err(Failure::new(Code::INVALID_OPTIONS, message))
         }
         (session, None) => match &command.read_concern {
-            Some(concern) if concern.level.as_deref() == Some("snapshot") || concern.at.is_some() => {
+            Some(concern)
+                if command.name != "getMore"
+                    && (concern.level.as_deref() == Some("snapshot") || concern.at.is_some()) =>
+            {
                 snapshot::run(call, session, concern).await
             }
-            _ => Ok(shared.commands.with_cancel(call.token.clone()).run(command.for_library()?).await?),
+            _ => {
+                let command = diagnosis::with_operations(call)?.map_or_else(|| command.for_library(), Ok)?;
+                Ok(shared.commands.with_cancel(call.token.clone()).run(command).await?)
+            }
         },
     };
     if writes(&command.name) {
         shared.clock.tick();
     }
-    result
+    let mut reply = result?;
+    if let Some(unsatisfied) = command.unsatisfied {
+        reply.append(cstr!("writeConcernError"), unsatisfied.describe());
+    }
+    Ok(reply)
 }
 
 fn writes(name: &str) -> bool {

@@ -47,7 +47,7 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
     let is_bypassed = fields.boolean_not_null("bypassDocumentValidation")?.unwrap_or_default();
     fields.boolean_not_null("isMapReduceCommand")?;
     let explain = fields.boolean_not_null("explain")?.unwrap_or_default();
-    let common = call.common(Concerns::Read)?;
+    let common = call.common(if writes(&pipeline) { Concerns::ReadAndWrite } else { Concerns::Read })?;
     call.fields.finish()?;
     if explain {
         return Err(Error::unsupported_by_name("explain in aggregate").at("explain"));
@@ -76,6 +76,12 @@ fn collection<'c>(call: &Call<'c>) -> Result<Option<&'c str>> {
     }
     let message = "the 'aggregate' field must specify a collection name or 1";
     Err(Error::invalid(Code::FAILED_TO_PARSE, message).at(call.name))
+}
+
+/// Whether a pipeline ends with a stage that writes.
+fn writes(pipeline: &[RawDocumentBuf]) -> bool {
+    let last = pipeline.last().map(Doc::from).and_then(|last| last.elements().next());
+    last.is_some_and(|last| matches!(last.name, b"$out" | b"$merge"))
 }
 
 fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {

@@ -22,6 +22,8 @@ pub(super) enum Concerns {
     Read,
     /// A write: a write concern, and only the default read concern.
     Write,
+    /// A pipeline that writes: both, but it cannot write what only a majority has confirmed to have read.
+    ReadAndWrite,
     /// Neither: no write concern, and only the default read concern.
     Neither,
 }
@@ -35,12 +37,17 @@ pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
     let (read, write) = (fields.object("readConcern")?, fields.object("writeConcern")?);
     if let Some(read) = read {
         let level = read_concern(read)?;
-        if concerns != Concerns::Read && !matches!(level, None | Some("local")) {
+        let is_taken = match concerns {
+            Concerns::Read => true,
+            Concerns::ReadAndWrite => level != Some("linearizable"),
+            Concerns::Write | Concerns::Neither => matches!(level, None | Some("local")),
+        };
+        if !is_taken {
             return Err(not_taken("readConcern"));
         }
     }
     if let Some(write) = write {
-        if concerns != Concerns::Write {
+        if !matches!(concerns, Concerns::Write | Concerns::ReadAndWrite) {
             return Err(not_taken("writeConcern"));
         }
         write_concern(write)?;

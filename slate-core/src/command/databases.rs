@@ -2,14 +2,14 @@
 //! databases (see [`namespace`]). The names in a command are replaced before it is parsed, so that the rest of Slate knows only stored
 //! names.
 
-use bson::{Bson, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf};
 use slate_query::{
     Code,
     raw::{Doc, Element, Kind, OwnedValue, Value, Writer},
 };
 
 use super::call::Call;
-use crate::{Error, Result, document::as_raw, namespace};
+use crate::{Error, ErrorKind, Result, document::as_raw, namespace};
 
 /// The commands whose value is not the name of a collection in the database of the command.
 const WITHOUT_COLLECTION: [&str; 2] = ["killCursors", "renameCollection"];
@@ -50,6 +50,43 @@ impl StoredNames {
         }
         if let Some(pipeline) = &self.pipeline {
             call.fields.replace("pipeline", Value::new(Kind::Array, pipeline));
+        }
+    }
+}
+
+/// Returns an error with the names that clients use: full names of stored collections.
+pub(super) fn shown_error(error: Error, database: Option<&str>) -> Error {
+    let shown = shown_message(&error, error.message().to_owned(), database);
+    error.with_message(shown)
+}
+
+/// Replaces stored names in a message about an error.
+pub(super) fn shown_message(error: &Error, mut message: String, database: Option<&str>) -> String {
+    if let Some(stored) = error.collection() {
+        let (database, own) = namespace::split(stored);
+        let full = format!("{database}.{own}");
+        if stored.len() > own.len() {
+            message = message.replace(stored, &full);
+        } else if error.kind() == ErrorKind::DuplicateKey {
+            message = message.replacen(&format!("collection: {own} index"), &format!("collection: {full} index"), 1);
+        }
+    }
+    match database {
+        Some(database) => message.replace(&format!("${database}."), &format!("{database}.")),
+        None => message,
+    }
+}
+
+/// Replaces the stored names in a drawn plan by the names that its client uses.
+pub(super) fn shown_plan(plan: &mut Document) {
+    for (name, value) in plan.iter_mut() {
+        match value {
+            Bson::Document(node) => shown_plan(node),
+            Bson::Array(nodes) => nodes.iter_mut().filter_map(Bson::as_document_mut).for_each(shown_plan),
+            Bson::String(stored) if matches!(&**name, "collection" | "from" | "coll" | "into") => {
+                *stored = namespace::split(stored).1.to_owned();
+            }
+            _ => {}
         }
     }
 }
@@ -169,7 +206,7 @@ fn write_namespace(name: &[u8], namespace: Doc<'_>, out: &mut Writer) -> Result<
 
 #[cfg(test)]
 mod tests {
-    use bson::{Document, doc};
+    use bson::doc;
 
     use super::*;
 

@@ -1,7 +1,15 @@
-use bson::RawDocumentBuf;
+use bson::{Bson, Document, RawDocumentBuf};
 use slate_query::{Code, raw::OwnedValue};
 
-use super::{aggregate, call::Call, concern::Concerns, count, databases::StoredNames, distinct, find, reply::Reply};
+use super::{
+    aggregate,
+    call::Call,
+    concern::Concerns,
+    count,
+    databases::{StoredNames, shown_plan},
+    distinct, find,
+    reply::Reply,
+};
 use crate::{Error, ExplainVerbosity, Result};
 
 /// `{explain: {find | aggregate | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
@@ -41,7 +49,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let mut reply = Reply::default();
     reply.nest("queryPlanner", |planner| {
         planner.text("namespace", &common.full_name(&collection));
-        planner.value("winningPlan", OwnedValue::from(bson::Bson::Document(explain.plan().clone())).as_value());
+        planner.value("winningPlan", drawn(explain.plan().clone()).as_value());
         planner.count("candidates", explain.candidates());
     });
     if let Some(stats) = explain.execution_stats() {
@@ -57,10 +65,15 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             if let Some(bytes) = stats.storage_bytes {
                 execution.count("storageBytesRead", bytes);
             }
-            execution
-                .value("executionStages", OwnedValue::from(bson::Bson::Document(explain.to_document())).as_value());
+            execution.value("executionStages", drawn(explain.to_document()).as_value());
         });
     }
     reply.document("command", command);
     reply.finish()
+}
+
+/// Returns a plan with the names that clients use.
+fn drawn(mut plan: Document) -> OwnedValue {
+    shown_plan(&mut plan);
+    OwnedValue::from(Bson::Document(plan))
 }

@@ -56,7 +56,7 @@ pub use self::commands::Commands;
 pub(crate) use self::commands::PreparedCommand;
 use self::{
     call::{Call, CommandScope},
-    databases::StoredNames,
+    databases::{StoredNames, shown_error},
 };
 use crate::{Database, Error, IntoDocument, Result, call::Scope};
 
@@ -189,10 +189,11 @@ impl Database {
 /// Fails like [`Database::command`](crate::Database::command).
 fn run(at: CommandScope<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
     let mut call = Call::read(at, Doc::from(command))?;
-    let stored = StoredNames::of(&call, call.database()?)?;
+    let database = call.database()?;
+    let stored = StoredNames::of(&call, database)?;
     stored.apply(&mut call);
     match known(call.name) {
-        Some(Offered(run)) => run(call),
+        Some(Offered(run)) => run(call).map_err(|error| shown_error(error, database)),
         Some(Unsupported) => Err(Error::unsupported_by_name(call.name)),
         None => Err(unknown(call.name)),
     }

@@ -5,6 +5,7 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, raw::Doc};
 
 use super::{
+    databases::shown_message,
     fields::{Fields, missing},
     reply::Reply,
 };
@@ -117,7 +118,7 @@ pub(super) fn append_error(error: &Error, entry: &mut Reply) {
             }
         }
     }
-    entry.text("errmsg", &error.to_string());
+    entry.text("errmsg", &shown_message(error, error.to_string(), None));
 }
 
 /// Returns whether the statement or its time limit caused the error, and not the storage.

@@ -121,6 +121,28 @@ fn names_in_errors_are_the_clients() {
     let again = run(&commands, "shop", doc! { "insert": "items", "documents": [{ "_id": 1 }] });
     let error = again.get_array("writeErrors").unwrap()[0].as_document().unwrap().get_str("errmsg").unwrap();
     assert!(error.starts_with("E11000 duplicate key error collection: shop.items index: _id_"), "{error}");
+    let merge = doc! { "$merge": { "into": "items", "whenMatched": "fail" } };
+    let mut failing =
+        doc! { "aggregate": "items", "pipeline": [merge], "cursor": {}, "$db": "shop", "writeConcern": { "w": 1 } };
+    let error = commands.run(failing.clone()).unwrap_err();
+    assert!(
+        error.code() == 11000 && !error.message().contains("$shop") && error.message().contains("shop.items"),
+        "{error}"
+    );
+    failing.insert("readConcern", doc! { "level": "linearizable" });
+    assert_eq!(commands.run(failing).unwrap_err().code(), 72);
+    let own =
+        commands.run(doc! { "findAndModify": "items", "query": { "_id": 1 }, "update": { "_id": 1 }, "upsert": true });
+    assert!(own.is_ok());
+    let again = run(&commands, "test", doc! { "insert": "items", "documents": [{ "_id": 1 }] });
+    let error = again.get_array("writeErrors").unwrap()[0].as_document().unwrap().get_str("errmsg").unwrap();
+    assert!(error.starts_with("E11000 duplicate key error collection: test.items index: _id_"), "{error}");
+    let explained = run(
+        &commands,
+        "shop",
+        doc! { "explain": { "find": "items", "filter": { "a": 1 } }, "verbosity": "executionStats" },
+    );
+    assert!(!explained.to_string().contains("$shop"), "{explained}");
     for (database, command) in [
         ("test", doc! { "find": "$shop.items" }),
         ("shop", doc! { "find": "a$b" }),

@@ -1,6 +1,6 @@
 //! What the server does, and what it offers.
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
 
 use super::{Call, names, status::host_name};
 use crate::failure::{Code, Failure, Result};
@@ -8,6 +8,41 @@ use crate::failure::{Code, Failure, Result};
 /// `currentOp`: the commands that run.
 pub(super) fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "inprog": call.shared().operations.describe(&host_name()), "ok": 1.0 })
+}
+
+/// Returns a command that begins with the stage `$currentOp` as one over the commands that run; `None` for another command.
+///
+/// # Errors
+/// Fails if the stage is not in the database `admin`, as in MongoDB.
+pub(crate) fn with_operations(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
+    let command = call.command;
+    let Some(RawBsonRef::Array(stages)) = command.get("pipeline")?.filter(|_| command.name == "aggregate") else {
+        return Ok(None);
+    };
+    let mut stages = stages.into_iter();
+    let first = stages.next().transpose()?.and_then(|first| first.as_document());
+    if !first.is_some_and(|first| matches!(first.get("$currentOp"), Ok(Some(_)))) {
+        return Ok(None);
+    }
+    if command.database != "admin" || call.integer("aggregate")? != Some(1) {
+        let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
+        return Err(Failure::new(Code(73, "InvalidNamespace"), message));
+    }
+    let running = call.shared().operations.describe(&host_name());
+    let mut pipeline = RawArrayBuf::new();
+    // The descriptions contain the fields of commands, which are no expressions.
+    pipeline.push(rawdoc! { "$documents": { "$literal": running } });
+    for stage in stages {
+        pipeline.push(bson::RawBson::from(stage?));
+    }
+    let mut copy = RawDocumentBuf::new();
+    for element in command.document().iter() {
+        match element? {
+            (name, _) if name == "pipeline" => copy.append(name, pipeline.clone()),
+            (name, value) => copy.append(name, value),
+        }
+    }
+    Ok(Some(copy))
 }
 
 /// `{killOp: 1, op}`: cancels a command. Succeeds if it has ended already, as in MongoDB.

@@ -1,6 +1,6 @@
 //! The commands of a server, which the library does not have, and their table.
 
-mod diagnosis;
+pub(crate) mod diagnosis;
 mod hello;
 mod maintenance;
 mod replication;

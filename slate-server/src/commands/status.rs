@@ -14,10 +14,12 @@ const VERSION: &str = "8.2.0";
 fn parameters() -> RawDocumentBuf {
     rawdoc! {
         "authenticationMechanisms": [],
+        "enableTestCommands": false,
         "featureCompatibilityVersion": { "version": "8.2" },
         "localLogicalSessionTimeoutMinutes": 30,
         "maxSessions": 1_000_000,
         "minSnapshotHistoryWindowInSeconds": 300,
+        "requireApiVersion": false,
         "transactionLifetimeLimitSeconds": 60,
         "ttlMonitorEnabled": false,
     }

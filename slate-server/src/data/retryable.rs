@@ -69,7 +69,7 @@ async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocum
     let options = TransactionOptions::new().detached();
     let transaction = shared.database.begin_with(&options).await?;
     let within = shared.commands.in_transaction(&transaction);
-    let reply = within.with_cancel(call.token.clone()).run(call.command.document().to_owned()).await?;
+    let reply = within.with_cancel(call.token.clone()).run(call.command.for_library()?).await?;
     if let Some(conflict) = first_write_error(&reply).filter(Failure::is_conflict) {
         return Err(conflict);
     }

@@ -96,6 +96,9 @@ fn errors_have_mongodbs_shape() {
     let modify = doc! { "findAndModify": "c", "query": { "_id": 2 }, "update": { "_id": 1 }, "upsert": true };
     client.refused(modify, 66);
     client.ok(doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a_1", "unique": true }] });
+    let more = client.ok(doc! { "insert": "c", "documents": [{ "_id": 9 }], "writeConcern": { "w": 2 } });
+    assert_eq!(more.get_document("writeConcernError").unwrap().get_i32("code").unwrap(), 100);
+    assert_eq!(client.ok(doc! { "count": "c", "query": { "_id": 9 } }).get_i32("n").unwrap(), 1);
     let duplicate = client
         .refused(doc! { "findAndModify": "c", "query": { "_id": 2 }, "update": { "a": 1 }, "upsert": true }, 11000);
     assert!(duplicate.get_str("errmsg").unwrap().contains("collection: shop.c index: a_1"), "{duplicate}");
@@ -134,10 +137,12 @@ fn every_offered_command_about_the_server_answers() {
         doc! { "replSetGetConfig": 1 },
         doc! { "replSetInitiate": { "_id": "slate", "members": [{ "_id": 0, "host": "x" }] } },
         doc! { "currentOp": 1 },
+        doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }, { "$match": { "ns": "admin.$cmd" } }], "cursor": {}, "$db": "admin" },
     ] {
         client.ok(command);
     }
     client.refused(doc! { "getParameter": 1, "noSuchParameter": 1 }, 72);
+    client.refused(doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }], "cursor": {} }, 73);
     client.refused(doc! { "validate": "none" }, 26);
     client.refused(doc! { "fsync": 1, "lock": true }, 238);
     client.refused(doc! { "profile": 2 }, 238);

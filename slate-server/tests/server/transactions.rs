@@ -193,6 +193,10 @@ fn reads_of_a_snapshot_session_see_one_time() {
     // Causal consistency: the time has always come.
     let after = now.get_timestamp("operationTime").unwrap();
     client.ok(find(doc! { "afterClusterTime": after }));
+    let insert = doc! {
+        "insert": "a", "documents": [{ "_id": 3 }], "readConcern": { "afterClusterTime": after }, "lsid": session(1), "txnNumber": 1_i64,
+    };
+    client.ok(insert);
 }
 
 #[test]

@@ -6,7 +6,8 @@ use lexopt::{Arg, ValueExt};
 use slate_trials::{crash, isolation};
 
 const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
-       slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]";
+       slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]
+       slate-trials --fuzz TARGET FILE";
 
 fn main() -> ExitCode {
     match run() {
@@ -37,6 +38,13 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
             Arg::Long("store") => store = arguments.value()?.string()?,
             Arg::Long("kills" | "histories") => rounds = arguments.value()?.parse()?,
             Arg::Long("seed") => seed = arguments.value()?.parse()?,
+            // One input of a fuzz target: `--fuzz TARGET FILE`, to see what it does.
+            Arg::Long("fuzz") => {
+                let target = arguments.value()?.string()?;
+                let input = std::fs::read(arguments.value()?).map_err(|error| error.to_string())?;
+                slate_trials::fuzz::run(&target, &input);
+                return Ok(Vec::new());
+            }
             Arg::Value(name) if trial.is_none() => trial = Some(name.string()?),
             other => return Err(other.unexpected()),
         }

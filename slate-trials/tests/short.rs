@@ -1,9 +1,12 @@
 //! Each trial for some seconds.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use std::path::PathBuf;
 
 use slate_trials::{
     crash::{self, CrashTrial},
+    fuzz,
     isolation::{self, IsolationTrial},
 };
 
@@ -24,5 +27,21 @@ fn concurrent_transactions_are_isolated() {
     for store in STORES.iter().chain(&["memory"]) {
         let trial = IsolationTrial { store: (*store).into(), histories: 12, seed: 7 };
         assert_eq!(isolation::run(&trial, |line| println!("{store}: {line}")), [""; 0]);
+    }
+}
+
+/// Random inputs, and those in `fuzz/corpus` that have once found something.
+#[test]
+fn no_bytes_and_no_document_panic() {
+    let mut random = fastrand::Rng::with_seed(7);
+    for (name, target) in fuzz::TARGETS {
+        let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
+        let known = std::fs::read_dir(corpus).into_iter().flatten();
+        known.for_each(|input| target(&std::fs::read(input.unwrap().path()).unwrap()));
+        let inputs = if matches!(name, "backup" | "catalog") { 40 } else { 400 };
+        for _ in 0..inputs {
+            let data: Vec<u8> = (0..random.usize(..200)).map(|_| random.u8(..)).collect();
+            target(&data);
+        }
     }
 }

@@ -1,0 +1,116 @@
+//! Values and documents from arbitrary bytes. Each sequence of bytes gives one, so that a fuzzer that changes bytes changes values.
+
+use std::collections::BTreeSet;
+
+use bson::{Binary, Bson, DateTime, Decimal128, Document, Regex, Timestamp, oid::ObjectId, spec::BinarySubtype};
+
+/// Bytes that are consumed from their beginning. After their end every byte is 0.
+pub(super) struct Input<'d>(&'d [u8]);
+
+/// The greatest depth of a value.
+const DEPTH: u8 = 5;
+
+/// Names of fields.
+const FIELDS: [&str; 10] = ["a", "b", "c", "a.b", "a.0", "b.c.d", "_id", "", "$a", "x"];
+
+impl<'d> Input<'d> {
+    pub(super) fn new(data: &'d [u8]) -> Self {
+        Self(data)
+    }
+
+    pub(super) fn byte(&mut self) -> u8 {
+        let Some((first, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *first
+    }
+
+    fn bytes<const N: usize>(&mut self) -> [u8; N] {
+        std::array::from_fn(|_| self.byte())
+    }
+
+    /// Splits the rest at a place that its first byte gives.
+    pub(super) fn split(mut self) -> (&'d [u8], &'d [u8]) {
+        let at = usize::from(self.byte()).min(self.0.len());
+        self.0.split_at(at)
+    }
+
+    /// Returns a copy of `whole` with up to four runs of bytes replaced.
+    pub(super) fn damage(mut self, whole: &[u8]) -> Vec<u8> {
+        let mut damaged = whole.to_vec();
+        for _ in 0..=self.byte() % 4 {
+            let at = usize::try_from(u32::from_le_bytes(self.bytes())).unwrap_or_default() % damaged.len().max(1);
+            for byte in damaged.iter_mut().skip(at).take(1 + usize::from(self.byte() % 8)) {
+                *byte ^= self.byte();
+            }
+        }
+        if self.byte() == 255 {
+            damaged.truncate(usize::from(u16::from_le_bytes(self.bytes())));
+        }
+        damaged
+    }
+
+    /// Returns the name of an operator or a field.
+    fn name(&mut self, operators: &[&'static str]) -> String {
+        let choice = usize::from(self.byte());
+        let name = match operators.get(choice % (operators.len() + FIELDS.len())) {
+            Some(operator) => operator,
+            None => FIELDS.get(choice % FIELDS.len()).copied().unwrap_or_default(),
+        };
+        name.to_owned()
+    }
+
+    /// Returns a document whose names are operators or fields.
+    pub(super) fn document(&mut self, operators: &[&'static str], depth: u8) -> Document {
+        let fields = self.byte() % 4;
+        (0..fields).map(|_| (self.name(operators), self.value(operators, depth + 1))).collect()
+    }
+
+    pub(super) fn value(&mut self, operators: &[&'static str], depth: u8) -> Bson {
+        let kind = self.byte();
+        match if depth >= DEPTH { kind % 20 } else { kind % 32 } {
+            0 => Bson::Null,
+            1 => Bson::Boolean(self.byte().is_multiple_of(2)),
+            2..=5 => Bson::Int32(i32::from(self.byte()) - 100),
+            6 => Bson::Int32(i32::from_le_bytes(self.bytes())),
+            7 => Bson::Int64(i64::from_le_bytes(self.bytes())),
+            8 => Bson::Double(f64::from_le_bytes(self.bytes())),
+            9 => Bson::Double(f64::from(i32::from_le_bytes(self.bytes())) / 8.0),
+            10 => Bson::Decimal128(Decimal128::from_bytes(self.bytes())),
+            11 => Bson::DateTime(DateTime::from_millis(i64::from_le_bytes(self.bytes()))),
+            12 => Bson::ObjectId(ObjectId::from_bytes(self.bytes())),
+            13 => {
+                Bson::Timestamp(Timestamp { time: u32::from_le_bytes(self.bytes()), increment: u32::from(self.byte()) })
+            }
+            14 => {
+                let (pattern, options) = (self.text(), ["", "i", "s", "x", "m"]);
+                let options = options.get(usize::from(self.byte()) % 5).copied().unwrap_or_default();
+                let regex = pattern.try_into().and_then(|pattern| Ok(Regex { pattern, options: options.try_into()? }));
+                regex.map_or(Bson::Null, Bson::RegularExpression)
+            }
+            15 => Bson::Binary(Binary { subtype: BinarySubtype::Generic, bytes: self.text().into_bytes() }),
+            16 => [Bson::MinKey, Bson::MaxKey, Bson::Undefined, Bson::JavaScriptCode(self.text())]
+                .get(usize::from(self.byte()) % 4)
+                .cloned()
+                .unwrap_or(Bson::Null),
+            17 => Bson::String(format!("${}", self.name(&[]))),
+            18 => Bson::String(format!(
+                "$${}",
+                ["ROOT", "NOW", "this", "REMOVE", "value"].get(usize::from(self.byte()) % 5).unwrap_or(&"a")
+            )),
+            19 => Bson::String(self.text()),
+            20..=24 => Bson::Array((0..self.byte() % 4).map(|_| self.value(operators, depth + 1)).collect()),
+            _ => Bson::Document(self.document(operators, depth + 1)),
+        }
+    }
+
+    fn text(&mut self) -> String {
+        let length = usize::from(self.byte() % 12);
+        let bytes: Vec<u8> = (0..length).map(|_| self.byte()).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+/// Returns the names as a list.
+pub(super) fn listed(names: BTreeSet<&'static str>) -> Vec<&'static str> {
+    names.into_iter().collect()
+}

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use slate_query::Code;
+use slate_query::{Code, work};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -27,7 +27,7 @@ impl CancelToken {
     }
 
     /// Makes every operation that holds a clone fail with [`ErrorKind::Interrupted`] at its next check. Operations check
-    /// every few hundred rows. Cancelling cannot be undone.
+    /// every few hundred rows, and every fraction of a millisecond within a document. Cancelling cannot be undone.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
     }
@@ -343,18 +343,48 @@ impl Interrupt {
         self.budget().map_or_else(|| self.check(), |budget| Err(budget.spend()))
     }
 
-    /// Like [`check`](Self::check), for the evaluation of an expression.
-    pub(crate) fn check_evaluation(&self) -> slate_query::Result<()> {
-        self.check().map_err(|error| slate_query::Error::new(Code(error.code()), error.message().to_owned()))
+    /// Calls `work` on this thread, which counts the steps of evaluations inside a document and ends them early; see
+    /// [`slate_query::work`].
+    pub(crate) fn during<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let Some(ends) = &self.ends else { return work() };
+        if self.budget().is_some() {
+            work::restart();
+        }
+        let limit: Arc<dyn work::Limit> = Arc::clone(ends) as _;
+        match work::during(limit, work) {
+            Ok(result) => result,
+            // The error of the transaction, if it is not the call's own.
+            Err(error) => self.check_rows().and(Err(error.into())),
+        }
     }
 
     /// Fails if the deadline has passed or a token was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
-        let Some(ends) = &self.ends else { return Ok(()) };
-        [&ends.token, &ends.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;
-        if ends.deadline.get().is_some_and(|deadline| Instant::now() >= deadline) {
+        self.ends.as_ref().map_or(Ok(()), |ends| ends.check())
+    }
+}
+
+impl InterruptEnds {
+    fn check(&self) -> Result<()> {
+        [&self.token, &self.transaction_token].into_iter().flatten().try_for_each(CancelToken::check)?;
+        if self.deadline.get().is_some_and(|deadline| Instant::now() >= deadline) {
             return Err(past_deadline());
         }
         Ok(())
+    }
+}
+
+impl work::Limit for InterruptEnds {
+    /// A call that must not wait is repeated on another thread instead of evaluating a document for long.
+    fn check(&self) -> slate_query::Result<()> {
+        let checked = match self.budget.as_ref().filter(|budget| budget.is_limited()) {
+            Some(budget) => Err(budget.spend()),
+            None => self.check(),
+        };
+        checked.map_err(|error| slate_query::Error::new(Code(error.code()), error.message().to_owned()))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        self.deadline.get()
     }
 }

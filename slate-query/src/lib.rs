@@ -17,6 +17,7 @@
 //! | [`pipeline`], [`sink`] | the stages of aggregations; where their results are written |
 //! | [`names`] | the names of supported operators |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
+//! | [`work`] | the steps of an evaluation, counted against the end of its call |
 
 pub mod collation;
 pub mod distinct;
@@ -25,6 +26,7 @@ pub mod expression;
 pub mod filter;
 pub mod interval;
 pub mod key;
+mod named_list;
 pub mod names;
 pub mod number;
 pub mod order;
@@ -41,5 +43,6 @@ pub mod sort;
 pub mod update;
 mod value_set;
 pub mod wildcard;
+pub mod work;
 
 pub use error::{Code, Error, Refusal, Result};

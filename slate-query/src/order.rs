@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 use crate::{
     number::Number,
     raw::{Doc, Elements, Kind, Value, same},
+    work,
 };
 
 /// A class of types. Values of one class are compared by value, and a predicate such as `$gt` matches only values of its
@@ -75,6 +76,7 @@ pub fn compare(a: Value<'_>, b: Value<'_>) -> Ordering {
 }
 
 fn compare_any(a: Value<'_>, b: Value<'_>) -> Ordering {
+    work::did(1);
     let class = bracket(a.kind());
     class.cmp(&bracket(b.kind())).then_with(|| within(class, a, b))
 }
@@ -82,6 +84,7 @@ fn compare_any(a: Value<'_>, b: Value<'_>) -> Ordering {
 /// Returns whether two values are equal in BSON's order; see [`compare`]. Compares their bytes where that is enough.
 #[inline]
 pub fn equal(a: Value<'_>, b: Value<'_>) -> bool {
+    work::did(1);
     if a.kind() == b.kind() {
         same(a.bytes(), b.bytes()) || !equal_by_bytes(a.kind()) && compare(a, b) == Ordering::Equal
     } else {
@@ -108,6 +111,7 @@ pub(crate) fn equal_by_bytes(kind: Kind) -> bool {
 
 /// Compares two documents: element by element, by class, then name, then value.
 pub fn compare_documents(a: Doc<'_>, b: Doc<'_>) -> Ordering {
+    count(a, b);
     let (mut left, mut right) = (a.elements(), b.elements());
     loop {
         let (a, b) = match step(&mut left, &mut right) {
@@ -125,8 +129,15 @@ pub fn compare_documents(a: Doc<'_>, b: Doc<'_>) -> Ordering {
     }
 }
 
+/// Counts the elements that the comparison may read.
+#[inline]
+fn count(a: Doc<'_>, b: Doc<'_>) {
+    work::spend(work::of_bytes(a.bytes().len().min(b.bytes().len())));
+}
+
 /// Compares two arrays element by element. Their elements' names do not count.
 fn compare_arrays(a: Doc<'_>, b: Doc<'_>) -> Ordering {
+    count(a, b);
     let (mut left, mut right) = (a.elements(), b.elements());
     loop {
         let order = match step(&mut left, &mut right) {

@@ -10,6 +10,7 @@ pub(crate) use siblings::order_of_siblings;
 use crate::{
     Code, Error, Result,
     raw::{Doc, FieldName, Kind, Value},
+    work,
 };
 
 /// A parsed dotted path, such as `items.0.price`.
@@ -263,6 +264,9 @@ fn through<'a>(
     visit: &mut impl FnMut(End<'a>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
     let Some((next, after)) = rest.split_first() else { return ControlFlow::Continue(()) };
+    if !work::spend(work::of_bytes(array.bytes().len())) {
+        return ControlFlow::Continue(());
+    }
     let mut empty = true;
     for (index, element) in array.values().enumerate() {
         empty = false;

@@ -26,6 +26,7 @@ use translate::Engine;
 use crate::{
     Code, Error, Result,
     raw::{Kind, OwnedValue, Value},
+    work,
 };
 
 /// A compiled regular expression.
@@ -126,6 +127,9 @@ impl Pattern {
     /// [`failure::watch`].
     #[inline]
     pub(crate) fn holds(&self, text: &[u8]) -> bool {
+        if !work::spend(work::of_bytes(text.len())) {
+            return false;
+        }
         match &self.compiled {
             Compiled::Linear(regex) => regex.is_match(text),
             Compiled::Backtracking(_) => failure::noted(|| self.is_match(text)),
@@ -153,6 +157,7 @@ impl Pattern {
     /// # Errors
     /// 51156 if the match takes too many steps.
     pub(crate) fn find(&self, text: &str, from: usize) -> Result<Option<Matched>> {
+        work::take(1)?;
         match &self.compiled {
             Compiled::Linear(regex) => {
                 let found = regex.captures_at(text.as_bytes(), from);

@@ -1,6 +1,7 @@
 use crate::{
     order,
     raw::{OwnedValue, Value},
+    work,
 };
 
 /// A set of values in which values that are equal in BSON's order count as one: int32 1 and double 1.0 are one value.
@@ -33,7 +34,7 @@ impl<V: AsValue> ValueSet<V> {
 impl<V: AsValue> FromIterator<V> for ValueSet<V> {
     fn from_iter<I: IntoIterator<Item = V>>(values: I) -> Self {
         let mut values: Vec<V> = values.into_iter().collect();
-        values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));
+        work::sort_by(&mut values, |a, b| order::compare(a.as_value(), b.as_value()));
         values.dedup_by(|a, b| order::equal(a.as_value(), b.as_value()));
         Self(values)
     }

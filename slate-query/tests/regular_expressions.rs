@@ -2,15 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bson::{bson, doc};
 use proptest::{collection::vec, prelude::*, sample::select};
 use slate_query::{
-    Code, Result,
+    Code, Error, Result,
     expression::{Env, Expression, Variables},
     filter::Filter,
     raw::{Doc, OwnedValue},
+    work::{self, Limit},
 };
 
 fn pattern(source: &str, options: &str) -> Result<Filter> {
@@ -264,19 +268,34 @@ fn lookaround_in_a_loop_is_refused_for_long_texts() {
 
 #[test]
 fn a_match_ends_before_its_deadline_or_fails() {
+    struct Until(Instant);
+
+    impl Limit for Until {
+        fn check(&self) -> Result<()> {
+            if Instant::now() < self.0 { Ok(()) } else { Err(Error::new(Code::MAX_TIME_MS_EXPIRED, "late")) }
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            Some(self.0)
+        }
+    }
+
+    let until = |pattern: &Filter, document: &[u8], deadline: Instant| {
+        work::during(Arc::new(Until(deadline)), || pattern.evaluate(Doc::new(document))).and_then(|found| found)
+    };
     let steps = format!("{}b", "a".repeat(40));
     let scans = "ab".repeat(1 << 19);
     let (within, late) = (Duration::from_millis(50), Duration::from_millis(500));
     for (source, text) in [("^(?:(?=a)a+)+$", &steps), ("(?=(?:.*b)+c).", &scans), (r"(.+)\1c", &scans)] {
         let (pattern, document) = (pattern(source, "").unwrap(), document(text));
         let start = Instant::now();
-        let found = pattern.evaluate_until(Doc::new(&document), Some(start + within));
+        let found = until(&pattern, &document, start + within);
         assert!(matches!(found.unwrap_err().code(), Code::MAX_TIME_MS_EXPIRED | Code(51156)), "{source}");
         // The time is for slow machines and builds without optimization.
         assert!(start.elapsed() < within + late, "{source}: {:?}", start.elapsed());
     }
     let (pattern, document) = (pattern("a(?=b)", "").unwrap(), document("ab"));
-    let past = pattern.evaluate_until(Doc::new(&document), Some(Instant::now()));
+    let past = until(&pattern, &document, Instant::now());
     assert_eq!(past.unwrap_err().code(), Code::MAX_TIME_MS_EXPIRED);
     assert!(pattern.evaluate(Doc::new(&document)).unwrap());
 }

@@ -4,7 +4,7 @@ use slate_query::{
     Code,
     collation::Collation,
     distinct,
-    expression::{Bindings, Interruption},
+    expression::Bindings,
     filter::Filter,
     pattern::Direction,
     pipeline::{self, Stage},
@@ -73,10 +73,7 @@ impl<'r> BoundRequest<'r> {
     pub(super) fn bindings(&self) -> Result<Bindings> {
         let variables = self.request.variables.as_ref().map(Doc::from);
         variables.map_or(Ok(()), Bindings::check_names)?;
-        let (interrupt, until) = (self.request.call.interrupt.clone(), self.request.call.interrupt.clone());
-        let interruption = Interruption::new(move || interrupt.check_evaluation(), move || until.end());
         let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());
-        let empty = empty.with_interruption(interruption);
         Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
             let name = variable.display_name();
             bindings.define(&name, variable.value).map_err(|error| error.at(format!("let.{name}")))

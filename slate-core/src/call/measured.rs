@@ -11,7 +11,7 @@ use crate::{
     call_context::CallContext,
     catalog::CollectionInfo,
     exec::Rows,
-    interrupt::WaitBudget,
+    interrupt::{Interrupt, WaitBudget},
     metrics::{
         Observer, OperationKind, OwnedSubject, SlowQuery, Subject, Tally,
         trace::{CallResult, Span},
@@ -262,18 +262,35 @@ pub(super) struct ObservedRows<R> {
     call: MeasuredCall,
     /// Length of the current document, if it was read.
     length: Cell<usize>,
+    /// What ends the evaluations of a move early.
+    interrupt: Interrupt,
 }
 
 impl<R: Rows> ObservedRows<R> {
     pub(super) fn new(rows: R, call: MeasuredCall) -> Self {
-        Self { rows, call, length: Cell::new(0) }
+        Self { rows, call, length: Cell::new(0), interrupt: Interrupt::default() }
+    }
+
+    /// Limits the evaluations of each move, if the query has any.
+    pub(super) fn limited(mut self, query: &Query, interrupt: &Interrupt) -> Self {
+        if query.evaluates() {
+            self.interrupt = interrupt.clone();
+        }
+        self
+    }
+
+    #[inline]
+    fn advance_rows(&mut self) -> Result<bool> {
+        let Self { rows, interrupt, .. } = self;
+        interrupt.during(|| rows.advance())
     }
 
     #[cold]
     #[inline(never)]
     fn advance_in_span(&mut self) -> Result<bool> {
-        let _entered = self.call.span.enter();
-        self.rows.advance()
+        let Self { rows, interrupt, call, .. } = self;
+        let _entered = call.span.enter();
+        interrupt.during(|| rows.advance())
     }
 }
 
@@ -284,7 +301,7 @@ impl<R: Rows> Rows for ObservedRows<R> {
         if self.call.is_stopped() {
             self.call.resume();
         }
-        let more = if self.call.is_traced() { self.advance_in_span() } else { self.rows.advance() };
+        let more = if self.call.is_traced() { self.advance_in_span() } else { self.advance_rows() };
         let more = self.call.checked(more);
         match more {
             Ok(true) => self.call.add_row(),

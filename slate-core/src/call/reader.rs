@@ -65,7 +65,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
             let plan = resources.executes(query, collection, plan::build(query, &self.view, collection)?);
             exec::open(plan, &self.view, collection, &resources)
         })?;
-        Ok(Box::new(ObservedRows::new(rows, measured)))
+        Ok(Box::new(ObservedRows::new(rows, measured).limited(query, &call.interrupt)))
     }
 
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {

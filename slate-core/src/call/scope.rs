@@ -57,6 +57,16 @@ impl Scope {
         parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
         work: impl FnOnce(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
+        request.call.interrupt.during(|| self.query_limited(collection, request, parse, work))
+    }
+
+    fn query_limited<R>(
+        &self,
+        collection: &str,
+        request: &Request,
+        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+        work: impl FnOnce(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
+    ) -> Result<R> {
         let latest;
         let reader = match self {
             Self::Database(database) => {
@@ -156,6 +166,7 @@ impl Scope {
     /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict until the limits of
     /// `call` end it.
     pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        let mut work = |writer: &mut dyn Writer| call.interrupt.during(|| work(writer));
         match self {
             Self::Database(database) => database.write(call, work),
             Self::Snapshot(_) => {

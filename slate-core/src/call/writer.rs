@@ -32,7 +32,8 @@ impl<T: Transaction> Reader for Session<T> {
     }
 
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
-        self.read(|source| source.gather(collection, query, &self.limited(call)))
+        let call = &self.limited(call);
+        call.interrupt.during(|| self.read(|source| source.gather(collection, query, call)))
     }
 
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::{filter::Filter, raw::Doc};
 
 use super::rows::{Record, RecordRows, Rows};
-use crate::{Result, interrupt::Interrupt};
+use crate::Result;
 
 /// Passes on the rows that match. A rejected row is neither copied nor decoded.
 pub(crate) struct FilterRows<I> {
@@ -11,14 +11,12 @@ pub(crate) struct FilterRows<I> {
     filter: Filter,
     /// Whether evaluating the filter can fail.
     can_fail: bool,
-    /// The call's deadline also ends the match of a regular expression that backtracks.
-    interrupt: Interrupt,
 }
 
 impl<I: Rows> FilterRows<I> {
-    pub(super) fn new(input: I, filter: Filter, interrupt: &Interrupt) -> Self {
+    pub(super) fn new(input: I, filter: Filter) -> Self {
         let can_fail = filter.can_fail();
-        Self { input, filter, can_fail, interrupt: interrupt.clone() }
+        Self { input, filter, can_fail }
     }
 
     #[inline(never)]
@@ -26,7 +24,7 @@ impl<I: Rows> FilterRows<I> {
         loop {
             let times = self.input.advance_run(most)?;
             let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(0) };
-            if self.filter.evaluate_until(document, self.interrupt.end())? {
+            if self.filter.evaluate(document)? {
                 return Ok(times);
             }
         }

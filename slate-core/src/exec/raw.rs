@@ -51,9 +51,9 @@ fn open_node<'v, V: View + 'v>(
         RawPlan::Filter { input, filter } => match *input {
             // The most common input is compiled into the filter's loop, without a call per record.
             RawPlan::Scan { bounds, direction } if !resources.measures_nodes() => {
-                Box::new(FilterRows::new(scan(bounds.as_ref(), direction), filter, &resources.interrupt))
+                Box::new(FilterRows::new(scan(bounds.as_ref(), direction), filter))
             }
-            _ => Box::new(FilterRows::new(open(input)?, filter, &resources.interrupt)),
+            _ => Box::new(FilterRows::new(open(input)?, filter)),
         },
         RawPlan::Sort { input, sort, presorted, limit, kept } => {
             Box::new(SortRows::of_records(open(input)?, sort, presorted, limit, kept, resources, meter.same()))

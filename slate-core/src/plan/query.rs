@@ -90,6 +90,12 @@ impl From<crate::Hint> for Hint {
 }
 
 impl Query {
+    /// Returns whether conditions, expressions or keys of sorts are evaluated on documents.
+    pub(crate) fn evaluates(&self) -> bool {
+        let is_whole = matches!(self.output, Output::Whole | Output::Count | Output::Key);
+        !(is_whole && self.filter.is_empty() && self.sort.is_none() && self.pipeline.nodes.is_empty())
+    }
+
     /// Returns the names of the rules that rewrote its pipeline, and of those that changed its plan.
     pub(crate) fn rules(&self, fired: FiredRules) -> impl Iterator<Item = &'static str> {
         self.pipeline.rules.iter().copied().chain(fired.names())

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_query::raw::SmallBytes;
+use slate_query::{raw::SmallBytes, work};
 use slate_store::{Durability, Guard, Keyspace, LastWrites, Transaction, Version};
 
 use super::{
@@ -99,6 +99,8 @@ impl<T: Transaction> Session<T> {
         call: &CallContext,
     ) -> Result<()> {
         changes.finish(call)?;
+        // From here on the call succeeds, unless the store fails.
+        work::complete()?;
         if changes.is_large() && collection.building.is_empty() {
             self.wrote(collection);
             self.wrote_entries();

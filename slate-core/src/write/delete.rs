@@ -29,8 +29,12 @@ pub(crate) struct DeleteOutcome {
 impl<T: Transaction> Session<T> {
     /// Deletes the matching documents. The call is atomic.
     pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
-        self.begin_call()?;
         let call = &self.limited(call);
+        call.interrupt.during(|| self.delete_limited(name, request, call))
+    }
+
+    fn delete_limited(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
+        self.begin_call()?;
         let mut outcome = DeleteOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         let Some(collection) = self.written(name)? else { return Ok(outcome) };

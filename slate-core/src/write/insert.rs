@@ -74,8 +74,18 @@ impl<T: Transaction> Session<T> {
         mode: InsertMode,
         call: &CallContext,
     ) -> Result<InsertOutcome> {
-        self.begin_call()?;
         let call = &self.limited(call);
+        call.interrupt.during(|| self.insert_limited(name, documents, mode, call))
+    }
+
+    fn insert_limited(
+        &mut self,
+        name: &str,
+        documents: &[impl AsRef<RawDocument>],
+        mode: InsertMode,
+        call: &CallContext,
+    ) -> Result<InsertOutcome> {
+        self.begin_call()?;
         call.check()?;
         let collection = self.written_or_new(name)?;
         let mut changes = self.change_set(&collection, call);

@@ -62,8 +62,18 @@ impl<T: Transaction> Session<T> {
         kind: PutKind,
         call: &CallContext,
     ) -> Result<PutOutcome> {
-        self.begin_call()?;
         let call = &self.limited(call);
+        call.interrupt.during(|| self.put_limited(name, documents, kind, call))
+    }
+
+    fn put_limited(
+        &mut self,
+        name: &str,
+        documents: &[impl AsRef<RawDocument>],
+        kind: PutKind,
+        call: &CallContext,
+    ) -> Result<PutOutcome> {
+        self.begin_call()?;
         call.check()?;
         let collection = self.written_or_new(name)?;
         let mut put = Put::new(kind, &collection, self.change_set(&collection, call), documents.len());

@@ -74,8 +74,12 @@ pub(crate) struct UpdateOutcome {
 impl<T: Transaction> Session<T> {
     /// Updates the matching documents. The call is atomic.
     pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
-        self.begin_call()?;
         let call = &self.limited(call);
+        call.interrupt.during(|| self.update_limited(name, request, call))
+    }
+
+    fn update_limited(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
+        self.begin_call()?;
         let mut outcome = UpdateOutcome::default();
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {

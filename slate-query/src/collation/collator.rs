@@ -5,7 +5,7 @@ use icu_collator::{
 use icu_locale_core::Locale;
 
 use super::{CollationOptions, is_french_canadian};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, work};
 
 /// The most used languages whose strings are ordered by Unicode's table, without rules of their own.
 const UNTAILORED: [&str; 11] = ["de", "en", "fr", "ga", "id", "it", "lb", "ms", "nl", "pt", "sw"];
@@ -109,7 +109,11 @@ impl Collator {
         let visible = std::str::from_utf8(text).ok().filter(|_| self.ignores_spaces_only).and_then(with_visible_spaces);
         let text = visible.as_deref().map_or(text, str::as_bytes);
         let mut key = Vec::new();
-        let _: std::result::Result<(), std::convert::Infallible> = self.collator.write_sort_key_utf8_to(text, &mut key);
+        // A character takes one to five steps. The key of a single text cannot be interrupted.
+        if work::spend(text.len()) {
+            let _: std::result::Result<(), std::convert::Infallible> =
+                self.collator.write_sort_key_utf8_to(text, &mut key);
+        }
         key
     }
 }

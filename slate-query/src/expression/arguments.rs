@@ -1,7 +1,7 @@
 use std::fmt;
 
-use super::{Env, Evaluated, Expression};
-use crate::{Code, Error, Result, collation::Collation, raw::Value};
+use super::{Env, Evaluated, Expression, node::count};
+use crate::{Code, Error, Result, collation::Collation, raw::Value, work};
 
 /// An operator whose operands are all evaluated before it.
 pub(super) struct Function {
@@ -83,6 +83,7 @@ impl Function {
     }
 
     pub(super) fn call<'v>(&self, operands: &'v [Expression], env: &Env<'v>) -> Result<Evaluated<'v>> {
+        work::take(1 + operands.len())?;
         // Most functions have up to three operands, which need no allocation.
         let mut few = [const { Evaluated::Missing }; 3];
         let mut many = Vec::new();
@@ -95,6 +96,7 @@ impl Function {
         };
         for (place, (value, operand)) in values.iter_mut().zip(operands).enumerate() {
             *value = operand.evaluate(env)?;
+            value.as_value().map_or(Ok(()), count)?;
             let ends = match self.null_ends {
                 NullEnds::Never => false,
                 NullEnds::AtFirst => place == 0,

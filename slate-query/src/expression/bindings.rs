@@ -1,6 +1,6 @@
-use std::sync::Arc;
+use std::collections::HashSet;
 
-use super::{Env, Expression, Interruption, Variables};
+use super::{Env, Expression, Variables};
 use crate::{
     Code, Error, Result,
     collation::Collation,
@@ -16,7 +16,6 @@ pub struct Bindings {
     /// Whether a variable has another value for each document, so that a stage is only parsed for its errors.
     has_unknown: bool,
     now: i64,
-    interruption: Option<Arc<Interruption>>,
     /// How many pipelines of other collections enclose this pipeline.
     depth: usize,
 }
@@ -46,12 +45,6 @@ impl Bindings {
         Self { names: self.names.lenient(), ..self }
     }
 
-    /// Returns the same variables in an operation that can end early.
-    #[must_use]
-    pub fn with_interruption(self, interruption: Interruption) -> Self {
-        Self { interruption: Some(Arc::new(interruption)), ..self }
-    }
-
     /// Returns how strings are compared, if not by their bytes.
     pub fn collation(&self) -> Option<&Collation> {
         self.names.collation()
@@ -70,24 +63,23 @@ impl Bindings {
     /// # Errors
     /// `IDLDuplicateField` (40413) for a variable that is defined twice.
     pub fn check_names(variables: Doc<'_>) -> Result<()> {
-        let mut names: Vec<&[u8]> = Vec::new();
+        let mut names = HashSet::new();
         for variable in variables.elements() {
-            if names.contains(&variable.name) {
+            if !names.insert(variable.name) {
                 let name = variable.display_name();
                 let message = format!("BSON field 'let.{name}' is a duplicate field");
                 return Err(Error::new(Code::IDL_DUPLICATE_FIELD, message).at(format!("let.{name}")));
             }
-            names.push(variable.name);
         }
         Ok(())
     }
 
-    /// Returns the same variables and one more that a command defines by an expression.
+    /// Adds a variable that a command defines by an expression.
     ///
     /// # Errors
     /// As [`Variables::with`]; 4738901 for the name of a constant; 4890500 for an expression that reads a document; the
     /// errors of the expression.
-    pub fn define(&self, name: &str, expression: Value<'_>) -> Result<Self> {
+    pub fn define(mut self, name: &str, expression: Value<'_>) -> Result<Self> {
         if CONSTANTS.contains(&name) {
             return Err(Error::new(Code(4_738_901), format!("'{name}' is a constant of the operation")));
         }
@@ -98,7 +90,10 @@ impl Bindings {
             let message = "the variables of a command are computed before the first document, so they have no fields";
             return Err(Error::new(Code(4_890_500), message));
         }
-        self.with(name, self.evaluate(&expression)?)
+        let value = self.evaluate(&expression)?;
+        self.names.add(name)?;
+        self.push_value(value);
+        Ok(self)
     }
 
     /// Like [`with`](Self::with), but for a variable that gets its value only when the pipeline is executed, such as
@@ -118,12 +113,17 @@ impl Bindings {
     }
 
     fn extended(&self, names: Variables, value: Option<OwnedValue>) -> Self {
-        let names = match &value {
-            Some(value) => names.with_last_as(value),
-            None => names,
-        };
-        let values = self.values.iter().cloned().chain([value]).collect();
-        Self { names, values, ..self.clone() }
+        let mut extended = Self { names, ..self.clone() };
+        extended.push_value(value);
+        extended
+    }
+
+    /// Adds the value of the last variable.
+    fn push_value(&mut self, value: Option<OwnedValue>) {
+        if let Some(value) = &value {
+            self.names.set_last(value);
+        }
+        self.values.push(value);
     }
 
     /// Returns the same variables in a pipeline of another collection.
@@ -159,14 +159,10 @@ impl Bindings {
     #[inline]
     pub fn within<R>(&self, document: Doc<'_>, visit: impl FnOnce(&Env<'_>) -> R) -> R {
         let env = Env::new(document, self.now).with_collation(self.names.collation());
-        let env = env.with_interruption(self.interruption.as_deref());
-        if self.values.is_empty() { visit(&env) } else { descend(&env, &self.values, visit) }
+        if self.values.is_empty() {
+            return visit(&env);
+        }
+        let frame = env.frame_of_bound(&self.values);
+        visit(&env.within(&frame))
     }
-}
-
-/// Adds a frame for each of the values.
-fn descend<R>(env: &Env<'_>, values: &[Option<OwnedValue>], visit: impl FnOnce(&Env<'_>) -> R) -> R {
-    let Some((value, rest)) = values.split_first() else { return visit(env) };
-    let frame = env.frame(value.as_ref().map(OwnedValue::as_value));
-    descend(&env.within(&frame), rest, visit)
 }

@@ -1,10 +1,11 @@
-use std::{sync::Arc, time::Instant};
+use std::sync::Arc;
 
-use super::Interruption;
+use super::Evaluated;
 use crate::{
     Code, Error, Result,
     collation::Collation,
     raw::{Doc, FieldName, OwnedValue, Value},
+    work,
 };
 
 /// The variables that an expression may use, by name. The position of a name in the list is its position among the
@@ -31,34 +32,32 @@ impl Variables {
     /// `FailedToParse` (9) if the name is not one for a variable: it must begin with a lowercase letter and consist of
     /// letters, digits and underscores.
     pub fn with(&self, name: &str) -> Result<Self> {
-        let mut bytes = name.bytes();
-        let is_allowed = name == "CURRENT"
-            || bytes.next().is_some_and(|first| first.is_ascii_lowercase() || first >= 0x80)
-                && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80);
-        if !is_allowed {
-            let message = format!("'{name}' is not a name for a variable: it begins with a lowercase letter");
-            return Err(Error::new(Code::FAILED_TO_PARSE, message));
-        }
+        check(name)?;
         Ok(self.with_system(name))
+    }
+
+    /// Adds a variable, which may hide another of the same name, without copying the others.
+    ///
+    /// # Errors
+    /// As [`with`](Self::with).
+    pub(super) fn add(&mut self, name: &str) -> Result<()> {
+        check(name)?;
+        self.names.push(Variable { name: name.into(), value: None });
+        Ok(())
     }
 
     /// Like [`with`](Self::with), but accepts any name.
     pub(crate) fn with_system(&self, name: &str) -> Self {
-        self.extended(Variable { name: name.into(), value: None })
+        let mut extended = self.clone();
+        extended.names.push(Variable { name: name.into(), value: None });
+        extended
     }
 
-    /// Returns the same variables with a value for the last one. Expressions that are parsed with them are valid for
-    /// this value only.
-    pub(crate) fn with_last_as(mut self, value: &OwnedValue) -> Self {
+    /// Sets the value of the last variable. Expressions that are parsed with the variables are valid for this value only.
+    pub(crate) fn set_last(&mut self, value: &OwnedValue) {
         if let Some(last) = self.names.last_mut() {
             last.value = Some(Arc::new(value.clone()));
         }
-        self
-    }
-
-    fn extended(&self, variable: Variable) -> Self {
-        let names = self.names.iter().cloned().chain([variable]).collect();
-        Self { names, collation: self.collation.clone(), is_lenient: self.is_lenient }
     }
 
     /// Returns the same variables for expressions that are perhaps never evaluated: an operator that fails for its constant
@@ -81,15 +80,32 @@ impl Variables {
         self.collation.as_ref()
     }
 
-    /// Returns the distance of the variable's frame from the innermost frame.
+    /// Returns the distance of the variable from the innermost.
     pub(super) fn find(&self, name: &str) -> Option<usize> {
-        self.names.iter().rev().position(|other| *other.name == *name)
+        let up = self.names.iter().rev().position(|other| *other.name == *name);
+        // A name that is not known was compared with all.
+        work::spend(up.unwrap_or(self.names.len()) / 4);
+        up
     }
 
-    /// Returns the known value of the variable whose frame has this distance from the innermost one.
+    /// Returns the known value of the variable at this distance from the innermost.
     pub(super) fn value(&self, up: usize) -> Option<Value<'_>> {
         self.names.iter().rev().nth(up)?.value.as_deref().map(OwnedValue::as_value)
     }
+}
+
+/// # Errors
+/// `FailedToParse` (9) if the name is not one for a variable.
+fn check(name: &str) -> Result<()> {
+    let mut bytes = name.bytes();
+    let is_allowed = name == "CURRENT"
+        || bytes.next().is_some_and(|first| first.is_ascii_lowercase() || first >= 0x80)
+            && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80);
+    if !is_allowed {
+        let message = format!("'{name}' is not a name for a variable: it begins with a lowercase letter");
+        return Err(Error::new(Code::FAILED_TO_PARSE, message));
+    }
+    Ok(())
 }
 
 /// The document and the variables for which an expression is evaluated.
@@ -99,28 +115,65 @@ pub struct Env<'v> {
     now: i64,
     collation: Option<&'v Collation>,
     frame: Option<&'v Frame<'v>>,
-    interruption: Option<&'v Interruption>,
     /// A field and the value that replaces the document's value of this field.
     replaced: Option<(&'v FieldName, Value<'v>)>,
 }
 
-/// The value of a variable, and the frames of the variables around it.
+/// The values of variables, and the frames of the variables around them.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<'v> {
-    value: Option<Value<'v>>,
+    values: FrameValues<'v>,
     outer: Option<&'v Frame<'v>>,
+}
+
+/// The values of the variables of a frame, the innermost last. `None` and missing: the value is missing.
+#[derive(Clone, Copy, Debug)]
+enum FrameValues<'v> {
+    One(Option<Value<'v>>),
+    Computed(&'v [Evaluated<'v>]),
+    Bound(&'v [Option<OwnedValue>]),
+}
+
+impl<'v> FrameValues<'v> {
+    fn len(self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Computed(values) => values.len(),
+            Self::Bound(values) => values.len(),
+        }
+    }
+
+    /// Returns the value of the variable at this distance from the innermost.
+    fn at(self, up: usize) -> Option<Value<'v>> {
+        let place = self.len().checked_sub(up + 1)?;
+        match self {
+            Self::One(value) => value,
+            Self::Computed(values) => values.get(place)?.as_value(),
+            Self::Bound(values) => values.get(place)?.as_ref().map(OwnedValue::as_value),
+        }
+    }
 }
 
 impl<'v> Env<'v> {
     /// Creates the environment for a document. `now` is the value of `$$NOW` in milliseconds since 1970.
     #[inline]
     pub fn new(document: Doc<'v>, now: i64) -> Self {
-        Self { root: document, now, collation: None, frame: None, interruption: None, replaced: None }
+        Self { root: document, now, collation: None, frame: None, replaced: None }
     }
 
     /// Returns the frame of one more variable with this value; `None`: the value is missing.
     pub fn frame(&self, value: Option<Value<'v>>) -> Frame<'v> {
-        Frame { value, outer: self.frame }
+        Frame { values: FrameValues::One(value), outer: self.frame }
+    }
+
+    /// Returns the frame of one more variable for each value.
+    pub(super) fn frame_of_computed(&self, values: &'v [Evaluated<'v>]) -> Frame<'v> {
+        Frame { values: FrameValues::Computed(values), outer: self.frame }
+    }
+
+    /// Returns the frame of one more variable for each value.
+    pub(super) fn frame_of_bound(&self, values: &'v [Option<OwnedValue>]) -> Frame<'v> {
+        Frame { values: FrameValues::Bound(values), outer: self.frame }
     }
 
     /// Returns the same environment with a frame from [`frame`](Self::frame).
@@ -162,27 +215,6 @@ impl<'v> Env<'v> {
         Self { collation, ..self }
     }
 
-    /// Returns the same environment for an evaluation that can be ended early.
-    #[inline]
-    #[must_use]
-    pub fn with_interruption(self, interruption: Option<&'v Interruption>) -> Self {
-        Self { interruption, ..self }
-    }
-
-    /// Counts an element for which an expression is evaluated.
-    ///
-    /// # Errors
-    /// Where the evaluation must end.
-    #[inline]
-    pub(super) fn tick(&self) -> Result<()> {
-        self.interruption.map_or(Ok(()), Interruption::tick)
-    }
-
-    /// Returns when the evaluation must end.
-    pub(super) fn deadline(&self) -> Option<Instant> {
-        self.interruption.and_then(Interruption::deadline)
-    }
-
     #[inline]
     pub(crate) fn collation(&self) -> Option<&'v Collation> {
         self.collation
@@ -197,8 +229,13 @@ impl<'v> Env<'v> {
         self.now
     }
 
-    /// Returns the value of the variable whose frame is at this distance from the innermost.
+    /// Returns the value of the variable at this distance from the innermost.
     pub(super) fn variable(&self, up: usize) -> Option<Value<'v>> {
-        std::iter::successors(self.frame, |frame| frame.outer).nth(up)?.value
+        let (mut frame, mut up) = (self.frame?, up);
+        while up >= frame.values.len() {
+            up -= frame.values.len();
+            frame = frame.outer?;
+        }
+        frame.values.at(up)
     }
 }

@@ -1,6 +1,7 @@
 use crate::{
     Code, Error, Result,
     raw::{Kind, MAX_DEPTH, OwnedValue, Value, Writer},
+    work,
 };
 
 /// The most bytes of a computed value. The documents that it is computed from have at most 16 MiB.
@@ -165,7 +166,7 @@ pub(super) struct ArrayWriter {
 
 impl ArrayWriter {
     pub(super) fn push(&mut self, value: Value<'_>) {
-        if self.bytes > MOST_BYTES {
+        if self.bytes > MOST_BYTES || !work::spend(1 + value.bytes().len() / 256) {
             return;
         }
         self.writer.append(crate::raw::digits(self.length).as_bytes(), value);

@@ -10,6 +10,7 @@ use super::{
 use crate::{
     Result,
     raw::{FieldName, Kind, OwnedValue, Value, Writer},
+    work,
 };
 
 /// A parsed expression.
@@ -61,10 +62,24 @@ pub(super) trait Operator: Debug + Send + Sync {
     }
 }
 
+/// The size of values that an operator reads or makes in no more than a few steps.
+const SHORT: usize = 256;
+
+/// Counts the work of reading a value.
+///
+/// # Errors
+/// If the call is over.
+#[inline]
+pub(super) fn count(value: Value<'_>) -> Result<()> {
+    let bytes = value.bytes().len();
+    if bytes > SHORT { work::take(work::of_bytes(bytes)) } else { Ok(()) }
+}
+
 /// Refuses a computed value that is too large or nests too deeply.
 #[inline]
 fn checked(value: Evaluated<'_>) -> Result<Evaluated<'_>> {
     if let Evaluated::Owned(owned) = &value {
+        count(owned.as_value())?;
         check_size(owned.as_value().bytes().len())?;
         check_depth(owned.as_value())?;
     }
@@ -132,6 +147,7 @@ impl Expression {
                 Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
             },
             ExpressionNode::Document(fields) => {
+                work::take(fields.len())?;
                 let (mut writer, mut bytes) = (Writer::new(), 0);
                 for (name, field) in &**fields {
                     if let Some(value) = field.evaluate(env)?.as_value() {
@@ -143,6 +159,7 @@ impl Expression {
                 checked(Evaluated::document(writer))?
             }
             ExpressionNode::Array(elements) => {
+                work::take(elements.len())?;
                 let mut array = ArrayWriter::default();
                 for element in &**elements {
                     array.push(element.evaluate(env)?.or_null());
@@ -150,7 +167,10 @@ impl Expression {
                 checked(array.finish())?
             }
             ExpressionNode::Call(function, operands) => checked(function.call(operands, env)?)?,
-            ExpressionNode::Operator(operator) => checked(operator.evaluate(env)?)?,
+            ExpressionNode::Operator(operator) => {
+                work::take(1)?;
+                checked(operator.evaluate(env)?)?
+            }
         })
     }
 

@@ -11,6 +11,7 @@ use crate::{
     collation::Collation,
     path::Path,
     raw::{Doc, Writer},
+    work,
 };
 
 /// Conditions with strings in their operands.
@@ -48,6 +49,7 @@ impl Collated {
 
     /// Returns the fields of the document that the conditions compare, with their strings replaced.
     pub(super) fn replace(&self, document: Doc<'_>) -> Vec<u8> {
+        work::spend(work::of_bytes(document.bytes().len()));
         let mut out = Writer::new();
         let is_wanted = |name: &[u8]| self.fields.as_ref().is_none_or(|fields| fields.contains(name));
         self.collation.write_fields(document, is_wanted, &mut out);
@@ -85,6 +87,7 @@ impl Node {
     /// document with its strings replaced (`collated`).
     fn evaluate_either(&self, plain: Doc<'_>, collated: Doc<'_>) -> Result<bool> {
         let all = |nodes: &[Self], wanted: bool| {
+            work::take(nodes.len())?;
             for node in nodes {
                 if node.evaluate_either(plain, collated)? != wanted {
                     return Ok(!wanted);

@@ -15,6 +15,7 @@ use crate::{
     expression::{Bindings, Expression, Logic},
     path::Path,
     raw::{Doc, OwnedValue, Value},
+    work,
 };
 
 /// An expression whose value must be true.
@@ -178,6 +179,7 @@ impl Node {
             Tree::Collated(collated) => collated.evaluate(document),
             // Evaluates the conditions on fields first, so that no expression is evaluated for documents that these conditions reject.
             Tree::And(conjunction) => {
+                work::take(conjunction.nodes().len())?;
                 let mut plain = conjunction.nodes().iter().filter(|node| !node.computes());
                 if !plain.all(|node| node.matches(document)) {
                     return Ok(false);
@@ -190,6 +192,7 @@ impl Node {
                 Ok(true)
             }
             Tree::Or(nodes) => {
+                work::take(nodes.len())?;
                 for node in nodes {
                     if node.evaluate(document)? {
                         return Ok(true);

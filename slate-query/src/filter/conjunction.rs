@@ -1,5 +1,8 @@
 use super::{Node, field::Field, node::Tree, operator::Cost};
-use crate::raw::{Doc, Value};
+use crate::{
+    raw::{Doc, Value},
+    work,
+};
 
 /// Conditions that must all hold.
 ///
@@ -15,7 +18,12 @@ pub(super) struct Conjunction {
     /// Positions in `nodes` of the conditions that are evaluated after the pass, if all cheap ones hold; at most
     /// [`SLOTS`].
     expensive: Places,
+    /// Whether an evaluation counts the conditions as work: there are many, or a condition contains others.
+    counts: bool,
 }
+
+/// Up to this number of conditions on fields an evaluation takes no longer than a few steps.
+const FEW: usize = 8;
 
 /// The most conditions that wait for the end of the pass with their value. Further expensive ones are evaluated during
 /// the pass.
@@ -77,7 +85,8 @@ impl Conjunction {
                 }
             }
         }
-        Self { nodes, cheap, expensive }
+        let counts = nodes.len() > FEW || nodes.iter().any(|node| !matches!(node.tree, Tree::Field(_)));
+        Self { nodes, cheap, expensive, counts }
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -88,7 +97,16 @@ impl Conjunction {
         self.nodes
     }
 
+    /// Counts an evaluation. Returns `false` if the call is over.
+    #[inline]
+    pub(super) fn begin(&self) -> bool {
+        !self.counts || work::spend(self.nodes.len())
+    }
+
     pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
+        if !self.begin() {
+            return false;
+        }
         let probes = self.cheap.union(self.expensive);
         self.probes_match(doc)
             && self.nodes.iter().enumerate().all(|(place, node)| probes.contains(place) || node.matches(doc))
@@ -107,6 +125,8 @@ impl Conjunction {
         if doc.has_table() || pending.len() < 2 {
             return self.cheap.chain(self.expensive).filter_map(|place| self.probe(place)).all(|it| it.matches(doc));
         }
+        // Each field is compared with the pending probes.
+        work::spend(work::of_bytes(doc.bytes().len()) * pending.len() as usize / 8);
         let mut slots: [Option<Value<'_>>; SLOTS as usize] = [None; SLOTS as usize];
         for element in doc.elements() {
             for place in pending {

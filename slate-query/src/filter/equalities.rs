@@ -1,15 +1,19 @@
+use std::collections::HashMap;
+
 use super::{Node, field::Sense, node::Tree};
 use crate::{
     Code, Error, Result, order,
     path::Path,
     raw::{OwnedValue, Value},
+    work,
 };
 
 /// Returns the paths that the conditions require to equal a value, with these values. Leaves out the paths for which `is_wanted`
 /// returns false.
 pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
-    let mut found: Vec<(Path, OwnedValue)> = Vec::new();
+    let mut found = Found::default();
     for conjunct in node.conjuncts() {
+        work::take(1)?;
         let written = match &conjunct.tree {
             Tree::Collated(collated) => collated.plain(),
             _ => conjunct,
@@ -19,7 +23,7 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
         if !is_wanted(&field.path)? {
             continue;
         }
-        if let Some((other, known)) = found.iter().find(|(path, _)| one_begins_the_other(path, &field.path)) {
+        if let Some((other, known)) = found.conflict(field.path.as_str()) {
             // As in MongoDB, equal conditions are one.
             if *other == field.path && order::equal(known.as_value(), value) {
                 continue;
@@ -31,9 +35,42 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
             };
             return Err(Error::new(Code::NOT_SINGLE_VALUE_FIELD, message).at(field.path.as_str()));
         }
-        found.push((field.path.clone(), value.to_owned()));
+        found.add(&field.path, value);
     }
-    Ok(found)
+    Ok(found.equalities)
+}
+
+/// The equalities so far.
+#[derive(Default)]
+struct Found<'n> {
+    equalities: Vec<(Path, OwnedValue)>,
+    /// The place of each path.
+    paths: HashMap<&'n str, usize>,
+    /// For each proper prefix of a path, the place of the first path with it.
+    prefixes: HashMap<&'n str, usize>,
+}
+
+impl<'n> Found<'n> {
+    /// Returns the first equality whose path begins with this one, or is the beginning of it.
+    fn conflict(&self, path: &str) -> Option<&(Path, OwnedValue)> {
+        let shorter = prefixes(path).filter_map(|prefix| self.paths.get(prefix));
+        let place = shorter.chain(self.paths.get(path)).chain(self.prefixes.get(path)).min()?;
+        self.equalities.get(*place)
+    }
+
+    fn add(&mut self, path: &'n Path, value: Value<'_>) {
+        let place = self.equalities.len();
+        self.paths.insert(path.as_str(), place);
+        prefixes(path.as_str()).for_each(|prefix| {
+            self.prefixes.entry(prefix).or_insert(place);
+        });
+        self.equalities.push((path.clone(), value.to_owned()));
+    }
+}
+
+/// Returns the proper prefixes of a path.
+fn prefixes(path: &str) -> impl Iterator<Item = &str> {
+    path.match_indices('.').filter_map(|(dot, _)| path.get(..dot))
 }
 
 /// Returns the value that a conjunct requires at this path, without a collation.
@@ -46,8 +83,4 @@ pub(super) fn value_at<'n>(node: &'n Node, path: &str) -> Option<Value<'n>> {
         }
         field.operator.equality()
     })
-}
-
-fn one_begins_the_other(a: &Path, b: &Path) -> bool {
-    a.parts().iter().zip(b.parts()).all(|(a, b)| a.name() == b.name())
 }

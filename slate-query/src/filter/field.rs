@@ -5,6 +5,7 @@ use crate::{
     order::equal_by_bytes,
     path::{End, Found, Part, Path, Step},
     raw::{Doc, Kind, SmallBytes, Value},
+    work,
 };
 
 /// An operator on a path.
@@ -116,6 +117,9 @@ impl Field {
     #[inline]
     fn holds_below(&self, value: Value<'_>) -> bool {
         if value.kind() == Kind::Array && self.reach == Reach::Elements {
+            if !work::spend(work::of_bytes(value.bytes().len())) {
+                return false;
+            }
             let array = Doc::new(value.bytes());
             array.values().any(|element| self.operator.holds(element)) || self.operator.holds(value)
         } else {
@@ -150,6 +154,7 @@ pub(super) fn first_position(
     let mut position = None;
     let _ = path.walk(doc, &mut |end| {
         let Found::Value(value) = end.found else { return ControlFlow::Continue(()) };
+        work::spend(work::of_bytes(value.bytes().len()));
         if let (Some(array), Reach::Elements, Step::Name) = (value.as_array(), reach, end.step) {
             for (index, element) in array.values().enumerate() {
                 if holds(element).is_some() {

@@ -11,6 +11,7 @@ use crate::{
     path::Path,
     raw::{Doc, Value},
     schema::Schema,
+    work,
 };
 
 /// A node of a filter's tree: a condition on a path, or a logical combination of nodes.
@@ -135,7 +136,7 @@ impl Node {
         match &self.tree {
             Tree::Field(field) => field.matches(doc),
             Tree::And(conjunction) => conjunction.matches(doc),
-            Tree::Or(nodes) => nodes.iter().any(|node| node.matches(doc)),
+            Tree::Or(nodes) => work::spend(nodes.len()) && nodes.iter().any(|node| node.matches(doc)),
             Tree::Not(node) => !node.matches(doc),
             Tree::Computed(computed) => computed.evaluate(doc).unwrap_or(false),
             Tree::Schema(schema) => schema.matches(doc),
@@ -147,8 +148,10 @@ impl Node {
     pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
         match &self.tree {
             Tree::Field(field) => field.matches_value(value),
-            Tree::And(conjunction) => conjunction.nodes().iter().all(|node| node.matches_value(value)),
-            Tree::Or(nodes) => nodes.iter().any(|node| node.matches_value(value)),
+            Tree::And(conjunction) => {
+                conjunction.begin() && conjunction.nodes().iter().all(|node| node.matches_value(value))
+            }
+            Tree::Or(nodes) => work::spend(nodes.len()) && nodes.iter().any(|node| node.matches_value(value)),
             Tree::Not(node) => !node.matches_value(value),
             // These conditions are evaluated on whole documents, never on a single value.
             Tree::Computed(_) | Tree::Collated(_) | Tree::Schema(_) => false,

@@ -1,3 +1,5 @@
+use std::collections::{HashMap, hash_map::Entry};
+
 use super::{
     Node,
     bounds::Exactness,
@@ -8,9 +10,10 @@ use super::{
 };
 use crate::{
     collation::{Collation, has_text},
-    interval::IntervalSet,
+    interval::{Interval, IntervalSet},
     path::Path,
     raw::{Kind, Value, Writer},
+    work,
 };
 
 /// The key range that a condition implies for an index on one path.
@@ -214,19 +217,47 @@ pub(super) fn of_conjuncts(nodes: &[Node], strings: Strings<'_>, take: &mut dyn 
 /// Returns a term for each path for which every branch has a term. Its key range is the union of the key ranges of the branches.
 pub(super) fn of_branches(nodes: &[Node], strings: Strings<'_>) -> Vec<Term> {
     let Some((first, rest)) = nodes.split_first() else { return Vec::new() };
-    let rest: Vec<Vec<Term>> = rest.iter().map(|node| node.terms_within(strings)).collect();
-    let mut terms: Vec<Term> = Vec::new();
-    for term in first.terms_within(strings) {
-        if terms.iter().any(|other| other.path == term.path) {
-            continue;
+    // Of several terms of a branch on one path the first counts.
+    let (mut unions, mut places) = (Vec::<BranchUnion>::new(), HashMap::<Path, usize>::new());
+    first.each_term_within(strings, &mut |term| {
+        if let Entry::Vacant(vacant) = places.entry(term.path.clone()) {
+            vacant.insert(unions.len());
+            unions.push(BranchUnion { intervals: term.intervals.iter().cloned().collect(), term, branches: 1 });
         }
-        let union = rest.iter().try_fold(term, |union, terms| {
-            let other = terms.iter().find(|other| other.path == union.path)?;
-            let intervals = union.intervals.union(&other.intervals);
-            let (exact, validity) = (union.exact.min(other.exact), union.validity.min(other.validity));
-            Some(Term { intervals, exact, validity, path: union.path })
+    });
+    let mut left = unions.len();
+    for (branches, node) in (1..).zip(rest) {
+        if left == 0 || !work::spend(8) {
+            return Vec::new();
+        }
+        left = 0;
+        node.each_term_within(strings, &mut |other| {
+            work::spend(8);
+            let union = places.get(&other.path).and_then(|place| unions.get_mut(*place));
+            if let Some(union) = union.filter(|union| union.branches == branches) {
+                union.add(&other);
+                left += 1;
+            }
         });
-        terms.extend(union);
     }
-    terms
+    let complete = unions.into_iter().filter(|union| union.branches == nodes.len());
+    complete.map(|union| Term { intervals: IntervalSet::from(union.intervals), ..union.term }).collect()
+}
+
+/// The union of the terms that the branches so far have on one path.
+struct BranchUnion {
+    /// The term of the first branch, as exact and as valid as those of all branches.
+    term: Term,
+    intervals: Vec<Interval>,
+    /// The number of branches, from the first on, that have a term on the path.
+    branches: usize,
+}
+
+impl BranchUnion {
+    fn add(&mut self, other: &Term) {
+        self.intervals.extend(other.intervals.iter().cloned());
+        self.term.exact = self.term.exact.min(other.exact);
+        self.term.validity = self.term.validity.min(other.validity);
+        self.branches += 1;
+    }
 }

@@ -1,5 +1,3 @@
-use std::time::Instant;
-
 use super::{Node, Ties, clause::ClauseScope, operators, parse, position};
 use crate::{
     Result,
@@ -58,14 +56,6 @@ impl Filter {
     /// The errors of the expressions; 51156 for a regular expression whose match takes too many steps.
     pub fn evaluate(&self, doc: Doc<'_>) -> Result<bool> {
         failure::watch(|| self.root().evaluate(doc))?
-    }
-
-    /// Like [`evaluate`](Self::evaluate), with an end for regular expressions that need backtracking.
-    ///
-    /// # Errors
-    /// As [`evaluate`](Self::evaluate); 50 for a match that would not end before the deadline.
-    pub fn evaluate_until(&self, doc: Doc<'_>, deadline: Option<Instant>) -> Result<bool> {
-        failure::until(deadline, || self.evaluate(doc))
     }
 
     /// Returns the filter without conditions, which every document matches.

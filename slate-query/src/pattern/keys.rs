@@ -9,6 +9,7 @@ use crate::{
     key::{TypeBits, encode_typed},
     path::Path,
     raw::{Doc, Value},
+    work,
 };
 
 /// The entries of one document in an index. The buffers are reused for the next document.
@@ -122,7 +123,7 @@ impl Keys {
             return;
         }
         let mut entries = std::mem::take(&mut self.entries);
-        entries.sort_by(|a, b| self.key(a).cmp(self.key(b)));
+        work::sort_by(&mut entries, |a, b| self.key(a).cmp(self.key(b)));
         entries.dedup_by(|later, earlier| {
             let same = self.key(later) == self.key(earlier);
             if same && later.presence == Presence::Some {

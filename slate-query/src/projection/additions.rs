@@ -4,13 +4,15 @@ use super::output;
 use crate::{
     Result,
     expression::{Env, Expression, Needs, check_depth, check_size},
+    named_list::NamedList,
     raw::{Doc, FieldName, Kind, Value},
+    work,
 };
 
 /// Fields and their expressions, in the order in which they are written.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Additions {
-    fields: Vec<(Box<[u8]>, Addition)>,
+    fields: NamedList<Box<[u8]>, Addition>,
 }
 
 #[derive(Clone, Debug)]
@@ -21,8 +23,13 @@ pub(crate) enum Addition {
 }
 
 impl Additions {
-    pub(crate) fn new(fields: Vec<(Box<[u8]>, Addition)>) -> Self {
-        Self { fields }
+    /// The names are distinct.
+    pub(crate) fn new(fields: impl IntoIterator<Item = (Box<[u8]>, Addition)>) -> Self {
+        let mut list = NamedList::default();
+        fields.into_iter().for_each(|(name, addition)| {
+            list.push(name, addition);
+        });
+        Self { fields: list }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -31,7 +38,7 @@ impl Additions {
 
     /// Adds the fields that the expressions read to `needs`, and removes those that are replaced.
     pub(crate) fn needs(&self, needs: &mut Needs) {
-        for (name, addition) in &self.fields {
+        for (name, addition) in self.fields.iter() {
             if let (Addition::Computed(_), Ok(name)) = (addition, std::str::from_utf8(name)) {
                 needs.remove(name);
             }
@@ -39,9 +46,11 @@ impl Additions {
         self.visit_fields(&mut |field| needs.add(field));
     }
 
-    /// Returns the fields of `self`, then those of `other`.
+    /// Returns the fields of `self`, then those of `other`, which have other names.
     pub(crate) fn and(mut self, other: &Self) -> Self {
-        self.fields.extend(other.fields.iter().cloned());
+        other.fields.iter().for_each(|(name, addition)| {
+            self.fields.push(name.clone(), addition.clone());
+        });
         self
     }
 
@@ -63,7 +72,7 @@ impl Additions {
     }
 
     fn visit_fields(&self, visit: &mut dyn FnMut(Option<&FieldName>)) {
-        for (_, addition) in &self.fields {
+        for (_, addition) in self.fields.iter() {
             match addition {
                 Addition::Computed(expression) => expression.visit_fields(visit),
                 Addition::Within(additions) => additions.visit_fields(visit),
@@ -75,10 +84,11 @@ impl Additions {
     /// is left out. `env` has the document that expressions read.
     pub(crate) fn apply(&self, base: Doc<'_>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
         let start = output::open(out);
+        work::take(self.fields.len() + work::of_bytes(base.bytes().len()))?;
         let mut written = vec![false; self.fields.len()];
         for (element, bytes) in output::fields(base) {
-            let place = self.fields.iter().position(|(name, _)| **name == *element.name);
-            match place.and_then(|place| Some((self.fields.get(place)?, written.get_mut(place)?))) {
+            let place = self.fields.place(element.name);
+            match place.and_then(|place| Some((self.fields.as_slice().get(place)?, written.get_mut(place)?))) {
                 Some(((name, addition), is_written)) if !*is_written => {
                     *is_written = true;
                     addition.write(name, Some(element.value), env, out)?;
@@ -98,6 +108,7 @@ impl Additions {
             return self.apply(value.as_document().unwrap_or(Doc::EMPTY), env, out);
         };
         let start = output::open(out);
+        work::take(work::of_bytes(array.bytes().len()))?;
         for (position, element) in array.values().enumerate() {
             output::head_at(out, kind_below(element), position);
             self.below(element, env, out)?;

@@ -58,7 +58,7 @@ impl Shape {
         let scalars = if branch.additions().is_empty() { Scalars::Dropped } else { Scalars::Emptied };
         let mut fields = Vec::new();
         let mut added = Vec::new();
-        for (name, action) in branch.fields {
+        for (name, action) in branch.fields.into_entries() {
             let part = match action {
                 Action::Include | Action::Slice(_) | Action::Positional => Part::Whole,
                 Action::Within(branch) => Part::Within(Self::inclusion(branch)),
@@ -76,7 +76,7 @@ impl Shape {
     /// Returns the shape that shows all but the excluded paths of `branch`.
     pub(super) fn exclusion(branch: Branch) -> Self {
         let mut fields = Vec::new();
-        for (name, action) in branch.fields {
+        for (name, action) in branch.fields.into_entries() {
             let part = match action {
                 Action::Exclude => Part::Whole,
                 Action::ElemMatch(filter) => Part::Element(ElemMatch::new(&name, filter)),

@@ -2,7 +2,7 @@ use super::{
     additions::{Addition, Additions},
     slice::Slice,
 };
-use crate::{Code, Error, Result, expression::Expression, filter::Filter};
+use crate::{Code, Error, Result, expression::Expression, filter::Filter, named_list::NamedList};
 
 /// The action of a projection on one path.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub(super) enum Action {
 /// The paths of a projection document as a tree, in their original order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Branch {
-    pub(super) fields: Vec<(Box<str>, Action)>,
+    pub(super) fields: NamedList<Box<str>, Action>,
 }
 
 impl Branch {
@@ -34,10 +34,10 @@ impl Branch {
         if !rest.is_empty() {
             return self.within(name)?.add(rest, action);
         }
-        if self.get(name).is_some() {
+        if self.fields.get(name.as_bytes()).is_some() {
             return Err(Error::new(Code(31250), format!("path collision at {name}")));
         }
-        self.fields.push(((*name).into(), action));
+        self.fields.push((*name).into(), action);
         Ok(())
     }
 
@@ -47,7 +47,9 @@ impl Branch {
     /// 31249 and 31250 as [`Branch::add`].
     pub(super) fn branch(&mut self, names: &[&str]) -> Result<&mut Self> {
         let Some((name, rest)) = names.split_first() else { return Ok(self) };
-        if rest.is_empty() && matches!(self.get(name), Some(action) if !matches!(action, Action::Within(_))) {
+        if rest.is_empty()
+            && matches!(self.fields.get(name.as_bytes()), Some(action) if !matches!(action, Action::Within(_)))
+        {
             return Err(Error::new(Code(31250), format!("path collision at {name}")));
         }
         self.within(name)?.branch(rest)
@@ -67,21 +69,15 @@ impl Branch {
             };
             Some((name.as_bytes().into(), addition))
         };
-        Additions::new(self.fields.iter().filter_map(addition).collect())
-    }
-
-    fn get(&self, name: &str) -> Option<&Action> {
-        self.fields.iter().find(|(other, _)| **other == *name).map(|(_, action)| action)
+        Additions::new(self.fields.iter().filter_map(addition))
     }
 
     /// Returns the branch named `name`.
     fn within(&mut self, name: &str) -> Result<&mut Self> {
-        let place = self.fields.iter().position(|(other, _)| **other == *name).unwrap_or_else(|| {
-            self.fields.push((name.into(), Action::Within(Self::default())));
-            self.fields.len() - 1
-        });
-        match self.fields.get_mut(place) {
-            Some((_, Action::Within(branch))) => Ok(branch),
+        let place = self.fields.place(name.as_bytes());
+        let place = place.unwrap_or_else(|| self.fields.push(name.into(), Action::Within(Self::default())));
+        match self.fields.at_mut(place) {
+            Some(Action::Within(branch)) => Ok(branch),
             _ => Err(Error::new(Code(31249), format!("path collision at {name}, which is projected whole"))),
         }
     }

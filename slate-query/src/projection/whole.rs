@@ -237,7 +237,7 @@ impl Pass {
 /// Returns the included paths, if the projection only includes whole paths.
 fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     fn collect(branch: &Branch, prefix: &str, paths: &mut Vec<Path>) -> Result<bool> {
-        for (name, action) in &branch.fields {
+        for (name, action) in branch.fields.iter() {
             let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
             match action {
                 Action::Include => paths.push(Path::parse(&path)?),
@@ -261,7 +261,7 @@ fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
 
 /// Appends the changes to arrays, in the order of their paths.
 fn collect_changes(branch: &Branch, prefix: &mut Vec<Box<str>>, changes: &mut Vec<Pass>) {
-    for (name, action) in &branch.fields {
+    for (name, action) in branch.fields.iter() {
         prefix.push(name.clone());
         match action {
             Action::Within(branch) => collect_changes(branch, prefix, changes),

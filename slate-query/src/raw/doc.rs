@@ -7,6 +7,7 @@ use super::{
     name::FieldName,
     stored::{FieldTable, Names, mark},
 };
+use crate::work;
 
 /// A borrowed document or array: all of its bytes, including length and terminator.
 #[derive(Clone, Copy)]
@@ -223,13 +224,19 @@ impl<'a> Doc<'a> {
     #[inline]
     fn scan(self, name: &[u8]) -> Option<Value<'a>> {
         let mut rest = self.bytes.get(4..)?;
-        loop {
+        let found = loop {
             // No name contains a NUL, so a field whose name begins with this one and a NUL has this name.
             if let Some(value) = named(rest, name) {
-                return Some(value);
+                break Some(value);
             }
-            (_, rest) = split(rest)?;
-        }
+            match split(rest) {
+                Some((_, behind)) => rest = behind,
+                None => break None,
+            }
+        };
+        // Of the fields that were passed over.
+        work::spend(work::of_bytes(self.bytes.len() - rest.len()));
+        found
     }
 }
 
@@ -321,6 +328,7 @@ struct RawField<'a> {
 /// Splits off the field at the start of `rest`.
 #[inline]
 fn split(rest: &[u8]) -> Option<(RawField<'_>, &[u8])> {
+    work::did(1);
     let (&byte, rest) = rest.split_first()?;
     let (name, rest) = rest.split_at_checked(terminator(rest)?.at)?;
     let (_, rest) = rest.split_first()?;

@@ -1,6 +1,7 @@
 use std::ops::Range;
 
 use super::{Doc, Kind, Value};
+use crate::work;
 
 /// Writes a document in one pass into one buffer: fields are appended, nested documents and arrays opened and closed.
 /// The length of a document is filled in when it is closed.
@@ -41,6 +42,7 @@ impl Writer {
     /// Appends a field. `name` must not contain a NUL byte, which would end the name.
     #[inline]
     pub fn append(&mut self, name: &[u8], value: Value<'_>) {
+        work::did(1 + value.bytes().len() / 64);
         self.head(value.kind(), name);
         self.buffer.extend_from_slice(value.bytes());
     }

@@ -7,7 +7,7 @@ use std::{
 use fancy_regex::{CompileError, Error as EngineError, Regex, RegexBuilder, RuntimeError};
 
 use super::{Matched, failure, invalid, scope::Growth, too_expensive};
-use crate::Result;
+use crate::{Result, work};
 
 /// A pattern that needs backtracking.
 pub(super) struct Backtracking {
@@ -24,6 +24,13 @@ const USUAL_STEPS: usize = 8;
 /// The most work of a first try, in steps times characters that a step can read: a tenth of a second or less. Longer texts
 /// start with fewer steps. A text that a single start could read more often than that is refused.
 const MOST_WORK: u64 = 1 << 26;
+
+/// The most work of a first try before a deadline: a hundredth of a second. The time of a try is known only after it.
+const MOST_WORK_IN_TIME: u64 = 1 << 22;
+
+/// A try that could take so many times as long as the one before would take too long. A limit is four times the one before, and
+/// the steps of a pattern can differ in length.
+const CAUTION: u32 = 8;
 
 /// The exponent of the last limit, about a million steps, for texts up to 64 KiB. Patterns that do not multiply the number
 /// of steps take a few for each character.
@@ -77,11 +84,12 @@ impl Backtracking {
     /// 51156 if the engine could read the text too often without a step back, which is what it counts.
     fn limits(&self, length: usize) -> Result<(usize, usize)> {
         let last = if length <= LONG { LAST_STEPS } else { MOST_STEPS };
-        let work = self.growth.work(length);
-        if self.growth > Growth::LINEAR && work > MOST_WORK {
+        let reads = self.growth.work(length);
+        if self.growth > Growth::LINEAR && reads > MOST_WORK {
             return Err(too_expensive());
         }
-        let fits = |exponent: &usize| work.saturating_mul(1 << (2 * exponent)) <= MOST_WORK;
+        let most = if work::deadline().is_some() { MOST_WORK_IN_TIME } else { MOST_WORK };
+        let fits = |exponent: &usize| reads.saturating_mul(1 << (2 * exponent)) <= most;
         Ok(((0..=LAST_STEPS).rev().find(fits).unwrap_or(0), last))
     }
 
@@ -90,7 +98,7 @@ impl Backtracking {
     /// The engine counts only the steps back, and how long they take depends on the pattern: the time of a failed try says
     /// whether a higher limit is affordable.
     fn within_limits<T>(&self, length: usize, run: impl Fn(&Regex) -> fancy_regex::Result<T>) -> Result<T> {
-        let deadline = failure::deadline();
+        let deadline = work::deadline();
         let (first, last) = self.limits(length)?;
         let start = Instant::now();
         if deadline.is_some_and(|deadline| start >= deadline) {
@@ -107,8 +115,7 @@ impl Backtracking {
             if start.elapsed() > PATIENCE {
                 break;
             }
-            // Four times as many steps take about four times as long.
-            if deadline.is_some_and(|deadline| Instant::now() + begin.elapsed() * 4 > deadline) {
+            if deadline.is_some_and(|deadline| Instant::now() + begin.elapsed() * CAUTION > deadline) {
                 return Err(failure::past_deadline());
             }
         }
@@ -116,7 +123,7 @@ impl Backtracking {
     }
 
     /// # Errors
-    /// 51156 if the match takes too many steps; 50 if it would take longer than the [deadline](failure::until).
+    /// 51156 if the match takes too many steps; 50 if it would take longer than the [deadline](work::deadline).
     pub(super) fn is_match(&self, text: &str) -> Result<bool> {
         self.within_limits(text.len(), |regex| regex.is_match(text))
     }

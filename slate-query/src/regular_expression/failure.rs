@@ -1,12 +1,11 @@
 //! Matches that are given up.
 //!
 //! Conditions are functions that return `bool`, because only a pattern that needs backtracking can fail. A match that is
-//! given up is noted for its thread, and [`watch`] around the evaluation of a whole filter returns the error. Its deadline
-//! reaches the match in the same way.
+//! given up is noted for its thread, and [`watch`] around the evaluation of a whole filter returns the error.
 
-use std::{cell::Cell, time::Instant};
+use std::cell::Cell;
 
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, work};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum WatchState {
@@ -19,50 +18,38 @@ enum WatchState {
 
 thread_local! {
     static STATE: Cell<WatchState> = const { Cell::new(WatchState::Idle) };
-    static DEADLINE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Sets the value of the thread, and restores that of the enclosing evaluation when it is dropped.
-struct During<T: Copy + 'static> {
-    cell: &'static std::thread::LocalKey<Cell<T>>,
-    outer: T,
+/// Restores the state of the enclosing evaluation when it is dropped.
+struct Watching {
+    outer: WatchState,
 }
 
-impl<T: Copy> During<T> {
-    fn set(cell: &'static std::thread::LocalKey<Cell<T>>, value: T) -> Self {
-        Self { cell, outer: cell.replace(value) }
+impl Watching {
+    fn begin() -> Self {
+        Self { outer: STATE.replace(WatchState::Watched) }
     }
 }
 
-impl<T: Copy> Drop for During<T> {
+impl Drop for Watching {
     fn drop(&mut self) {
-        self.cell.set(self.outer);
+        STATE.set(self.outer);
     }
 }
 
 /// Calls `evaluate`, and fails if it gave up a match.
 ///
 /// # Errors
-/// 51156 for a match that takes too many steps; 50 for one that would not end before the deadline.
+/// 51156 for a match that takes too many steps; 50 for one that would not end before the deadline; the error of a call that is over.
 pub(crate) fn watch<T>(evaluate: impl FnOnce() -> T) -> Result<T> {
-    let _during = During::set(&STATE, WatchState::Watched);
+    let _watching = Watching::begin();
     let value = evaluate();
+    work::check()?;
     match STATE.get() {
         WatchState::TooExpensive => Err(super::too_expensive()),
         WatchState::PastDeadline => Err(past_deadline()),
         WatchState::Idle | WatchState::Watched => Ok(value),
     }
-}
-
-/// Calls `evaluate`, whose matches that need backtracking must end before the deadline, if there is one.
-pub(crate) fn until<T>(deadline: Option<Instant>, evaluate: impl FnOnce() -> T) -> T {
-    let _during = deadline.map(|_| During::set(&DEADLINE, deadline));
-    evaluate()
-}
-
-/// Returns the deadline of the current evaluation.
-pub(super) fn deadline() -> Option<Instant> {
-    DEADLINE.get()
 }
 
 /// Returns the error of a match that would not end before the deadline.

@@ -8,7 +8,10 @@ mod rule;
 
 use rule::Rule;
 
-use crate::raw::{Doc, Kind, OwnedValue, Value, Writer};
+use crate::{
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
+    work,
+};
 
 /// A parsed schema.
 #[derive(Clone, Debug)]
@@ -30,7 +33,7 @@ impl Schema {
     }
 
     fn accepts(&self, value: Value<'_>) -> bool {
-        self.rules.iter().all(|rule| rule.accepts(value))
+        work::spend(1 + self.rules.len()) && self.rules.iter().all(|rule| rule.accepts(value))
     }
 
     /// Returns the schema as written.

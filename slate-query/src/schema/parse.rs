@@ -1,4 +1,4 @@
-use std::cmp::Ordering;
+use std::{cmp::Ordering, collections::HashSet};
 
 use super::{
     Schema, in_name_order,
@@ -7,9 +7,9 @@ use super::{
 use crate::{
     Code, Error, Result,
     number::Number,
-    order,
     raw::{Doc, FieldName, Kind, MAX_DEPTH, Value},
     regular_expression::Pattern,
+    value_set::ValueSet,
 };
 
 /// All keywords that MongoDB has, sorted.
@@ -141,10 +141,9 @@ impl<'s> Parser<'s> {
             if values.is_empty() {
                 return Err(failed("enum", "cannot be an empty array"));
             }
-            let is_repeated = |(place, value): (usize, &crate::raw::OwnedValue)| {
-                values.iter().take(place).any(|other| order::equal(other.as_value(), value.as_value()))
-            };
-            if values.iter().enumerate().any(is_repeated) {
+            let given = values.len();
+            let values: ValueSet<_> = values.into_iter().collect();
+            if values.as_slice().len() < given {
                 return Err(failed("enum", "array cannot contain duplicate values"));
             }
             rules.push(Rule::Enum(values));
@@ -307,7 +306,7 @@ fn anything() -> Schema {
 /// Returns the distinct names of an array.
 fn field_names(keyword: &str, value: Value<'_>) -> Result<Vec<FieldName>> {
     let array = value.as_array().ok_or_else(|| mistyped(keyword, "an array"))?;
-    let mut names: Vec<&str> = Vec::new();
+    let (mut names, mut known) = (Vec::<&str>::new(), HashSet::new());
     for value in array.values() {
         let name = value.as_str().filter(|_| value.kind() == Kind::String);
         let name = name.ok_or_else(|| mistyped(keyword, "an array of strings"))?;
@@ -315,7 +314,7 @@ fn field_names(keyword: &str, value: Value<'_>) -> Result<Vec<FieldName>> {
             let message = format!("$jsonSchema keyword '{keyword}' cannot contain field names with NUL bytes");
             return Err(Error::new(Code(9_867_600), message).at(keyword));
         }
-        if names.contains(&name) {
+        if !known.insert(name) {
             return Err(failed(keyword, "array cannot contain duplicate values"));
         }
         names.push(name);

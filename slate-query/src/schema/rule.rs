@@ -6,6 +6,8 @@ use crate::{
     order,
     raw::{Doc, FieldName, Kind, OwnedValue, Value},
     regular_expression::Pattern,
+    value_set::ValueSet,
+    work,
 };
 
 /// One keyword of a schema with its operand, or several that belong together.
@@ -17,7 +19,7 @@ pub(super) enum Rule {
         kinds: Vec<Kind>,
     },
     /// `enum`: the values, with the fields of documents in the order of their names.
-    Enum(Vec<OwnedValue>),
+    Enum(ValueSet<OwnedValue>),
     /// `minimum` and `maximum`.
     Limit {
         keyword: &'static str,
@@ -92,8 +94,8 @@ impl Rule {
         match self {
             Self::Type { kinds, .. } => kinds.contains(&value.kind()),
             Self::Enum(values) => {
-                let value = in_name_order(value);
-                values.iter().any(|allowed| order::equal(allowed.as_value(), value.as_value()))
+                work::spend(work::of_bytes(value.bytes().len()));
+                values.contains(in_name_order(value).as_value())
             }
             Self::Limit { limit, violated_by, excludes_limit, .. } => {
                 if !value.kind().is_number() {
@@ -116,7 +118,8 @@ impl Rule {
             Self::Pattern(pattern) => text(value).is_none_or(|text| pattern.holds(text)),
             Self::UniqueItems => value.as_array().is_none_or(|array| duplicate(array).is_none()),
             Self::Items(schema) => {
-                value.as_array().is_none_or(|array| array.values().all(|element| schema.accepts(element)))
+                let spend = || work::spend(work::of_bytes(value.bytes().len()));
+                value.as_array().is_none_or(|array| spend() && array.values().all(|element| schema.accepts(element)))
             }
             Self::ItemList { items, additional } => value.as_array().is_none_or(|array| {
                 items.iter().zip(array.values()).all(|(schema, element)| schema.accepts(element))
@@ -132,6 +135,7 @@ impl Rule {
                 properties.iter().all(accepts)
             }),
             Self::PatternProperties(patterns) => value.as_document().is_none_or(|document| {
+                work::spend(work::of_bytes(document.bytes().len()));
                 document.elements().all(|field| {
                     let concerns = |pattern: &Pattern| pattern.holds(field.name);
                     patterns.iter().all(|(pattern, schema)| !concerns(pattern) || schema.accepts(field.value))
@@ -195,6 +199,7 @@ impl Measured {
             Self::Array => value.as_array()?.values().count(),
             Self::Document => value.as_document()?.elements().count(),
         };
+        work::spend(work::of_bytes(value.bytes().len()));
         u64::try_from(size).ok()
     }
 }
@@ -214,7 +219,9 @@ impl Additional {
 
 /// Returns whether the field is named by none of the names and matched by none of the patterns.
 pub(super) fn is_additional(name: &[u8], names: &[FieldName], patterns: &[Pattern]) -> bool {
-    names.iter().all(|known| known.as_bytes() != name) && patterns.iter().all(|pattern| !pattern.holds(name))
+    work::spend(1 + names.len() / 8)
+        && names.iter().all(|known| known.as_bytes() != name)
+        && patterns.iter().all(|pattern| !pattern.holds(name))
 }
 
 /// Returns the text of a string. As in MongoDB, symbols and code are none.
@@ -224,8 +231,9 @@ fn text(value: Value<'_>) -> Option<&[u8]> {
 
 /// Returns an element that is equal to an earlier one.
 pub(super) fn duplicate(array: Doc<'_>) -> Option<OwnedValue> {
+    work::spend(work::of_bytes(array.bytes().len()));
     let mut values: Vec<OwnedValue> = array.values().map(in_name_order).collect();
-    values.sort_by(|a, b| order::compare(a.as_value(), b.as_value()));
+    work::sort_by(&mut values, |a, b| order::compare(a.as_value(), b.as_value()));
     let pair = values.windows(2).find(|pair| matches!(pair, [a, b] if order::equal(a.as_value(), b.as_value())))?;
     pair.first().cloned()
 }

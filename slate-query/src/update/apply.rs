@@ -12,6 +12,7 @@ use crate::{
     Code, Error, Result,
     path::order_of_siblings,
     raw::{Doc, Element, Kind, Value, Writer, digits},
+    work,
 };
 
 /// Whether a document is the outermost one, whose field names are checked.
@@ -91,7 +92,7 @@ fn first_path(node: &UpdateNode) -> Option<&str> {
     match node {
         UpdateNode::Leaf(leaf) => Some(&leaf.path),
         UpdateNode::Named(Named { children, positional }) => {
-            children.iter().map(|(_, child)| child).chain(positional.as_deref()).find_map(first_path)
+            children.values().chain(positional.as_deref()).find_map(first_path)
         }
         UpdateNode::Each(each) => each.0.iter().find_map(|(_, child)| first_path(child)),
     }
@@ -154,6 +155,7 @@ impl UpdateScope<'_> {
         level: Level,
         out: &mut Writer,
     ) -> Result<UpdateOutcome> {
+        work::take(work::of_bytes(doc.bytes().len()))?;
         let mut pending = self.pending(named)?;
         let mut left = pending.len();
         let mut run = ElementRun::new(doc);
@@ -194,6 +196,7 @@ impl UpdateScope<'_> {
 
     /// Writes the elements of an array that the caller opened; branches are array positions.
     fn positions(&self, named: &[&Named], array: Doc<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+        work::take(work::of_bytes(array.bytes().len()))?;
         let mut pending = Vec::new();
         for place in self.pending(named)? {
             match position(&place.name) {
@@ -244,6 +247,7 @@ impl UpdateScope<'_> {
 
     /// Writes the elements of an array that the caller opened; branches are selected elements.
     fn each(&self, nodes: &[&UpdateNode], array: Doc<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+        work::take(work::of_bytes(array.bytes().len()))?;
         let mut run = ElementRun::new(array);
         for (position, element) in array.elements().enumerate() {
             let children = nodes.iter().flat_map(|node| match node {
@@ -285,6 +289,7 @@ impl UpdateScope<'_> {
 
     /// Returns the named children of several branches in order, with `$` resolved.
     pub(super) fn pending<'n>(&self, named: &[&'n Named]) -> Result<Vec<Pending<'n>>> {
+        work::take(named.iter().map(|named| named.children.len()).sum())?;
         let mut pending = Vec::<Pending<'n>>::new();
         let mut add = |name: Cow<'n, str>, node: &'n UpdateNode| match pending
             .binary_search_by(|other| order_of_siblings(&other.name, &name))
@@ -297,7 +302,7 @@ impl UpdateScope<'_> {
             Err(place) => pending.insert(place, Pending { name, nodes: Nodes::One(node), met: Met::No }),
         };
         for Named { children, positional } in named {
-            children.iter().for_each(|(name, node)| add(Cow::Borrowed(&**name), node));
+            children.iter().for_each(|(name, node)| add(Cow::Borrowed(&*name.0), node));
             if let Some(node) = positional {
                 let position = self.context.position.ok_or_else(|| {
                     let message = "the positional operator '$' found no array position in the filter's match";

@@ -1,10 +1,13 @@
 //! Array filters: the elements that `$[name]` selects.
 
+use std::collections::HashSet;
+
 use crate::{
     Code, Error, Result,
     collation::Collation,
     filter::Filter,
     raw::{Doc, Value, Writer},
+    work,
 };
 
 /// The elements of an array that `$[]` or `$[identifier]` selects. Ordered as MongoDB applies them: `$[]` first, then by identifier.
@@ -42,6 +45,7 @@ impl ArrayFilters {
     /// (2) for an identifier that is not alphanumeric or does not begin with a lowercase letter; the errors of filters.
     pub(super) fn parse(documents: &[Doc<'_>], collation: Option<&Collation>) -> Result<Self> {
         let mut filters = Vec::<ArrayFilter>::new();
+        let mut identifiers = HashSet::<Box<str>>::new();
         for &document in documents {
             let filter = Filter::parse_part(document, collation)?;
             let mut found = None;
@@ -51,7 +55,7 @@ impl ArrayFilters {
                 let message = "an array filter's top-level field name is alphanumeric and begins with a small letter";
                 return Err(Error::new(Code::BAD_VALUE, message).at(identifier));
             }
-            if filters.iter().any(|other| other.identifier == identifier) {
+            if !identifiers.insert(identifier.clone()) {
                 return Err(failed("several array filters have the same top-level field name").at(identifier));
             }
             filters.push(ArrayFilter { identifier, filter, used: Use::No });
@@ -62,11 +66,11 @@ impl ArrayFilters {
 
     /// Returns the selector for the filter with that identifier, which is marked as used.
     pub(super) fn selector(&mut self, identifier: &str) -> Result<Selector> {
-        for (place, filter) in self.0.iter_mut().enumerate() {
-            if &*filter.identifier == identifier {
-                filter.used = Use::Yes;
-                return Ok(Selector::Matching(place));
-            }
+        if let Ok(place) = self.0.binary_search_by(|filter| (*filter.identifier).cmp(identifier))
+            && let Some(filter) = self.0.get_mut(place)
+        {
+            filter.used = Use::Yes;
+            return Ok(Selector::Matching(place));
         }
         Err(Error::new(Code::BAD_VALUE, format!("no array filter found for identifier '{identifier}'")))
     }
@@ -93,6 +97,7 @@ impl ArrayFilters {
             Selector::Matching(place) => {
                 self.0.get(place).map_or(Ok(false), |ArrayFilter { identifier, filter, .. }| {
                     // The identifier is a field with the element as its value, so arrays are searched as in any filter.
+                    work::take(1 + work::of_bytes(element.bytes().len()))?;
                     let mut wrapped = Writer::new();
                     wrapped.append(identifier.as_bytes(), element);
                     filter.evaluate(Doc::new(&wrapped.finish()))

@@ -7,7 +7,7 @@ use super::{
     operator::{self, Creates, Destination, Grammar, Operator, Unset},
     pipeline::Pipeline,
     replace::Replacement,
-    scope::{UpdateOutcome, UpdateScope},
+    scope::{RootFields, UpdateOutcome, UpdateScope},
     step::{self, PathStep},
     storage::{self, Depth},
     tree::{Acts, Leaf, Named, UpdateNode},
@@ -131,7 +131,8 @@ impl Operators {
     }
 
     pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        let scope = UpdateScope { filters: &self.filters, context, root: doc };
+        let fields = RootFields::default();
+        let scope = UpdateScope { filters: &self.filters, context, root: doc, fields: &fields };
         let mut out = Writer::into_buffer(Vec::with_capacity(doc.bytes().len() + 64));
         match scope.document(&[&self.root], doc, Level::Outermost, &mut out)? {
             UpdateOutcome::Unchanged | UpdateOutcome::Removed => Ok(None),

@@ -1,7 +1,9 @@
 //! What operators get from the update that applies them, and what they return.
 
+use std::{cell::OnceCell, collections::HashMap};
+
 use super::{Context, array_filter::ArrayFilters};
-use crate::raw::Doc;
+use crate::raw::{Doc, Value};
 
 /// The result of applying operators to a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,4 +23,27 @@ pub(super) struct UpdateScope<'a> {
     pub(super) context: &'a Context,
     /// The document before the update.
     pub(super) root: Doc<'a>,
+    /// The fields of the document by name, for operators that read other fields than their own.
+    pub(super) fields: &'a RootFields<'a>,
+}
+
+/// The first field of each name, once one is asked for.
+#[derive(Debug, Default)]
+pub(super) struct RootFields<'a>(OnceCell<HashMap<&'a [u8], Value<'a>>>);
+
+impl<'a> UpdateScope<'a> {
+    /// Returns the value of a field of the document before the update.
+    pub(super) fn root_field(&self, name: &str) -> Option<Value<'a>> {
+        if self.root.has_table() {
+            return self.root.get(name);
+        }
+        let fields = self.fields.0.get_or_init(|| {
+            let mut fields = HashMap::new();
+            for element in self.root.elements() {
+                fields.entry(element.name).or_insert(element.value);
+            }
+            fields
+        });
+        fields.get(name.as_bytes()).copied()
+    }
 }

@@ -1,5 +1,10 @@
 //! The operators of an update as a tree of paths.
 
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, btree_map::Entry},
+};
+
 use super::{Context, Phase, array_filter::Selector, operator::Operator, step::PathStep};
 use crate::{Code, Error, Result, path::order_of_siblings};
 
@@ -17,10 +22,25 @@ pub(super) enum UpdateNode {
 /// Children by name.
 #[derive(Debug, Default)]
 pub(super) struct Named {
-    /// Sorted by [`order_of_siblings`].
-    pub(super) children: Vec<(Box<str>, UpdateNode)>,
+    pub(super) children: BTreeMap<SiblingName, UpdateNode>,
     /// The child for `$`.
     pub(super) positional: Option<Box<UpdateNode>>,
+}
+
+/// A name, ordered by [`order_of_siblings`].
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct SiblingName(pub(super) Box<str>);
+
+impl Ord for SiblingName {
+    fn cmp(&self, other: &Self) -> Ordering {
+        order_of_siblings(&self.0, &other.0)
+    }
+}
+
+impl PartialOrd for SiblingName {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 /// Children by selector, in the selectors' order.
@@ -77,15 +97,13 @@ impl UpdateNode {
                     return Some(());
                 }
             },
-            (Self::Named(named), PathStep::Name(name)) => {
-                match named.children.binary_search_by(|(other, _)| order_of_siblings(other, name)) {
-                    Ok(place) => &mut named.children.get_mut(place)?.1,
-                    Err(place) => {
-                        named.children.insert(place, (name.clone(), Self::fresh(rest, leaf)?));
-                        return Some(());
-                    }
+            (Self::Named(named), PathStep::Name(name)) => match named.children.entry(SiblingName(name.clone())) {
+                Entry::Occupied(child) => child.into_mut(),
+                Entry::Vacant(vacant) => {
+                    vacant.insert(Self::fresh(rest, leaf)?);
+                    return Some(());
                 }
-            }
+            },
             (Self::Each(Each(children)), PathStep::Each(selector)) => {
                 match children.binary_search_by_key(selector, |(other, _)| *other) {
                     Ok(place) => &mut children.get_mut(place)?.1,

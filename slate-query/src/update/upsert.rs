@@ -9,6 +9,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     filter::Filter,
+    named_list::NamedList,
     path::{Part, Path},
     raw::{Doc, OwnedValue, Value, Writer},
 };
@@ -58,7 +59,7 @@ const NOT_EXACT_VALUE_FIELD: Code = Code(111);
 
 /// A document being built; the fields are in the order of their first mention.
 #[derive(Default)]
-struct Branch<'a>(Vec<(&'a str, Twig<'a>)>);
+struct Branch<'a>(NamedList<&'a str, Twig<'a>>);
 
 enum Twig<'a> {
     Value(Value<'a>),
@@ -70,24 +71,18 @@ impl<'a> Branch<'a> {
     fn put(&mut self, parts: &'a [Part], value: &'a OwnedValue) {
         let Some((first, rest)) = parts.split_first() else { return };
         if rest.is_empty() {
-            self.0.push((first.name(), Twig::Value(value.as_value())));
+            self.0.push(first.name(), Twig::Value(value.as_value()));
             return;
         }
-        for (name, twig) in &mut self.0 {
-            if let Twig::Document(branch) = twig
-                && *name == first.name()
-            {
-                branch.put(rest, value);
-                return;
-            }
+        let place = self.0.place(first.name().as_bytes());
+        let place = place.unwrap_or_else(|| self.0.push(first.name(), Twig::Document(Branch::default())));
+        if let Some(Twig::Document(branch)) = self.0.at_mut(place) {
+            branch.put(rest, value);
         }
-        let mut branch = Branch::default();
-        branch.put(rest, value);
-        self.0.push((first.name(), Twig::Document(branch)));
     }
 
     fn write(&self, out: &mut Writer) {
-        for (name, twig) in &self.0 {
+        for (name, twig) in self.0.iter() {
             match twig {
                 Twig::Value(value) => out.append(name.as_bytes(), *value),
                 Twig::Document(branch) => {

@@ -86,7 +86,7 @@ fn open_node<'v, V: View + 'v>(
     let interrupt = || resources.interrupt.clone();
     let transformed = |input, transform| Box::new(TransformRows::new(input, transform, interrupt()));
     match node {
-        DocumentNode::Match(filter) => Box::new(FilterRows::new(input, filter, &resources.interrupt)),
+        DocumentNode::Match(filter) => Box::new(FilterRows::new(input, filter)),
         DocumentNode::Project { projection, .. } => transformed(input, Transform::Project(projection)),
         DocumentNode::Sort { sort, limit } => Box::new(SortRows::of_documents(input, sort, limit, resources, meter)),
         DocumentNode::Slice(window) => Box::new(SliceRows::new(input, window)),

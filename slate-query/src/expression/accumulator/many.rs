@@ -1,12 +1,16 @@
 //! Accumulators of up to n values.
 
-use std::{cmp::Ordering, collections::VecDeque};
+use std::{
+    cmp::Ordering,
+    collections::{BTreeMap, BTreeSet, VecDeque},
+};
 
 use super::AccumulatorState;
 use crate::{
     Result,
-    collation::{Collation, compare},
+    collation::{Collation, has_text},
     expression::Evaluated,
+    order,
     raw::{OwnedValue, Value},
 };
 
@@ -18,8 +22,8 @@ fn owned(value: Option<Value<'_>>) -> OwnedValue {
     value.unwrap_or(Value::NULL).to_owned()
 }
 
-fn size<'a>(values: impl IntoIterator<Item = &'a OwnedValue>) -> usize {
-    values.into_iter().map(|value| value.as_value().bytes().len() + size_of::<OwnedValue>()).sum()
+fn size(value: &OwnedValue) -> usize {
+    value.as_value().bytes().len() + size_of::<OwnedValue>()
 }
 
 /// `$firstN`: the values of the first documents.
@@ -27,18 +31,21 @@ fn size<'a>(values: impl IntoIterator<Item = &'a OwnedValue>) -> usize {
 pub(super) struct FirstN {
     n: usize,
     values: Vec<OwnedValue>,
+    bytes: usize,
 }
 
 impl FirstN {
     pub(super) fn new(n: usize) -> Self {
-        Self { n, values: Vec::new() }
+        Self { n, values: Vec::new(), bytes: 0 }
     }
 }
 
 impl AccumulatorState for FirstN {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if self.values.len() < self.n {
-            self.values.push(owned(value));
+            let value = owned(value);
+            self.bytes += size(&value);
+            self.values.push(value);
         }
         Ok(())
     }
@@ -48,7 +55,7 @@ impl AccumulatorState for FirstN {
     }
 
     fn bytes(&self) -> usize {
-        size(&self.values)
+        self.bytes
     }
 }
 
@@ -57,20 +64,23 @@ impl AccumulatorState for FirstN {
 pub(super) struct LastN {
     n: usize,
     values: VecDeque<OwnedValue>,
+    bytes: usize,
 }
 
 impl LastN {
     pub(super) fn new(n: usize) -> Self {
-        Self { n, values: VecDeque::new() }
+        Self { n, values: VecDeque::new(), bytes: 0 }
     }
 }
 
 impl AccumulatorState for LastN {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if self.values.len() == self.n {
-            self.values.pop_front();
+            self.bytes -= self.values.pop_front().as_ref().map_or(0, size);
         }
-        self.values.push_back(owned(value));
+        let value = owned(value);
+        self.bytes += size(&value);
+        self.values.push_back(value);
         Ok(())
     }
 
@@ -79,7 +89,7 @@ impl AccumulatorState for LastN {
     }
 
     fn bytes(&self) -> usize {
-        size(&self.values)
+        self.bytes
     }
 }
 
@@ -87,18 +97,64 @@ impl AccumulatorState for LastN {
 #[derive(Debug)]
 pub(super) struct Extremes {
     n: usize,
-    best: Vec<OwnedValue>,
+    /// The best values so far, the best first.
+    best: BTreeSet<Candidate>,
+    /// The number of values so far: of equal values the earlier are better.
+    added: u64,
+    bytes: usize,
     collation: Option<Collation>,
     better: Ordering,
 }
 
+/// A value, ordered by how good it is.
+#[derive(Debug)]
+struct Candidate {
+    value: OwnedValue,
+    /// The value with its strings replaced, if there is a collation and the value has strings.
+    replaced: Option<OwnedValue>,
+    number: u64,
+    better: Ordering,
+}
+
+impl Candidate {
+    fn compared(&self) -> Value<'_> {
+        self.replaced.as_ref().unwrap_or(&self.value).as_value()
+    }
+}
+
+impl Ord for Candidate {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let order = order::compare(self.compared(), other.compared());
+        let order = if self.better == Ordering::Less { order } else { order.reverse() };
+        order.then(self.number.cmp(&other.number))
+    }
+}
+
+impl PartialOrd for Candidate {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Candidate {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Candidate {}
+
 impl Extremes {
     pub(super) fn min(n: usize) -> Self {
-        Self { n, best: Vec::new(), collation: None, better: Ordering::Less }
+        Self::new(n, Ordering::Less)
     }
 
     pub(super) fn max(n: usize) -> Self {
-        Self { n, best: Vec::new(), collation: None, better: Ordering::Greater }
+        Self::new(n, Ordering::Greater)
+    }
+
+    fn new(n: usize, better: Ordering) -> Self {
+        Self { n, best: BTreeSet::new(), added: 0, bytes: 0, collation: None, better }
     }
 }
 
@@ -107,12 +163,21 @@ impl AccumulatorState for Extremes {
         let Some(value) = value.filter(|value| !value.is_nullish()) else {
             return Ok(());
         };
-        let collation = self.collation.as_ref();
-        let place = self.best.partition_point(|best| compare(collation, value, best.as_value()) != self.better);
-        if place < self.n {
-            self.best.truncate(self.n - 1);
-            self.best.insert(place, value.to_owned());
+        let replaced = self.collation.as_ref().filter(|_| has_text(value)).map(|collation| collation.apply(value));
+        if self.best.len() == self.n
+            && let Some(worst) = self.best.last()
+        {
+            let compared = replaced.as_ref().map_or(value, OwnedValue::as_value);
+            if order::compare(compared, worst.compared()) != self.better {
+                return Ok(());
+            }
+            self.bytes -= worst.bytes();
+            self.best.pop_last();
         }
+        self.added += 1;
+        let candidate = Candidate { value: value.to_owned(), replaced, number: self.added, better: self.better };
+        self.bytes += candidate.bytes();
+        self.best.insert(candidate);
         Ok(())
     }
 
@@ -121,11 +186,18 @@ impl AccumulatorState for Extremes {
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        array(&self.best)
+        array(self.best.iter().map(|candidate| &candidate.value))
     }
 
     fn bytes(&self) -> usize {
-        size(&self.best)
+        self.bytes
+    }
+}
+
+impl Candidate {
+    fn bytes(&self) -> usize {
+        let replaced = self.replaced.as_ref().map_or(0, |replaced| replaced.as_value().bytes().len());
+        self.value.as_value().bytes().len() + replaced + 2 * size_of::<Self>()
     }
 }
 
@@ -143,47 +215,53 @@ pub(super) struct Ordered {
     end: OrderEnd,
     n: usize,
     is_only: bool,
-    values: VecDeque<(Vec<u8>, OwnedValue)>,
+    /// By key and by the number of the document.
+    values: BTreeMap<(Vec<u8>, u64), OwnedValue>,
+    added: u64,
+    bytes: usize,
 }
 
 impl Ordered {
     pub(super) fn only(end: OrderEnd) -> Self {
-        Self { end, n: 1, is_only: true, values: VecDeque::new() }
+        Self { is_only: true, ..Self::several(end, 1) }
     }
 
     pub(super) fn several(end: OrderEnd, n: usize) -> Self {
-        Self { end, n, is_only: false, values: VecDeque::new() }
+        Self { end, n, is_only: false, values: BTreeMap::new(), added: 0, bytes: 0 }
     }
 }
 
 impl AccumulatorState for Ordered {
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()> {
-        let place = self.values.partition_point(|(other, _)| other.as_slice() <= key);
-        let is_full = self.values.len() == self.n;
-        match self.end {
-            OrderEnd::Top if is_full && place == self.n => return Ok(()),
-            OrderEnd::Top if is_full => drop(self.values.pop_back()),
-            OrderEnd::Bottom if is_full && place == 0 => return Ok(()),
-            OrderEnd::Bottom if is_full => {
-                self.values.pop_front();
-                self.values.insert(place - 1, (key.to_vec(), owned(value)));
-                return Ok(());
-            }
-            OrderEnd::Top | OrderEnd::Bottom => {}
+        if self.values.len() == self.n {
+            let removed = match self.end {
+                OrderEnd::Top => self.values.last_entry().filter(|last| last.key().0.as_slice() > key),
+                OrderEnd::Bottom => self.values.first_entry().filter(|first| first.key().0.as_slice() <= key),
+            };
+            let Some(removed) = removed else { return Ok(()) };
+            let ((key, _), value) = removed.remove_entry();
+            self.bytes -= entry_bytes(&key, &value);
         }
-        self.values.insert(place, (key.to_vec(), owned(value)));
+        self.added += 1;
+        let value = owned(value);
+        self.bytes += entry_bytes(key, &value);
+        self.values.insert((key.to_vec(), self.added), value);
         Ok(())
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        match self.values.front() {
+        match self.values.first_key_value() {
             Some((_, value)) if self.is_only => Evaluated::Owned(value.clone()),
             None if self.is_only => Evaluated::NULL,
-            _ => array(self.values.iter().map(|(_, value)| value)),
+            _ => array(self.values.values()),
         }
     }
 
     fn bytes(&self) -> usize {
-        self.values.iter().map(|(key, value)| key.len() + value.as_value().bytes().len() + 64).sum()
+        self.bytes
     }
+}
+
+fn entry_bytes(key: &[u8], value: &OwnedValue) -> usize {
+    key.len() + value.as_value().bytes().len() + 128
 }

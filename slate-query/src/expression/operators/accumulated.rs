@@ -11,7 +11,7 @@ use super::{
     },
     named::Parts,
 };
-use crate::{Code, Error, Result, raw::Value};
+use crate::{Code, Error, Result, raw::Value, work};
 
 /// Computes `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop` or `$stdDevSamp`. The elements of a single operand that is an
 /// array count one by one; an array among several operands counts as a whole.
@@ -22,6 +22,7 @@ pub(super) fn over<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     match &*arguments.values {
         [only] if only.as_value().and_then(Value::as_array).is_some() => {
             for element in only.as_value().and_then(Value::as_array).into_iter().flat_map(crate::raw::Doc::values) {
+                work::take(1)?;
                 state.add(Some(element), &[])?;
             }
         }
@@ -56,7 +57,10 @@ impl Operator for Several {
         let n = accumulator::number(&self.name, &n, accumulator::NUMBER_CODES)?;
         let state = accumulator::start(&self.name, n, env.collation());
         let mut state = state.ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "no such accumulator"))?;
-        array.values().try_for_each(|element| state.add(Some(element), &[]))?;
+        for element in array.values() {
+            work::take(1)?;
+            state.add(Some(element), &[])?;
+        }
         Ok(state.finish())
     }
 

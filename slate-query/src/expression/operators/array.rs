@@ -3,6 +3,7 @@
 use super::super::{Evaluated, arguments::Arguments, evaluated::ArrayWriter};
 use crate::{
     Code, Error, Result,
+    named_list::NamedList,
     number::Number,
     order,
     raw::{Kind, Value, Writer},
@@ -178,7 +179,7 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
     let Some(array) = array else { return Ok(Evaluated::NULL) };
     let refused = |code, message: &str| Err(Error::new(Code(code), format!("$arrayToObject: {message}")));
     // A later field replaces the value, but not the position, of an earlier field of the same name.
-    let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
+    let mut fields: NamedList<&[u8], Value<'_>> = NamedList::default();
     let mut form = None;
     for element in array.values() {
         if *form.get_or_insert(element.kind()) != element.kind() {
@@ -217,13 +218,10 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
             let code = if form == Some(Kind::Document) { 4_940_401 } else { 4_940_400 };
             return refused(code, "a name contains no NUL character");
         }
-        match fields.iter_mut().find(|(other, _)| *other == name) {
-            Some((_, old)) => *old = value,
-            None => fields.push((name, value)),
-        }
+        fields.set(name, value);
     }
     let mut writer = Writer::new();
-    fields.into_iter().for_each(|(name, value)| writer.append(name, value));
+    fields.into_entries().into_iter().for_each(|(name, value)| writer.append(name, value));
     Ok(Evaluated::document(writer))
 }
 

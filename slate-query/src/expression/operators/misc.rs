@@ -6,7 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Variables,
     arguments::{Arguments, wrong_type},
     evaluated::ArrayWriter,
-    node::{ExpressionNode, Operator},
+    node::{ExpressionNode, Operator, count},
     operands::operands,
 };
 use crate::{
@@ -14,6 +14,7 @@ use crate::{
     number::Number,
     raw::{Doc, Kind, OwnedValue, Value},
     sort::ArraySort,
+    work,
 };
 
 /// Returns the operand itself, not parsed.
@@ -113,6 +114,7 @@ impl Operator for Zip {
         let length = if self.use_longest { lengths.max() } else { lengths.min() };
         let mut rows = ArrayWriter::default();
         for place in 0..length.unwrap_or_default() {
+            work::take(1 + arrays.len())?;
             let cells = arrays
                 .iter()
                 .enumerate()
@@ -172,7 +174,8 @@ impl Operator for SortArray {
         let array =
             value.as_array().ok_or_else(|| wrong_type("$sortArray", 2_942_504, "an array as 'input'", &input))?;
         let mut values: Vec<Value<'_>> = array.values().collect();
-        values.sort_by(|a, b| self.order.compare(*a, *b, env.collation()));
+        count(value)?;
+        work::sort_by(&mut values, |a, b| self.order.compare(*a, *b, env.collation()));
         Ok(Evaluated::array(values))
     }
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use super::super::{
     Env, Evaluated, Expression, Variables,
-    node::{ExpressionNode, Operator},
+    node::{ExpressionNode, Operator, count},
 };
-use crate::{Code, Error, Result, raw::Value, regular_expression::failure};
+use crate::{Code, Error, Result, raw::Value};
 
 /// The operands of an operator with named operands, parsed.
 pub(super) struct Parts {
@@ -73,8 +73,8 @@ impl std::fmt::Debug for Named {
 impl Operator for Named {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let mut values = self.parts.iter().map(|part| part.evaluate(env)).collect::<Result<Vec<_>>>()?;
-        // A regular expression among them can take long.
-        failure::until(env.deadline(), || (self.compute)(&mut values))
+        values.iter().filter_map(Evaluated::as_value).try_for_each(count)?;
+        (self.compute)(&mut values)
     }
 
     fn operands(&self) -> Vec<&Expression> {

@@ -12,12 +12,13 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    named_list::NamedList,
     raw::{Doc, Kind, Value, Writer},
 };
 
 /// Returns the fields of all documents; a later field replaces the value of an earlier one of the same name.
 pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut fields: Vec<(&[u8], Value<'_>)> = Vec::new();
+    let mut fields: NamedList<&[u8], Value<'_>> = NamedList::default();
     // A single operand that is an array stands for its elements.
     let elements = match &*arguments.values {
         [only] => only.as_value().and_then(Value::as_array),
@@ -33,15 +34,10 @@ pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluate
             continue;
         }
         let document = value.as_document().ok_or_else(|| arguments.wrong_type(40400, "documents", operand))?;
-        for element in document.elements() {
-            match fields.iter_mut().find(|(name, _)| *name == element.name) {
-                Some((_, value)) => *value = element.value,
-                None => fields.push((element.name, element.value)),
-            }
-        }
+        document.elements().for_each(|element| fields.set(element.name, element.value));
     }
     let mut writer = Writer::new();
-    fields.into_iter().for_each(|(name, value)| writer.append(name, value));
+    fields.into_entries().into_iter().for_each(|(name, value)| writer.append(name, value));
     Ok(Evaluated::document(writer))
 }
 

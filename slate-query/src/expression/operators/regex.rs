@@ -78,20 +78,20 @@ fn is_match<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
 fn find<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let Some((pattern, text)) = pattern(name, Use::Search, values)? else { return Ok(Evaluated::NULL) };
     let found = pattern.find(text, 0)?;
-    Ok(found.map_or(Evaluated::NULL, |found| Evaluated::document(described(text, &found))))
+    Ok(found.map_or(Evaluated::NULL, |found| Evaluated::document(Positions::of(text).described(&found))))
 }
 
 fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let mut all = ArrayWriter::default();
     if let Some((pattern, text)) = pattern(name, Use::Search, values)? {
-        let mut from = 0;
+        let (mut from, mut positions) = (0, Positions::of(text));
         while let Some(found) = pattern.find(text, from)? {
             let (start, end) = found.first().cloned().flatten().map_or((from, from), |found| (found.start, found.end));
             // As in MongoDB, an empty match after the last character does not count, unless the text is empty.
             if start >= text.len() && !text.is_empty() {
                 break;
             }
-            all.push(Value::new(Kind::Document, &described(text, &found).finish()));
+            all.push(Value::new(Kind::Document, &positions.described(&found).finish()));
             let next = text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
             from = if start == end { end + next } else { end };
             if from >= text.len() {
@@ -102,22 +102,48 @@ fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
     Ok(all.finish())
 }
 
-/// Returns the matched text, its position in code points, and the texts of the groups.
-fn described(text: &str, found: &Matched) -> Writer {
-    let part = |group: &Option<std::ops::Range<usize>>| group.clone().and_then(|range| text.get(range));
-    let start = found.first().and_then(|group| group.as_ref()).map_or(0, |group| group.start);
-    let before = text.get(..start).unwrap_or_default();
-    let mut captures = ArrayWriter::default();
-    for group in found.iter().skip(1) {
-        match part(group) {
-            Some(group) => captures.push(Evaluated::string(group).or_null()),
-            None => captures.push(Value::NULL),
-        }
+/// The positions of matches in code points. Matches are described in the order of their positions, so that each part of the text is
+/// counted once.
+struct Positions<'t> {
+    text: &'t str,
+    /// The bytes that were counted, and their code points.
+    counted: (usize, usize),
+}
+
+impl<'t> Positions<'t> {
+    fn of(text: &'t str) -> Self {
+        Self { text, counted: (0, 0) }
     }
-    let matched = found.first().and_then(part).unwrap_or_default();
-    let mut writer = Writer::new();
-    writer.append(b"match", Evaluated::string(matched).or_null());
-    writer.append(b"idx", Evaluated::count(before.chars().count()).or_null());
-    writer.append(b"captures", captures.finish().or_null());
-    writer
+
+    /// Returns the number of code points before this byte.
+    fn before(&mut self, byte: usize) -> usize {
+        let (bytes, points) = self.counted;
+        let points = match self.text.get(bytes..byte) {
+            Some(further) => points + further.chars().count(),
+            // A match may begin before the end of the last one, with lookaround.
+            None => self.text.get(..byte).unwrap_or_default().chars().count(),
+        };
+        self.counted = (byte, points);
+        points
+    }
+
+    /// Returns the matched text, its position in code points, and the texts of the groups.
+    fn described(&mut self, found: &Matched) -> Writer {
+        let text = self.text;
+        let part = |group: &Option<std::ops::Range<usize>>| group.clone().and_then(|range| text.get(range));
+        let start = found.first().and_then(|group| group.as_ref()).map_or(0, |group| group.start);
+        let mut captures = ArrayWriter::default();
+        for group in found.iter().skip(1) {
+            match part(group) {
+                Some(group) => captures.push(Evaluated::string(group).or_null()),
+                None => captures.push(Value::NULL),
+            }
+        }
+        let matched = found.first().and_then(part).unwrap_or_default();
+        let mut writer = Writer::new();
+        writer.append(b"match", Evaluated::string(matched).or_null());
+        writer.append(b"idx", Evaluated::count(self.before(start)).or_null());
+        writer.append(b"captures", captures.finish().or_null());
+        writer
+    }
 }

@@ -12,6 +12,7 @@ use crate::{
     order,
     raw::Value,
     value_set::{AsValue as _, ValueSet},
+    work,
 };
 
 type Set<'v> = ValueSet<Compared<'v>>;
@@ -62,7 +63,7 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
     let compared = elements.values().map(|value| Compared::new(arguments.collation, value));
     let mut left: Vec<(usize, Compared<'_>)> =
         compared.filter(|value| !excluded.contains(value.as_value())).enumerate().collect();
-    left.sort_by(|(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
+    work::sort_by(&mut left, |(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
     left.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
     left.sort_by_key(|(place, _)| *place);
     Ok(Evaluated::array(left.iter().map(|(_, compared)| compared.value)))

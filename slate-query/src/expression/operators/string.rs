@@ -127,16 +127,18 @@ pub(super) fn index_of_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluat
     let Some(input) = input else { return Ok(Evaluated::NULL) };
     let wanted = arguments.read(1, Value::as_str, 40092, "a string to find")?;
     let (start, end) = range(&arguments, 40096, 40097)?;
-    let part = input.as_bytes().get(start..end.min(input.len()));
-    let found = part.and_then(|part| find(part, wanted.as_bytes()));
-    Ok(found.map_or(Evaluated::int32(-1), |place| Evaluated::count(start + place)))
-}
-
-fn find(part: &[u8], wanted: &[u8]) -> Option<usize> {
-    if wanted.is_empty() {
-        return Some(0);
+    let end = end.min(input.len());
+    if start > end {
+        return Ok(Evaluated::int32(-1));
     }
-    part.windows(wanted.len()).position(|window| window == wanted)
+    if wanted.is_empty() {
+        return Ok(Evaluated::count(start));
+    }
+    // A text begins and ends where characters do.
+    let from = (start..=end).find(|at| input.is_char_boundary(*at)).unwrap_or(end);
+    let to = (from..=end).rev().find(|at| input.is_char_boundary(*at)).unwrap_or(from);
+    let found = input.get(from..to).and_then(|part| part.find(wanted));
+    Ok(found.map_or(Evaluated::int32(-1), |place| Evaluated::count(from + place)))
 }
 
 pub(super) fn index_of_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

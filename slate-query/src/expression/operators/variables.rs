@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::{
-    Env, Evaluated, Expression, Frame, Variables,
+    Env, Evaluated, Expression, Variables,
     arguments::wrong_type,
     evaluated::ArrayWriter,
     node::{ExpressionNode, Operator},
@@ -13,6 +13,7 @@ use crate::{
     Code, Error, Result,
     number::Number,
     raw::{Doc, Value},
+    work,
 };
 
 fn node(operator: impl Operator + 'static) -> Expression {
@@ -38,22 +39,12 @@ struct Let {
 impl Operator for Let {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let values = self.values.iter().map(|value| value.evaluate(env)).collect::<Result<Vec<_>>>()?;
-        with_frames(env, &values, |env| self.body.evaluate(env).map(Evaluated::into_owned))
+        let frame = env.frame_of_computed(&values);
+        self.body.evaluate(&env.within(&frame)).map(Evaluated::into_owned)
     }
 
     fn operands(&self) -> Vec<&Expression> {
         self.values.iter().chain([&self.body]).collect()
-    }
-}
-
-/// Evaluates in an environment with one more variable per value.
-fn with_frames<R>(env: &Env<'_>, values: &[Evaluated<'_>], body: impl FnOnce(&Env<'_>) -> R) -> R {
-    match values {
-        [] => body(env),
-        [first, rest @ ..] => {
-            let frame: Frame<'_> = env.frame(first.as_value());
-            with_frames(&env.within(&frame), rest, body)
-        }
     }
 }
 
@@ -67,7 +58,7 @@ pub(super) fn let_in(name: &str, operand: Value<'_>, variables: &Variables) -> R
     for element in vars.elements() {
         // All values are computed outside of the new variables.
         values.push(Expression::parse(element.value, variables)?);
-        inner = inner.with(&element.display_name())?;
+        inner.add(&element.display_name())?;
     }
     let body = Expression::parse(body, &inner)?;
     Ok(if values.is_empty() { body } else { node(Let { values: values.into(), body }) })
@@ -91,7 +82,7 @@ impl Operator for Map {
         let Some(elements) = elements("$map", &input, 16883)? else { return Ok(Evaluated::NULL) };
         let mut values = ArrayWriter::default();
         for element in elements.values() {
-            env.tick()?;
+            work::take(1)?;
             let frame = env.frame(Some(element));
             values.push(self.body.evaluate(&env.within(&frame))?.or_null());
         }
@@ -135,7 +126,7 @@ impl Operator for Filter {
             if count == limit {
                 break;
             }
-            env.tick()?;
+            work::take(1)?;
             let frame = env.frame(Some(element));
             if self.condition.evaluate(&env.within(&frame))?.is_true() {
                 values.push(element);
@@ -186,7 +177,7 @@ impl Operator for Reduce {
         let Some(elements) = elements("$reduce", &input, 40080)? else { return Ok(Evaluated::NULL) };
         let mut value = self.initial.evaluate(env)?;
         for element in elements.values() {
-            env.tick()?;
+            work::take(1)?;
             let outer = env.frame(Some(element));
             let within = env.within(&outer);
             let frame = within.frame(value.as_value());

@@ -10,6 +10,7 @@ use super::super::{
 use crate::{
     Result,
     raw::{Doc, Kind, Value, Writer},
+    work,
 };
 
 /// `$elemMatch`: the value is an array with an element that satisfies all conditions.
@@ -32,7 +33,8 @@ impl ElemMatch {
 
 impl Operator for ElemMatch {
     fn holds(&self, value: Value<'_>) -> bool {
-        value.as_array().is_some_and(|array| array.values().any(|element| self.accepts(element)))
+        let spend = || work::spend(work::of_bytes(value.bytes().len()));
+        value.as_array().is_some_and(|array| spend() && array.values().any(|element| self.accepts(element)))
     }
 
     fn reach(&self) -> Reach {

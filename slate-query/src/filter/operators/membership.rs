@@ -14,6 +14,7 @@ use crate::{
     raw::{Doc, Kind, OwnedValue, Value, Writer},
     regular_expression::Pattern,
     value_set::ValueSet,
+    work,
 };
 
 /// `$in`: the value is equal to one of the operands or matches one of the regular expressions.
@@ -31,7 +32,10 @@ impl Membership {
 
 impl Operator for Membership {
     fn holds(&self, value: Value<'_>) -> bool {
-        self.values.contains(value) || self.patterns.iter().any(|pattern| pattern.matches(value))
+        self.values.contains(value)
+            || !self.patterns.is_empty()
+                && work::spend(self.patterns.len())
+                && self.patterns.iter().any(|pattern| pattern.matches(value))
     }
 
     fn holds_missing(&self) -> bool {

@@ -9,6 +9,7 @@ use crate::{
         Evaluated,
         accumulator::{AccumulatorSpec, Gathered},
     },
+    work,
 };
 
 /// An accumulator over the windows of a partition, one after the other.
@@ -80,5 +81,6 @@ impl Accumulate {
 }
 
 fn add(spec: &AccumulatorSpec, gathered: &mut Gathered, operand: &Operand) -> Result<()> {
+    work::take(1)?;
     spec.add_value(gathered, operand.value(), operand.input.as_deref())
 }

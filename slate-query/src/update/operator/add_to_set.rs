@@ -8,6 +8,7 @@ use crate::{
     raw::{Doc, Kind, OwnedValue, Value, Writer, digits},
     update::scope::{UpdateOutcome, UpdateScope},
     value_set::{AsValue as _, ValueSet},
+    work,
 };
 
 /// Up to this number of values, searching the array for each value is faster than sorting the array.
@@ -29,7 +30,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
     };
     let depth = values.iter().map(|(_, compared)| 1 + depth(compared.value)).max().unwrap_or_default();
     // The first of equal values remains, at its position.
-    values.sort_by(|(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
+    work::sort_by(&mut values, |(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
     values.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
     values.sort_by_key(|(position, _)| *position);
     let values = values.iter().map(|(_, compared)| compared.value.to_owned()).collect();

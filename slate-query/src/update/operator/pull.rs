@@ -8,6 +8,7 @@ use crate::{
     order,
     raw::{Doc, Kind, OwnedValue, Value, Writer, digits},
     update::scope::{UpdateOutcome, UpdateScope},
+    work,
 };
 
 /// Which elements to remove.
@@ -80,6 +81,7 @@ pub(super) fn remove_elements(
     out.open_array(name);
     let mut length = 0;
     for element in array.values() {
+        work::take(1 + work::of_bytes(element.bytes().len()))?;
         if is_removed(element)? {
             outcome = UpdateOutcome::Changed;
         } else {

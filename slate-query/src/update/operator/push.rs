@@ -10,6 +10,7 @@ use crate::{
     raw::{Doc, OwnedValue, Value, Writer, digits},
     sort::ArraySort,
     update::scope::{UpdateOutcome, UpdateScope},
+    work,
 };
 
 #[derive(Debug, Default)]
@@ -85,7 +86,7 @@ impl Push {
         let place = self.place(elements.len());
         elements.splice(place..place, self.values.iter().map(OwnedValue::as_value));
         if let Some(sort) = &self.sort {
-            elements.sort_by(|a, b| sort.compare(*a, *b, self.collation.as_ref()));
+            work::sort_by(&mut elements, |a, b| sort.compare(*a, *b, self.collation.as_ref()));
         }
         if let Some(slice) = self.slice {
             let keep = usize::try_from(slice.unsigned_abs()).unwrap_or(usize::MAX);

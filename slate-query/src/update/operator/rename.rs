@@ -55,23 +55,32 @@ impl Destination {
     ///
     /// # Errors
     /// `PathNotViable` (28), `BadValue` (2) if the source or the destination is within an array.
-    fn value<'a>(&self, root: Doc<'a>) -> Result<Option<Value<'a>>> {
-        let Some(found) = find(&self.source, root)? else { return Ok(None) };
+    fn value<'a>(&self, scope: &UpdateScope<'a>) -> Result<Option<Value<'a>>> {
+        let Some(found) = find(&self.source, scope)? else { return Ok(None) };
         if found.within == Within::Array {
             let message = "the source field of $rename cannot be an array element";
             return Err(Error::new(Code::BAD_VALUE, message).at(self.source.as_str()));
         }
-        let mut doc = Some(root);
+        let mut doc = Parent::Root;
         for part in self.destination.parts().split_last().map_or(&[][..], |(_, parents)| parents) {
-            let value = doc.and_then(|doc| doc.get(part.name()));
+            let value = match doc {
+                Parent::Root => scope.root_field(part.name()),
+                Parent::Field(doc) => doc.and_then(|doc| doc.get(part.name())),
+            };
             if value.is_some_and(|value| value.kind() == Kind::Array) {
                 let message = "the destination field of $rename cannot be an array element";
                 return Err(Error::new(Code::BAD_VALUE, message).at(self.destination.as_str()));
             }
-            doc = value.and_then(Value::as_document);
+            doc = Parent::Field(value.and_then(Value::as_document));
         }
         Ok(Some(found.value))
     }
+}
+
+/// The document that has the next name of a path.
+enum Parent<'a> {
+    Root,
+    Field(Option<Doc<'a>>),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -86,10 +95,11 @@ struct RenamedValue<'a> {
 }
 
 /// Returns the value at a path that may contain array positions.
-fn find<'a>(path: &Path, root: Doc<'a>) -> Result<Option<RenamedValue<'a>>> {
-    let mut value = Value::new(Kind::Document, root.bytes());
+fn find<'a>(path: &Path, scope: &UpdateScope<'a>) -> Result<Option<RenamedValue<'a>>> {
+    let Some((first, rest)) = path.parts().split_first() else { return Ok(None) };
+    let Some(mut value) = scope.root_field(first.name()) else { return Ok(None) };
     let mut within = Within::Documents;
-    for part in path.parts() {
+    for part in rest {
         let next = match value.kind() {
             Kind::Document => Doc::new(value.bytes()).get(part.name()),
             Kind::Array => {
@@ -123,13 +133,13 @@ impl Operator for Destination {
     }
 
     fn create(&self, name: &[u8], scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
-        let Some(value) = self.value(scope.root)? else { return Ok(UpdateOutcome::Unchanged) };
+        let Some(value) = self.value(scope)? else { return Ok(UpdateOutcome::Unchanged) };
         out.append(name, value);
         Ok(UpdateOutcome::Changed)
     }
 
     fn blocked(&self, scope: &UpdateScope<'_>) -> Result<()> {
-        match self.value(scope.root)? {
+        match self.value(scope)? {
             None => Ok(()),
             Some(_) => {
                 let message = "the target of $rename goes through a value that cannot hold such a field";

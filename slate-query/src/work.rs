@@ -1,0 +1,341 @@
+//! Work inside one document, counted against the end of its call.
+//!
+//! A call checks its deadline and its cancel tokens between rows. One document can make more work than all rows together: a
+//! condition of thousands of branches on an array of millions of elements, an array in an array in an array. Everything that loops
+//! over parts of a document, an operand or a filter counts its steps here, and every [`STEPS_PER_CHECK`] steps the call is asked
+//! whether it must end.
+//!
+//! ```text
+//! slate-core    Interrupt::during(work)       the call begins to use its thread
+//! here          during(limit, work)           the thread counts for this limit
+//! evaluators    take(steps)?                  functions that can fail: expressions, updates, parsers
+//!               spend(steps)                  conditions, which return `bool`
+//! ```
+//!
+//! What must stay true:
+//!
+//! - **A step takes about 20 ns, and no loop has more than a few hundred thousand steps between two counts.** Loops count before
+//!   they begin, with the number of their elements or of the bytes that they read ([`of_bytes`]); a loop whose body counts for
+//!   itself only has to end early.
+//! - **Once a call is over it stays over**: deadlines do not move and cancelled tokens stay cancelled. A condition then returns any
+//!   value at once, and [`during`] replaces the result of the call by the error, whatever it is. Nothing that was computed leaves the
+//!   call: what writes calls [`complete`] between computing changes and applying them.
+//! - **Counting is free for usual rows.** A count is a subtraction in a cell of the thread. Loops over a few fields, and lookups of
+//!   single fields, do not count.
+//!
+//! In builds with debug assertions the lowest layer also counts what it does ([`did`]): elements read, values compared, bytes
+//! written. Tests compare the two: between two checks there is never more than a bounded amount of real work ([`testing`]).
+
+use std::{
+    cell::{Cell, RefCell},
+    cmp::Ordering,
+    sync::Arc,
+    time::Instant,
+};
+
+use crate::{Code, Error, Result};
+
+/// What can end a call early.
+pub trait Limit: Send + Sync {
+    /// Fails if the call must end. Once it fails, it fails each time.
+    ///
+    /// # Errors
+    /// The error with which the call ends.
+    fn check(&self) -> Result<()>;
+
+    /// Returns the time from which on the check fails, for work that cannot be interrupted and is better not begun.
+    fn deadline(&self) -> Option<Instant>;
+}
+
+/// The steps between two checks: about a third of a millisecond. A check reads the clock, which takes about as long as two steps.
+const STEPS_PER_CHECK: usize = 1 << 14;
+
+thread_local! {
+    /// The steps left until the next check. 0 once the call is over.
+    static LEFT: Cell<usize> = const { Cell::new(STEPS_PER_CHECK) };
+    static IS_OVER: Cell<bool> = const { Cell::new(false) };
+    /// The limits of the calls that use the thread, the innermost last: a call within an open transaction has two.
+    static LIMITS: RefCell<Vec<Arc<dyn Limit>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Removes a limit at the end of its call.
+struct Entered {
+    outer: usize,
+}
+
+impl Entered {
+    fn enter(limit: Arc<dyn Limit>) -> Self {
+        LIMITS.with_borrow_mut(|limits| {
+            limits.push(limit);
+            Self { outer: limits.len() - 1 }
+        })
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        LIMITS.with_borrow_mut(|limits| limits.truncate(self.outer));
+        if IS_OVER.get() {
+            // The limits that remain may be exceeded, too.
+            settle();
+        }
+    }
+}
+
+/// Calls `work`, whose steps on this thread count against the limit.
+///
+/// # Errors
+/// The error of the limit, if the work was ended early; its result is not valid then.
+pub fn during<R>(limit: Arc<dyn Limit>, work: impl FnOnce() -> R) -> Result<R> {
+    let _entered = Entered::enter(limit);
+    let result = work();
+    check().map(|()| result)
+}
+
+/// Ends the limits of the calls that use the thread: what they have computed is about to be applied, and they must not fail after that.
+///
+/// # Errors
+/// As [`check`].
+pub fn complete() -> Result<()> {
+    check()?;
+    LIMITS.with_borrow_mut(Vec::clear);
+    Ok(())
+}
+
+/// Counts from zero, for a call that may only do a few steps.
+pub fn restart() {
+    if !IS_OVER.get() {
+        LEFT.set(STEPS_PER_CHECK);
+    }
+}
+
+/// Fails if the call was ended early, so that values computed so far are not valid. Costs a load.
+///
+/// # Errors
+/// The error of the limit.
+#[inline]
+pub fn check() -> Result<()> {
+    if is_over() { Err(ended()) } else { Ok(()) }
+}
+
+/// Returns whether the call was ended early.
+#[inline]
+pub(crate) fn is_over() -> bool {
+    LEFT.get() == 0 && IS_OVER.get()
+}
+
+/// Counts steps. Returns `false` if the call is over: the caller then returns any value at once.
+#[inline]
+pub(crate) fn spend(steps: usize) -> bool {
+    match LEFT.get().checked_sub(steps) {
+        Some(left) => {
+            LEFT.set(left);
+            true
+        }
+        None => ask(),
+    }
+}
+
+/// Counts steps.
+///
+/// # Errors
+/// The error of the limit, if the call is over.
+#[inline]
+pub fn take(steps: usize) -> Result<()> {
+    if spend(steps) { Ok(()) } else { Err(ended()) }
+}
+
+/// Returns the number of steps that it takes to read so many bytes of a document: no element is shorter than seven bytes.
+#[inline]
+pub(crate) fn of_bytes(bytes: usize) -> usize {
+    bytes / 16
+}
+
+/// Asks the calls of the thread whether they must end.
+#[cold]
+#[inline(never)]
+fn ask() -> bool {
+    #[cfg(debug_assertions)]
+    testing::checked();
+    if IS_OVER.get() {
+        return false;
+    }
+    settle()
+}
+
+/// Returns whether the calls of the thread may go on, and begins to count again.
+fn settle() -> bool {
+    let is_over = first_error().is_some();
+    IS_OVER.set(is_over);
+    LEFT.set(if is_over { 0 } else { STEPS_PER_CHECK });
+    !is_over
+}
+
+fn first_error() -> Option<Error> {
+    // A limit calls nothing that counts.
+    LIMITS.with_borrow(|limits| limits.iter().rev().find_map(|limit| limit.check().err()))
+}
+
+#[cold]
+fn ended() -> Error {
+    first_error().unwrap_or_else(|| Error::new(Code::MAX_TIME_MS_EXPIRED, "the operation exceeded its time limit"))
+}
+
+/// Returns the earliest deadline of the calls of the thread.
+pub(crate) fn deadline() -> Option<Instant> {
+    LIMITS.with_borrow(|limits| limits.iter().filter_map(|limit| limit.deadline()).min())
+}
+
+/// The number of values that are sorted without a count in between: fewer than a millisecond's work.
+const SORTED_AT_ONCE: usize = 1 << 12;
+
+/// Sorts stably and counts the steps. If the call is over, the order is any.
+///
+/// Unlike the sort of the standard library it never panics for more than [`SORTED_AT_ONCE`] values, and the comparisons of the callers
+/// are total orders.
+pub(crate) fn sort_by<T>(values: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering + Copy) {
+    if values.len() <= SORTED_AT_ONCE {
+        spend(values.len());
+        return values.sort_by(compare);
+    }
+    for chunk in values.chunks_mut(SORTED_AT_ONCE) {
+        if !spend(16 * chunk.len()) {
+            return;
+        }
+        chunk.sort_by(compare);
+    }
+    let mut length = SORTED_AT_ONCE;
+    while length < values.len() {
+        let mut merged = Vec::with_capacity(values.len());
+        let mut rest = std::mem::take(values).into_iter();
+        loop {
+            let left: Vec<T> = rest.by_ref().take(length).collect();
+            if left.is_empty() {
+                break;
+            }
+            let right: Vec<T> = rest.by_ref().take(length).collect();
+            merge(left, right, compare, &mut merged);
+        }
+        *values = merged;
+        length = length.saturating_mul(2);
+    }
+}
+
+/// Appends two sorted lists in order. Equal values stay in the order of the lists.
+fn merge<T>(left: Vec<T>, right: Vec<T>, compare: impl Fn(&T, &T) -> Ordering, merged: &mut Vec<T>) {
+    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
+    while let (Some(first), Some(second)) = (left.peek(), right.peek()) {
+        if !spend(4) {
+            break;
+        }
+        merged.extend(if compare(first, second).is_le() { left.next() } else { right.next() });
+    }
+    merged.extend(left);
+    merged.extend(right);
+}
+
+/// Notes work of the lowest layer in a build with debug assertions: elements that are read, values that are compared.
+#[inline(always)]
+pub(crate) fn did(_work: usize) {
+    #[cfg(debug_assertions)]
+    testing::did(_work);
+}
+
+/// How much real work is done between two checks. Only in builds with debug assertions; not part of the API.
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub mod testing {
+    use std::cell::Cell;
+
+    thread_local! {
+        static DONE: Cell<usize> = const { Cell::new(0) };
+        static MOST: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[inline]
+    pub(super) fn did(work: usize) {
+        DONE.set(DONE.get().wrapping_add(work));
+    }
+
+    pub(super) fn checked() {
+        MOST.set(MOST.get().max(DONE.take()));
+    }
+
+    /// Calls `work`, and returns its result and the most work between two checks, the beginning and the end included.
+    pub fn most_unchecked<R>(work: impl FnOnce() -> R) -> (R, usize) {
+        DONE.set(0);
+        MOST.set(0);
+        let result = work();
+        checked();
+        (result, MOST.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    /// Allows a number of checks.
+    struct Checks(AtomicUsize);
+
+    impl Limit for Checks {
+        fn check(&self) -> Result<()> {
+            let left = self.0.load(Relaxed);
+            self.0.store(left.saturating_sub(1), Relaxed);
+            if left > 0 { Ok(()) } else { Err(Error::new(Code::INTERRUPTED, "no checks left")) }
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    fn checks(number: usize) -> Arc<dyn Limit> {
+        Arc::new(Checks(AtomicUsize::new(number)))
+    }
+
+    #[test]
+    fn a_call_that_is_over_stays_over_until_its_end() {
+        let ended = during(checks(2), || {
+            let mut steps = 0;
+            while spend(1) {
+                steps += 1;
+            }
+            assert!((STEPS_PER_CHECK..=4 * STEPS_PER_CHECK).contains(&steps), "{steps}");
+            assert!(is_over() && !spend(1) && take(1).is_err() && check().is_err());
+        });
+        assert_eq!(ended.unwrap_err().code(), Code::INTERRUPTED);
+        assert!(!is_over() && spend(1) && check().is_ok());
+    }
+
+    #[test]
+    fn the_limits_of_a_call_and_of_its_transaction_hold() {
+        let inner_ends = during(checks(100), || {
+            let inner = during(checks(0), || while spend(1) {});
+            assert!(inner.is_err() && !is_over() && take(1).is_ok());
+        });
+        assert!(inner_ends.is_ok());
+        let outer_ends = during(checks(0), || during(checks(100), || while spend(1) {}));
+        assert!(outer_ends.is_err());
+    }
+
+    #[test]
+    fn a_sort_is_stable_counts_and_never_panics() {
+        let random = |at: usize| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
+        for length in [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7] {
+            let mut values: Vec<(usize, usize)> = (0..length).map(|at| (random(at) % 1000, at)).collect();
+            let mut expected = values.clone();
+            expected.sort();
+            sort_by(&mut values, |(a, _), (b, _)| a.cmp(b));
+            assert!(values == expected, "{length}");
+        }
+        let ended = during(checks(1), || {
+            let mut values: Vec<usize> = (0..100 * SORTED_AT_ONCE).map(random).collect();
+            sort_by(&mut values, usize::cmp);
+            values.len()
+        });
+        assert!(ended.is_err());
+    }
+}

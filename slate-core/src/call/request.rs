@@ -85,8 +85,12 @@ impl Request {
     /// Returns the document; if it is invalid, stores the error and returns `None`.
     pub(crate) fn take(&mut self, document: impl IntoDocument) -> Option<RawDocumentBuf> {
         // Validates the bytes of raw documents here; all later code relies on it.
-        let whole = |document: RawDocumentBuf| validate(document.as_bytes()).map(drop).map(|()| document);
-        self.accept(document.into_document().and_then(|document| Ok(whole(document)?)))
+        let whole = |document: RawDocumentBuf| {
+            check_size(document.as_bytes().len())?;
+            validate(document.as_bytes())?;
+            Ok(document)
+        };
+        self.accept(document.into_document().and_then(whole))
     }
 
     /// Returns the argument; if it is an error, stores the error and returns `None`.
@@ -152,6 +156,7 @@ impl Request {
 
     pub(crate) fn pipeline(&mut self, stages: impl IntoIterator<Item = impl IntoDocument>) {
         self.pipeline = stages.into_iter().filter_map(|stage| self.take(stage)).collect();
+        self.accept(check_size(self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()));
     }
 
     #[cfg(feature = "unstable-testing")]
@@ -245,6 +250,18 @@ impl Request {
         }
         Ok(())
     }
+}
+
+/// Maximum size of an argument in bytes, MongoDB's for any document. Parsing takes several times the memory.
+const MAX_ARGUMENT: usize = 16 << 20;
+
+/// # Errors
+/// `BSONObjectTooLarge` (10334).
+fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= MAX_ARGUMENT {
+        return Ok(());
+    }
+    Err(Error::too_large(format!("an argument of a call has {bytes} bytes, and the most is {MAX_ARGUMENT}")))
 }
 
 #[cfg(test)]

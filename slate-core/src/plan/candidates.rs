@@ -95,14 +95,35 @@ fn is_id(path: &Path) -> bool {
 }
 
 /// Returns the intersection of the terms on a path without arrays.
-fn combined<'t>(terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(IntervalSet, Conjuncts)> {
-    terms.fold(None, |all: Option<(IntervalSet, Conjuncts)>, term| {
-        let exact_for = term.exact_for(Exactness::WhereNotMultikey);
-        Some(match all {
-            None => (term.term.intervals.clone(), exact_for),
-            Some((set, all_exact_for)) => (set.intersect(&term.term.intervals), all_exact_for.union(exact_for)),
-        })
-    })
+fn combined<'t>(mut terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(IntervalSet, Conjuncts)> {
+    let exact_for = |term: &ConjunctTerm| term.exact_for(Exactness::WhereNotMultikey);
+    let first = terms.next()?;
+    let mut all_exact_for = exact_for(first);
+    let others = terms.map(|term| {
+        all_exact_for = all_exact_for.union(exact_for(term));
+        &term.term.intervals
+    });
+    let set = intersection(&first.term.intervals, others);
+    Some((set, all_exact_for))
+}
+
+/// Returns the intersection of all sets. Many are intersected pair by pair, because that of many `$ne` grows with each.
+fn intersection<'s>(first: &IntervalSet, others: impl Iterator<Item = &'s IntervalSet>) -> IntervalSet {
+    // Each set stands for as many of the given ones as the powers of two in the number of sets so far.
+    let mut pairs: Vec<(IntervalSet, u32)> = Vec::new();
+    let mut last = first.clone();
+    for set in others {
+        pairs.push((last, 0));
+        last = set.clone();
+        while let [.., (left, of_left), (right, of_right)] = pairs.as_slice()
+            && of_left == of_right
+        {
+            let both = (left.intersect(right), of_left + 1);
+            pairs.truncate(pairs.len() - 2);
+            pairs.push(both);
+        }
+    }
+    pairs.iter().rev().fold(last, |all, (set, _)| all.intersect(set))
 }
 
 /// Returns every usable access path: the scan, `_id`, the indexes in the order of their declaration, then merges.

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction};
+use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Direction, work};
 
 use super::{
     Checks, Combine, Context, IndexBounds, Query,
@@ -25,6 +25,9 @@ const MAX_UNWEIGHED_FETCHES: u64 = 2;
 /// A path that is too expensive according to statistics is still counted up to this many keys, because statistics may
 /// be outdated if the values of documents have changed.
 const CONFIRMING_KEYS: u64 = 128;
+
+/// The steps of counting the keys of an input.
+const STEPS_PER_PROBE: usize = 64;
 
 /// Returns the cost up to which a path is chosen without considering others.
 fn settled_cost(path: &AccessPath) -> u64 {
@@ -199,6 +202,7 @@ fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<R
     let cap = if rates.reads_all() { best.0.saturating_add(1).min(PROBE_CAP) } else { PROBE_CAP };
     let (mut keys, mut named) = (0u64, Vec::with_capacity(inputs.len()));
     for input in inputs {
+        work::take(STEPS_PER_PROBE)?;
         let of_input = match Keys::of(input, context) {
             Keys::Known(keys) => keys,
             Keys::Within(ranges) => ranges.count_or_estimate(context, cap)?,

@@ -9,6 +9,7 @@ use slate_query::{
     path::Path,
     pattern::Direction,
     wildcard::{PATH_FIELD, WildcardPattern},
+    work,
 };
 
 use super::{Terms, by_id, by_indexes, excludes_null, has_present_field};
@@ -22,6 +23,13 @@ use crate::{
 
 /// Maximum number of index paths that are combined in pairs.
 const MAX_INTERSECTED: usize = 4;
+
+/// Maximum number of inputs of a union that are compared with a further one. Beyond it an input may find records that others find
+/// as well.
+const MAX_COMPARED: usize = 64;
+
+/// The steps of choosing the index of a branch.
+const STEPS_PER_BRANCH: usize = 256;
 
 /// Returns the access paths that merge several others.
 pub(in crate::plan) fn merges<'a>(
@@ -75,6 +83,8 @@ fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Acc
     // Expressions are evaluated in any case, because they can fail.
     let mut is_exact = !node.computes();
     for branch in node.branches()? {
+        // A call that is over gets no plan.
+        work::take(STEPS_PER_BRANCH + conjuncts.len()).ok()?;
         let own = branch.conjuncts();
         let filter = Filter::of_conjuncts(own.iter().chain(others().map(|(_, node)| node)).cloned().collect());
         if filter.conjuncts().len() != own.len() + conjuncts.len() - 1 {
@@ -89,10 +99,12 @@ fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Acc
         });
         // A path whose records another one finds as well adds nothing to the union.
         let found = Input::of(&found, filter.conjuncts());
-        if inputs.iter().any(|other| found.is_within(other)) {
-            continue;
+        if inputs.len() <= MAX_COMPARED {
+            if inputs.iter().any(|other| found.is_within(other)) {
+                continue;
+            }
+            inputs.retain(|other| !other.is_within(&found));
         }
-        inputs.retain(|other| !other.is_within(&found));
         inputs.push(found);
     }
     let exact = exact_others.into_iter().chain(is_exact.then_some(place));

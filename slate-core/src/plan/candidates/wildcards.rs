@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Maximum number of paths of a filter for which a wildcard index is considered.
+/// Maximum number of paths of a filter for which the values in a wildcard index are considered, and of those whose existence is.
 const MAX_PATHS: usize = 8;
 
 /// Adds the access paths by a wildcard index. Each reads one part of the index, selected by bounds on the path
@@ -33,7 +33,10 @@ pub(super) fn by_wildcard(
     let Ok(path_field) = Path::parse(PATH_FIELD) else { return };
     let mut paths: Vec<&Path> = Vec::new();
     for ConjunctTerm { term, .. } in &terms.terms {
-        if !paths.contains(&&term.path) && wildcard.pattern.covers(&term.path) && paths.len() < MAX_PATHS {
+        if paths.len() == MAX_PATHS {
+            break;
+        }
+        if !paths.contains(&&term.path) && wildcard.pattern.covers(&term.path) {
             paths.push(&term.path);
         }
     }
@@ -57,6 +60,9 @@ pub(super) fn by_wildcard(
         served.push(path);
     }
     for (place, node) in conjuncts.iter().enumerate() {
+        if served.len() == 2 * MAX_PATHS {
+            break;
+        }
         let Some((path, exact)) = node.required_path() else { continue };
         if served.contains(&path) || !wildcard.pattern.covers_below(path) {
             continue;

@@ -1,6 +1,6 @@
 //! A document with a field table gives the same results as the same document without one.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod random;
 
@@ -11,7 +11,7 @@ use slate_query::{
     path::Path,
     pattern::{KeyPattern, Keys},
     projection::Projection,
-    raw::{Doc, Kind, OwnedValue, Value, Writer, store, validate, validate_and_store},
+    raw::{Doc, Kind, Names, OwnedValue, Value, Writer, store, validate, validate_and_store},
     sort::Sort,
 };
 
@@ -204,4 +204,68 @@ fn different(path: &Path, doc: Doc<'_>) -> Vec<OwnedValue> {
     let mut values = Vec::new();
     distinct::values(path, doc, &mut |value| values.push(value.to_owned()));
     values
+}
+
+#[test]
+fn a_field_table_finds_the_same_fields_as_a_scan() {
+    let mut wide = bson::RawDocumentBuf::new();
+    for field in 0..255 {
+        wide.append(bson::raw::CString::try_from(format!("f{field}")).unwrap(), field);
+    }
+    let mut too_wide = wide.clone();
+    too_wide.append(bson::raw::cstr!("f255"), 255);
+    let long = bson::rawdoc! { "_id": 1, "text": "x".repeat(65_536), "z": 3 };
+    let twins = bson::rawdoc! { "_id": 1, "a": 1, "a": 2, "": 3, "é": 4 };
+    for (document, has_table) in [
+        (bson::rawdoc! {}, false),
+        (bson::rawdoc! { "_id": 1, "ab1": 2, "ab2": [1, 2], "ba1": { "ab1": 5 }, "last": null }, true),
+        (twins, false),
+        (wide, true),
+        (too_wide, false),
+        (long, false),
+    ] {
+        let bytes = stored(document.as_bytes());
+        let (plain, record) = (Doc::from(&document), Doc::stored(&bytes));
+        for doc in [plain, record] {
+            let mut copy = vec![7];
+            doc.append_stored(&mut copy);
+            let copied = Doc::stored(&copy[1..]);
+            assert_eq!((copied.bytes(), copied.has_table()), (doc.bytes(), doc.has_table()));
+            assert!(!doc.has_table() || copy[1..] == bytes[..]);
+        }
+        assert_eq!(record, plain);
+        assert_eq!(record.has_table(), has_table, "{} bytes", document.as_bytes().len());
+        for name in ["_id", "a", "ab", "ab1", "ab2", "ba1", "last", "", "é", "z", "f0", "f254", "f255", "nothing"] {
+            assert_eq!(record.get(name).map(Value::to_owned), plain.get(name).map(Value::to_owned), "{name}");
+        }
+    }
+}
+
+#[test]
+fn fields_are_those_of_the_names_in_the_documents_order() {
+    let document = bson::rawdoc! { "_id": 1, "b": 2, "a": 3, "b": "four", "ca": 5, "bb": 6 };
+    let bytes = stored(document.as_bytes());
+    let names: Names = [b"b".as_slice(), b"_id", b"ca", b"zz"].into_iter().collect();
+    for doc in [Doc::stored(&bytes), Doc::from(&document)] {
+        let found: Vec<_> = doc.fields_of(&names).map(|field| (field.number, field.place)).collect();
+        assert_eq!(found, [(1, 4..13), (0, 13..20), (0, 27..39), (2, 39..47)], "{}", doc.has_table());
+    }
+}
+
+#[test]
+fn damaged_bytes_do_not_panic() {
+    let whole = stored(bson::rawdoc! { "_id": 1, "name": "x", "tags": ["a"] }.as_bytes());
+    let names: Names = [b"name".as_slice()].into_iter().collect();
+    for end in 0..whole.len() {
+        let cut = Doc::stored(&whole[..end]);
+        let _ = (cut.get("name"), cut.fields_of(&names).count(), cut.elements().count());
+    }
+    for at in 0..whole.len() {
+        for byte in [0, 1, 0x7f, 0xff] {
+            let mut damaged = whole.clone();
+            damaged[at] = byte;
+            let damaged = Doc::stored(&damaged);
+            let _ = (damaged.get("name"), damaged.fields_of(&names).count(), damaged.elements().count());
+        }
+    }
 }

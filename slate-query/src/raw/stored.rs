@@ -361,12 +361,6 @@ mod tests {
     use super::*;
     use crate::raw::{FieldName, Value};
 
-    fn stored(document: &bson::RawDocument) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        store(Doc::from(document), &mut bytes);
-        bytes
-    }
-
     #[test]
     fn stored_fields_are_the_document_of_these_fields() {
         let mut twice = Writer::new();
@@ -376,7 +370,8 @@ mod tests {
         }
         let twice = twice.finish();
         let source = bson::rawdoc! { "a": 1, "long": "x".repeat(70_000), "b": "y", "c": { "d": 2 } };
-        let tabulated = stored(&bson::rawdoc! { "c": 1, "x": 2, "b": "y", "a": null });
+        let mut tabulated = Vec::new();
+        store(Doc::from(&bson::rawdoc! { "c": 1, "x": 2, "b": "y", "a": null }), &mut tabulated);
         let many: Vec<String> = (0..300).map(|n| format!("f{n}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).chain(["b"]).collect();
         for document in [Doc::from(&source), Doc::stored(&tabulated), Doc::new(&twice)] {
@@ -397,42 +392,6 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_field_table_finds_the_same_fields_as_a_scan() {
-        let mut wide = bson::RawDocumentBuf::new();
-        for field in 0..255 {
-            wide.append(bson::raw::CString::try_from(format!("f{field}")).unwrap(), field);
-        }
-        let mut too_wide = wide.clone();
-        too_wide.append(bson::raw::cstr!("f255"), 255);
-        let long = bson::rawdoc! { "_id": 1, "text": "x".repeat(65_536), "z": 3 };
-        let twins = bson::rawdoc! { "_id": 1, "a": 1, "a": 2, "": 3, "é": 4 };
-        for (document, has_table) in [
-            (bson::rawdoc! {}, false),
-            (bson::rawdoc! { "_id": 1, "ab1": 2, "ab2": [1, 2], "ba1": { "ab1": 5 }, "last": null }, true),
-            (twins, false),
-            (wide, true),
-            (too_wide, false),
-            (long, false),
-        ] {
-            let bytes = stored(&document);
-            let (plain, stored) = (Doc::from(&document), Doc::stored(&bytes));
-            for doc in [plain, stored] {
-                let mut copy = vec![7];
-                doc.append_stored(&mut copy);
-                let copied = Doc::stored(&copy[1..]);
-                assert_eq!((copied.bytes(), copied.has_table()), (doc.bytes(), doc.has_table()));
-                assert!(!doc.has_table() || copy[1..] == bytes[..]);
-            }
-            assert_eq!(stored, plain);
-            assert_eq!(stored.has_table(), has_table, "{} bytes", document.as_bytes().len());
-            for name in ["_id", "a", "ab", "ab1", "ab2", "ba1", "last", "", "é", "z", "f0", "f254", "f255", "nothing"]
-            {
-                assert_eq!(stored.get(name).map(Value::to_owned), plain.get(name).map(Value::to_owned), "{name}");
-            }
-        }
-    }
-
     /// Checking each further field for duplicates would take quadratic time.
     #[test]
     fn a_table_ends_at_the_first_excess_field() {
@@ -444,34 +403,5 @@ mod tests {
         assert_eq!((table.fits, table.out.len()), (false, 1 + 3 * MOST));
         table.finish();
         assert_eq!(out, [0]);
-    }
-
-    #[test]
-    fn fields_are_those_of_the_names_in_the_documents_order() {
-        let document = bson::rawdoc! { "_id": 1, "b": 2, "a": 3, "b": "four", "ca": 5, "bb": 6 };
-        let bytes = stored(&document);
-        let names: Names = [b"b".as_slice(), b"_id", b"ca", b"zz"].into_iter().collect();
-        for doc in [Doc::stored(&bytes), Doc::from(&document)] {
-            let found: Vec<_> = doc.fields_of(&names).map(|field| (field.number, field.place)).collect();
-            assert_eq!(found, [(1, 4..13), (0, 13..20), (0, 27..39), (2, 39..47)], "{}", doc.has_table());
-        }
-    }
-
-    #[test]
-    fn damaged_bytes_do_not_panic() {
-        let whole = stored(&bson::rawdoc! { "_id": 1, "name": "x", "tags": ["a"] });
-        let names: Names = [b"name".as_slice()].into_iter().collect();
-        for end in 0..whole.len() {
-            let cut = Doc::stored(&whole[..end]);
-            let _ = (cut.get("name"), cut.fields_of(&names).count(), cut.elements().count());
-        }
-        for at in 0..whole.len() {
-            for byte in [0, 1, 0x7f, 0xff] {
-                let mut damaged = whole.clone();
-                damaged[at] = byte;
-                let damaged = Doc::stored(&damaged);
-                let _ = (damaged.get("name"), damaged.fields_of(&names).count(), damaged.elements().count());
-            }
-        }
     }
 }

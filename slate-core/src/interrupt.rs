@@ -211,7 +211,6 @@ const LIFTED: u8 = 2;
 
 impl WaitBudget {
     /// Lifts the limit, because the call continues on a thread that may wait.
-    #[cfg(feature = "async")]
     pub(crate) fn lift(&self) {
         self.0.store(LIFTED, Ordering::Relaxed);
     }
@@ -292,7 +291,6 @@ impl Interrupt {
     }
 
     /// Gives the call this budget.
-    #[cfg(feature = "async")]
     pub(crate) fn limit_to(&mut self, budget: &WaitBudget) {
         self.own().budget = Some(budget.clone());
     }

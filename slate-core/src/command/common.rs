@@ -36,7 +36,6 @@ impl Common {
         let mut call = CallContext::default();
         max_time.iter().for_each(|&within| call.deadline(within));
         at.token.iter().for_each(|&token| call.cancel(token.clone()));
-        #[cfg(feature = "async")]
         at.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let session = fields.object("lsid")?.and_then(session_id);
         // Accepted and ignored: they concern logs, drivers and the choice of a server.

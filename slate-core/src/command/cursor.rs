@@ -141,7 +141,6 @@ impl CommandScope<'_> {
         reply.cursor("firstBatch", &namespace, |batch| {
             let is_last = cursor.fill(batch, size)?;
             // A thread that may wait reads the other batches.
-            #[cfg(feature = "async")]
             self.budget.iter().for_each(|budget| budget.lift());
             Ok(self.cursors.filter(|_| !is_last && !options.is_single).map_or(0, |cursors| cursors.park(cursor)))
         })

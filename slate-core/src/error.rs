@@ -265,15 +265,16 @@ impl Error {
         error
     }
 
-    /// Adds the collection, index and key to a store's conflict. `locate` maps a key of the store to them.
+    /// Adds the collection, index and key to a store's conflict, or to damage that it has found. `locate` maps a key of the store to them.
     #[must_use]
     pub(crate) fn located(mut self, locate: impl FnOnce(Keyspace, &[u8]) -> Option<ErrorPlace>) -> Self {
-        if self.0.kind != ErrorKind::Conflict || self.0.place.is_some() {
+        if !matches!(self.0.kind, ErrorKind::Conflict | ErrorKind::Corrupt) || self.0.place.is_some() {
             return self;
         }
         let store = self.0.source.as_ref().and_then(|source| source.downcast_ref::<slate_store::Error>());
         if let Some(place) = store.and_then(slate_store::Error::key).and_then(|(keyspace, key)| locate(keyspace, key)) {
-            self.0.message = format!("{}: {place}", self.0.message);
+            let near = if self.0.kind == ErrorKind::Corrupt { "at or behind " } else { "" };
+            self.0.message = format!("{}: {near}{place}", self.0.message);
             self.0.place = Some(place);
         }
         self

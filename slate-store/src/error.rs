@@ -61,10 +61,19 @@ impl Error {
         self.context().and_then(Context::path)
     }
 
-    /// Returns the key over which transactions conflict, if it is known.
+    /// Returns the key over which transactions conflict, or at or behind which the stored bytes are damaged, if it is known.
     pub fn key(&self) -> Option<(Keyspace, &[u8])> {
         let (keyspace, key) = self.context()?.key.as_ref()?;
         Some((*keyspace, key))
+    }
+
+    /// Adds the key at or behind which the stored bytes are damaged. Other errors stay as they are.
+    #[cfg(feature = "redb")]
+    pub(crate) fn near(self, keyspace: Keyspace, key: &[u8]) -> Self {
+        match self {
+            Self::Corrupt(context) if context.key.is_none() => Self::Corrupt(Box::new(context.on(keyspace, key))),
+            other => other,
+        }
     }
 
     /// Returns whether a full device is the cause.
@@ -145,7 +154,7 @@ impl Context {
         self
     }
 
-    /// Adds the key over which transactions conflict.
+    /// Adds the key over which transactions conflict, or near which the stored bytes are damaged.
     #[must_use]
     pub fn on(mut self, keyspace: Keyspace, key: &[u8]) -> Self {
         self.key = Some((keyspace, key.into()));

@@ -6,10 +6,11 @@ use std::{
 
 use slate_query::raw::Doc;
 
+use super::writer::located;
 use crate::{
     Error, Result,
     call_context::CallContext,
-    catalog::CollectionInfo,
+    catalog::{Catalog, CollectionInfo},
     exec::Rows,
     interrupt::{Interrupt, WaitBudget},
     metrics::{
@@ -264,11 +265,14 @@ pub(super) struct ObservedRows<R> {
     length: Cell<usize>,
     /// What ends the evaluations of a move early.
     interrupt: Interrupt,
+    /// Names the collection of damage.
+    catalog: Arc<Catalog>,
 }
 
 impl<R: Rows> ObservedRows<R> {
-    pub(super) fn new(rows: R, call: MeasuredCall) -> Self {
-        Self { rows, call, length: Cell::new(0), interrupt: Interrupt::default() }
+    pub(super) fn new(rows: R, call: MeasuredCall, catalog: &Arc<Catalog>) -> Self {
+        let (interrupt, catalog) = (Interrupt::default(), Arc::clone(catalog));
+        Self { rows, call, length: Cell::new(0), interrupt, catalog }
     }
 
     /// Limits the evaluations of each move, if the query has any.
@@ -307,7 +311,7 @@ impl<R: Rows> Rows for ObservedRows<R> {
             Ok(true) => self.call.add_row(),
             Ok(false) | Err(_) => self.call.stop(),
         }
-        more
+        more.map_err(|error| located(error, &self.catalog))
     }
 
     #[inline]

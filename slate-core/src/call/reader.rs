@@ -6,6 +6,7 @@ use slate_store::{Damage, Snapshot, View};
 use super::{
     engine::{Reader, RecordVisitor},
     measured::{MeasuredCall, ObservedRows},
+    writer::located,
 };
 use crate::{
     CollectionStats, ExplainVerbosity, Result,
@@ -55,17 +56,19 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
         let source = self.source();
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
-        if let Some(rows) = measured.within(|| express::find(query, &self.view, collection, &call.interrupt))? {
+        let express = measured.within(|| express::find(query, &self.view, collection, &call.interrupt));
+        if let Some(rows) = express.map_err(|error| located(error, &self.catalog))? {
             measured.examined(rows.keys(), rows.documents());
-            return Ok(Box::new(ObservedRows::new(rows, measured)));
+            return Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog)));
         }
         let resources = source.resources(query, call);
         measured.tallied(&resources.tally);
         let rows = measured.within(|| {
             let plan = resources.executes(query, collection, plan::build(query, &self.view, collection)?);
             exec::open(plan, &self.view, collection, &resources)
-        })?;
-        Ok(Box::new(ObservedRows::new(rows, measured).limited(query, &call.interrupt)))
+        });
+        let rows = rows.map_err(|error| located(error, &self.catalog))?;
+        Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog).limited(query, &call.interrupt)))
     }
 
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
@@ -123,7 +126,7 @@ impl<V: View> Source<'_, V> {
             let plan = resources.executes(query, collection, plan::build(query, self.view, collection)?);
             exec::gather(plan, self.view, collection, &resources)
         })?;
-        Ok(Box::new(ObservedRows::new(gathered, measured)))
+        Ok(Box::new(ObservedRows::new(gathered, measured, self.catalog)))
     }
 
     /// Calls `visitor` with the record of a key, if it exists, and counts the read.
@@ -137,8 +140,10 @@ impl<V: View> Source<'_, V> {
             return Ok(if self.catalog.view(collection).is_some() { PointRead::View } else { PointRead::Missing });
         };
         found.uses.ids.add();
-        let read = self.view.get(found.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
-        read.unwrap_or(Ok(PointRead::Missing))
+        match self.view.get(found.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor)) {
+            Ok(read) => read.unwrap_or(Ok(PointRead::Missing)),
+            Err(error) => Err(located(error.into(), self.catalog)),
+        }
     }
 
     pub(super) fn explain(

@@ -292,7 +292,7 @@ impl<T: Transaction> Writer for Session<T> {
     }
 }
 
-/// Adds the collection and the index to a conflict.
-fn located(error: Error, catalog: &Catalog) -> Error {
+/// Adds the collection and the index to a conflict or damage.
+pub(super) fn located(error: Error, catalog: &Catalog) -> Error {
     error.located(|keyspace, key| key_place(catalog, keyspace, key))
 }

@@ -3,7 +3,7 @@ use self_cell::self_cell;
 
 use super::{RedbSnapshot, ahead::prefetch_next, error, snapshot::ReadTable, table::Bytes};
 use crate::{
-    Bounds, Cursor, Edge, Result,
+    Bounds, Cursor, Edge, Error, Keyspace, Result,
     bounds::{Heading, Landing, OwnedBounds},
 };
 
@@ -45,13 +45,16 @@ impl<'t> Place<'t> {
 
     #[inline]
     fn cross(&mut self, bounds: Bounds<'_>, heading: Heading) -> Result<bool> {
-        self.entry = None;
         self.heading = Some(heading);
-        let Some(gap) = &mut self.gap else { return Ok(false) };
+        let Some(gap) = &mut self.gap else {
+            self.entry = None;
+            return Ok(false);
+        };
         let crossed = match heading {
             Heading::Forward => gap.next(),
             Heading::Back => gap.prev(),
         };
+        // The last entry stays until here, because it tells where an error has happened.
         // An entry's guards are large, and moving them would cost more than the step, so the entry is read in place.
         match crossed {
             Ok(entry) => self.entry = entry,
@@ -84,6 +87,7 @@ self_cell!(
 
 /// A cursor of a [`RedbSnapshot`].
 pub struct RedbCursor {
+    keyspace: Keyspace,
     bounds: OwnedBounds,
     // redb has no cursor that owns its table, and the guards do not keep pages alive. The cell does both.
     cell: Cell,
@@ -91,33 +95,51 @@ pub struct RedbCursor {
 }
 
 impl RedbCursor {
-    pub(super) fn open(snapshot: RedbSnapshot, table: ReadTable, bounds: Bounds<'_>) -> Self {
+    pub(super) fn open(snapshot: RedbSnapshot, keyspace: Keyspace, table: ReadTable, bounds: Bounds<'_>) -> Self {
         // Invalid bounds contain no entries.
         let table = table.filter(|_| !bounds.is_empty());
         let cell = Cell::new(table, |_| Place::default());
-        Self { bounds: OwnedBounds::of(bounds), cell, snapshot }
+        Self { keyspace, bounds: OwnedBounds::of(bounds), cell, snapshot }
+    }
+
+    /// Adds to an error the key behind which it has happened, and leaves the cursor without a position.
+    #[cold]
+    fn failed(&mut self, error: Error) -> Error {
+        let last = self.cell.with_dependent_mut(|_, place| {
+            // The entry itself may be damaged.
+            let last = self.snapshot.guarded(|| Ok(place.current().map(|(key, _)| key.to_vec()))).unwrap_or_default();
+            (place.gap, place.entry) = (None, None);
+            last
+        });
+        let start = self.bounds.bounds().start;
+        error.near(self.keyspace, last.as_deref().or(start).unwrap_or_default())
     }
 }
 
 impl Cursor for RedbCursor {
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.cell.with_dependent_mut(|table, place| match table {
+        let sought = self.cell.with_dependent_mut(|table, place| match table {
             Some(table) => self.snapshot.guarded(|| place.seek(&**table, bounds, edge)),
             None => Ok(false),
-        })
+        });
+        sought.map_err(|error| self.failed(error))
     }
 
     #[inline]
     fn step_forward(&mut self) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.cell.with_dependent_mut(|_, place| self.snapshot.guarded(|| place.step(bounds, Heading::Forward)))
+        let stepped =
+            self.cell.with_dependent_mut(|_, place| self.snapshot.guarded(|| place.step(bounds, Heading::Forward)));
+        stepped.map_err(|error| self.failed(error))
     }
 
     #[inline]
     fn step_back(&mut self) -> Result<bool> {
         let bounds = self.bounds.bounds();
-        self.cell.with_dependent_mut(|_, place| self.snapshot.guarded(|| place.step(bounds, Heading::Back)))
+        let stepped =
+            self.cell.with_dependent_mut(|_, place| self.snapshot.guarded(|| place.step(bounds, Heading::Back)));
+        stepped.map_err(|error| self.failed(error))
     }
 
     #[inline]

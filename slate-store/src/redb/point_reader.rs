@@ -126,7 +126,7 @@ impl PointReader for RedbPointReader {
         loaded.values.clear();
         loaded.values.reserve(keys.len());
         for run in keys.chunk_by(|(a, _), (b, _)| a == b) {
-            let Some((keyspace, _)) = run.first() else { continue };
+            let Some((keyspace, first)) = run.first() else { continue };
             let load = || {
                 let before = loaded.values.len();
                 load_run(snapshot, loaded, *keyspace, run)?;
@@ -138,7 +138,7 @@ impl PointReader for RedbPointReader {
             };
             if let Err(error) = snapshot.guarded(load) {
                 loaded.values.clear();
-                return Err(error);
+                return Err(error.near(*keyspace, first));
             }
         }
         Ok(())

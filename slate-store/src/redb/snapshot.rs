@@ -113,7 +113,7 @@ impl View for RedbSnapshot {
     }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<RedbCursor> {
-        Ok(RedbCursor::open(self.clone(), self.table(keyspace)?, bounds))
+        Ok(RedbCursor::open(self.clone(), keyspace, self.table(keyspace)?, bounds))
     }
 
     fn point_reader(&self) -> Result<RedbPointReader> {

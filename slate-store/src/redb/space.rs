@@ -27,6 +27,8 @@ pub(super) struct Space {
 struct State {
     /// The expected length of the file after a compaction, in bytes.
     expected: u64,
+    /// The bytes that transactions have added and replaced since the last compaction.
+    changed: u64,
     /// Whether `expected` is the length that the file had when it was opened, which may have been too long.
     is_guessed: bool,
     /// The time before which `flush` does not compact.
@@ -96,6 +98,8 @@ impl Space {
     /// Records a commit.
     pub(super) fn committed(&self, written: Written) {
         let mut state = self.state();
+        let added = u64::try_from(written.added).unwrap_or_default();
+        state.changed = state.changed.saturating_add(written.replaced).saturating_add(added);
         state.expected = match written.has_dropped {
             // An unknown part of the data was removed.
             true => 0,
@@ -105,7 +109,7 @@ impl Space {
 
     pub(super) fn should_compact(&self, occasion: Occasion) -> bool {
         let state = self.state();
-        let Some(length) = self.occupied(state.expected) else { return false };
+        let Some(length) = self.occupied(&state) else { return false };
         let is_paused = occasion == Occasion::Flush && state.pause_until.is_some_and(|end| Instant::now() < end);
         !is_paused
             && length >= SHORTEST
@@ -126,7 +130,7 @@ impl Space {
     pub(super) fn set_compacted(&self) {
         let length = self.length().unwrap_or_default();
         let mut state = self.state();
-        (state.expected, state.is_guessed) = (length, false);
+        (state.expected, state.changed, state.is_guessed) = (length, 0, false);
     }
 
     /// Returns whether the expected length is not known and would decide about a compaction by closing.
@@ -151,14 +155,17 @@ impl Space {
         Some(self.path.as_ref()?.metadata().ok()?.len())
     }
 
-    /// Returns how long the file is, or, if it is large, how many bytes it takes on the device. redb doubles a file that is full, and the
-    /// device has nothing of the second half until it is written. Compacting a large file takes seconds, and is done only if it gives back
-    /// space on the device.
-    fn occupied(&self, expected: u64) -> Option<u64> {
+    /// Returns how long the file is, or, if it is large and little was written, how many bytes it takes on the device. redb doubles a file
+    /// that is full, and the device has nothing of the second half until it is written. Compacting a large file takes seconds, which few writes
+    /// are not worth.
+    fn occupied(&self, state: &State) -> Option<u64> {
         /// Shorter files are compacted in well under a second.
         const LARGE: u64 = 256 << 20;
+        /// Changes of less than this part of the file are few.
+        const FEW: u64 = 8;
         let metadata = self.path.as_ref()?.metadata().ok()?;
-        Some(if expected < LARGE { metadata.len() } else { files::allocated(&metadata) })
+        let is_hardly_changed = state.expected >= LARGE && state.changed < state.expected / FEW;
+        Some(if is_hardly_changed { files::allocated(&metadata) } else { metadata.len() })
     }
 
     /// No code under this lock can panic between two dependent updates.

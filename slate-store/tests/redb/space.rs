@@ -116,11 +116,13 @@ fn sparse_pages_are_filled_by_a_flush_and_by_a_compaction() {
     let loaded = length(&path);
     store.flush().unwrap();
     let mut flushed = length(&path);
-    // A flush does not compact a file that takes long to read, as on a machine that is busy with other work.
-    for attempt in 0..50_u32 {
+    // A flush does not compact a file that takes long to read, as on a machine that is busy with other work, and tries again only after a
+    // pause.
+    for attempt in 0..250_u32 {
         if flushed < bytes * 6 / 5 {
             break;
         }
+        std::thread::sleep(std::time::Duration::from_millis(200));
         let mut transaction = begin(&store);
         transaction.put(A, &0_u32.to_be_bytes(), &[u8::try_from(attempt).unwrap(); 150]).unwrap();
         transaction.commit(Durability::Deferred).unwrap();

@@ -39,16 +39,16 @@ impl Access {
     pub(crate) fn of_path(path: AccessPath, exact_for: Conjuncts) -> Self {
         Self { path, direction: Direction::Ascending, exact_for }
     }
-
-    pub(crate) fn into_leaf(self) -> RawPlan {
-        match self.path {
-            AccessPath::Records { bounds } => RawPlan::Scan { bounds, direction: self.direction },
-            path => RawPlan::Fetch { ids: path.into_ids(self.direction) },
-        }
-    }
 }
 
 impl AccessPath {
+    pub(crate) fn into_leaf(self, direction: Direction) -> RawPlan {
+        match self {
+            Self::Records { bounds } => RawPlan::Scan { bounds, direction },
+            path => RawPlan::Fetch { ids: path.into_ids(direction) },
+        }
+    }
+
     fn into_ids(self, direction: Direction) -> IdPlan {
         match self {
             // Merges never contain a scan.
@@ -100,20 +100,6 @@ impl AccessPath {
     }
 }
 
-/// Returns how the rows of a plan's leaf are ordered with respect to `sort`.
-pub(crate) fn leaf_order(leaf: &RawPlan, sort: &Sort) -> RowOrder {
-    match leaf {
-        RawPlan::Scan { direction, .. } => ordered_by_id(sort, *direction),
-        RawPlan::Fetch { ids: IdPlan::Index(scan) } => {
-            ordered_by_index(&scan.index, &scan.bounds, sort, scan.direction)
-        }
-        RawPlan::Fetch { ids: IdPlan::Points(_) | IdPlan::Merge { .. } } => ordered_by_id(sort, Direction::Ascending),
-        RawPlan::Eof { .. } | RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {
-            RowOrder { fields: 0, ties_by_id: false }
-        }
-    }
-}
-
 /// Returns whether the rows of a plan's leaf come in the order of `_id`.
 pub(crate) fn is_leaf_in_id_order(leaf: &RawPlan) -> bool {
     match leaf {
@@ -147,7 +133,7 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
 /// read: the first entry of a record then has its least key, by which the sort orders it. The least key differs from the
 /// sort's key if a path contains an array position (the index has keys that the sort does not use) or if the index is
 /// sparse (it omits elements without any of its fields, which sort as null).
-fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
+pub(super) fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
     let fields = index.pattern.fields();
     let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
     let is_unordered = index.truncated || index.collation.as_ref() != sort.collation();

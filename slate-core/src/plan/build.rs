@@ -1,17 +1,17 @@
-use slate_query::pipeline::Kept;
 use slate_store::View;
 
 use super::{
-    Access, CoveredField, DocumentNode, Drawing, GroupOrder, IndexScan, Output, Plan, Query, RawPlan, Ties, Window,
+    Access, CoveredField, DocumentNode, Drawing, GroupOrder, IndexScan, Plan, Query, Ties, Window,
     candidates::candidates,
     cost::{Probe, ViewProbe},
     keys_only::drawn,
     pipeline,
-    rules::{self, FiredRules, Outcome},
+    rules::FiredRules,
+    select_access::select,
 };
 use crate::{Result, catalog::CollectionInfo, metrics::trace};
 
-/// The data that rules use in addition to the plan.
+/// What a plan is chosen by.
 pub(crate) struct Context<'a> {
     pub(crate) collection: &'a CollectionInfo,
     pub(crate) query: &'a Query,
@@ -70,16 +70,9 @@ fn covered_last(scan: IndexScan) -> Plan {
 
 /// Plans the query of a pipeline and adds the pipeline's nodes above it.
 fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Planned> {
-    let mut planned = Planned { plan: naive(context.query), rules: FiredRules::default() };
-    for (number, rule) in rules::ALL.iter().enumerate() {
-        let outcome = (rule.apply)(&mut planned.plan, context)?;
-        if outcome != Outcome::Unchanged {
-            planned.rules.add(number);
-        }
-        if outcome == Outcome::Finished {
-            break;
-        }
-    }
+    let candidate = select(context)?;
+    let rules = candidate.rules;
+    let mut planned = Planned { plan: candidate.into_plan(context.query), rules };
     pipeline::add_return_key(&mut nodes, context.query, &planned.plan)?;
     if !nodes.is_empty() {
         pipeline::by_key(&mut nodes, &mut planned.plan);
@@ -91,34 +84,4 @@ fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Pl
 /// Returns how many access paths can serve the query. Tests force each of them.
 pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usize {
     candidates(collection, query).len()
-}
-
-/// Builds the plan that is correct by construction: scan, filter, sort, slice, project.
-fn naive(query: &Query) -> Plan {
-    let mut input = RawPlan::full_scan();
-    if !query.filter.is_empty() {
-        input = RawPlan::Filter { input: Box::new(input), filter: query.filter.clone() };
-    }
-    if let Some(sort) = query.order() {
-        let kept = match &query.output {
-            Output::Fields(fields) => Kept::paths(fields),
-            _ => Kept::default(),
-        };
-        input = RawPlan::Sort { input: Box::new(input), sort: sort.clone(), presorted: 0, limit: None, kept };
-    }
-    if !query.window().is_all() {
-        input = RawPlan::Slice { input: Box::new(input), window: query.window() };
-    }
-    match &query.output {
-        Output::Whole | Output::Key | Output::Fields(_) => Plan::Whole { input },
-        Output::Project { projection, .. } if projection.is_identity() => Plan::Whole { input },
-        Output::Project { projection, document } => Plan::Project {
-            input,
-            projection: projection.clone(),
-            document: document.clone(),
-            filter: query.filter.clone(),
-        },
-        Output::Count => Plan::Count { input },
-        Output::Distinct { path, values } => Plan::Distinct { input, path: path.clone(), values: values.clone() },
-    }
 }

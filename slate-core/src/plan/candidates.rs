@@ -14,10 +14,10 @@ use slate_query::{
 };
 
 use super::{
-    Checks, Conjuncts, EntryFilter, IndexBounds, Query,
+    Checks, Conjuncts, EntryFilter, IndexBounds, Output, Query,
     access::{Access, AccessPath},
+    candidate::Candidate,
     growing::GrowingBounds,
-    keys_only,
 };
 use crate::catalog::{CollectionInfo, IndexInfo, Wildcard};
 
@@ -144,35 +144,43 @@ pub(crate) fn narrows(collection: &CollectionInfo, filter: &Filter) -> bool {
     })
 }
 
-/// Returns the paths by `_id` or one index that can be the cheapest. A path that reads at most one record is returned
-/// alone, because no other path is cheaper and listing them takes longer than reading the record.
-pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
+/// Returns the candidates by `_id` or one index that can be the cheapest. One that reads at most one record is returned
+/// alone, because no other is cheaper and listing them takes longer than reading the record.
+pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> Vec<Candidate> {
     let terms = Terms::of(query.filter.conjuncts(), collection, None);
     let is_of_one_record = |access: &Access| access.path.is_of_one_record();
     if let Some(point) = by_id(&terms).filter(is_of_one_record) {
-        return vec![point];
+        return vec![Candidate::new(point, query)];
     }
     let mut found = singles(collection, query, &terms);
     if let Some(point) = found.iter().position(is_of_one_record) {
-        return vec![found.swap_remove(point)];
+        return vec![Candidate::new(found.swap_remove(point), query)];
     }
-    found.retain(|access| !is_dearer_than_scan(access, query));
-    directed(found, query)
+    // Whole documents in any order: no need to finish what is dearer than the scan.
+    if query.order().is_none() && matches!(query.output, Output::Whole | Output::Key) {
+        found.retain(|access| !finds_everything(access));
+    }
+    let found = directed(found, query);
+    let mut candidates = Vec::with_capacity(found.len());
+    for access in found {
+        let candidate = Candidate::new(access, query);
+        let gives_order = query.order().is_some() && candidate.sorting.is_none_or(|sorting| sorting.presorted > 0);
+        if gives_order || candidate.is_keys_only() || !finds_everything(&candidate.access) {
+            candidates.push(candidate);
+        }
+    }
+    candidates
 }
 
-/// Returns whether an index path reads every record without a benefit: it has no bounds, provides no order, and has to
-/// fetch.
-fn is_dearer_than_scan(access: &Access, query: &Query) -> bool {
-    let AccessPath::Index { index, bounds, checks } = &access.path else { return false };
-    let gives_order = |sort| {
-        let ordered = |direction| access.path.ordered_by(sort, direction).fields > 0;
-        ordered(Direction::Ascending) || ordered(Direction::Descending)
-    };
-    bounds.used() <= index.constant_fields
-        && checks.is_empty()
-        && index.has_all_documents()
-        && !query.order().is_some_and(gives_order)
-        && !keys_only::serves(access, query)
+/// Returns whether a path finds every record by an index, which is dearer than the scan unless it gives an order or the records
+/// need not be read.
+fn finds_everything(access: &Access) -> bool {
+    match &access.path {
+        AccessPath::Index { index, bounds, checks } => {
+            bounds.used() <= index.constant_fields && checks.is_empty() && index.has_all_documents()
+        }
+        AccessPath::Records { .. } | AccessPath::Points { .. } | AccessPath::Merge { .. } => false,
+    }
 }
 
 fn singles(collection: &CollectionInfo, query: &Query, terms: &Terms<'_>) -> Vec<Access> {

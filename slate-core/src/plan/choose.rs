@@ -1,4 +1,4 @@
-//! Chooses the cheapest access path.
+//! Chooses the cheapest candidate.
 //!
 //! Counts the keys of a path only if the count can change the choice, and only until the path costs more than another
 //! one.
@@ -10,6 +10,7 @@ use slate_query::{filter::Node, interval::IntervalSet, path::Path, pattern::Dire
 use super::{
     Checks, Combine, Context, IndexBounds, Query,
     access::{Access, AccessPath},
+    candidate::Candidate,
     candidates::{Selectivity, merges},
     cost::{FETCH_COST, Keys, PROBE_CAP, Rates, Reads, reads},
 };
@@ -68,14 +69,14 @@ struct Uncounted {
     most: Rank,
 }
 
-/// Chooses among the usable access paths.
-pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Context<'_>) -> Result<Access> {
-    // No path is cheaper than one that reads a single record.
-    if let Some(point) = usable.iter().position(|access| access.path.is_of_one_record()) {
+/// Chooses among the usable candidates.
+pub(super) fn cheapest(mut usable: Vec<Candidate>, merging: Merging, context: &Context<'_>) -> Result<Candidate> {
+    // None is cheaper than one that reads a single record.
+    if let Some(point) = usable.iter().position(|candidate| candidate.access.path.is_of_one_record()) {
         return Ok(usable.swap_remove(point));
     }
     let merging = if may_merge(&usable, context.query) { merging } else { Merging::Excluded };
-    let candidates: Vec<Candidate<'_>> = usable.iter().map(|access| Candidate::new(access, context)).collect();
+    let candidates: Vec<Weighed<'_>> = usable.iter().map(|candidate| Weighed::new(candidate, context)).collect();
     let mut best: Option<(Rank, usize)> = None;
     let mut uncounted: Vec<Uncounted> = Vec::with_capacity(candidates.len());
     for (at, candidate) in candidates.iter().enumerate() {
@@ -94,7 +95,7 @@ pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Cont
     uncounted.sort_by_key(|uncounted| (uncounted.expected, uncounted.most.1));
     let is_settled = |best: Option<(Rank, usize)>| {
         let found = best.and_then(|((cost, ..), at)| Some((cost, candidates.get(at)?)));
-        found.is_some_and(|(cost, candidate)| cost <= settled_cost(&candidate.access.path))
+        found.is_some_and(|(cost, weighed)| cost <= settled_cost(&weighed.candidate.access.path))
     };
     let mut left = uncounted.len();
     for Uncounted { at, most, .. } in uncounted {
@@ -111,42 +112,43 @@ pub(super) fn cheapest(mut usable: Vec<Access>, merging: Merging, context: &Cont
             best = less(best, (rank, at));
         }
     }
-    let Some((rank, at)) = best else { return Ok(Access::full_scan()) };
-    let mut merged: Option<(Rank, Access)> = None;
+    let Some((rank, at)) = best else { return Ok(Candidate::new(Access::full_scan(), context.query)) };
+    let mut merged: Option<(Rank, Candidate)> = None;
     if merging == Merging::Allowed && !is_settled(best) {
-        for access in merges(context.collection, context.query, usable.iter()) {
+        for access in merges(context.collection, context.query, usable.iter().map(|candidate| &candidate.access)) {
+            let candidate = Candidate::new(access, context.query);
             let least = merged.as_ref().map_or(rank, |(rank, _)| *rank);
-            let rank = rank_of_merge(&access, least, context)?;
+            let rank = rank_of_merge(&candidate, least, context)?;
             if rank < least {
-                merged = Some((rank, access));
+                merged = Some((rank, candidate));
             }
         }
     }
-    Ok(merged.map_or_else(|| usable.swap_remove(at), |(_, access)| access))
+    Ok(merged.map_or_else(|| usable.swap_remove(at), |(_, candidate)| candidate))
 }
 
 fn less(best: Option<(Rank, usize)>, other: (Rank, usize)) -> Option<(Rank, usize)> {
     Some(best.map_or(other, |best| best.min(other)))
 }
 
-/// An access path, its cost and its keys.
-struct Candidate<'a> {
-    access: &'a Access,
+/// A candidate, its cost and its keys.
+struct Weighed<'a> {
+    candidate: &'a Candidate,
     rates: Rates,
     keys: Keys<'a>,
 }
 
-impl<'a> Candidate<'a> {
-    fn new(access: &'a Access, context: &'a Context<'_>) -> Self {
-        Self { access, rates: Rates::of(access, context), keys: Keys::of(&access.path, context) }
+impl<'a> Weighed<'a> {
+    fn new(candidate: &'a Candidate, context: &'a Context<'_>) -> Self {
+        Self { candidate, rates: Rates::of(candidate, context), keys: Keys::of(&candidate.access.path, context) }
     }
 
     fn cost(&self, keys: u64) -> u64 {
-        self.rates.cost(reads(&self.access.path, keys))
+        self.rates.cost(reads(&self.candidate.access.path, keys))
     }
 
     fn rank(&self, keys: u64) -> Rank {
-        rank(self.access, self.cost(keys))
+        rank(&self.candidate.access, self.cost(keys))
     }
 
     /// Counts the keys until the path cannot be cheaper than `best`. Returns `None` if it is not cheaper.
@@ -189,15 +191,16 @@ fn rank(access: &Access, cost: u64) -> Rank {
 }
 
 /// Returns whether any paths can be merged.
-fn may_merge(usable: &[Access], query: &Query) -> bool {
-    let narrow = usable.iter().filter(|access| access.path.is_narrow_index()).count();
+fn may_merge(usable: &[Candidate], query: &Query) -> bool {
+    let narrow = usable.iter().filter(|candidate| candidate.access.path.is_narrow_index()).count();
     narrow > 1 || query.filter.conjuncts().iter().any(|node| Node::branches(node).is_some())
 }
 
 /// Returns the rank of a merge if it can be below `best`; otherwise any rank that is not below.
-fn rank_of_merge(access: &Access, best: Rank, context: &Context<'_>) -> Result<Rank> {
+fn rank_of_merge(candidate: &Candidate, best: Rank, context: &Context<'_>) -> Result<Rank> {
+    let access = &candidate.access;
     let AccessPath::Merge { how, inputs } = &access.path else { return Ok(rank(access, u64::MAX)) };
-    let rates = Rates::of(access, context);
+    let rates = Rates::of(candidate, context);
     // If all keys are read, each costs at least one.
     let cap = if rates.reads_all() { best.0.saturating_add(1).min(PROBE_CAP) } else { PROBE_CAP };
     let (mut keys, mut named) = (0u64, Vec::with_capacity(inputs.len()));

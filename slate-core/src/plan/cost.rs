@@ -1,4 +1,4 @@
-//! The expected cost of an access path. Its unit is one step of a cursor over an index.
+//! The expected cost of a candidate. Its unit is one step of a cursor over an index.
 //!
 //! A probe counts keys up to [`PROBE_CAP`]; larger numbers are estimated from statistics. Counts and estimates are the
 //! same on every store.
@@ -9,9 +9,9 @@ use slate_store::{Keyspace, View};
 
 use super::{
     Context, Output,
-    access::{Access, AccessPath},
+    access::AccessPath,
     bounds::record_ranges,
-    keys_only,
+    candidate::{Candidate, RowSource, Sorting},
 };
 use crate::{
     Result,
@@ -54,7 +54,7 @@ pub(super) struct Reads {
     pub(super) records: u64,
 }
 
-/// The cost of an access path per key and per record that it reads.
+/// The cost of a candidate per key and per record that it reads.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rates {
     /// Maximum number of records that are read: a limit ends the walk if rows come in the requested order.
@@ -72,48 +72,43 @@ pub(super) struct Rates {
 }
 
 impl Rates {
-    pub(super) fn of(access: &Access, context: &Context<'_>) -> Self {
-        let query = context.query;
-        let order = query.order();
-        let ordered = order.map(|sort| access.path.ordered_by(sort, access.direction).fields);
-        let is_sorted = order.zip(ordered).is_none_or(|(sort, fields)| fields == sort.fields().len());
-        let is_filtered = !access.exact_for.are_all(query.filter.conjuncts().len());
-        let match_ratio = if is_filtered { FILTER_RATIO } else { 1 };
+    pub(super) fn of(candidate: &Candidate, context: &Context<'_>) -> Self {
+        let (query, path) = (context.query, &candidate.access.path);
+        let match_ratio = if candidate.is_filtered { FILTER_RATIO } else { 1 };
         // A sort within groups reads to the end of a group.
-        let overrun = match ordered {
-            Some(fields) if !is_sorted && fields > 0 => group_size(&access.path, fields, context.collection),
-            _ => is_sorted.then_some(0),
+        let overrun = match candidate.sorting {
+            None => Some(0),
+            Some(Sorting { presorted: 0, .. }) => None,
+            // Few rows are equal in all fields.
+            Some(Sorting { presorted, .. }) if Some(presorted) == query.order().map(|sort| sort.fields().len()) => {
+                Some(0)
+            }
+            Some(Sorting { presorted, .. }) => group_size(path, presorted, context.collection),
         };
         let reach = if lists_records(&query.output) { query.window().reach() } else { None };
         let most =
             reach.zip(overrun).map(|(rows, overrun)| rows.saturating_mul(match_ratio).saturating_add(overrun).max(1));
-        let most_keys = match &access.path {
+        let most_keys = match path {
             AccessPath::Index { checks, .. } => {
                 most.map(|most| (0..checks.selective()).fold(most, |keys, _| keys.saturating_mul(CHECK_RATIO)))
             }
             AccessPath::Records { .. } | AccessPath::Points { .. } => most,
             AccessPath::Merge { .. } => None,
         };
-        if keys_only::serves(access, query) {
-            let seeks = match (&query.output, &access.path) {
-                (Output::Distinct { path, values }, AccessPath::Index { index, bounds, checks }) => {
-                    keys_only::lists_values(index, bounds, checks, path, values)
-                }
-                _ => false,
-            };
-            let key_ratio = if seeks { DISTINCT_RATIO } else { 1 };
+        if candidate.is_keys_only() {
+            let key_ratio = if matches!(candidate.source, RowSource::DistinctKeys) { DISTINCT_RATIO } else { 1 };
             return Self { most, most_keys, key: 1, key_ratio, record: 0, match_ratio, sort: 0 };
         }
-        let (key, read) = match &access.path {
+        let (key, read) = match path {
             AccessPath::Records { .. } => (0, SCAN_COST),
             AccessPath::Points { .. } => (0, FETCH_COST),
             AccessPath::Index { .. } | AccessPath::Merge { .. } => (1, FETCH_COST),
         };
-        let record = if is_filtered { read + FILTER_COST } else { read };
-        let sort = match ordered {
-            _ if is_sorted => 0,
-            Some(fields) if fields > 0 => GROUP_SORT_COST,
-            _ => SORT_COST,
+        let record = if candidate.is_filtered { read + FILTER_COST } else { read };
+        let sort = match candidate.sorting {
+            None => 0,
+            Some(Sorting { presorted: 0, .. }) => SORT_COST,
+            Some(_) => GROUP_SORT_COST,
         };
         Self { most, most_keys, key, key_ratio: 1, record, match_ratio, sort }
     }

@@ -1,5 +1,4 @@
-//! Decides whether an access path can return a query's result from keys alone, without fetching records. The choice of
-//! the access path prefers such paths; the rules `cover`, `count_keys` and `distinct_keys` build the plan.
+//! Which results the entries of an index contain. The rules `cover` and `distinct_keys` use it.
 //!
 //! An entry contains the exact value of the document in a field only if the index has no collation and has never contained a
 //! truncated value, or an array on the path of this field.
@@ -10,32 +9,8 @@ use slate_query::{
     raw::{Kind, Value, Writer},
 };
 
-use super::{Access, AccessPath, Checks, CoveredField, IndexBounds, Output, Query, Values};
+use super::{Checks, CoveredField, IndexBounds, Values};
 use crate::catalog::IndexInfo;
-
-/// Returns whether an access path reads only keys after the rules have been applied to it.
-pub(super) fn serves(access: &Access, query: &Query) -> bool {
-    let is_exact = access.exact_for.are_all(query.filter.conjuncts().len());
-    let is_sorted = || {
-        query.order().is_none_or(|sort| access.path.ordered_by(sort, access.direction).fields == sort.fields().len())
-    };
-    is_exact
-        && match (&query.output, &access.path) {
-            (Output::Whole | Output::Key, _) => false,
-            (Output::Project { projection, .. }, AccessPath::Index { index, bounds, .. }) => {
-                projection.included().is_some_and(|included| covered_fields(index, bounds, included).is_some())
-                    && is_sorted()
-            }
-            (Output::Fields(fields), AccessPath::Index { index, bounds, .. }) => {
-                covered_fields(index, bounds, fields).is_some() && is_sorted()
-            }
-            (Output::Count, path) => counts(path),
-            (Output::Distinct { path, values }, AccessPath::Index { index, bounds, checks }) => {
-                lists_values(index, bounds, checks, path, values) || field_of_values(index, bounds, path).is_some()
-            }
-            (Output::Fields(_) | Output::Project { .. } | Output::Distinct { .. }, _) => false,
-        }
-}
 
 /// Returns the included fields if the entries of an index within the bounds contain them all, one entry for each document.
 pub(super) fn covered_fields(index: &IndexInfo, bounds: &IndexBounds, included: &[Path]) -> Option<Vec<CoveredField>> {
@@ -63,16 +38,6 @@ pub(super) fn drawn(fields: &[Path]) -> RawDocumentBuf {
         .iter()
         .for_each(|field| document.append(field.as_str().as_bytes(), Value::new(Kind::Int32, &1_i32.to_le_bytes())));
     RawDocumentBuf::from_bytes(document.finish()).unwrap_or_default()
-}
-
-/// Returns whether the records of an access path can be counted without reading them.
-fn counts(path: &AccessPath) -> bool {
-    match path {
-        AccessPath::Records { .. } | AccessPath::Index { .. } => true,
-        // An `_id` in a filter may have no record.
-        AccessPath::Points { .. } => false,
-        AccessPath::Merge { inputs, .. } => inputs.iter().all(counts),
-    }
 }
 
 /// Returns whether the entries of an index within the bounds contain the distinct values at `path`.

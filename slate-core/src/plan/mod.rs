@@ -1,8 +1,9 @@
 //! The planner: turns a query into a plan.
 //!
 //! A plan is plain data in three tiers with three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and the
-//! output ([`Plan`]). [`build()`] starts from the naive plan, which is correct by construction (scan, filter, sort,
-//! slice, project), and applies the [`rules`] in order. Each rule rewrites the plan without changing its result.
+//! output ([`Plan`]). For each access path that can serve the query there is a [`candidate`], which is correct by construction (read,
+//! filter, sort, slice, project). The [`rules`] are applied to it in order; none changes its result. The cheapest one
+//! becomes the plan.
 //!
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
 //!
@@ -12,6 +13,7 @@
 mod access;
 mod bounds;
 mod build;
+mod candidate;
 mod candidates;
 mod checks;
 mod choose;
@@ -27,12 +29,13 @@ mod node;
 mod pipeline;
 mod query;
 mod rules;
+mod select_access;
 mod stage;
 mod table;
 mod uses;
 mod view;
 
-pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order, leaf_order};
+pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order};
 pub(crate) use bounds::{IndexBounds, component_range, component_ranges, record_ranges};
 pub(crate) use build::{Context, Planned, build, candidate_count};
 pub(crate) use candidates::narrows;

@@ -192,41 +192,12 @@ impl IndexScan {
     pub(crate) fn finds_once(&self) -> bool {
         self.bounds.find_once(&self.index)
     }
-
-    /// Moves the scan out of a plan that will be replaced.
-    pub(crate) fn take(&mut self) -> Self {
-        let (bounds, checks) = (std::mem::take(&mut self.bounds), std::mem::take(&mut self.checks));
-        let Self { direction, limit, firsts, .. } = *self;
-        Self { index: Arc::clone(&self.index), bounds, checks, direction, limit, firsts }
-    }
 }
 
 impl Plan {
     /// Returns the plan of a query without rows.
     pub(crate) fn eof(reason: &'static str) -> Self {
         Self::Whole { input: RawPlan::Eof { reason } }
-    }
-
-    /// Returns the raw tier, if the plan has one.
-    pub(crate) fn input_mut(&mut self) -> Option<&mut RawPlan> {
-        match self {
-            Self::Whole { input }
-            | Self::Project { input, .. }
-            | Self::Count { input }
-            | Self::Distinct { input, .. } => Some(input),
-            Self::Pipeline { input, .. } => input.input_mut(),
-            Self::Covered { .. }
-            | Self::CountKeys { .. }
-            | Self::DistinctKeys { .. }
-            | Self::DistinctEntries { .. } => None,
-        }
-    }
-
-    /// Applies `rewrite` to each node of the raw tier, inputs first.
-    pub(crate) fn rewrite(&mut self, mut rewrite: impl FnMut(&mut RawPlan)) {
-        if let Some(input) = self.input_mut() {
-            input.rewrite(&mut rewrite);
-        }
     }
 
     /// Returns the stages of the output tier as they are drawn, from the root on. The nodes of the document tier
@@ -258,20 +229,6 @@ impl CountedKeys {
 }
 
 impl IdPlan {
-    /// Returns whether every id has a record: it comes from an entry, not from the filter.
-    pub(crate) fn is_of_entries(&self) -> bool {
-        match self {
-            Self::Points(_) => false,
-            Self::Index(_) => true,
-            Self::Merge { inputs, .. } => inputs.iter().all(Self::is_of_entries),
-        }
-    }
-
-    /// Moves the plan out of a plan that will be replaced.
-    pub(crate) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::Points(IntervalSet::default()))
-    }
-
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::Points(_) => Stage::IdHack,
@@ -296,38 +253,11 @@ impl RawPlan {
         window.stages().chain(stage)
     }
 
-    /// Creates a scan of all records in the order of `_id`.
-    pub(crate) fn full_scan() -> Self {
-        Self::Scan { bounds: None, direction: Direction::Ascending }
-    }
-
-    /// Moves the plan out of a place that will be overwritten.
-    pub(crate) fn take(&mut self) -> Self {
-        std::mem::replace(self, Self::full_scan())
-    }
-
-    fn rewrite(&mut self, rewrite: &mut impl FnMut(&mut Self)) {
-        match self {
-            Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.rewrite(rewrite),
-            Self::Eof { .. } | Self::Scan { .. } | Self::Fetch { .. } => {}
-        }
-        rewrite(self);
-    }
-
     /// Returns the node without an input.
     pub(crate) fn leaf(&self) -> &Self {
         match self {
             Self::Filter { input, .. } | Self::Sort { input, .. } | Self::Slice { input, .. } => input.leaf(),
             Self::Eof { .. } | Self::Scan { .. } | Self::Fetch { .. } => self,
-        }
-    }
-
-    /// Returns the leaf and the slice above it, if the plan has no other nodes.
-    pub(crate) fn sliced_leaf_mut(&mut self) -> Option<(&mut Self, Window)> {
-        match self {
-            Self::Slice { input, window } => input.is_leaf().then_some((&mut **input, *window)),
-            Self::Scan { .. } | Self::Fetch { .. } => Some((self, Window::default())),
-            Self::Eof { .. } | Self::Filter { .. } | Self::Sort { .. } => None,
         }
     }
 
@@ -338,9 +268,5 @@ impl RawPlan {
             Self::Filter { input, .. } | Self::Slice { input, .. } => input.sorts(),
             Self::Eof { .. } | Self::Scan { .. } | Self::Fetch { .. } => false,
         }
-    }
-
-    fn is_leaf(&self) -> bool {
-        matches!(self, Self::Scan { .. } | Self::Fetch { .. })
     }
 }

@@ -10,7 +10,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     plan::{
         Access, AccessPath, Checks, Conjuncts, Force, IdPlan, IndexBounds, IndexScan, Plan, Query, RawPlan,
-        candidates::candidates, keys_only::groups_by, leaf_order,
+        access::ordered_by_index, candidates::candidates, keys_only::groups_by,
     },
 };
 
@@ -105,13 +105,16 @@ fn whole_scan(plan: &mut Plan) -> Option<&mut IndexScan> {
 
 fn is_ordered(plan: &Plan, sort: &Sort) -> bool {
     // A multikey index is ordered by elements, not by arrays.
+    let by_index = |IndexScan { index, bounds, direction, .. }: &IndexScan| {
+        index.holds_values() && ordered_by_index(index, bounds, sort, *direction).fields > 0
+    };
     let by_scan = |leaf: &RawPlan| match leaf {
-        RawPlan::Fetch { ids: IdPlan::Index(scan) } => scan.index.holds_values() && leaf_order(leaf, sort).fields > 0,
+        RawPlan::Fetch { ids: IdPlan::Index(scan) } => by_index(scan),
         _ => false,
     };
     match plan {
         Plan::Whole { input } if !input.sorts() => by_scan(input.leaf()),
-        Plan::Covered { scan, .. } => by_scan(&RawPlan::Fetch { ids: IdPlan::Index(scan.clone()) }),
+        Plan::Covered { scan, .. } => by_index(scan),
         _ => false,
     }
 }

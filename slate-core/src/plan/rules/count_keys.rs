@@ -4,22 +4,20 @@
 use slate_query::pattern::Direction;
 
 use super::Outcome;
-use crate::{
-    Result,
-    plan::{Context, CountedKeys, IdPlan, IndexScan, Plan, RawPlan},
+use crate::plan::{
+    Output, Query,
+    candidate::{Candidate, RowSource},
 };
 
-pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<Outcome> {
-    let Plan::Count { input } = plan else { return Ok(Outcome::Unchanged) };
-    let Some((leaf, window)) = input.sliced_leaf_mut() else { return Ok(Outcome::Unchanged) };
-    let keys = match leaf {
-        RawPlan::Scan { bounds, .. } => CountedKeys::Records { bounds: bounds.take() },
-        RawPlan::Fetch { ids: IdPlan::Index(scan) } if scan.finds_once() => {
-            CountedKeys::Entries(IndexScan { direction: Direction::Ascending, limit: None, ..scan.take() })
-        }
-        RawPlan::Fetch { ids } if ids.is_of_entries() => CountedKeys::Ids(ids.take()),
-        _ => return Ok(Outcome::Unchanged),
-    };
-    *plan = Plan::CountKeys { keys, window };
-    Ok(Outcome::Finished)
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    let is_count = matches!(query.output, Output::Count);
+    // An `_id` in a filter may have no record.
+    if !is_count || !candidate.reads_only() || !candidate.access.path.is_of_keys() {
+        return Outcome::Unchanged;
+    }
+    // The keys are counted where they are, in any order, and their number is cut to the window.
+    candidate.access.direction = Direction::Ascending;
+    candidate.scan_limit = None;
+    candidate.source = RowSource::CountedKeys;
+    Outcome::Finished
 }

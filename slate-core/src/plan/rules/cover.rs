@@ -2,30 +2,20 @@
 //! without fetching records. An entry of several fields also contains their order in the document.
 
 use super::Outcome;
-use crate::{
-    Result,
-    plan::{
-        Context, IdPlan, Output, Plan, RawPlan,
-        keys_only::{covered_fields, drawn},
-    },
+use crate::plan::{
+    AccessPath, Query,
+    candidate::{Candidate, RowSource},
+    keys_only::covered_fields,
 };
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
-    let included = match &context.query.output {
-        Output::Project { projection, .. } => projection.included(),
-        Output::Fields(fields) => Some(&**fields),
-        Output::Whole | Output::Key | Output::Count | Output::Distinct { .. } => None,
-    };
-    let (Some(included), Some(input)) = (included, plan.input_mut()) else { return Ok(Outcome::Unchanged) };
-    if let Some((RawPlan::Fetch { ids: IdPlan::Index(scan) }, window)) = input.sliced_leaf_mut()
-        && let Some(fields) = covered_fields(&scan.index, &scan.bounds, included)
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    if let Some(included) = query.output.included()
+        && candidate.reads_only()
+        && let AccessPath::Index { index, bounds, .. } = &candidate.access.path
+        && let Some(fields) = covered_fields(index, bounds, included)
     {
-        let document = match &context.query.output {
-            Output::Project { document, .. } => document.clone(),
-            _ => drawn(included),
-        };
-        *plan = Plan::Covered { scan: scan.take(), fields, window, document };
-        return Ok(Outcome::Finished);
+        candidate.source = RowSource::Covered(fields);
+        return Outcome::Finished;
     }
-    Ok(Outcome::Unchanged)
+    Outcome::Unchanged
 }

@@ -2,24 +2,24 @@
 //! value to the next; otherwise every entry within the bounds is read.
 
 use super::Outcome;
-use crate::{
-    Result,
-    plan::{
-        Context, IdPlan, Plan, RawPlan,
-        keys_only::{field_of_values, lists_values},
-    },
+use crate::plan::{
+    AccessPath, Output, Query,
+    candidate::{Candidate, RowSource},
+    keys_only::{field_of_values, lists_values},
 };
 
-pub(super) fn apply(plan: &mut Plan, _: &Context<'_>) -> Result<Outcome> {
-    let Plan::Distinct { input: RawPlan::Fetch { ids: IdPlan::Index(scan) }, path, values } = plan else {
-        return Ok(Outcome::Unchanged);
-    };
-    if lists_values(&scan.index, &scan.bounds, &scan.checks, path, values) {
-        *plan = Plan::DistinctKeys { scan: scan.take(), values: values.clone() };
-    } else if let Some(field) = field_of_values(&scan.index, &scan.bounds, path) {
-        *plan = Plan::DistinctEntries { scan: scan.take(), field, path: path.clone(), values: values.clone() };
-    } else {
-        return Ok(Outcome::Unchanged);
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    let Output::Distinct { path, values } = &query.output else { return Outcome::Unchanged };
+    let AccessPath::Index { index, bounds, checks } = &candidate.access.path else { return Outcome::Unchanged };
+    if !candidate.reads_only() || !query.window().is_all() {
+        return Outcome::Unchanged;
     }
-    Ok(Outcome::Finished)
+    if lists_values(index, bounds, checks, path, values) {
+        candidate.source = RowSource::DistinctKeys;
+    } else if let Some(field) = field_of_values(index, bounds, path) {
+        candidate.source = RowSource::DistinctEntries(field);
+    } else {
+        return Outcome::Unchanged;
+    }
+    Outcome::Finished
 }

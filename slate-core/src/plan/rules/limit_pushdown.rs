@@ -2,22 +2,11 @@
 //! not read. A filter in between prevents this, because not every entry then becomes a row.
 
 use super::Outcome;
-use crate::{
-    Result,
-    plan::{Context, IdPlan, IndexScan, Plan, RawPlan},
-};
+use crate::plan::{AccessPath, Query, candidate::Candidate};
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
-    let mut is_changed = false;
-    if context.query.limit.is_some() {
-        plan.rewrite(|node| {
-            if let RawPlan::Slice { input, window } = node
-                && let RawPlan::Fetch { ids: IdPlan::Index(IndexScan { limit, .. }) } = &mut **input
-            {
-                *limit = window.reach();
-                is_changed = true;
-            }
-        });
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    if candidate.reads_only() && matches!(candidate.access.path, AccessPath::Index { .. }) {
+        candidate.scan_limit = query.window().reach();
     }
-    Ok(Outcome::of_change(is_changed))
+    Outcome::of_change(candidate.scan_limit.is_some())
 }

@@ -1,28 +1,30 @@
-//! The rules, in the order in which they are applied.
+//! The rules, in the order in which they are applied to each candidate. Costs are computed from what the rules have made of it, so
+//! a rule can change the choice.
 //!
-//! To add a rule, write a file with a function `apply` and a doc comment that states what the rule rewrites and why the
+//! To add a rule, write a file with a function `apply` and a doc comment that states what the rule changes and why the
 //! result does not change. Add its `mod` line and its line in [`ALL`], with a comment that gives the reason for its
 //! position. Explain lists the rules that changed a plan.
 
 mod count_keys;
 mod cover;
 mod distinct_keys;
+mod exact_bounds;
 mod limit_pushdown;
 mod no_rows;
 mod rule;
-mod select_access;
 mod sort_by_index;
 mod top_k;
 
+pub(in crate::plan) use no_rows::reason as no_rows;
 pub(crate) use rule::FiredRules;
 pub(super) use rule::{Outcome, Rule};
 
 /// Every rule.
 pub(super) const ALL: &[Rule] = &[
-    // First, because without rows no access path is needed, and later rules probe the store.
+    // First, because without rows nothing else matters.
     Rule { name: "no_rows", apply: no_rows::apply },
-    // Before the others, which depend on the order of the leaf's rows and on the remaining filter.
-    Rule { name: "select_access", apply: select_access::apply },
+    // Before the others, which depend on the remaining filter.
+    Rule { name: "select_access", apply: exact_bounds::apply },
     // Before the limit rules: it removes sorts.
     Rule { name: "sort_by_index", apply: sort_by_index::apply },
     // After `sort_by_index`, which determines the remaining sorts.

@@ -4,27 +4,29 @@
 use slate_query::filter::Node;
 
 use super::Outcome;
-use crate::{
-    Result,
-    plan::{Context, Force, Plan, RawPlan},
+use crate::plan::{
+    Force, Query,
+    candidate::{Candidate, RowSource},
 };
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
-    let query = context.query;
-    // `select_access` checks hints, and an invalid hint is an error with any filter.
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    let Some(reason) = reason(query) else { return Outcome::Unchanged };
+    candidate.source = RowSource::Nothing { reason };
+    Outcome::Finished
+}
+
+/// Returns why the query returns no rows; `None` if it may return some.
+pub(in crate::plan) fn reason(query: &Query) -> Option<&'static str> {
+    // A hint is checked, and an invalid one is an error with any filter.
     if query.hint.is_some() || query.force != Force::No {
-        return Ok(Outcome::Unchanged);
+        return None;
     }
     let is_never = |node: &Node| node.branches().is_some_and(<[Node]>::is_empty);
-    let reason = if query.limit == Some(0) {
-        "the limit is 0"
+    if query.limit == Some(0) {
+        Some("the limit is 0")
     } else if query.filter.conjuncts().iter().any(is_never) {
-        "no document matches the filter"
+        Some("no document matches the filter")
     } else {
-        return Ok(Outcome::Unchanged);
-    };
-    if let Some(input) = plan.input_mut() {
-        *input = RawPlan::Eof { reason };
+        None
     }
-    Ok(Outcome::Finished)
 }

@@ -1,16 +1,13 @@
 use super::ALL;
-use crate::{
-    Result,
-    plan::{Context, Plan},
-};
+use crate::plan::{Query, candidate::Candidate};
 
-/// A rewriting of plans that does not change their result.
+/// A change of a candidate that does not change the result of its plan.
 pub(crate) struct Rule {
     pub(crate) name: &'static str,
-    pub(crate) apply: fn(&mut Plan, &Context<'_>) -> Result<Outcome>,
+    pub(crate) apply: fn(&mut Candidate, &Query) -> Outcome,
 }
 
-/// The effect of a rule on a plan.
+/// The effect of a rule on a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Unchanged,

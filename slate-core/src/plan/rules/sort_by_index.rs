@@ -2,25 +2,14 @@
 //! remains and sorts one group of rows that are equal in them at a time, so that a limit ends it early.
 
 use super::Outcome;
-use crate::{
-    Result,
-    plan::{Context, Plan, RawPlan, Ties, leaf_order},
-};
+use crate::plan::{Query, Ties, candidate::Candidate};
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
-    let mut is_changed = false;
-    if context.query.order().is_some() {
-        plan.rewrite(|node| {
-            let RawPlan::Sort { input, sort, presorted, .. } = node else { return };
-            let given = leaf_order(input.leaf(), sort);
-            let ties = context.query.ties == Ties::Any || given.ties_by_id;
-            is_changed |= given.fields > 0;
-            if given.fields == sort.fields().len() && ties {
-                *node = input.take();
-            } else {
-                *presorted = given.fields.min(sort.fields().len());
-            }
-        });
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    let (Some(sorting), Some(sort)) = (&mut candidate.sorting, query.order()) else { return Outcome::Unchanged };
+    let given = candidate.access.path.ordered_by(sort, candidate.access.direction);
+    sorting.presorted = given.fields;
+    if given.fields == sort.fields().len() && (query.ties == Ties::Any || given.ties_by_id) {
+        candidate.sorting = None;
     }
-    Ok(Outcome::of_change(is_changed))
+    Outcome::of_change(given.fields > 0)
 }

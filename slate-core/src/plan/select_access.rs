@@ -1,59 +1,40 @@
-//! Chooses the access path: a scan, `_id`, or indexes. Removes the conjuncts for which its bounds are exact from the
-//! filter.
+//! Lists the candidates of a query, as far as a hint allows them, and chooses one.
 
 use std::sync::Arc;
 
 use slate_query::{Code, pattern::Direction, raw::Doc};
 
-use super::Outcome;
+use super::{
+    Access, AccessPath, Context, Force, Hint, Output,
+    candidate::Candidate,
+    candidates::{Selectivity, candidates, of_all_entries, viable_candidates},
+    choose::{Merging, cheapest},
+    rules,
+};
 use crate::{
     Error, Result,
     catalog::{IndexInfo, is_key_of_id},
-    plan::{
-        Access, AccessPath, Context, Force, Hint, Output, Plan, RawPlan,
-        candidates::{Selectivity, candidates, of_all_entries, viable_candidates},
-        choose::{Merging, cheapest},
-    },
 };
 
-pub(super) fn apply(plan: &mut Plan, context: &Context<'_>) -> Result<Outcome> {
-    let chosen = context.access.cloned().map_or_else(|| choose(context), Ok)?;
-    let is_changed = !chosen.is_full_scan();
-    let mut chosen = Some(chosen);
-    plan.rewrite(|node| match node {
-        // A scan below a filter is replaced together with the filter.
-        RawPlan::Scan { .. } if context.query.filter.is_empty() => {
-            if let Some(access) = chosen.take() {
-                *node = access.into_leaf();
-            }
-        }
-        RawPlan::Filter { input, filter } => {
-            let Some(access) = chosen.take() else { return };
-            let residual = filter.without(|conjunct| access.exact_for.contains(conjunct));
-            let leaf = access.into_leaf();
-            match residual {
-                Some(residual) => {
-                    **input = leaf;
-                    *filter = residual;
-                }
-                None => *node = leaf,
-            }
-        }
-        _ => {}
-    });
-    Ok(Outcome::of_change(is_changed))
-}
-
-fn choose(context: &Context<'_>) -> Result<Access> {
+/// Returns the cheapest candidate, or the one that the caller requests.
+pub(super) fn select(context: &Context<'_>) -> Result<Candidate> {
     let (collection, query) = (context.collection, context.query);
+    let of = |access| Candidate::new(access, query);
+    if let Some(access) = context.access {
+        return Ok(of(access.clone()));
+    }
+    // Without rows no access path is needed.
+    if rules::no_rows(query).is_some() {
+        return Ok(of(Access::full_scan()));
+    }
     if let (Some(limits), Some(hint)) = (&query.limits, &query.hint) {
         return match hinted_by(hint, context)? {
             Hinted::Natural(_) => {
                 let message = "min and max are incompatible with $natural";
                 Err(Error::invalid(Code(291), message).at("hint"))
             }
-            Hinted::Id => limits.access(None, query),
-            Hinted::Index(index) => limits.access(Some(index), query),
+            Hinted::Id => limits.access(None, query).map(of),
+            Hinted::Index(index) => limits.access(Some(index), query).map(of),
         };
     }
     let (usable, merging) = match (&query.hint, query.force) {
@@ -62,8 +43,11 @@ fn choose(context: &Context<'_>) -> Result<Access> {
             (viable_candidates(collection, query), Merging::Excluded)
         }
         (None, Force::No) => (viable_candidates(collection, query), Merging::Allowed),
-        (None, Force::Candidate(_)) => (candidates(collection, query), Merging::Excluded),
-        (Some(hint), _) => (hinted(hint, candidates(collection, query), context)?, Merging::Excluded),
+        (None, Force::Candidate(_)) => (candidates(collection, query).into_iter().map(of).collect(), Merging::Excluded),
+        (Some(hint), _) => {
+            let hinted = hinted(hint, candidates(collection, query), context)?;
+            (hinted.into_iter().map(of).collect(), Merging::Excluded)
+        }
     };
     match query.force {
         Force::Candidate(number) => usable

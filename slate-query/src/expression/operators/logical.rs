@@ -11,6 +11,7 @@ use super::super::{
 use crate::{
     Code, Error, Result,
     raw::{Doc, Value},
+    work,
 };
 
 pub(super) fn not<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -140,6 +141,7 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
     let Some(document) = operand.as_document() else { return refused(40060, "$switch takes an object") };
     let (mut cases, mut otherwise) = (Vec::<(Expression, Expression)>::new(), None);
     let lenient = variables.clone().lenient();
+    let mut is_decided = false;
     for element in document.elements() {
         match element.name {
             b"branches" => {
@@ -147,13 +149,15 @@ pub(super) fn switch(_: &str, operand: Value<'_>, variables: &Variables) -> Resu
                     return refused(40061, "the branches of $switch are an array");
                 };
                 for branch in array.values() {
+                    work::take(1)?;
                     let Some(branch) = branch.as_document() else {
                         return refused(40062, "a branch of $switch is an object");
                     };
                     // As in MongoDB, an expression after a condition that is constant and true does not fail when it
                     // is parsed, because it is never evaluated.
-                    let is_decided = cases.iter().any(|(condition, _)| condition.truth() == Some(true));
-                    cases.push(case(branch, if is_decided { &lenient } else { variables }, &lenient)?);
+                    let parsed = case(branch, if is_decided { &lenient } else { variables }, &lenient)?;
+                    is_decided |= parsed.0.truth() == Some(true);
+                    cases.push(parsed);
                 }
             }
             b"default" if otherwise.is_some() => return refused(40068, "$switch has one default"),

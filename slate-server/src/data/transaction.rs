@@ -3,7 +3,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::{RawDocumentBuf, cstr, rawdoc};
 use slate_core::{ErrorKind, TransactionOptions};
 
 use super::first_write_error;
@@ -72,7 +72,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut state = session.state.lock().await;
     Record::load(shared, id, &mut state).await?;
     if state.number == Some(number) && matches!(state.work, Work::Committed) {
-        return Ok(rawdoc! { "ok": 1.0 });
+        return Ok(committed(call));
     }
     open(id, &mut state, number)?;
     let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) else {
@@ -86,7 +86,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
         Ok(()) => {
             state.work = Work::Committed;
             shared.clock.tick();
-            Ok(rawdoc! { "ok": 1.0 })
+            Ok(committed(call))
         }
         Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
             // The record says what became of it.
@@ -95,6 +95,15 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
         }
         Err(error) => Err(labelled(error.into())),
     }
+}
+
+/// Returns the reply of a commit.
+fn committed(call: &Call<'_>) -> RawDocumentBuf {
+    let mut reply = rawdoc! { "ok": 1.0 };
+    if let Some(unsatisfied) = call.command.unsatisfied {
+        reply.append(cstr!("writeConcernError"), unsatisfied.describe());
+    }
+    reply
 }
 
 /// `abortTransaction`.

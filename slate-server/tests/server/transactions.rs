@@ -24,6 +24,9 @@ fn a_transaction_spans_databases_and_is_seen_when_it_commits() {
     let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false);
     // From another connection, and once more, as drivers do when they hear nothing.
     other.ok(commit.clone());
+    let mut by_two = commit.clone();
+    by_two.insert("writeConcern", doc! { "w": 2 });
+    assert_eq!(other.ok(by_two).get_document("writeConcernError").unwrap().get_i32("code").unwrap(), 100);
     client.ok(commit);
     assert_eq!(count(&mut other, "a"), 1);
     assert_eq!(other.ok(doc! { "count": "b", "$db": "archive" }).get_i32("n").unwrap(), 1);

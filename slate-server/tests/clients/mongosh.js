@@ -1,0 +1,41 @@
+// What people type into mongosh. Run with the shell connected to the database `shell`.
+
+const equal = (name, actual, expected) => {
+  const shown = EJSON.stringify(actual);
+  if (shown !== EJSON.stringify(expected)) throw new Error(`${name}: ${shown} instead of ${EJSON.stringify(expected)}`);
+  checks += 1;
+};
+let checks = 0;
+db.dropDatabase();
+equal('insertMany', Object.keys(db.c.insertMany([...Array(50).keys()].map(i => ({ _id: i, a: i % 5 }))).insertedIds).length, 50);
+equal('countDocuments', db.c.countDocuments({ a: 1 }), 10);
+equal('find', db.c.find({ a: 1 }).sort({ _id: -1 }).limit(2).toArray().map(d => d._id), [46, 41]);
+equal('batches', db.c.find().batchSize(7).toArray().length, 50);
+equal('createIndex', db.c.createIndex({ a: 1 }), 'a_1');
+equal('getIndexes', db.c.getIndexes().map(index => index.name), ['_id_', 'a_1']);
+equal('explain', db.c.find({ a: 1 }).explain('executionStats').executionStats.nReturned, 10);
+equal('updateOne', db.c.updateOne({ _id: 1 }, { $set: { b: 1 } }).modifiedCount, 1);
+equal('deleteMany', db.c.deleteMany({ a: 4 }).deletedCount, 10);
+equal('findOneAndUpdate', db.c.findOneAndUpdate({ _id: 2 }, { $inc: { a: 10 } }, { returnDocument: 'after' }).a, 12);
+equal('aggregate', db.c.aggregate([{ $group: { _id: '$a', n: { $sum: 1 } } }]).toArray().length, 5);
+equal('distinct', db.c.distinct('a', { _id: { $lt: 2 } }), [0, 1]);
+equal('bulkWrite', db.c.bulkWrite([{ insertOne: { document: { _id: 'x' } } }, { deleteOne: { filter: { _id: 'x' } } }]).deletedCount, 1);
+equal('getCollectionNames', db.getCollectionNames(), ['c']);
+equal('show dbs', db.adminCommand({ listDatabases: 1 }).databases.some(d => d.name === 'shell'), true);
+const session = db.getMongo().startSession();
+session.startTransaction();
+session.getDatabase('shell').c.insertOne({ _id: 100 });
+equal('outside of the transaction', db.c.countDocuments({ _id: 100 }), 0);
+session.commitTransaction();
+equal('after the commit', db.c.countDocuments({ _id: 100 }), 1);
+equal('stats', db.c.stats().count, 41);
+equal('db.stats', Number(db.stats().collections), 1);
+equal('version', db.version(), '8.2.0');
+equal('validate', db.c.validate().valid, true);
+equal('serverStatus', db.serverStatus().connections.current > 0, true);
+equal('rs.status', rs.status().members[0].stateStr, 'PRIMARY');
+equal('currentOp', db.currentOp().inprog.length > 0, true);
+equal('renameCollection', [db.c.renameCollection('d').ok, db.getCollectionNames()], [1, ['d']]);
+equal('drop', db.d.drop(), true);
+equal('dropDatabase', db.dropDatabase().ok, 1);
+print(`mongosh ${version()}: ${checks} checks passed`);

@@ -83,7 +83,7 @@ impl Function {
     }
 
     pub(super) fn call<'v>(&self, operands: &'v [Expression], env: &Env<'v>) -> Result<Evaluated<'v>> {
-        work::take(1 + operands.len())?;
+        work::take(1)?;
         // Most functions have up to three operands, which need no allocation.
         let mut few = [const { Evaluated::Missing }; 3];
         let mut many = Vec::new();
@@ -95,6 +95,7 @@ impl Function {
             }
         };
         for (place, (value, operand)) in values.iter_mut().zip(operands).enumerate() {
+            work::take(1)?;
             *value = operand.evaluate(env)?;
             value.as_value().map_or(Ok(()), count)?;
             let ends = match self.null_ends {

@@ -147,9 +147,9 @@ impl Expression {
                 Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
             },
             ExpressionNode::Document(fields) => {
-                work::take(fields.len())?;
                 let (mut writer, mut bytes) = (Writer::new(), 0);
                 for (name, field) in &**fields {
+                    work::take(1)?;
                     if let Some(value) = field.evaluate(env)?.as_value() {
                         bytes += value.bytes().len();
                         check_size(bytes)?;
@@ -159,9 +159,9 @@ impl Expression {
                 checked(Evaluated::document(writer))?
             }
             ExpressionNode::Array(elements) => {
-                work::take(elements.len())?;
                 let mut array = ArrayWriter::default();
                 for element in &**elements {
+                    work::take(1)?;
                     array.push(element.evaluate(env)?.or_null());
                 }
                 checked(array.finish())?

@@ -72,6 +72,10 @@ impl Field {
     #[inline]
     pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
         let Some(first) = self.path.parts().first() else { return false };
+        // Without a table each condition scans the fields.
+        if !doc.has_table() && work::is_over() {
+            return false;
+        }
         let by_bytes = self.literal.as_ref().and_then(|literal| first.holds_literal(doc, literal));
         match by_bytes {
             Some(holds) => holds == (self.sense == Sense::Holds),

@@ -2,7 +2,7 @@
 //!
 //! A call checks its deadline and its cancel tokens between rows. One document can make more work than all rows together: a
 //! condition of thousands of branches on an array of millions of elements, an array in an array in an array. Everything that loops
-//! over parts of a document, an operand or a filter counts its steps here, and every [`STEPS_PER_CHECK`] steps the call is asked
+//! over parts of a document, an operand or a filter counts its steps here, and every `STEPS_PER_CHECK` steps the call is asked
 //! whether it must end.
 //!
 //! ```text
@@ -15,7 +15,7 @@
 //! What must stay true:
 //!
 //! - **A step takes about 20 ns, and no loop has more than a few hundred thousand steps between two counts.** Loops count before
-//!   they begin, with the number of their elements or of the bytes that they read ([`of_bytes`]); a loop whose body counts for
+//!   they begin, with the number of their elements or of the bytes that they read (`of_bytes`); a loop whose body counts for
 //!   itself only has to end early.
 //! - **Once a call is over it stays over**: deadlines do not move and cancelled tokens stay cancelled. A condition then returns any
 //!   value at once, and [`during`] replaces the result of the call by the error, whatever it is. Nothing that was computed leaves the
@@ -23,7 +23,7 @@
 //! - **Counting is free for usual rows.** A count is a subtraction in a cell of the thread. Loops over a few fields, and lookups of
 //!   single fields, do not count.
 //!
-//! In builds with debug assertions the lowest layer also counts what it does ([`did`]): elements read, values compared, bytes
+//! In builds with debug assertions the lowest layer also counts what it does (`did`): elements read, values compared, bytes
 //! written. Tests compare the two: between two checks there is never more than a bounded amount of real work ([`testing`]).
 
 use std::{

@@ -88,7 +88,9 @@ fn commands_name_packages_examples_tests_and_benches_that_exist() {
         "slate-cli",
         "slate-bench",
         "slate-store-bench",
+        "slate-server",
         "slate-store-conformance",
+        "slate-trials",
         "examples/axum-service",
     ];
     let packages = packages.map(|package| repository().join(package));

@@ -101,7 +101,7 @@ impl Draw {
         })
     }
 
-    /// Draws a filter that nests so many levels of lists.
+    /// Draws a filter that nests lists to this depth.
     fn filter(&mut self, levels: usize) -> Document {
         match self.random.below(if levels > 0 { 7 } else { 3 }) {
             0 | 1 => {

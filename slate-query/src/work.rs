@@ -145,7 +145,7 @@ pub fn take(steps: usize) -> Result<()> {
     if spend(steps) { Ok(()) } else { Err(ended()) }
 }
 
-/// Returns the number of steps that it takes to read so many bytes of a document: no element is shorter than seven bytes.
+/// Returns the number of steps for reading this number of bytes of a document: no element is shorter than seven bytes.
 #[inline]
 pub(crate) fn of_bytes(bytes: usize) -> usize {
     bytes / 16

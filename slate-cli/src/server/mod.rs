@@ -18,7 +18,7 @@ use crate::{
 /// How often a server looks for a signal.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
-/// Runs a server until a signal ends it. `ready` is told when clients can connect.
+/// Runs a server until a signal ends it. `ready` is called when clients can connect.
 fn run(
     session: &mut Session,
     server: Server,

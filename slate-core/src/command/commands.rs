@@ -114,27 +114,28 @@ impl Commands {
 #[cfg(feature = "async")]
 pub(crate) struct PreparedCommand {
     commands: Commands,
-    command: RawDocumentBuf,
+    /// Shared by the attempt within a budget and the one on a thread that may wait.
+    command: Arc<RawDocumentBuf>,
     budget: Option<WaitBudget>,
 }
 
 #[cfg(feature = "async")]
 impl PreparedCommand {
     pub(crate) fn new(commands: Commands, command: RawDocumentBuf) -> Self {
-        Self { commands, command, budget: None }
+        Self { commands, command: Arc::new(command), budget: None }
     }
 
     /// Returns whether the command waits in the queue of writes.
     pub(crate) fn writes(&self) -> bool {
-        super::writes(Doc::from(&self.command))
+        super::writes(Doc::from(&*self.command))
     }
 
     /// Returns the same command within a budget; `None` if it cannot be repeated when it has spent the budget.
     pub(crate) fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
-        let is_short = matches!(self.commands.scope, Scope::Database(_)) && super::is_short(Doc::from(&self.command));
+        let is_short = matches!(self.commands.scope, Scope::Database(_)) && super::is_short(Doc::from(&*self.command));
         is_short.then(|| Self {
             commands: self.commands.clone(),
-            command: self.command.clone(),
+            command: Arc::clone(&self.command),
             budget: Some(budget.clone()),
         })
     }

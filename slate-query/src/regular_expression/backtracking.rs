@@ -28,7 +28,7 @@ const MOST_WORK: u64 = 1 << 26;
 /// The most work of a first try before a deadline: a hundredth of a second. The time of a try is known only after it.
 const MOST_WORK_IN_TIME: u64 = 1 << 22;
 
-/// A try that could take so many times as long as the one before would take too long. A limit is four times the one before, and
+/// A try that could take this many times as long as the one before would take too long. A limit is four times the one before, and
 /// the steps of a pattern can differ in length.
 const CAUTION: u32 = 8;
 

@@ -54,7 +54,7 @@ pub(super) fn kill_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "info": "attempting to kill op", "ok": 1.0 })
 }
 
-/// `{getLog: "*" | "global" | "startupWarnings"}`: no line is kept in memory.
+/// `{getLog: "*" | "global" | "startupWarnings"}`: always empty, because the server stores no log.
 pub(super) fn log(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let which = call.command.get("getLog")?.and_then(|which| which.as_str());
     match which.ok_or_else(|| Failure::mistyped("getLog", "string"))? {

@@ -31,7 +31,7 @@ async fn take(
     concern: &ReadConcern,
 ) -> Result<(Timestamp, aio::Snapshot)> {
     let shared = call.shared();
-    let too_old = || Failure::new(Code::SNAPSHOT_TOO_OLD, "the snapshot of this time is no longer kept");
+    let too_old = || Failure::new(Code::SNAPSHOT_TOO_OLD, "the snapshot of this time is no longer available");
     let Some(id) = session else {
         return match concern.at {
             Some(_) => Err(too_old()),

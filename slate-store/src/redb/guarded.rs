@@ -1,6 +1,6 @@
 //! Calls into redb, whose panics become errors; the only place that catches them.
 //!
-//! redb checks the pages of a file only when it repairs or is told to. On a damaged page it may panic: the page's first bytes say where its
+//! redb checks the pages of a file only when it repairs, and on request. On a damaged page it may panic: the page's first bytes say where its
 //! entries are. Everything that reads or writes pages is called through [`guarded`], at the methods of the store's contract.
 
 use std::{

@@ -59,6 +59,7 @@ mod namespace;
 mod options;
 mod plan;
 mod spill;
+mod stage_names;
 mod stats;
 mod units;
 mod verify;

@@ -11,7 +11,7 @@
 //!
 //! No collection's own name contains a `$`, so the two cannot be confused.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use slate_query::Code;
 
@@ -81,6 +81,32 @@ pub(crate) fn stored<'n>(database: &str, collection: &'n str) -> Cow<'n, str> {
 /// Splits the name under which a collection is stored into the names of its database and its own.
 pub(crate) fn split(stored: &str) -> (&str, &str) {
     stored.strip_prefix('$').and_then(|full| full.split_once('.')).unwrap_or((DEFAULT_DATABASE, stored))
+}
+
+/// The database of a handle. The handle with which a store was opened has none: to it, a collection's name is the stored one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct DatabaseName(Option<Arc<str>>);
+
+impl DatabaseName {
+    pub(crate) fn new(name: &str) -> Self {
+        Self(Some(name.into()))
+    }
+
+    pub(crate) fn as_deref(&self) -> Option<&str> {
+        self.0.as_deref()
+    }
+
+    /// Returns the stored name of a collection of this database.
+    pub(crate) fn stored<'n>(&self, collection: &'n str) -> Cow<'n, str> {
+        self.0.as_ref().map_or(collection.into(), |database| stored(database, collection))
+    }
+
+    /// Returns the name that a stored collection has in this database; `None` if it belongs to another one.
+    pub(crate) fn own<'n>(&self, stored: &'n str) -> Option<&'n str> {
+        let Some(database) = &self.0 else { return Some(stored) };
+        let (of, own) = split(stored);
+        (of == &**database).then_some(own)
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@
 mod common;
 #[path = "api/copy.rs"]
 mod copy;
+#[path = "api/databases.rs"]
+mod databases;
 #[path = "api/dates_and_uuids.rs"]
 mod dates_and_uuids;
 #[path = "api/find_one.rs"]

@@ -152,6 +152,13 @@ impl Database {
         Collection::new(self.database.collection(name), self.runner())
     }
 
+    /// Returns a handle of another database in the same store; see
+    /// [`slate_core::Database::database`](crate::Database::database).
+    #[must_use]
+    pub fn database(&self, name: &str) -> Self {
+        Self { database: self.database.database(name), pool: Arc::clone(&self.pool) }
+    }
+
     /// Takes a snapshot of the latest commit; see [`slate_core::Database::snapshot`](crate::Database::snapshot).
     ///
     /// # Errors
@@ -197,12 +204,13 @@ impl Database {
             // The place is held only while the transaction begins: an open transaction must not keep other ones from
             // ending.
             let place = pool.enter().await?;
+            let name = database.name().clone();
             let begin = move |options: &TransactionOptions| {
                 let begun = database.begin_for(options, caller);
                 drop(place);
                 begun
             };
-            Transaction::begin(&options, begin).await
+            Transaction::begin(&options, name, begin).await
         })
     }
 
@@ -262,6 +270,7 @@ impl Database {
     operations! { block:
         list_collection_names -> Vec<String>;
         list_collections -> Vec<CollectionDescription>;
+        list_database_names -> Vec<String>;
         schema_version -> u64;
         size -> StorageSize;
         stats -> DatabaseStats;
@@ -336,6 +345,13 @@ impl Snapshot {
     /// Returns a collection as of this commit.
     pub fn collection<T: 'static>(&self, name: &str) -> ReadCollection<T> {
         ReadCollection::new(self.snapshot.collection(name), self.runner.clone())
+    }
+
+    /// Returns the same commit of another database in the store; see
+    /// [`slate_core::Snapshot::database`](crate::Snapshot::database).
+    #[must_use]
+    pub fn database(&self, name: &str) -> Self {
+        Self { snapshot: self.snapshot.database(name), runner: self.runner.clone() }
     }
 
     /// Returns the names of the collections, sorted.

@@ -5,6 +5,7 @@ use crate::{
     CancelToken, Durability, Result, TransactionOptions,
     call::{Scope, open_transactions::OpenTransaction},
     interrupt::CallLimits,
+    namespace::DatabaseName,
 };
 
 /// An open transaction over any number of collections, as [`slate_core::Transaction`](crate::Transaction) is. It takes no
@@ -19,6 +20,8 @@ use crate::{
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     open: Open,
+    /// The database whose collections it names.
+    name: DatabaseName,
     runner: Runner,
 }
 
@@ -42,12 +45,13 @@ impl Drop for Open {
 impl Transaction {
     pub(super) async fn begin(
         options: &TransactionOptions,
+        name: DatabaseName,
         begin: impl FnOnce(&TransactionOptions) -> Result<crate::Transaction> + Send + 'static,
     ) -> Result<Self> {
         let (options, token) = options.cancellable();
         let (calls, transaction) = TransactionCalls::begin(move || begin(&options)).await?;
         let runner = Runner::Transaction(calls.clone());
-        Ok(Self { open: Open { running: Some((calls, token)), transaction }, runner })
+        Ok(Self { open: Open { running: Some((calls, token)), transaction }, name, runner })
     }
 
     /// Returns a collection whose reads and writes belong to this transaction. Once the transaction has ended, its
@@ -56,7 +60,18 @@ impl Transaction {
     /// A read gathers its rows when it begins: it sees what was written before, and writing while going through the
     /// rows is fine.
     pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
-        Collection::new(crate::Collection::new(self.scope(), name, CallLimits::default()), self.runner.clone())
+        self.collection_of(&self.name, name)
+    }
+
+    /// Returns a collection of another database in the store whose reads and writes belong to this transaction; see
+    /// [`slate_core::Transaction::collection_in`](crate::Transaction::collection_in).
+    pub fn collection_in<T: 'static>(&self, database: &str, name: &str) -> Collection<T> {
+        self.collection_of(&DatabaseName::new(database), name)
+    }
+
+    fn collection_of<T: 'static>(&self, database: &DatabaseName, name: &str) -> Collection<T> {
+        let collection = crate::Collection::new(self.scope(), database.stored(name), CallLimits::default());
+        Collection::new(collection, self.runner.clone())
     }
 
     pub(super) fn scope(&self) -> Scope {

@@ -7,6 +7,7 @@ use crate::{
     api::setters::setters,
     call::{Request, Scope},
     document::As,
+    namespace::{self, DatabaseName},
 };
 
 /// An aggregation; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate) and
@@ -28,16 +29,31 @@ impl<T> Aggregate<T> {
         collection: &Arc<str>,
         pipeline: impl IntoIterator<Item = impl IntoDocument>,
     ) -> Self {
-        let mut request = Request::default();
-        request.pipeline(pipeline);
-        Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
+        Self::within(namespace::split(collection).0, scope, collection, pipeline)
     }
 
     /// Creates an aggregation of no collection.
-    pub(crate) fn of_documents(scope: Scope, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
-        let mut aggregate = Self::new(scope, &NO_COLLECTION.into(), pipeline);
+    pub(crate) fn of_documents(
+        scope: Scope,
+        database: &DatabaseName,
+        pipeline: impl IntoIterator<Item = impl IntoDocument>,
+    ) -> Self {
+        let database = database.as_deref().unwrap_or(namespace::DEFAULT_DATABASE);
+        let mut aggregate = Self::within(database, scope, &NO_COLLECTION.into(), pipeline);
         aggregate.request.has_own_documents = true;
         aggregate
+    }
+
+    fn within(
+        database: &str,
+        scope: Scope,
+        collection: &Arc<str>,
+        pipeline: impl IntoIterator<Item = impl IntoDocument>,
+    ) -> Self {
+        let mut request = Request::default();
+        request.pipeline(pipeline);
+        request.name_collections(database);
+        Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
     }
 
     setters! { request: hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit, allow_disk_use, bypass_document_validation }

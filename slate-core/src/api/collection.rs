@@ -17,6 +17,7 @@ use crate::{
     exec::Target,
     interrupt::CallLimits,
     metrics::PointRead,
+    namespace,
     write::{InsertMode, PutKind, UpdateKind},
 };
 
@@ -42,9 +43,14 @@ impl<T> ReadCollection<T> {
         Self { scope, name: name.into(), limits, documents: PhantomData }
     }
 
-    /// Returns the collection's name.
+    /// Returns the collection's name within its database.
     pub fn name(&self) -> &str {
-        &self.name
+        namespace::split(&self.name).1
+    }
+
+    /// Returns the name of its database; see [`Database::database`](crate::Database::database).
+    pub fn database_name(&self) -> &str {
+        namespace::split(&self.name).0
     }
 
     /// Returns the same collection with a deadline for each call: it fails with

@@ -4,6 +4,7 @@ use crate::{
     Collection, CollectionOptions, CreateIndex, Error, ErrorKind, Index, RenameTarget, Result, Validator, View,
     call::Writer,
     call_context::CallContext,
+    namespace, stage_names,
     write::{Created, Visibility},
 };
 
@@ -84,7 +85,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails as [`create`](Self::create) does; with MongoDB's code for an invalid option.
     pub fn create_with(&self, options: &CollectionOptions) -> Result<()> {
-        let spec = options.spec()?;
+        let spec = options.spec(&self.name)?;
         self.write(|writer| {
             if spec.create(writer, &self.name)? == Created::New {
                 return Ok(());
@@ -103,7 +104,7 @@ impl<T> Collection<T> {
     /// [`ErrorKind::NotFound`] with code 26 if the view does not exist; code 72 for a collection; MongoDB's
     /// code for a pipeline that is not valid.
     pub fn set_view(&self, view: &View) -> Result<()> {
-        let spec = view.spec(None)?;
+        let spec = view.spec(&self.name, None)?;
         self.write(|writer| writer.set_view(&self.name, &spec))
     }
 
@@ -125,7 +126,8 @@ impl<T> Collection<T> {
     /// exists and `target` is [`RenameTarget::MustNotExist`]; code 73 if `to` is not a valid name; code 20 if `to` is the
     /// collection's own name; code 166 for a view.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Result<Self> {
-        self.write(|writer| writer.rename_collection(&self.name, to, target))?;
+        let to = stage_names::stored_or_kept(namespace::split(&self.name).0, to);
+        self.write(|writer| writer.rename_collection(&self.name, &to, target))?;
         Ok(Self::new(self.scope.clone(), to, self.limits.clone()))
     }
 

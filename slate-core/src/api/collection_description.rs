@@ -4,6 +4,7 @@ use slate_query::collation::Collation;
 use crate::{
     IndexDescription, Validator, View,
     catalog::{Catalog, CollectionInfo, ViewInfo},
+    namespace::DatabaseName,
 };
 
 /// The description of an existing collection or view; see [`Database::list_collections`](crate::Database::list_collections).
@@ -23,9 +24,9 @@ pub struct CollectionDescription {
 }
 
 impl CollectionDescription {
-    fn of(collection: &CollectionInfo) -> Self {
+    fn of(collection: &CollectionInfo, name: &str) -> Self {
         Self {
-            name: collection.name.to_string(),
+            name: name.to_owned(),
             collation: collection.collation.as_ref().map(Collation::to_document),
             validator: collection.validator.as_deref().map(|validator| {
                 Validator::new(validator.document.clone()).level(validator.level).action(validator.action)
@@ -35,20 +36,23 @@ impl CollectionDescription {
         }
     }
 
-    fn of_view(view: &ViewInfo) -> Self {
+    fn of_view(view: &ViewInfo, name: &str) -> Self {
+        let shown = if *name == *view.name { View::of(view) } else { View::shown(view) };
         Self {
-            name: view.name.to_string(),
+            name: name.to_owned(),
             collation: view.collation.as_ref().map(Collation::to_document),
             validator: None,
-            view: Some(View::of(view)),
+            view: Some(shown),
             indexes: Vec::new(),
         }
     }
 
-    /// Returns all collections and views, sorted by name.
-    pub(crate) fn all(catalog: &Catalog) -> Vec<Self> {
-        let collections = catalog.collections().map(|collection| Self::of(collection));
-        let mut all: Vec<Self> = collections.chain(catalog.views().map(|view| Self::of_view(view))).collect();
+    /// Returns the collections and views of a database, sorted by name.
+    pub(crate) fn all(catalog: &Catalog, database: &DatabaseName) -> Vec<Self> {
+        let collections = catalog.collections();
+        let collections = collections.filter_map(|info| database.own(&info.name).map(|name| Self::of(info, name)));
+        let views = catalog.views().filter_map(|info| database.own(&info.name).map(|name| Self::of_view(info, name)));
+        let mut all: Vec<Self> = collections.chain(views).collect();
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }

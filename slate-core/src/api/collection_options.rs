@@ -66,15 +66,15 @@ impl CollectionOptions {
         self
     }
 
-    /// Returns the options, or the error of an invalid one.
-    pub(crate) fn spec(&self) -> Result<Spec<'_>> {
+    /// Returns the options of what is created under the stored name `name`, or the error of an invalid one.
+    pub(crate) fn spec(&self, name: &str) -> Result<Spec<'_>> {
         self.request.check()?;
         match &self.view {
             None => Ok(Spec::Collection(&self.spec)),
             Some(_) if self.spec.validator.is_some() => {
                 Err(Error::invalid(Code::INVALID_OPTIONS, "a view has no validator").at("validator"))
             }
-            Some(view) => view.spec(self.spec.collation.clone()).map(Spec::View),
+            Some(view) => view.spec(name, self.spec.collation.clone()).map(Spec::View),
         }
     }
 }

@@ -1,4 +1,4 @@
-use std::{fmt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 
 use bson::Document;
 use slate_store::{SizeDetail, Store};
@@ -16,6 +16,7 @@ use crate::{
         retry::{self, Failure},
     },
     call_context::CallContext,
+    namespace::{self, DatabaseName},
 };
 
 /// An open database.
@@ -24,15 +25,24 @@ use crate::{
 #[derive(Clone)]
 pub struct Database {
     handle: DatabaseHandle,
+    name: DatabaseName,
 }
 
 impl Database {
     pub(crate) fn new(handle: DatabaseHandle) -> Self {
-        Self { handle }
+        Self { handle, name: DatabaseName::default() }
     }
 
     pub(crate) fn handle(&self) -> &DatabaseHandle {
         &self.handle
+    }
+
+    pub(crate) fn name(&self) -> &DatabaseName {
+        &self.name
+    }
+
+    fn with_handle(&self, handle: DatabaseHandle) -> Self {
+        Self { handle, name: self.name.clone() }
     }
 
     /// Opens a database by URL and creates it if it does not exist:
@@ -80,7 +90,44 @@ impl Database {
     /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
     /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(Scope::Database(self.handle.clone()), name, self.handle.limits().clone())
+        Collection::new(Scope::Database(self.handle.clone()), self.name.stored(name), self.handle.limits().clone())
+    }
+
+    /// Returns a handle of the database with this name in the same store. A store holds many databases, as a MongoDB server does; one
+    /// exists as long as it has a collection. Its collections, pipelines, views, commands without `$db`, and lists name only what it
+    /// contains; `$out` and `$merge` can write to another one with `{ db, coll }`. Commits, snapshots, `stats`, `metrics`, `verify`,
+    /// backups and copies are those of the whole store.
+    ///
+    /// The handle with which the store was opened names the collections of all databases: those of `test`, MongoDB's default, by their
+    /// own names, others as `$database.collection`.
+    ///
+    /// A name that MongoDB would refuse is refused with code 73 when a collection is created.
+    ///
+    /// ```
+    /// # let store = slate_core::Database::open("memory:")?;
+    /// use bson::rawdoc;
+    ///
+    /// let shop = store.database("shop");
+    /// shop.collection("orders").insert_one(&rawdoc! { "_id": 1 })?;
+    /// assert_eq!(shop.list_collection_names()?, ["orders"]);
+    /// assert_eq!(store.list_database_names()?, ["shop"]);
+    /// assert_eq!(store.list_collection_names()?, ["$shop.orders"]);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn database(&self, name: &str) -> Self {
+        Self { handle: self.handle.clone(), name: DatabaseName::new(name) }
+    }
+
+    /// Returns the names of the databases in the store that have a collection or a view, sorted.
+    ///
+    /// # Errors
+    /// Fails if the storage fails.
+    pub fn list_database_names(&self) -> Result<Vec<String>> {
+        self.handle.limits().check()?;
+        let names = self.handle.catalog()?.names();
+        let databases: BTreeSet<&str> = names.iter().map(|name| namespace::split(name).0).collect();
+        Ok(databases.into_iter().map(str::to_owned).collect())
     }
 
     /// Returns a handle of the same database with a deadline for each call, also through its collections: a call fails
@@ -105,7 +152,7 @@ impl Database {
     pub fn with_deadline(&self, within: Duration) -> Self {
         let mut limits = self.handle.limits().clone();
         limits.deadline(within);
-        Self { handle: self.handle.with_limits(limits) }
+        self.with_handle(self.handle.with_limits(limits))
     }
 
     /// Returns a handle of the same database with a cancel token for each call, also through its collections; see
@@ -114,7 +161,7 @@ impl Database {
     pub fn with_cancel(&self, token: CancelToken) -> Self {
         let mut limits = self.handle.limits().clone();
         limits.cancel(token);
-        Self { handle: self.handle.with_limits(limits) }
+        self.with_handle(self.handle.with_limits(limits))
     }
 
     /// Returns a handle of the same database that cannot write: calls that would change the database, also through its collections,
@@ -140,13 +187,13 @@ impl Database {
     /// ```
     #[must_use]
     pub fn read_only(&self) -> Self {
-        Self { handle: self.handle.read_only() }
+        self.with_handle(self.handle.read_only())
     }
 
     /// Returns the same database for a call that begins now and is executed later, for the async API.
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
-        Self { handle: self.handle.with_limits(self.handle.limits().begun()) }
+        self.with_handle(self.handle.with_limits(self.handle.limits().begun()))
     }
 
     /// Returns the options of a transaction with the limits of this handle.
@@ -161,7 +208,7 @@ impl Database {
     /// Fails if the storage fails.
     pub fn snapshot(&self) -> Result<Snapshot> {
         self.handle.limits().check()?;
-        Ok(Snapshot::new(self.handle.engine()?.snapshot()?, self.handle.limits().clone()))
+        Ok(Snapshot::new(self.handle.engine()?.snapshot()?, self.name.clone(), self.handle.limits().clone()))
     }
 
     /// Begins a transaction with snapshot isolation. Dropping it rolls it back. Prefer [`Database::transact`], which retries
@@ -217,7 +264,7 @@ impl Database {
     fn begin_started(&self, started: &Started, owner: Option<Registration>) -> Result<Transaction> {
         let writer = self.handle.engine_to_write()?.begin(&started.begin_options())?;
         let durability = started.durability.unwrap_or(self.handle.durability());
-        Ok(Transaction::new(self.handle.clone(), writer, owner, durability))
+        Ok(Transaction::new(self.handle.clone(), writer, owner, self.name.clone(), durability))
     }
 
     /// Runs `work` in a transaction and commits it; an error of `work` rolls it back. After a conflict it is rolled back and
@@ -302,7 +349,9 @@ impl Database {
     /// Runs many writes to any number of collections in one transaction. Each operation comes with the name of its
     /// collection. See [`BulkWrite`].
     pub fn bulk_write<'n>(&self, operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite {
-        let operations = operations.into_iter().map(|(collection, operation)| (collection.into(), operation));
+        let operations = operations.into_iter();
+        let operations =
+            operations.map(|(collection, operation)| (self.name.stored(collection).into_owned(), operation));
         BulkWrite::new(Scope::Database(self.handle.clone()), operations.collect()).limited(self.handle.limits())
     }
 
@@ -316,7 +365,8 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
-        Aggregate::of_documents(Scope::Database(self.handle.clone()), pipeline).limited(self.handle.limits())
+        Aggregate::of_documents(Scope::Database(self.handle.clone()), &self.name, pipeline)
+            .limited(self.handle.limits())
     }
 
     /// Returns the names of the collections and views, sorted.
@@ -325,7 +375,7 @@ impl Database {
     /// Fails if the storage fails.
     pub fn list_collection_names(&self) -> Result<Vec<String>> {
         self.handle.limits().check()?;
-        Ok(self.handle.catalog()?.names())
+        Ok(self.handle.catalog()?.names_in(&self.name))
     }
 
     /// Drops all collections and views that exist when it is called, with their documents and indexes, in one transaction.
@@ -334,8 +384,9 @@ impl Database {
     /// Fails if the storage fails.
     pub fn drop_database(&self) -> Result<()> {
         let names = self.list_collection_names()?;
+        let names = names.iter().map(|name| self.name.stored(name));
         Scope::Database(self.handle.clone()).write(&CallContext::begin(self.handle.limits()), |writer| {
-            names.iter().try_for_each(|name| writer.drop_collection(name).map(drop))
+            names.clone().try_for_each(|name| writer.drop_collection(&name).map(drop))
         })
     }
 
@@ -345,7 +396,7 @@ impl Database {
     /// Fails if the storage fails.
     pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
         self.handle.limits().check()?;
-        Ok(CollectionDescription::all(&*self.handle.catalog()?))
+        Ok(CollectionDescription::all(&*self.handle.catalog()?, &self.name))
     }
 
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].

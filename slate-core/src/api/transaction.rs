@@ -7,6 +7,7 @@ use crate::{
         open_transactions::{OpenTransaction, Registration},
     },
     interrupt::CallLimits,
+    namespace::DatabaseName,
 };
 
 /// An open transaction over any number of collections. It reads one commit and its own writes; whether it conflicts with
@@ -19,6 +20,8 @@ use crate::{
 pub struct Transaction {
     database: DatabaseHandle,
     open: OpenTransaction,
+    /// The database whose collections it names.
+    name: DatabaseName,
     durability: Durability,
 }
 
@@ -28,9 +31,10 @@ impl Transaction {
         database: DatabaseHandle,
         writer: Box<dyn Writer>,
         owner: Option<Registration>,
+        name: DatabaseName,
         durability: Durability,
     ) -> Self {
-        Self { database, open: OpenTransaction::new(writer, owner), durability }
+        Self { database, name, open: OpenTransaction::new(writer, owner), durability }
     }
 
     /// Returns a collection whose reads and writes belong to this transaction. After the transaction has ended, its calls
@@ -38,7 +42,17 @@ impl Transaction {
     ///
     /// A query reads all its rows when it starts: it sees earlier writes, and the caller may write while iterating over the rows.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(self.scope(), name, CallLimits::default())
+        self.collection_of(&self.name, name)
+    }
+
+    /// Returns a collection of another database of the store whose reads and writes belong to this transaction; see
+    /// [`Database::database`](crate::Database::database).
+    pub fn collection_in<T>(&self, database: &str, name: &str) -> Collection<T> {
+        self.collection_of(&DatabaseName::new(database), name)
+    }
+
+    fn collection_of<T>(&self, database: &DatabaseName, name: &str) -> Collection<T> {
+        Collection::new(self.scope(), database.stored(name), CallLimits::default())
     }
 
     pub(crate) fn scope(&self) -> Scope {

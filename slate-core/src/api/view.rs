@@ -1,6 +1,6 @@
 use bson::RawDocumentBuf;
 
-use crate::{IntoDocument, Result, call::Request, catalog::ViewInfo, write::ViewSpec};
+use crate::{IntoDocument, Result, call::Request, catalog::ViewInfo, namespace, stage_names, write::ViewSpec};
 
 /// The definition of a view: a pipeline over a collection or another view. See [`CollectionOptions::view`] and
 /// [`Collection::set_view`](crate::Collection::set_view).
@@ -53,8 +53,17 @@ impl View {
         Self { request: Request::default(), on: view.on.to_string(), pipeline: view.pipeline.clone() }
     }
 
-    pub(crate) fn spec(&self, collation: Option<RawDocumentBuf>) -> Result<ViewSpec> {
+    /// Returns the view with the names that its database uses.
+    pub(crate) fn shown(view: &ViewInfo) -> Self {
+        let on = namespace::split(&view.on).1.to_owned();
+        Self { request: Request::default(), on, pipeline: stage_names::shown_stages(&view.pipeline) }
+    }
+
+    /// Returns the definition of the view with the stored name `name`. It reads the collections of its own database.
+    pub(crate) fn spec(&self, name: &str, collation: Option<RawDocumentBuf>) -> Result<ViewSpec> {
         self.request.check()?;
-        Ok(ViewSpec { on: self.on.clone(), pipeline: self.pipeline.clone(), collation })
+        let database = namespace::split(name).0;
+        let on = stage_names::stored_or_kept(database, &self.on);
+        Ok(ViewSpec { on, pipeline: stage_names::stored_stages(database, &self.pipeline)?, collation })
     }
 }

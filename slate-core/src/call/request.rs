@@ -14,7 +14,9 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     exec::{NoRows, Rows},
+    namespace,
     plan::{Explained, Force, Hint, Optimization, Query},
+    stage_names,
 };
 
 /// The arguments that a builder collects. When the builder is run they are bound to the definitions of what it reads or
@@ -157,6 +159,15 @@ impl Request {
     pub(crate) fn pipeline(&mut self, stages: impl IntoIterator<Item = impl IntoDocument>) {
         self.pipeline = stages.into_iter().filter_map(|stage| self.take(stage)).collect();
         self.accept(check_size(self.pipeline.iter().map(|stage| stage.as_bytes().len()).sum()));
+    }
+
+    /// Replaces the names of collections in the pipeline, which are those of a database, by stored ones.
+    pub(crate) fn name_collections(&mut self, database: &str) {
+        // A pipeline of the default database names another one only where it writes.
+        if database != namespace::DEFAULT_DATABASE || self.writes() {
+            let stored = stage_names::stored_stages(database, &self.pipeline);
+            self.pipeline = self.accept(stored).unwrap_or_default();
+        }
     }
 
     #[cfg(feature = "unstable-testing")]

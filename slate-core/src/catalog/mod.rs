@@ -36,7 +36,7 @@ pub(crate) use validator::Validator;
 pub(crate) use view::{ResolvedView, ViewInfo, not_on_view};
 pub(crate) use wildcard::{ArrayPaths, Wildcard};
 
-use crate::{Error, ErrorKind, Result, metrics::UseTable};
+use crate::{Error, ErrorKind, Result, metrics::UseTable, namespace::DatabaseName};
 
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
@@ -174,6 +174,12 @@ impl Catalog {
             self.collections.keys().chain(self.views.keys()).map(ToString::to_string).collect();
         names.sort();
         names
+    }
+
+    /// Returns the names of the collections and views of a database, sorted.
+    pub(crate) fn names_in(&self, database: &DatabaseName) -> Vec<String> {
+        let names = self.names();
+        names.iter().filter_map(|name| database.own(name)).map(str::to_owned).collect()
     }
 
     /// Returns the number of a keyspace that was never used before.

@@ -24,12 +24,14 @@ pub(super) struct CommandScope<'c> {
     pub(super) token: Option<&'c CancelToken>,
     /// The budget of a command that must not wait.
     pub(super) budget: Option<&'c WaitBudget>,
+    /// The database of commands without `$db`.
+    pub(super) database: Option<&'c str>,
 }
 
 impl<'c> CommandScope<'c> {
     /// Commands whose replies contain all documents.
-    pub(super) fn without_cursors(scope: &'c Scope) -> Self {
-        Self { scope, cursors: None, token: None, budget: None }
+    pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>) -> Self {
+        Self { scope, cursors: None, token: None, budget: None, database }
     }
 }
 
@@ -48,7 +50,9 @@ impl<'c> Call<'c> {
     /// # Errors
     /// Fails with `TypeMismatch` (14) if it is not a string.
     pub(super) fn database(&self) -> Result<Option<&'c str>> {
-        let Some(database) = self.fields.peek("$db").filter(|database| !database.is_nullish()) else { return Ok(None) };
+        let Some(database) = self.fields.peek("$db").filter(|database| !database.is_nullish()) else {
+            return Ok(self.at.database);
+        };
         database.as_str().map(Some).ok_or_else(|| self.fields.mistyped("$db", database, "string"))
     }
 

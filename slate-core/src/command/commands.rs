@@ -7,7 +7,10 @@ use super::{
     call::CommandScope,
     cursor::{ParkedCursors, session_id},
 };
-use crate::{CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget};
+use crate::{
+    CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
+    namespace::DatabaseName,
+};
 
 /// Runs MongoDB's commands on a database, a snapshot or in an open transaction, and holds the cursors that they open: a reply contains
 /// one batch, and `getMore` returns the next one, from any thread. A cursor holds a snapshot, or the rows that a transaction has read;
@@ -32,6 +35,8 @@ use crate::{CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, 
 #[derive(Clone)]
 pub struct Commands {
     scope: Scope,
+    /// The database of commands without `$db`.
+    database: DatabaseName,
     cursors: Arc<ParkedCursors>,
     token: Option<CancelToken>,
 }
@@ -39,7 +44,8 @@ pub struct Commands {
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
     pub fn commands(&self) -> Commands {
-        Commands { scope: Scope::Database(self.handle().clone()), cursors: Arc::default(), token: None }
+        let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
+        Commands { scope, database, cursors: Arc::default(), token: None }
     }
 }
 
@@ -61,7 +67,8 @@ impl Commands {
             database.limits().check()?;
         }
         let (cursors, token) = (Some(&*self.cursors), self.token.as_ref());
-        let reply = super::run(CommandScope { scope: &self.scope, cursors, token, budget }, command);
+        let database = self.database.as_deref();
+        let reply = super::run(CommandScope { scope: &self.scope, cursors, token, budget, database }, command);
         match budget {
             // A statement that has spent the budget is in the reply as one that was refused.
             Some(budget) if budget.is_spent() => Err(budget.spend()),

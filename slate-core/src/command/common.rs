@@ -31,7 +31,7 @@ impl Common {
     /// server does.
     pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns, at: CommandScope<'_>) -> Result<Self> {
         concern::take(fields, concerns)?;
-        let database = fields.string("$db")?.unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
+        let database = fields.string("$db")?.or(at.database).unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
         let max_time = max_time(fields)?;
         let mut call = CallContext::default();
         max_time.iter().for_each(|&within| call.deadline(within));

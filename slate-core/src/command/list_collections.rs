@@ -8,7 +8,6 @@ use super::{
     call::Call,
     concern::Concerns,
     cursor::{CommandCursor, CursorOptions},
-    databases::shown_stages,
     reply::Reply,
 };
 use crate::{
@@ -16,6 +15,7 @@ use crate::{
     catalog::{CollectionInfo, ViewInfo},
     clock::now_millis,
     namespace,
+    stage_names::shown_stages,
 };
 
 /// `{listCollections: 1, filter, nameOnly}`.
@@ -86,7 +86,7 @@ fn collection_options(collection: &CollectionInfo) -> RawDocumentBuf {
 }
 
 fn view_options(view: &ViewInfo) -> Result<RawDocumentBuf> {
-    let stages: RawArrayBuf = shown_stages(&view.pipeline)?.into_iter().collect();
+    let stages: RawArrayBuf = shown_stages(&view.pipeline).into_iter().collect();
     let mut options = rawdoc! { "viewOn": namespace::split(&view.on).1, "pipeline": stages };
     if let Some(collation) = &view.collation {
         options.append(cstr!("collation"), collation.to_document());

@@ -179,7 +179,7 @@ impl Database {
     pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
         self.handle().limits().check()?;
         let scope = Scope::Database(self.handle().clone());
-        run(CommandScope::without_cursors(&scope), &command.into_document()?)
+        run(CommandScope::without_cursors(&scope, self.name().as_deref()), &command.into_document()?)
     }
 }
 

@@ -108,12 +108,19 @@ fn mongod_is_a_link_that_takes_the_options_of_test_tools() {
         "--noauth",
         "--replSet",
         "rs",
+        "--setParameter",
+        "enableTestCommands=1",
+        "--setParameter",
+        "transactionLifetimeLimitSeconds=5",
     ];
     let mut server = Server::start(&mongod, &arguments);
     let waiting = server.line();
     let (_, uri) = waiting.split_once("waiting for connections on ").unwrap();
     assert_eq!(server.line(), "transition to primary complete; database writes are now permitted");
     assert_eq!(run(uri, doc! { "hello": 1 }).get_str("setName").unwrap(), "rs");
+    let parameters = run(uri, doc! { "getParameter": "*" });
+    assert!(parameters.get_bool("enableTestCommands").unwrap(), "{parameters}");
+    assert_eq!(parameters.get_i32("transactionLifetimeLimitSeconds").unwrap(), 5);
     let port = uri.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
     let taken = Command::new(&mongod).args(["--port", &port, "--storageEngine", "inMemory"]).output().unwrap();
     assert!(String::from_utf8_lossy(&taken.stderr).to_lowercase().contains("address already in use"));
@@ -130,12 +137,18 @@ fn a_socket_that_a_server_left_behind_is_replaced() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("slate.sock");
     let shown = path.display().to_string();
-    for _ in 0..2 {
+    for is_killed in [true, false] {
         let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &["serve", "memory:", "--unix", &shown]);
         assert_eq!(server.line(), format!("mongodb://{}/", shown.replace('/', "%2F")));
         assert!(std::os::unix::net::UnixStream::connect(&path).is_ok());
         let second = slate(&["serve", "memory:", "--unix", &shown]);
         assert!(!second.status.success());
-        assert_eq!(server.end(), Some(0));
+        if is_killed {
+            server.child.kill().unwrap();
+            server.child.wait().unwrap();
+        } else {
+            assert_eq!(server.end(), Some(0));
+        }
+        assert_eq!(path.exists(), is_killed);
     }
 }

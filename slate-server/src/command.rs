@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, raw::RawElement, rawdoc};
 
 use crate::failure::{Code, Failure, Result};
@@ -139,6 +141,31 @@ impl Command {
     /// Returns a field.
     pub(crate) fn get(&self, name: &str) -> Result<Option<RawBsonRef<'_>>> {
         Ok(self.document.get(name)?)
+    }
+
+    /// Returns the name of the application that the `hello` of a driver says.
+    pub(crate) fn app_name(&self) -> Option<String> {
+        if !matches!(&*self.name, "hello" | "isMaster" | "ismaster") {
+            return None;
+        }
+        let client = self.document.get_document("client").ok()?;
+        client.get_document("application").ok()?.get_str("name").ok().map(str::to_owned)
+    }
+
+    /// Returns `maxTimeMS`; `None` if there is no limit.
+    pub(crate) fn max_time(&self) -> Option<Duration> {
+        let millis = match self.get("maxTimeMS").ok()?? {
+            RawBsonRef::Int32(millis) => i64::from(millis),
+            RawBsonRef::Int64(millis) => millis,
+            _ => return None,
+        };
+        u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
+    }
+
+    /// Returns the full name of the collection that the command is about, if it names one.
+    pub(crate) fn namespace(&self) -> Option<String> {
+        let field = if self.name == "getMore" { "collection" } else { &*self.name };
+        Some(format!("{}.{}", self.database, self.get(field).ok()??.as_str()?))
     }
 
     /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without

@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, atomic::Ordering},
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -29,6 +32,8 @@ pub(crate) struct Connection {
     pub(crate) id: i64,
     pub(crate) local: Address,
     pub(crate) peer: Address,
+    /// The name of the application, which its first `hello` says.
+    pub(crate) app_name: OnceLock<String>,
 }
 
 /// What becomes of a connection after a request.
@@ -42,7 +47,7 @@ impl Connection {
     pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted) {
         let Accepted { reads, mut writes, local, peer } = accepted;
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
-        let connection = Self { shared: Arc::clone(shared), id, local, peer };
+        let connection = Self { shared: Arc::clone(shared), id, local, peer, app_name: OnceLock::new() };
         let mut inbox = Inbox::new(reads);
         let mut stopping = shared.stopping.subscribe();
         loop {
@@ -79,10 +84,19 @@ impl Connection {
                 return Ok(After::Continue);
             }
         };
+        if let Some(name) = command.app_name() {
+            let _ = self.app_name.set(name);
+        }
         let mut response_to = id;
         loop {
             let (token, gone) = (CancelToken::new(), Notify::new());
-            let call = Call { connection: self, command: &command, token: &token, gone: &gone };
+            let call = Call {
+                connection: self,
+                command: &command,
+                token: &token,
+                gone: &gone,
+                closes: AtomicBool::new(false),
+            };
             let mut work = std::pin::pin!(commands::execute(&call));
             let reply = tokio::select! {
                 biased;
@@ -96,6 +110,9 @@ impl Connection {
                 work.await;
                 return Ok(After::Close);
             };
+            if call.closes.load(Ordering::Acquire) {
+                return Ok(After::Close);
+            }
             let RequestKind::Message { expects_reply, allows_exhaust } = kind else {
                 let reply = Reply { id: 0, response_to, kind: ReplyKind::Query, document: &reply, compressor };
                 self.send(writes, &reply).await?;

@@ -3,13 +3,17 @@ use std::fmt;
 use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use slate_core::{Error, ErrorKind};
 
+use crate::labels;
+
 /// What went wrong with a command, as its reply says it.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) code: i32,
     name: String,
     message: String,
-    labels: Vec<&'static str>,
+    labels: Vec<String>,
+    /// Whether the labels are all that a fail point wants.
+    has_all_labels: bool,
     /// Fields about the failure: `keyPattern`, `keyValue`, `errInfo`.
     details: Option<RawDocumentBuf>,
 }
@@ -22,8 +26,10 @@ pub(crate) struct Code(pub(crate) i32, pub(crate) &'static str);
 
 impl Code {
     pub(crate) const BAD_VALUE: Self = Self(2, "BadValue");
+    pub(crate) const UNAUTHORIZED: Self = Self(13, "Unauthorized");
     pub(crate) const TYPE_MISMATCH: Self = Self(14, "TypeMismatch");
     pub(crate) const INVALID_BSON: Self = Self(22, "InvalidBSON");
+    pub(crate) const TIME_LIMIT: Self = Self(50, "MaxTimeMSExpired");
     pub(crate) const COMMAND_NOT_FOUND: Self = Self(59, "CommandNotFound");
     pub(crate) const INVALID_OPTIONS: Self = Self(72, "InvalidOptions");
     pub(crate) const WRITE_CONFLICT: Self = Self(112, "WriteConflict");
@@ -34,26 +40,30 @@ impl Code {
     pub(crate) const TRANSACTION_COMMITTED: Self = Self(256, "TransactionCommitted");
     pub(crate) const TOO_MANY_SESSIONS: Self = Self(261, "TooManyLogicalSessions");
     pub(crate) const NOT_IN_TRANSACTION: Self = Self(263, "OperationNotSupportedInTransaction");
+    pub(crate) const INTERRUPTED: Self = Self(11601, "Interrupted");
     pub(crate) const STARTED_TWICE: Self = Self(50911, "Location50911");
     pub(crate) const NOT_RETRYABLE: Self = Self(50768, "NotARetryableWriteCommand");
 }
 
-/// The label of errors after which a driver runs the whole transaction again.
-pub(crate) const TRANSIENT: &str = "TransientTransactionError";
-
-/// The label of a commit whose outcome is not known.
-pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
-
 impl Failure {
     /// A failure that a reply of the library reports by its code.
     pub(crate) fn of_reply(code: i32, message: &str) -> Self {
-        let name =
-            if code == Code::WRITE_CONFLICT.0 { Code::WRITE_CONFLICT.1.into() } else { format!("Location{code}") };
+        let known =
+            [Code::WRITE_CONFLICT, Code::TIME_LIMIT, Code::INTERRUPTED].into_iter().find(|known| known.0 == code);
+        let name = known.map(|known| known.1).or_else(|| labels::name_of(code));
+        let name = name.map_or_else(|| format!("Location{code}"), str::to_owned);
         Self { code, name, ..Self::new(Code::BAD_VALUE, message) }
     }
 
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code: code.0, name: code.1.into(), message: message.into(), labels: Vec::new(), details: None }
+        Self {
+            code: code.0,
+            name: code.1.into(),
+            message: message.into(),
+            labels: Vec::new(),
+            has_all_labels: false,
+            details: None,
+        }
     }
 
     /// The failure of a command that MongoDB has and Slate does not offer.
@@ -66,11 +76,16 @@ impl Failure {
     }
 
     #[must_use]
-    pub(crate) fn with_label(mut self, label: &'static str) -> Self {
-        if !self.labels.contains(&label) {
-            self.labels.push(label);
+    pub(crate) fn with_label(mut self, label: &str) -> Self {
+        if !self.has_all_labels && !self.labels.iter().any(|known| known == label) {
+            self.labels.push(label.to_owned());
         }
         self
+    }
+
+    /// Returns the failure with these labels and no others.
+    pub(crate) fn only_labelled(self, labels: Vec<String>) -> Self {
+        Self { labels, has_all_labels: true, ..self }
     }
 
     /// Returns whether the work can be repeated as a whole: another writer was first.
@@ -87,7 +102,7 @@ impl Failure {
             }
         }
         if !self.labels.is_empty() {
-            let labels: RawArrayBuf = self.labels.iter().copied().collect();
+            let labels: RawArrayBuf = self.labels.iter().map(String::as_str).collect();
             reply.append(cstr!("errorLabels"), labels);
         }
         reply
@@ -112,6 +127,7 @@ impl From<Error> for Failure {
             name: error.code_name(),
             message: error.to_string(),
             labels: Vec::new(),
+            has_all_labels: false,
             details: Some(details),
         }
     }

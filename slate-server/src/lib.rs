@@ -31,6 +31,8 @@
 //! | `command` | a command and the fields that the server understands |
 //! | `clock` | the cluster time |
 //! | `failure` | errors as replies |
+//! | `labels` | labels of errors, by which drivers decide what they repeat |
+//! | `fail_points` | failures on demand, for tests of drivers |
 //! | `listener` | TCP and Unix sockets |
 //! | `wire` | messages as bytes |
 
@@ -39,7 +41,9 @@ mod command;
 mod commands;
 mod connection;
 mod data;
+mod fail_points;
 mod failure;
+mod labels;
 mod listener;
 mod operations;
 mod server;

@@ -5,7 +5,7 @@ use tokio::{
     net::TcpListener,
 };
 
-/// Where a server listens: on a TCP port or, on Unix, on a socket in the file system.
+/// Where a server listens: on a TCP port or, on Unix, on a socket in the file system, whose file is removed with the listener.
 #[derive(Debug)]
 pub struct Listener(Kind);
 
@@ -44,6 +44,18 @@ impl From<tokio::net::UnixListener> for Listener {
     fn from(listener: tokio::net::UnixListener) -> Self {
         let path = listener.local_addr().ok().and_then(|address| Some(address.as_pathname()?.display().to_string()));
         Self(Kind::Unix(listener, path.unwrap_or_default()))
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        #[cfg(unix)]
+        if let Kind::Unix(_, path) = &self.0
+            && !path.is_empty()
+        {
+            // The next server replaces a file that is left.
+            let _ = std::fs::remove_file(path);
+        }
     }
 }
 

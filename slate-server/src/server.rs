@@ -16,6 +16,7 @@ use crate::{
     Listener,
     clock::ClusterClock,
     connection::Connection,
+    fail_points::FailPoints,
     listener::Accepted,
     operations::Operations,
     session::Sessions,
@@ -25,8 +26,14 @@ use crate::{
 /// The default of [`Server::max_connections`].
 const MAX_CONNECTIONS: usize = 10_000;
 
+/// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.
+const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
+
 /// How long commands that run may take to end when the server shuts down.
 const GRACE: Duration = Duration::from_secs(4);
+
+/// The shortest pause between two looks for transactions, cursors and sessions whose time is over.
+const SHORTEST_TICK: Duration = Duration::from_millis(10);
 
 /// The pause after a failure to accept a connection, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -76,6 +83,8 @@ impl Server {
             read_only: false,
             replica_set: "slate".into(),
             max_connections: MAX_CONNECTIONS,
+            test_commands: false,
+            transaction_life: TRANSACTION_LIFE,
             arguments: Vec::new(),
         };
         Self { database: database.into(), settings, stopping: watch::Sender::new(false) }
@@ -100,6 +109,18 @@ impl Server {
         self
     }
 
+    /// Sets how long a transaction may be open before it is rolled back. The default is 60 seconds.
+    pub fn transaction_lifetime(mut self, life: Duration) -> Self {
+        self.settings.transaction_life = life;
+        self
+    }
+
+    /// Offers `configureFailPoint`, by which clients let commands fail: for the tests of drivers, never where others connect.
+    pub fn test_commands(mut self) -> Self {
+        self.settings.test_commands = true;
+        self
+    }
+
     /// Sets the command line that `getCmdLineOpts` returns.
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         self.settings.arguments = arguments.into_iter().collect();
@@ -120,7 +141,9 @@ impl Server {
     pub async fn serve(self, listener: impl Into<Listener>) -> io::Result<()> {
         let (listener, shared) = (listener.into(), self.into_shared());
         let mut stopping = shared.stopping.subscribe();
-        let (mut connections, mut seconds) = (JoinSet::new(), interval(Duration::from_secs(1)));
+        // Work that is over ends within a second, and a shorter life of transactions within that time.
+        let (mut connections, mut ticks) =
+            (JoinSet::new(), interval(shared.settings.transaction_life.clamp(SHORTEST_TICK, Duration::from_secs(1))));
         while !*stopping.borrow() {
             tokio::select! {
                 _ = stopping.changed() => {}
@@ -129,7 +152,7 @@ impl Server {
                     Err(_) => sleep(ACCEPT_PAUSE).await,
                 },
                 Some(_) = connections.join_next() => {}
-                _ = seconds.tick() => Sessions::tidy(&shared),
+                _ = ticks.tick() => Sessions::tidy(&shared),
             }
         }
         drop(listener);
@@ -151,6 +174,7 @@ impl Server {
             sessions: Sessions::default(),
             operations: Operations::default(),
             counts: Counts::default(),
+            fail_points: FailPoints::new(self.settings.test_commands),
             settings: self.settings,
             process: ObjectId::new(),
             started: Instant::now(),

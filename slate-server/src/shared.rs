@@ -1,13 +1,13 @@
 use std::{
     sync::atomic::{AtomicI64, AtomicU64, AtomicUsize},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bson::{DateTime, oid::ObjectId};
 use slate_core::aio::{Commands, Database};
 use tokio::sync::watch;
 
-use crate::{clock::ClusterClock, operations::Operations, session::Sessions};
+use crate::{clock::ClusterClock, fail_points::FailPoints, operations::Operations, session::Sessions};
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -17,6 +17,7 @@ pub(crate) struct Shared {
     pub(crate) sessions: Sessions,
     pub(crate) operations: Operations,
     pub(crate) counts: Counts,
+    pub(crate) fail_points: FailPoints,
     pub(crate) settings: Settings,
     /// Identifies this run of the server to drivers.
     pub(crate) process: ObjectId,
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) read_only: bool,
     pub(crate) replica_set: String,
     pub(crate) max_connections: usize,
+    pub(crate) test_commands: bool,
+    pub(crate) transaction_life: Duration,
     /// The command line, for `getCmdLineOpts`.
     pub(crate) arguments: Vec<String>,
 }

@@ -36,6 +36,14 @@ impl TestServer {
     /// # Errors
     /// Fails as [`TestServer::start`] does.
     pub fn of(database: Database) -> io::Result<Self> {
+        Self::with(database, |server| server)
+    }
+
+    /// Starts a server of an open database with other settings than the defaults.
+    ///
+    /// # Errors
+    /// Fails as [`TestServer::start`] does.
+    pub fn with(database: Database, set_up: impl FnOnce(Server) -> Server) -> io::Result<Self> {
         let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
         listener.set_nonblocking(true)?;
@@ -43,7 +51,7 @@ impl TestServer {
             let _guard = runtime.enter();
             Listener::from(TcpListener::from_std(listener)?)
         };
-        let (uri, server) = (listener.uri()?, Server::new(database.clone()));
+        let (uri, server) = (listener.uri()?, set_up(Server::new(database.clone())));
         let shutdown = server.shutdown();
         let serve = move || {
             // It fails only when it cannot listen, which it does already.

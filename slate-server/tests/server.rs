@@ -12,5 +12,7 @@
 mod client;
 #[path = "server/commands.rs"]
 mod commands;
+#[path = "server/fail_points.rs"]
+mod fail_points;
 #[path = "server/transactions.rs"]
 mod transactions;

@@ -3,6 +3,7 @@ use std::{
     io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use clap::Args;
@@ -39,6 +40,9 @@ pub(crate) struct Mongod {
     /// wiredTiger: a file in the folder; ephemeralForTest, inMemory: memory
     #[arg(long = "storageEngine", value_name = "NAME", default_value = "wiredTiger")]
     storage_engine: String,
+    /// A parameter: enableTestCommands or transactionLifetimeLimitSeconds
+    #[arg(long = "setParameter", value_name = "NAME=VALUE")]
+    parameters: Vec<String>,
     /// Without authentication, as always
     #[arg(long)]
     noauth: bool,
@@ -80,6 +84,9 @@ impl Mongod {
         if let Some(name) = &self.replica_set {
             server = server.replica_set(name);
         }
+        for parameter in &self.parameters {
+            server = set(server, parameter)?;
+        }
         run(session, server, tcp(SocketAddr::new(ip, self.port)), |session, listener| {
             // Tools wait for these lines of MongoDB's log.
             writeln!(session.out(), "waiting for connections on {}", listener.uri()?)?;
@@ -112,5 +119,19 @@ impl Mongod {
                 Err(Failure::usage(format!("--storageEngine: {other:?} is neither wiredTiger nor ephemeralForTest")))
             }
         }
+    }
+}
+
+/// Sets a parameter of the server.
+fn set(server: Server, parameter: &str) -> Result<Server> {
+    let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
+    match (name, value) {
+        ("enableTestCommands", "1" | "true") => Ok(server.test_commands()),
+        ("enableTestCommands", "0" | "false") => Ok(server),
+        ("transactionLifetimeLimitSeconds", seconds) => match seconds.parse() {
+            Ok(seconds @ 1..) => Ok(server.transaction_lifetime(Duration::from_secs(seconds))),
+            _ => Err(Failure::usage(format!("--setParameter {name}: {seconds:?} is not a number of seconds"))),
+        },
+        _ => Err(Failure::usage(format!("--setParameter: the parameter {parameter:?} is not supported"))),
     }
 }

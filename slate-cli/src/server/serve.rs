@@ -2,6 +2,7 @@ use std::{
     io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::PathBuf,
+    time::Duration,
 };
 
 use clap::{Args, ValueHint};
@@ -38,6 +39,12 @@ pub(crate) struct Serve {
     /// The name of the replica set that clients see
     #[arg(long, value_name = "NAME", default_value = "slate")]
     replica_set: String,
+    /// How long a transaction may be open before it is rolled back
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    transaction_lifetime: u64,
+    /// Let clients make commands fail (configureFailPoint), for the tests of drivers
+    #[arg(long)]
+    test_commands: bool,
     /// Listen on an address that other machines reach, although everyone may then read and write
     #[arg(long)]
     allow_without_authentication: bool,
@@ -64,6 +71,10 @@ impl Serve {
             if self.read_only && !url.starts_with("memory:") { Access::ReadOnly } else { Access::CreateOrOpen };
         let database = open(session, &url, access)?;
         let mut server = Server::new(database).replica_set(self.replica_set).arguments(std::env::args());
+        server = server.transaction_lifetime(Duration::from_secs(self.transaction_lifetime));
+        if self.test_commands {
+            server = server.test_commands();
+        }
         if self.read_only {
             server = server.read_only();
         }

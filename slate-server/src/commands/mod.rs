@@ -7,7 +7,11 @@ mod replication;
 mod sessions;
 mod status;
 
-use std::{future::Future, pin::Pin, sync::atomic::Ordering};
+use std::{
+    future::Future,
+    pin::Pin,
+    sync::atomic::{AtomicBool, Ordering},
+};
 
 use bson::RawDocumentBuf;
 use slate_core::CancelToken;
@@ -16,8 +20,9 @@ use tokio::sync::Notify;
 use crate::{
     command::Command,
     connection::Connection,
-    data,
+    data, fail_points,
     failure::{Code, Failure, Result},
+    labels,
     session::SessionId,
     shared::Shared,
 };
@@ -30,6 +35,8 @@ pub(crate) struct Call<'c> {
     pub(crate) token: &'c CancelToken,
     /// Notified when the client vanishes.
     pub(crate) gone: &'c Notify,
+    /// Set when the connection is closed in place of the reply.
+    pub(crate) closes: AtomicBool,
 }
 
 type Work<'c> = Pin<Box<dyn Future<Output = Result<RawDocumentBuf>> + Send + 'c>>;
@@ -52,7 +59,7 @@ static COMMANDS: &[(&str, Implementation)] = &[
     ("buildInfo", Immediate(status::build_info)),
     ("buildinfo", Immediate(status::build_info)),
     ("commitTransaction", Waiting(|call| Box::pin(data::commit(call)))),
-    ("configureFailPoint", Unsupported),
+    ("configureFailPoint", Immediate(fail_points::configure)),
     ("connectionStatus", Immediate(status::connection_status)),
     ("createRole", Unsupported),
     ("createUser", Unsupported),
@@ -127,7 +134,12 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid).ok());
     let client = (call.connection.id, call.connection.peer.to_string());
     let running = shared.operations.begin(command, session, call.token, client);
-    let mut reply = run(call).await.unwrap_or_else(|failure| failure.reply());
+    let result = match shared.fail_points.before(call).await {
+        Ok(()) => run(call).await,
+        Err(failure) => Err(failure),
+    };
+    let mut reply = result.unwrap_or_else(|failure| labels::add(command, failure).reply());
+    shared.fail_points.after(call, &mut reply);
     drop(running);
     shared.clock.append_to(&mut reply);
     reply

@@ -11,16 +11,18 @@ use crate::failure::{Code, Failure, Result};
 const VERSION: &str = "8.2.0";
 
 /// The parameters that `getParameter` returns.
-fn parameters() -> RawDocumentBuf {
+fn parameters(call: &Call<'_>) -> RawDocumentBuf {
+    let settings = &call.shared().settings;
+    let life = i32::try_from(settings.transaction_life.as_secs()).unwrap_or(i32::MAX);
     rawdoc! {
         "authenticationMechanisms": [],
-        "enableTestCommands": false,
+        "enableTestCommands": settings.test_commands,
         "featureCompatibilityVersion": { "version": "8.2" },
         "localLogicalSessionTimeoutMinutes": 30,
         "maxSessions": 1_000_000,
         "minSnapshotHistoryWindowInSeconds": 300,
         "requireApiVersion": false,
-        "transactionLifetimeLimitSeconds": 60,
+        "transactionLifetimeLimitSeconds": life,
         "ttlMonitorEnabled": false,
     }
 }
@@ -146,12 +148,16 @@ pub(super) fn nothing(_: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `getCmdLineOpts`.
 pub(super) fn command_line(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let arguments: RawArrayBuf = call.shared().settings.arguments.iter().map(String::as_str).collect();
-    Ok(rawdoc! { "argv": arguments, "parsed": {}, "ok": 1.0 })
+    let mut parsed = RawDocumentBuf::new();
+    if call.shared().settings.test_commands {
+        parsed.append(cstr!("setParameter"), rawdoc! { "enableTestCommands": "1" });
+    }
+    Ok(rawdoc! { "argv": arguments, "parsed": parsed, "ok": 1.0 })
 }
 
 /// `getParameter`: one of the parameters, or all for `"*"`.
 pub(super) fn parameter(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let all = parameters();
+    let all = parameters(call);
     let wants_all = call.command.get("getParameter")?.and_then(|value| value.as_str()) == Some("*")
         || call.truth("allParameters")?;
     let mut reply = RawDocumentBuf::new();

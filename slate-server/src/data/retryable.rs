@@ -74,6 +74,7 @@ async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocum
         return Err(conflict);
     }
     Record::write(&within, id, number, &reply).await?;
+    shared.fail_points.on_write(call)?;
     transaction.commit().await?;
     Ok(reply)
 }

@@ -9,8 +9,9 @@ use slate_core::{ErrorKind, TransactionOptions};
 use super::first_write_error;
 use crate::{
     commands::Call,
-    failure::{Code, Failure, Result, TRANSIENT, UNKNOWN_COMMIT},
-    session::{OpenTransaction, Record, SessionId, SessionState, TRANSACTION_LIFE, Work},
+    failure::{Code, Failure, Result},
+    labels::UNKNOWN_COMMIT,
+    session::{OpenTransaction, Record, SessionId, SessionState, Work},
 };
 
 /// The commands that a transaction may contain, sorted.
@@ -55,11 +56,11 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         (Ok(reply), None) => Ok(reply),
         (Ok(reply), Some(refused)) => {
             roll_back(&mut state).await;
-            if refused.is_conflict() { Err(refused.with_label(TRANSIENT)) } else { Ok(reply) }
+            if refused.is_conflict() { Err(refused) } else { Ok(reply) }
         }
         (Err(failure), _) => {
             roll_back(&mut state).await;
-            Err(labelled(failure))
+            Err(failure)
         }
     }
 }
@@ -80,7 +81,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     };
     let OpenTransaction { transaction, commands, has_written, .. } = *open;
     if has_written {
-        Record::commit(&commands, id, number).await.map_err(labelled)?;
+        Record::commit(&commands, id, number).await?;
     }
     match transaction.commit().await {
         Ok(()) => {
@@ -93,7 +94,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
             (state.is_loaded, state.number, state.work) = (false, None, Work::None);
             Err(Failure::from(error).with_label(UNKNOWN_COMMIT))
         }
-        Err(error) => Err(labelled(error.into())),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -155,8 +156,9 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
     state.number = Some(number);
     state.work = Work::Aborted;
     // The sweep ends a transaction that waits for a command; the deadline ends a command that runs.
-    let options = TransactionOptions::new().detached().deadline(TRANSACTION_LIFE + Duration::from_secs(1));
-    let transaction = shared.database.begin_with(&options).await.map_err(|error| labelled(error.into()))?;
+    let options =
+        TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
+    let transaction = shared.database.begin_with(&options).await?;
     let commands = shared.commands.in_transaction(&transaction);
     let open = OpenTransaction { transaction, commands, since: Instant::now(), has_written: false };
     state.work = Work::Open(Box::new(open));
@@ -179,7 +181,7 @@ fn open(id: SessionId, state: &mut SessionState, number: i64) -> Result<&mut Ope
         )),
         Work::Aborted => {
             let message = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
-            Err(Failure::new(Code::NO_SUCH_TRANSACTION, message).with_label(TRANSIENT))
+            Err(Failure::new(Code::NO_SUCH_TRANSACTION, message))
         }
         Work::None | Work::Wrote(_) => Err(none(number, active)),
     }
@@ -190,7 +192,7 @@ fn none(number: i64, active: Option<i64>) -> Failure {
     let message = format!(
         "Given transaction number {number} does not match any in-progress transactions. The active transaction number is {active}"
     );
-    Failure::new(Code::NO_SUCH_TRANSACTION, message).with_label(TRANSIENT)
+    Failure::new(Code::NO_SUCH_TRANSACTION, message)
 }
 
 /// Refuses a number that is lower than the session's.
@@ -212,12 +214,6 @@ async fn roll_back(state: &mut SessionState) {
     if let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) {
         let _ = open.transaction.rollback().await;
     }
-}
-
-/// Adds the label of failures after which the whole transaction can be repeated.
-fn labelled(failure: Failure) -> Failure {
-    let is_over = failure.code == Code::NO_SUCH_TRANSACTION.0;
-    if failure.is_conflict() || is_over { failure.with_label(TRANSIENT) } else { failure }
 }
 
 fn identify(call: &Call<'_>) -> Result<(SessionId, i64)> {

@@ -23,7 +23,7 @@ use slate_core::aio;
 
 pub(crate) use id::SessionId;
 pub(crate) use record::Record;
-pub(crate) use table::{Sessions, TRANSACTION_LIFE};
+pub(crate) use table::Sessions;
 
 /// What a session holds between its commands.
 #[derive(Default)]

@@ -13,9 +13,6 @@ use crate::{
 /// How long a session lives without a command, as MongoDB's `logicalSessionTimeoutMinutes`.
 const LIFE: Duration = Duration::from_secs(30 * 60);
 
-/// How long a transaction may be open, as MongoDB's `transactionLifetimeLimitSeconds`.
-pub(crate) const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
-
 /// How long a snapshot is kept for a session, as MongoDB's `minSnapshotHistoryWindowInSeconds`.
 const SNAPSHOT_LIFE: Duration = Duration::from_secs(300);
 
@@ -94,7 +91,7 @@ impl Sessions {
         for (id, session) in sessions {
             // A session whose command runs is not idle; the transaction's own deadline ends the command.
             let Ok(mut state) = session.state.try_lock() else { continue };
-            if matches!(&state.work, Work::Open(open) if open.since.elapsed() >= TRANSACTION_LIFE) {
+            if matches!(&state.work, Work::Open(open) if open.since.elapsed() >= shared.settings.transaction_life) {
                 // Dropping it rolls back without waiting.
                 state.work = Work::Aborted;
             }

@@ -115,6 +115,22 @@ fn of_two_transactions_that_write_a_document_one_is_told_to_repeat() {
 }
 
 #[test]
+fn a_transaction_whose_time_is_over_is_rolled_back() {
+    let short = |server: slate_server::Server| server.transaction_lifetime(Duration::from_millis(100));
+    let server = TestServer::with(Database::open("memory:").unwrap(), short).unwrap();
+    let mut client = Client::connect(&server);
+    let (lsid, insert) = (session(1), doc! { "insert": "a", "documents": [{ "_id": 1 }] });
+    client.ok(within(insert.clone(), &lsid, 1, true));
+    thread::sleep(Duration::from_millis(300));
+    let reply = client.refused(within(doc! { "commitTransaction": 1 }, &lsid, 1, false), 251);
+    assert_eq!(labels(&reply), ["TransientTransactionError"]);
+    assert_eq!(count(&mut client, "a"), 0);
+    client.ok(within(insert, &lsid, 2, true));
+    client.ok(within(doc! { "commitTransaction": 1 }, &lsid, 2, false));
+    assert_eq!(count(&mut client, "a"), 1);
+}
+
+#[test]
 fn a_retryable_write_is_applied_once() {
     let server = TestServer::start().unwrap();
     let mut client = Client::connect(&server);

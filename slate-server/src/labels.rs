@@ -1,0 +1,68 @@
+//! Labels of errors, by which drivers decide what they repeat.
+
+use bson::{RawArrayBuf, RawDocumentBuf, cstr};
+
+use crate::{
+    command::Command,
+    failure::{Code, Failure},
+};
+
+/// The label of errors after which a driver runs the whole transaction again.
+const TRANSIENT: &str = "TransientTransactionError";
+
+/// The label of errors after which a driver sends a write, a commit or an abort again.
+const RETRYABLE_WRITE: &str = "RetryableWriteError";
+
+/// The label of a commit whose outcome is not known.
+pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
+
+/// Failures that pass: MongoDB's category `RetriableError`.
+const PASSING: [Code; 13] = [
+    Code(6, "HostUnreachable"),
+    Code(7, "HostNotFound"),
+    Code(89, "NetworkTimeout"),
+    Code(91, "ShutdownInProgress"),
+    Code(134, "ReadConcernMajorityNotAvailableYet"),
+    Code(189, "PrimarySteppedDown"),
+    Code(262, "ExceededTimeLimit"),
+    Code(9001, "SocketException"),
+    Code(10107, "NotWritablePrimary"),
+    Code(11600, "InterruptedAtShutdown"),
+    Code(11602, "InterruptedDueToReplStateChange"),
+    Code(13435, "NotPrimaryNoSecondaryOk"),
+    Code(13436, "NotPrimaryOrSecondary"),
+];
+
+/// Failures of a transaction that has lost against another one or whose snapshot is gone.
+const LOST: [i32; 5] = [24, Code::WRITE_CONFLICT.0, Code::SNAPSHOT_TOO_OLD.0, 246, Code::NO_SUCH_TRANSACTION.0];
+
+/// Returns the name of a failure that passes.
+pub(crate) fn name_of(code: i32) -> Option<&'static str> {
+    PASSING.iter().find(|known| known.0 == code).map(|known| known.1)
+}
+
+/// Adds the labels that MongoDB gives to the failure of this command.
+pub(crate) fn add(command: &Command, failure: Failure) -> Failure {
+    let passes = name_of(failure.code).is_some();
+    let is_transient =
+        command.in_transaction && (LOST.contains(&failure.code) || (passes && !ends_transaction(command)));
+    let failure = if is_transient { failure.with_label(TRANSIENT) } else { failure };
+    if passes && is_repeated(command) { failure.with_label(RETRYABLE_WRITE) } else { failure }
+}
+
+/// Appends the label of a write that was done, but not as its write concern demands.
+pub(crate) fn add_to_reply(command: &Command, code: i32, reply: &mut RawDocumentBuf) {
+    if name_of(code).is_some() && is_repeated(command) {
+        let labels: RawArrayBuf = [RETRYABLE_WRITE].into_iter().collect();
+        reply.append(cstr!("errorLabels"), labels);
+    }
+}
+
+/// Whether a driver may send the command again by itself.
+fn is_repeated(command: &Command) -> bool {
+    ends_transaction(command) || (command.number.is_some() && !command.in_transaction)
+}
+
+fn ends_transaction(command: &Command) -> bool {
+    matches!(&*command.name, "abortTransaction" | "commitTransaction")
+}

@@ -28,6 +28,7 @@ use bson::Document;
 pub struct Explain {
     pub(crate) drawn: String,
     pub(crate) plan: Document,
+    pub(crate) shape: PlanShape,
     pub(crate) executed: Option<ExecutedPlan>,
     pub(crate) candidates: usize,
     /// Whether the plan reads an index other than the one on `_id`.
@@ -38,7 +39,21 @@ pub struct Explain {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ExecutedPlan {
     pub(crate) document: Document,
+    pub(crate) shape: PlanShape,
     pub(crate) stats: ExecutionStats,
+}
+
+/// A plan as MongoDB's `explain` shows it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PlanShape {
+    /// The stages below a pipeline, as nested documents: `winningPlan`, or `executionStages` with measures.
+    pub(crate) plan: Document,
+    /// The stages of a pipeline that no plan has taken in, in the order of execution.
+    pub(crate) stages: Vec<Document>,
+    /// The rows that the plan below the pipeline has returned, and what it has read.
+    pub(crate) rows: u64,
+    pub(crate) keys: u64,
+    pub(crate) documents: u64,
 }
 
 /// The totals of executing a query, over all nodes of its plan.
@@ -75,9 +90,14 @@ impl Explain {
         self.executed.as_ref().map_or(&self.plan, |executed| &executed.document).clone()
     }
 
-    /// Returns the plan as a document without measurements.
-    pub(crate) fn plan(&self) -> &Document {
-        &self.plan
+    /// Returns the plan as MongoDB's `explain` shows it.
+    pub(crate) fn shape(&self) -> &PlanShape {
+        &self.shape
+    }
+
+    /// Returns the same with measurements; `None` if the plan was not executed.
+    pub(crate) fn executed_shape(&self) -> Option<&PlanShape> {
+        self.executed.as_ref().map(|executed| &executed.shape)
     }
 
     /// Returns the totals of the execution; `None` if the plan was not executed.

@@ -143,6 +143,12 @@ impl Command {
         Ok(self.document.get(name)?)
     }
 
+    /// Whether the reply describes a plan.
+    pub(crate) fn explains(&self) -> bool {
+        self.name == "explain"
+            || (self.name == "aggregate" && matches!(self.get("explain"), Ok(Some(RawBsonRef::Boolean(true)))))
+    }
+
     /// Returns the name of the application that the `hello` of a driver says.
     pub(crate) fn app_name(&self) -> Option<String> {
         if !matches!(&*self.name, "hello" | "isMaster" | "ismaster") {

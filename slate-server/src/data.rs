@@ -83,8 +83,9 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
                 snapshot::run(call, session, concern).await
             }
             _ => {
-                let command = diagnosis::with_operations(call)?.map_or_else(|| command.for_library(), Ok)?;
-                Ok(shared.commands.with_cancel(call.token.clone()).run(command).await?)
+                let document = diagnosis::with_own_documents(call)?.map_or_else(|| command.for_library(), Ok)?;
+                let reply = shared.commands.with_cancel(call.token.clone()).run(document).await?;
+                if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }
             }
         },
     };

@@ -15,7 +15,7 @@ use super::{
     request::Request,
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Error, Result,
     call_context::CallContext,
     document::borrowed,
     exec::{Rows, Target},
@@ -115,19 +115,14 @@ impl Destination<'_> {
             let updated = self.writer.update(self.into, &request, &self.call)?;
             if updated.matched > 0 {
                 return match merge.matched() {
-                    WhenMatched::Fail => {
-                        let message =
-                            format!("$merge with whenMatched: fail found an existing document in {}", self.into);
-                        Err(Error::new(ErrorKind::DuplicateKey, Code::DUPLICATE_KEY, message))
-                    }
+                    // The unique index says which values are there already.
+                    WhenMatched::Fail => self.insert_one(document),
                     _ => Ok(()),
                 };
             }
         }
         match merge.not_matched() {
-            WhenNotMatched::Insert => {
-                self.insert(&[RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?])
-            }
+            WhenNotMatched::Insert => self.insert_one(document),
             WhenNotMatched::Discard => Ok(()),
             WhenNotMatched::Fail => {
                 let message =
@@ -137,8 +132,9 @@ impl Destination<'_> {
         }
     }
 
-    fn insert(&mut self, documents: &[RawDocumentBuf]) -> Result<()> {
-        let inserted = self.writer.insert(self.into, &borrowed(documents), InsertMode::AllOrNone, &self.call)?;
+    fn insert_one(&mut self, document: Doc<'_>) -> Result<()> {
+        let document = RawDocumentBuf::from_bytes(document.bytes().to_vec()).map_err(Error::conversion)?;
+        let inserted = self.writer.insert(self.into, &borrowed(&[document]), InsertMode::AllOrNone, &self.call)?;
         inserted.refused.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
     }
 }

@@ -118,6 +118,12 @@ impl CollectionInfo {
         self.record_statistics().map_or(0, |statistics| statistics.keys)
     }
 
+    /// Returns the number of keys of the records and the indexes according to the statistics, 0 without statistics.
+    pub(crate) fn known_keys(&self) -> u64 {
+        let indexes = self.indexes.iter().filter_map(|index| self.index_statistics(index));
+        indexes.fold(self.known_records(), |sum, index| sum.saturating_add(index.keys))
+    }
+
     /// Returns the statistics of the records.
     pub(crate) fn record_statistics(&self) -> Option<&KeyStatistics> {
         self.statistics.as_ref().map(|statistics| &statistics.records)

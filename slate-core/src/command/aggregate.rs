@@ -7,25 +7,31 @@ use slate_query::{
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     cursor::{CursorOptions, FIRST_BATCH},
+    explain::{self, ExplainedCommand, Purpose, Verbosity},
     fields::{Fields, given, missing, owned},
     hint,
     read::ReadCommand,
 };
-use crate::{Error, Explain, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, call::Request};
+use crate::{Error, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, call::Request};
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
+    let document = call.document;
+    if call.fields.peek("explain").and_then(|explain| explain.as_bool()) == Some(true) {
+        let collection = call.target.as_str().unwrap_or_default().to_owned();
+        let explained = explain(call, Verbosity::Planner.into())?;
+        return explain::report(document, &collection, &explained, Verbosity::Planner);
+    }
     let (aggregate, cursor) = parse(call, CursorField::Required)?;
     let rows = aggregate.request.aggregate(aggregate.at.scope, aggregate.collection)?;
     aggregate.reply(rows, cursor)
 }
 
 /// Returns the plan of an `aggregate`.
-pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
-    parse(call, CursorField::Optional)?.0.explain(verbosity, |bound| Ok(bound.parse_aggregate()?.0))
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
+    parse(call, CursorField::Optional)?.0.explain(verbosity, Purpose::Return, |bound| Ok(bound.parse_aggregate()?.0))
 }
 
 /// Whether the command must have the field `cursor`.
@@ -46,12 +52,9 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
     let disk_use = fields.boolean_not_null("allowDiskUse")?;
     let is_bypassed = fields.boolean_not_null("bypassDocumentValidation")?.unwrap_or_default();
     fields.boolean_not_null("isMapReduceCommand")?;
-    let explain = fields.boolean_not_null("explain")?.unwrap_or_default();
+    fields.boolean_not_null("explain")?;
     let common = call.common(if writes(&pipeline) { Concerns::ReadAndWrite } else { Concerns::Read })?;
     call.fields.finish()?;
-    if explain {
-        return Err(Error::unsupported_by_name("explain in aggregate").at("explain"));
-    }
     if cursor.is_none() && field == CursorField::Required {
         let message = "The 'cursor' option is required, except for aggregate with the explain argument";
         return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("cursor"));

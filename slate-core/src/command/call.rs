@@ -9,6 +9,8 @@ use crate::{CancelToken, Error, Result, call::Scope, interrupt::WaitBudget, name
 /// A command document, split into its name, the value of the name, and the other fields; and where it is executed.
 pub(super) struct Call<'c> {
     pub(super) at: CommandScope<'c>,
+    /// The command as it was sent.
+    pub(super) document: Doc<'c>,
     pub(super) name: &'c str,
     pub(super) target: Value<'c>,
     pub(super) fields: Fields<'c>,
@@ -42,7 +44,7 @@ impl<'c> Call<'c> {
     /// Fails if the document has no fields, is damaged, or contains a field twice.
     pub(super) fn read(at: CommandScope<'c>, command: Doc<'c>) -> Result<Self> {
         let (name, target, fields) = Fields::read_command(command)?;
-        Ok(Self { at, name, target, fields })
+        Ok(Self { at, document: command, name, target, fields })
     }
 
     /// Returns the database that the command is sent to.

@@ -3,14 +3,14 @@ use slate_query::{Code, number::Number, raw::Value};
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
+    explain::{ExplainedCommand, Purpose},
     fields::{given, owned},
     hint, number,
     read::ReadCommand,
     reply::Reply,
 };
-use crate::{Error, Explain, ExplainVerbosity, Result, call::Request};
+use crate::{Error, ExplainVerbosity, Result, call::Request};
 
 /// `{count: collection, query, limit, skip, hint}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -22,8 +22,8 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// Returns the plan of a `count`.
-pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
-    parse(call)?.explain(verbosity, |bound| bound.parse_count())
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
+    parse(call)?.explain(verbosity, Purpose::Count, |bound| bound.parse_count())
 }
 
 fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {

@@ -4,15 +4,17 @@ use slate_query::{Code, raw::Doc};
 use super::{
     call::Call,
     coll_mod,
+    common::Common,
     concern::Concerns,
     create_indexes::{self, Unknown},
     fields::owned,
     reply::Reply,
 };
 use crate::{
-    Error, Result,
+    Error, ErrorKind, Result,
+    call::Scope,
     catalog::is_key_of_id,
-    write::{self, CollectionSpec, IndexSpec, ViewSpec},
+    write::{self, CollectionSpec, Created, IndexSpec, ViewSpec},
 };
 
 /// Options of kinds of collections that Slate does not have.
@@ -56,7 +58,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     match view {
         (None, None) => {
             let spec = &CollectionSpec { collation, validator };
-            scope.write(&common.call, |writer| writer.create_collection(collection, spec))?;
+            let created = scope.write(&common.call, |writer| writer.create_collection(collection, spec))?;
+            check_new(scope, &common, collection, created)?;
         }
         (None, Some(_)) => return refused("'pipeline' requires 'viewOn' to also be specified", "pipeline"),
         (Some(_), _) if validator.is_some() => {
@@ -65,10 +68,22 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         (Some(""), _) => return Err(Error::invalid(Code::BAD_VALUE, "'viewOn' cannot be empty").at("viewOn")),
         (Some(on), pipeline) => {
             let spec = &ViewSpec { on: on.into(), pipeline: pipeline.unwrap_or_default(), collation };
-            scope.write(&common.call, |writer| writer.create_view(collection, spec))?;
+            let created = scope.write(&common.call, |writer| writer.create_view(collection, spec))?;
+            check_new(scope, &common, collection, created)?;
         }
     }
     Reply::default().finish()
+}
+
+/// Fails in a transaction if the collection was there: outside of one, the same definition again has no effect, as in MongoDB.
+fn check_new(scope: &Scope, common: &Common, collection: &str, created: Created) -> Result<()> {
+    match (scope, created) {
+        (Scope::Transaction(_), Created::Exists) => {
+            let message = format!("namespace {} already exists", common.full_name(collection));
+            Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Checks the definition of the index on `_id`, which every collection has.

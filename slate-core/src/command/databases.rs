@@ -82,7 +82,7 @@ pub(super) fn shown_plan(plan: &mut Document) {
         match value {
             Bson::Document(node) => shown_plan(node),
             Bson::Array(nodes) => nodes.iter_mut().filter_map(Bson::as_document_mut).for_each(shown_plan),
-            Bson::String(stored) if matches!(&**name, "collection" | "from" | "coll" | "into") => {
+            Bson::String(stored) if matches!(&**name, "$unionWith" | "coll" | "collection" | "from" | "into") => {
                 *stored = namespace::split(stored).1.to_owned();
             }
             _ => {}

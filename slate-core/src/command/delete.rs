@@ -7,15 +7,17 @@ use slate_query::{
 
 use super::{
     call::Call,
+    common::Common,
     concern::Concerns,
+    explain::{ExplainedCommand, Purpose},
     fields::{Fields, given, missing, owned},
     hint,
     reply::Reply,
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Error, Result,
-    api::delete::delete_request,
+    Error, ExplainVerbosity, Result,
+    api::{delete::delete_request, update::target_query},
     call::{Request, Scope},
     call_context::CallContext,
     exec::Target,
@@ -31,7 +33,41 @@ pub(super) struct Statement<'c> {
 }
 
 /// `{delete: collection, deletes: [{q, limit, hint}, …], ordered}`: each statement is a transaction of its own.
-pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
+    let Parsed { scope, collection, deletes, variables, order, common } = parse(call)?;
+    let mut deleted = 0;
+    let errors = WriteErrors::run(&deletes, order, |_, statement| {
+        deleted += statement.run(scope, collection, variables, &common.call)?;
+        Ok(())
+    })?;
+    let mut reply = Reply::default();
+    reply.count("n", deleted);
+    errors.append_to(&mut reply);
+    reply.finish()
+}
+
+/// Returns the plan for the targets of a `delete` of one statement.
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
+    let Parsed { scope, collection, deletes, variables, common, .. } = parse(call)?;
+    let statement = statements::only(&deletes, "deletes")?;
+    let request = statement.request(variables, &common.call)?;
+    let explain = request.explain(scope, collection, verbosity, |bound| {
+        Ok(target_query(bound.parse_targets(statement.target)?, statement.target))
+    })?;
+    Ok(ExplainedCommand { common, explain, purpose: Purpose::Delete })
+}
+
+/// A parsed `delete`.
+struct Parsed<'c> {
+    scope: &'c Scope,
+    collection: &'c str,
+    deletes: Vec<Statement<'c>>,
+    variables: Option<Doc<'c>>,
+    order: Order,
+    common: Common,
+}
+
+fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let deletes = fields.parsed_objects("deletes", Statement::parse)?;
@@ -40,19 +76,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     statements::take_common(fields)?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let context = common.call;
     let deletes = statements::required(deletes, "delete", "deletes")?;
-
-    let scope = call.at.scope;
-    let mut deleted = 0;
-    let errors = WriteErrors::run(&deletes, order, |_, statement| {
-        deleted += statement.run(scope, collection, variables, &context)?;
-        Ok(())
-    })?;
-    let mut reply = Reply::default();
-    reply.count("n", deleted);
-    errors.append_to(&mut reply);
-    reply.finish()
+    Ok(Parsed { scope: call.at.scope, collection, deletes, variables, order, common })
 }
 
 impl<'c> Statement<'c> {
@@ -79,16 +104,21 @@ impl<'c> Statement<'c> {
         variables: Option<Doc<'_>>,
         call: &CallContext,
     ) -> Result<u64> {
-        let mut request = Request::new(owned(self.filter)?);
-        given(self.collation, |collation| request.collation(collation))?;
-        request.hint = self.hint.clone();
-        given(variables, |variables| request.let_variables(variables))?;
-        request.call = call.clone();
+        let request = self.request(variables, call)?;
         let outcome = scope.write(call, |writer| {
             let deletion = delete_request(&request.bind(writer.catalog(), collection)?, self.target)?;
             writer.delete(collection, &deletion, call)
         })?;
         Ok(outcome.deleted)
+    }
+
+    fn request(&self, variables: Option<Doc<'_>>, call: &CallContext) -> Result<Request> {
+        let mut request = Request::new(owned(self.filter)?);
+        given(self.collation, |collation| request.collation(collation))?;
+        request.hint = self.hint.clone();
+        given(variables, |variables| request.let_variables(variables))?;
+        request.call = call.clone();
+        Ok(request)
     }
 }
 

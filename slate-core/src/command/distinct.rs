@@ -2,14 +2,14 @@ use bson::RawDocumentBuf;
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
+    explain::{ExplainedCommand, Purpose},
     fields::{given, missing, owned},
     hint,
     read::ReadCommand,
     reply::Reply,
 };
-use crate::{Explain, ExplainVerbosity, Result, call::Request};
+use crate::{ExplainVerbosity, Result, call::Request};
 
 /// `{distinct: collection, key, query, hint}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -27,9 +27,9 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// Returns the plan of a `distinct`.
-pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
     let (distinct, key) = parse(call)?;
-    distinct.explain(verbosity, |bound| bound.parse_distinct(key))
+    distinct.explain(verbosity, Purpose::Return, |bound| bound.parse_distinct(key))
 }
 
 /// Returns the command and its key.

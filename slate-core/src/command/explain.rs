@@ -1,19 +1,71 @@
-use bson::{Bson, Document, RawDocumentBuf};
-use slate_query::{Code, raw::OwnedValue};
+//! `explain`, in the shape of MongoDB's: tools draw its stages. Slate's own plan stands beside it.
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use slate_query::{Code, raw::Doc};
 
 use super::{
     aggregate,
     call::Call,
+    common::Common,
     concern::Concerns,
     count,
     databases::{StoredNames, shown_plan},
-    distinct, find,
+    delete, distinct, find, find_and_modify,
     reply::Reply,
+    update,
 };
-use crate::{Error, ExplainVerbosity, Result};
+use crate::{Error, ExecutionStats, Explain, ExplainVerbosity, Result, document::as_raw, explain::PlanShape, plan};
 
-/// `{explain: {find | aggregate | count | distinct: …}, verbosity: "queryPlanner" | "executionStats"}`: the plan, and what its nodes
-/// did during execution.
+/// How much an explain says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verbosity {
+    Planner,
+    Execution,
+    /// The same as [`Execution`](Self::Execution), because no other plan is executed.
+    AllPlans,
+}
+
+impl Verbosity {
+    fn read(verbosity: Option<&str>) -> Result<Self> {
+        match verbosity {
+            Some("queryPlanner") => Ok(Self::Planner),
+            Some("executionStats") => Ok(Self::Execution),
+            None | Some("allPlansExecution") => Ok(Self::AllPlans),
+            Some(verbosity) => {
+                let message =
+                    format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
+                Err(Error::invalid(Code::BAD_VALUE, message).at("verbosity"))
+            }
+        }
+    }
+}
+
+impl From<Verbosity> for ExplainVerbosity {
+    fn from(verbosity: Verbosity) -> Self {
+        match verbosity {
+            Verbosity::Planner => Self::QueryPlanner,
+            Verbosity::Execution | Verbosity::AllPlans => Self::ExecutionStats,
+        }
+    }
+}
+
+/// The plan of a command.
+pub(super) struct ExplainedCommand {
+    pub(super) common: Common,
+    pub(super) explain: Explain,
+    pub(super) purpose: Purpose,
+}
+
+/// What a command does with the rows of its plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Return,
+    Count,
+    Update { upsert: bool },
+    Delete,
+}
+
+/// `{explain: command, verbosity}`: the plan of a read or of the targets of a write, and what its stages did. Nothing is written.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.target.as_document().ok_or_else(|| {
         Error::invalid(Code::TYPE_MISMATCH, "what is to be explained is not a command's document").at("explain")
@@ -22,58 +74,143 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let outer = call.database()?;
     call.common(Concerns::Neither)?;
     call.fields.finish()?;
-    let verbosity = match verbosity {
-        None | Some("queryPlanner") => ExplainVerbosity::QueryPlanner,
-        Some("executionStats") => ExplainVerbosity::ExecutionStats,
-        Some(verbosity @ "allPlansExecution") => {
-            return Err(Error::unsupported_by_name(verbosity).at("verbosity"));
-        }
-        Some(verbosity) => {
-            let message =
-                format!("Enumeration value '{verbosity}' for field 'explain.verbosity' is not a valid value.");
-            return Err(Error::invalid(Code::BAD_VALUE, message).at("verbosity"));
-        }
-    };
+    let verbosity = Verbosity::read(verbosity)?;
     let mut inner = Call::read(call.at, command)?;
     let stored = StoredNames::of(&inner, inner.database()?.or(outer))?;
     stored.apply(&mut inner);
-    let (name, collection) = (inner.name, inner.target.as_str().unwrap_or_default().to_owned());
-    let (common, explain) = match name {
-        "aggregate" => aggregate::explain(inner, verbosity)?,
-        "find" => find::explain(inner, verbosity)?,
-        "count" => count::explain(inner, verbosity)?,
-        "distinct" => distinct::explain(inner, verbosity)?,
+    let collection = inner.target.as_str().unwrap_or_default().to_owned();
+    let explained = match inner.name {
+        "aggregate" => aggregate::explain(inner, verbosity.into())?,
+        "count" => count::explain(inner, verbosity.into())?,
+        "delete" => delete::explain(inner, verbosity.into())?,
+        "distinct" => distinct::explain(inner, verbosity.into())?,
+        "find" => find::explain(inner, verbosity.into())?,
+        "findAndModify" | "findandmodify" => find_and_modify::explain(inner, verbosity.into())?,
+        "update" => update::explain(inner, verbosity.into())?,
         other if super::known(other).is_none() => return Err(super::unknown(other)),
         other => return Err(Error::unsupported_by_name(&format!("explain of {other}")).at("explain")),
     };
-    let mut reply = Reply::default();
-    reply.nest("queryPlanner", |planner| {
-        planner.text("namespace", &common.full_name(&collection));
-        planner.value("winningPlan", drawn(explain.plan().clone()).as_value());
-        planner.count("candidates", explain.candidates());
-    });
-    if let Some(stats) = explain.execution_stats() {
-        reply.nest("executionStats", |execution| {
-            execution.boolean("executionSuccess", true);
-            execution.count("nReturned", stats.rows);
-            execution.count("executionTimeMillis", stats.time.as_millis());
-            execution.count("totalKeysExamined", stats.keys_examined);
-            execution.count("totalDocsExamined", stats.documents_examined);
-            execution.count("totalBytesRead", stats.bytes_read);
-            execution.count("spills", stats.spills);
-            execution.count("spilledBytes", stats.spilled_bytes);
-            if let Some(bytes) = stats.storage_bytes {
-                execution.count("storageBytesRead", bytes);
-            }
-            execution.value("executionStages", drawn(explain.to_document()).as_value());
-        });
-    }
-    reply.document("command", command);
-    reply.finish()
+    report(command, &collection, &explained, verbosity)
 }
 
-/// Returns a plan with the names that clients use.
-fn drawn(mut plan: Document) -> OwnedValue {
-    shown_plan(&mut plan);
-    OwnedValue::from(Bson::Document(plan))
+/// Returns the reply about a command.
+pub(super) fn report(
+    command: Doc<'_>,
+    collection: &str,
+    explained: &ExplainedCommand,
+    verbosity: Verbosity,
+) -> Result<RawDocumentBuf> {
+    let ExplainedCommand { common, explain, purpose } = explained;
+    let planned = explain.shape();
+    let planner = doc! {
+        "namespace": common.full_name(collection),
+        "parsedQuery": plan::with_operators(filter_of(command)),
+        "indexFilterSet": false,
+        "maxIndexedOrSolutionsReached": false,
+        "maxIndexedAndSolutionsReached": false,
+        "maxScansToExplodeReached": false,
+        "winningPlan": purpose.over(planned, None),
+        "rejectedPlans": [],
+    };
+    let mut parts = doc! { "queryPlanner": planner };
+    let executed = explain.execution_stats().zip(explain.executed_shape());
+    if let Some((stats, shape)) = executed {
+        parts.insert("executionStats", purpose.execution(stats, shape, verbosity));
+    }
+    let mut reply = doc! { "explainVersion": "1" };
+    let stages = executed.map_or(&planned.stages, |(_, shape)| &shape.stages);
+    match stages.first() {
+        None => reply.extend(parts),
+        Some(first) => {
+            // These stages make documents of their own.
+            let reads_nothing = ["$documents", "$collStats", "$indexStats"].iter().any(|name| first.contains_key(name));
+            let cursor = doc! { "$cursor": parts };
+            let cursor = if reads_nothing { None } else { Some(cursor) };
+            reply.insert("stages", cursor.into_iter().chain(stages.iter().cloned()).collect::<Vec<_>>());
+        }
+    }
+    reply.insert("slate", own(explain));
+    shown_plan(&mut reply);
+    reply.insert("command", Document::try_from(as_raw(command.bytes())?).map_err(Error::conversion)?);
+    let mut out = Reply::default();
+    out.fields(&reply)?;
+    out.finish()
+}
+
+impl Purpose {
+    /// Returns the plan below the stage that uses its rows.
+    fn over(self, shape: &PlanShape, stats: Option<ExecutionStats>) -> Document {
+        let mut stage = match self {
+            Self::Return | Self::Count => return shape.plan.clone(),
+            Self::Update { .. } => doc! { "stage": "UPDATE" },
+            Self::Delete => doc! { "stage": "DELETE" },
+        };
+        if let Some(stats) = stats {
+            stage.insert("nReturned", 0);
+            let found = number(stats.rows);
+            match self {
+                Self::Update { upsert } => {
+                    stage.insert("nMatched", found);
+                    stage.insert("nWouldUpsert", i32::from(upsert && stats.rows == 0));
+                }
+                _ => drop(stage.insert("nWouldDelete", found)),
+            }
+        }
+        stage.insert("inputStage", shape.plan.clone());
+        stage
+    }
+
+    fn execution(self, stats: ExecutionStats, shape: &PlanShape, verbosity: Verbosity) -> Document {
+        let returned = match self {
+            Self::Return => shape.rows,
+            // The stage on top returns no document.
+            Self::Count | Self::Update { .. } | Self::Delete => 0,
+        };
+        let mut execution = doc! {
+            "executionSuccess": true,
+            "nReturned": number(returned),
+            "executionTimeMillis": number(stats.time.as_millis()),
+            "totalKeysExamined": number(shape.keys),
+            "totalDocsExamined": number(shape.documents),
+            "executionStages": self.over(shape, Some(stats)),
+        };
+        if verbosity == Verbosity::AllPlans {
+            execution.insert("allPlansExecution", Bson::Array(Vec::new()));
+        }
+        execution
+    }
+}
+
+/// Returns the plan as Slate draws it, and what only Slate measures.
+fn own(explain: &Explain) -> Document {
+    let mut own = doc! { "candidates": number(explain.candidates()), "plan": explain.to_document() };
+    if let Some(stats) = explain.execution_stats() {
+        own.insert("rows", number(stats.rows));
+        own.insert("bytesRead", number(stats.bytes_read));
+        own.insert("spills", number(stats.spills));
+        own.insert("spilledBytes", number(stats.spilled_bytes));
+        if let Some(bytes) = stats.storage_bytes {
+            own.insert("storageBytesRead", number(bytes));
+        }
+    }
+    own
+}
+
+/// Returns the filter of a command as it was sent.
+fn filter_of(command: Doc<'_>) -> Document {
+    let first_of = |name: &str| {
+        let list = command.get(name).and_then(|list| list.as_array())?;
+        list.elements().next()?.value.as_document()
+    };
+    let filter = ["filter", "query"]
+        .into_iter()
+        .find_map(|name| command.get(name)?.as_document())
+        .or_else(|| first_of("pipeline")?.get("$match")?.as_document())
+        .or_else(|| first_of("updates").or_else(|| first_of("deletes"))?.get("q")?.as_document());
+    filter.and_then(|filter| Document::try_from(as_raw(filter.bytes()).ok()?).ok()).unwrap_or_default()
+}
+
+fn number(number: impl TryInto<i64>) -> Bson {
+    let number = number.try_into().unwrap_or(i64::MAX);
+    i32::try_from(number).map_or(Bson::Int64(number), Bson::Int32)
 }

@@ -3,15 +3,15 @@ use slate_query::{Code, raw::Doc};
 
 use super::{
     call::Call,
-    common::Common,
     concern::Concerns,
     cursor::{CursorOptions, FIRST_BATCH},
+    explain::{ExplainedCommand, Purpose},
     fields::{Fields, given, owned},
     hint,
     read::ReadCommand,
 };
 use crate::{
-    Error, Explain, ExplainVerbosity, Result,
+    Error, ExplainVerbosity, Result,
     call::{FindResult, Request},
 };
 
@@ -23,8 +23,8 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// Returns the plan of a `find`.
-pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<(Common, Explain)> {
-    parse(call)?.0.explain(verbosity, |bound| bound.parse_find())
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
+    parse(call)?.0.explain(verbosity, Purpose::Return, |bound| bound.parse_find())
 }
 
 fn parse(mut call: Call<'_>) -> Result<(ReadCommand<'_>, CursorOptions)> {

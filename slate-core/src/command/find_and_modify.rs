@@ -6,17 +6,20 @@ use slate_query::{
 
 use super::{
     call::Call,
+    common::Common,
     concern::Concerns,
+    explain::{ExplainedCommand, Purpose},
     fields::{Fields, given, owned},
     hint,
     reply::Reply,
     update::modification,
 };
 use crate::{
-    Error, Result, ReturnDocument,
+    Error, ExplainVerbosity, Result, ReturnDocument,
     api::find_one_and::{delete_one, update_one},
-    api::update::Change,
+    api::update::{Change, target_query},
     call::{Request, Scope},
+    exec::Target,
     write::UpdateKind,
 };
 
@@ -27,7 +30,41 @@ enum Modification {
 }
 
 /// `{findAndModify: collection, query, sort, fields, remove | update, new, upsert, arrayFilters, hint}`.
-pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
+    let Parsed { scope, collection, request, modification, .. } = parse(call)?;
+    match modification {
+        Modification::Remove => remove(scope, collection, &request),
+        Modification::Update(change) => update(scope, collection, &request, &change),
+    }
+}
+
+/// Returns the plan for the document that a `findAndModify` changes.
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
+    let Parsed { scope, collection, request, modification, common } = parse(call)?;
+    let purpose = match &modification {
+        Modification::Remove => Purpose::Delete,
+        Modification::Update(_) => Purpose::Update { upsert: request.upsert },
+    };
+    let explain = request.explain(scope, collection, verbosity, |bound| {
+        let query = match &modification {
+            Modification::Remove => bound.parse_targets(Target::One)?,
+            Modification::Update(change) => change.parse(bound, Target::One)?.query,
+        };
+        Ok(target_query(query, Target::One))
+    })?;
+    Ok(ExplainedCommand { common, explain, purpose })
+}
+
+/// A parsed `findAndModify`.
+struct Parsed<'c> {
+    scope: &'c Scope,
+    collection: &'c str,
+    request: Request,
+    modification: Modification,
+    common: Common,
+}
+
+fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let filter = fields.object("query")?;
@@ -54,12 +91,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     given(variables, |variables| request.let_variables(variables))?;
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
-    request.call.interrupt = common.call.interrupt;
-    let scope = call.at.scope;
-    match modification {
-        Modification::Remove => remove(scope, collection, &request),
-        Modification::Update(change) => update(scope, collection, &request, &change),
-    }
+    request.call.interrupt = common.call.interrupt.clone();
+    Ok(Parsed { scope: call.at.scope, collection, request, modification, common })
 }
 
 fn remove(scope: &Scope, collection: &str, request: &Request) -> Result<RawDocumentBuf> {

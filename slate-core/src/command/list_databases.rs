@@ -2,12 +2,13 @@ use std::collections::BTreeMap;
 
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{expression::Bindings, filter::Filter, raw::Doc};
-use slate_store::SizeDetail;
+use slate_store::{Size, SizeDetail};
 
 use super::{call::Call, concern::Concerns, reply::Reply};
-use crate::{DatabaseStats, Result, clock::now_millis, namespace};
+use crate::{Result, clock::now_millis, namespace};
 
-/// `{listDatabases: 1, filter, nameOnly}`: the databases that have a collection or a view.
+/// `{listDatabases: 1, filter, nameOnly}`: the databases that have a collection or a view. The size of the store, which it knows without
+/// reading, is divided among them by the numbers of keys in the statistics: measuring would read everything.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let filter = fields.object("filter")?;
@@ -18,20 +19,21 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let filter = filter.map(|filter| Filter::parse_with(filter, &Bindings::new(now_millis()))).transpose()?;
 
     let database = call.at.scope.database("listDatabases")?;
-    // Sizes are measured by reading everything, names are known.
-    let stats = if name_only { DatabaseStats::default() } else { database.stats(&common.call, SizeDetail::Known)? };
-    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
-    for name in call.at.scope.catalog(&common.call)?.names() {
-        let bytes = stats.collections.get(&name).map_or(0, |collection| {
-            collection.indexes.iter().fold(collection.bytes, |bytes, index| bytes.saturating_add(index.bytes))
-        });
-        let total = sizes.entry(namespace::split(&name).0.to_owned()).or_default();
-        *total = total.saturating_add(bytes);
+    let catalog = call.at.scope.catalog(&common.call)?;
+    let mut keys: BTreeMap<String, u64> = BTreeMap::new();
+    for name in catalog.names() {
+        let known = catalog.collection(&name).map_or(0, |collection| collection.known_keys());
+        let total = keys.entry(namespace::split(&name).0.to_owned()).or_default();
+        // A database without a known key has a collection all the same.
+        *total = total.saturating_add(known).saturating_add(1);
     }
+    let size = if name_only { 0 } else { known_size(&database.engine()?.size(SizeDetail::Known)?) };
+    let all_keys: u64 = keys.values().fold(0, |sum, keys| sum.saturating_add(*keys));
     let (mut reply, mut total, mut shown) = (Reply::default(), 0_u64, 0_usize);
     reply.array("databases", |databases| -> Result<()> {
-        for (name, bytes) in &sizes {
-            let size = i64::try_from(*bytes).unwrap_or(i64::MAX);
+        for (name, keys) in &keys {
+            let bytes = share(size, *keys, all_keys);
+            let size = i64::try_from(bytes).unwrap_or(i64::MAX);
             let document = if name_only {
                 rawdoc! { "name": &**name }
             } else {
@@ -39,7 +41,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             };
             if filter.as_ref().map_or(Ok(true), |filter| filter.evaluate(Doc::from(&document)))? {
                 databases.document(&shown.to_string(), Doc::from(&document));
-                (shown, total) = (shown + 1, total.saturating_add(*bytes));
+                (shown, total) = (shown + 1, total.saturating_add(bytes));
             }
         }
         Ok(())
@@ -49,4 +51,14 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         reply.long("totalSizeMb", i64::try_from(total >> 20).unwrap_or(i64::MAX));
     }
     reply.finish()
+}
+
+fn known_size(size: &Size) -> u64 {
+    size.on_disk.or(size.data).or(size.in_memory).unwrap_or_default()
+}
+
+/// Returns the part of `size` that belongs to `keys` of `all` keys.
+fn share(size: u64, keys: u64, all: u64) -> u64 {
+    let part = u128::from(size) * u128::from(keys) / u128::from(all.max(1));
+    u64::try_from(part).unwrap_or(u64::MAX)
 }

@@ -152,7 +152,7 @@ impl Database {
     /// | `collStats`, `dbStats` | sizes of documents and indexes |
     /// | `listDatabases`, `dropDatabase`, `renameCollection` | across the databases of the store |
     /// | `validate`, `compact` | a collection and its indexes; the whole store |
-    /// | `explain` | of `find`, `count`, `distinct`: verbosity `queryPlanner`, and `executionStats`, which runs the plan |
+    /// | `explain` | of reads and of the targets of writes, with the stages of MongoDB; the plan is executed unless the verbosity is `queryPlanner` |
     /// | `ping` | |
     /// | `getMore`, `killCursors` | only with [`Database::commands`] |
     ///

@@ -4,10 +4,11 @@ use super::{
     call::CommandScope,
     common::Common,
     cursor::{CommandCursor, CursorOptions},
+    explain::{ExplainedCommand, Purpose},
     reply::Reply,
 };
 use crate::{
-    CancelToken, Explain, ExplainVerbosity, Result,
+    CancelToken, ExplainVerbosity, Result,
     call::{BoundRequest, Request},
     exec::Rows,
     plan::Query,
@@ -34,10 +35,11 @@ impl<'c> ReadCommand<'c> {
     pub(super) fn explain(
         self,
         verbosity: ExplainVerbosity,
+        purpose: Purpose,
         parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
-    ) -> Result<(Common, Explain)> {
+    ) -> Result<ExplainedCommand> {
         let explain = self.request.explain(self.at.scope, self.collection, verbosity, parse)?;
-        Ok((self.common, explain))
+        Ok(ExplainedCommand { common: self.common, explain, purpose })
     }
 
     /// Returns a cursor with the first batch of the rows.

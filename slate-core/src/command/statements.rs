@@ -53,6 +53,14 @@ pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str)
     Ok(statements)
 }
 
+/// Returns the statement of a write that is explained.
+pub(super) fn only<'s, T>(statements: &'s [T], name: &str) -> Result<&'s T> {
+    match statements {
+        [only] => Ok(only),
+        _ => Err(Error::invalid(Code::INVALID_LENGTH, "explained write batches must be of size 1").at(name)),
+    }
+}
+
 /// The rejected statements, by index.
 #[derive(Debug, Default)]
 pub(super) struct WriteErrors(Vec<(usize, Error)>);

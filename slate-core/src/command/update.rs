@@ -6,15 +6,17 @@ use slate_query::{
 
 use super::{
     call::Call,
+    common::Common,
     concern::Concerns,
+    explain::{ExplainedCommand, Purpose},
     fields::{Fields, given, missing, owned},
     hint,
     reply::Reply,
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Error, Result,
-    api::update::Change,
+    Error, ExplainVerbosity, Result,
+    api::update::{Change, target_query},
     call::{Request, Scope},
     call_context::CallContext,
     exec::Target,
@@ -37,19 +39,8 @@ pub(super) struct Statement<'c> {
 
 /// `{update: collection, updates: [{q, u, multi, upsert, arrayFilters, hint, sort}, …], ordered}`: each statement is a
 /// transaction of its own.
-pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
-    let collection = call.collection()?;
-    let fields = &mut call.fields;
-    let updates = fields.parsed_objects("updates", parse)?;
-    let variables = fields.object("let")?;
-    let order = Order::take(fields)?;
-    let options = statements::take_common(fields)?;
-    let common = call.common(Concerns::Write)?;
-    call.fields.finish()?;
-    let context = common.within(options);
-    let updates = statements::required(updates, "update", "updates")?;
-
-    let scope = call.at.scope;
+pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
+    let Parsed { scope, collection, updates, variables, order, context, .. } = parse(call)?;
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
     let errors = WriteErrors::run(&updates, order, |place, statement| {
         let outcome = statement.run(scope, collection, variables, &context)?;
@@ -69,7 +60,43 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     reply.finish()
 }
 
-fn parse(statement: Doc<'_>) -> Result<Statement<'_>> {
+/// Returns the plan for the targets of an `update` of one statement.
+pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
+    let Parsed { scope, collection, updates, variables, common, context, .. } = parse(call)?;
+    let statement = statements::only(&updates, "updates")?;
+    let (request, change) = statement.request(variables, &context)?;
+    let explain = request.explain(scope, collection, verbosity, |bound| {
+        Ok(target_query(change.parse(bound, statement.target)?.query, statement.target))
+    })?;
+    Ok(ExplainedCommand { common, explain, purpose: Purpose::Update { upsert: statement.upsert } })
+}
+
+/// A parsed `update`.
+struct Parsed<'c> {
+    scope: &'c Scope,
+    collection: &'c str,
+    updates: Vec<Statement<'c>>,
+    variables: Option<Doc<'c>>,
+    order: Order,
+    common: Common,
+    context: CallContext,
+}
+
+fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
+    let collection = call.collection()?;
+    let fields = &mut call.fields;
+    let updates = fields.parsed_objects("updates", parse_statement)?;
+    let variables = fields.object("let")?;
+    let order = Order::take(fields)?;
+    let options = statements::take_common(fields)?;
+    let common = call.common(Concerns::Write)?;
+    call.fields.finish()?;
+    let context = common.within(options);
+    let updates = statements::required(updates, "update", "updates")?;
+    Ok(Parsed { scope: call.at.scope, collection, updates, variables, order, common, context })
+}
+
+fn parse_statement(statement: Doc<'_>) -> Result<Statement<'_>> {
     const OWNER: &str = "update.updates";
     let mut fields = Fields::read(OWNER, statement)?;
     let statement = Statement::take(&mut fields, OWNER, ["q", "u", "c"])?;
@@ -124,6 +151,14 @@ impl<'c> Statement<'c> {
         variables: Option<Doc<'_>>,
         call: &CallContext,
     ) -> Result<UpdateOutcome> {
+        let (request, change) = self.request(variables, call)?;
+        scope.write(call, |writer| {
+            let update = change.parse(&request.bind(writer.catalog(), collection)?, self.target)?;
+            writer.update(collection, &update, call)
+        })
+    }
+
+    fn request(&self, variables: Option<Doc<'_>>, call: &CallContext) -> Result<(Request, Change)> {
         if self.constants.is_some() && self.update.kind() != Kind::Array {
             let message = "Constant values may only be specified for pipeline updates";
             return Err(Error::invalid(Code(51198), message).at("c"));
@@ -141,11 +176,7 @@ impl<'c> Statement<'c> {
         request.call = call.clone();
         request.array_filters.clone_from(&self.array_filters);
         request.upsert = self.upsert;
-        let change = Change { update: self.update.to_owned(), kind: UpdateKind::Either };
-        scope.write(call, |writer| {
-            let update = change.parse(&request.bind(writer.catalog(), collection)?, self.target)?;
-            writer.update(collection, &update, call)
-        })
+        Ok((request, Change { update: self.update.to_owned(), kind: UpdateKind::Either }))
     }
 }
 

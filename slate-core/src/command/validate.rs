@@ -1,13 +1,20 @@
 use bson::RawDocumentBuf;
+use slate_query::Code;
 
 use super::{call::Call, concern::Concerns, list_indexes::no_collection, reply::Reply};
-use crate::{Result, Verify};
+use crate::{Error, Result, Verify};
 
 /// `{validate: collection}`: compares the documents of a collection with its indexes.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
-    for name in ["full", "background", "scandata", "checkBSONConformance"] {
+    let [full, background] = [call.fields.truth("full")?, call.fields.truth("background")?];
+    for name in ["scandata", "checkBSONConformance"] {
         call.fields.truth(name)?;
+    }
+    if full == Some(true) && background == Some(true) {
+        let message =
+            "Running the validate command with both { background: true } and { full: true } is not supported.";
+        return Err(Error::invalid(Code::INVALID_OPTIONS, message).at("background"));
     }
     call.fields.refuse(&["repair", "metadata", "collHash", "hashPrefixes", "unhashedPrefixes"])?;
     let common = call.common(Concerns::Neither)?;

@@ -423,7 +423,7 @@ fn boundary(place: &Place, end: IntervalEnd) -> String {
 }
 
 /// Returns the text of which these are the key bytes, without the byte that ends a text.
-fn string_beginning_with(encoded: &[u8]) -> Option<String> {
+pub(super) fn string_beginning_with(encoded: &[u8]) -> Option<String> {
     const END: u8 = 0x01;
     let whole = [encoded, &[END]].concat();
     match key::decode(&mut whole.as_slice(), Direction::Ascending, &mut TypeReader::new(&[]))? {
@@ -433,7 +433,7 @@ fn string_beginning_with(encoded: &[u8]) -> Option<String> {
 }
 
 /// Returns the least text after all that begin with `text`: {$gte: "pr", $lt: "ps"} are those that begin with "pr".
-fn after_all_with_prefix(mut text: String) -> Option<String> {
+pub(super) fn after_all_with_prefix(mut text: String) -> Option<String> {
     while let Some(last) = text.pop() {
         if let Some(next) = (last..=char::MAX).nth(1) {
             text.push(next);

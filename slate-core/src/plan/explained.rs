@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use bson::{Bson, Document};
 
-use super::{Analysis, Drawing, Measures, Plan, Stage};
+use super::{Analysis, Drawing, Measures, Plan, Stage, shape::shape};
 use crate::{ExecutionStats, Explain, explain::ExecutedPlan};
 
 /// A plan, the rules that changed it, the number of candidates for its access path, and the measures of its execution,
@@ -19,17 +19,19 @@ pub(crate) struct Explained {
 impl Explained {
     /// Draws the plan, and describes it as a document.
     pub(crate) fn draw(self) -> Explain {
-        let Self { collection, plan, rules, candidates, analysis } = self;
-        let drawing = Drawing::new(&plan, rules, &collection);
+        let Self { collection, plan: tree, rules, candidates, analysis } = self;
+        let drawing = Drawing::new(&tree, rules, &collection);
         let plan = drawing.describe();
         let uses_index = reads_index(&plan);
+        let planned = shape(&tree, None);
         let Some(analysis) = analysis else {
-            return Explain { drawn: drawing.draw(), plan, executed: None, candidates, uses_index };
+            return Explain { drawn: drawing.draw(), plan, shape: planned, executed: None, candidates, uses_index };
         };
+        let executed = shape(&tree, Some(&analysis));
         let drawing = drawing.measured(&analysis);
         let stats = ExecutionStats { storage_bytes: analysis.storage_bytes, ..stats(analysis.total()) };
-        let executed = Some(ExecutedPlan { document: drawing.describe(), stats });
-        Explain { drawn: drawing.draw(), plan, executed, candidates, uses_index }
+        let executed = Some(ExecutedPlan { document: drawing.describe(), shape: executed, stats });
+        Explain { drawn: drawing.draw(), plan, shape: planned, executed, candidates, uses_index }
     }
 }
 

@@ -12,6 +12,7 @@
 
 mod access;
 mod bounds;
+mod bounds_text;
 mod build;
 mod candidate;
 mod candidates;
@@ -30,6 +31,7 @@ mod pipeline;
 mod query;
 mod rules;
 mod select_access;
+mod shape;
 mod stage;
 mod table;
 mod uses;
@@ -50,5 +52,6 @@ pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Pla
 pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
 pub(crate) use query::{Force, Hint, Output, Query, Ties, sort_by_id};
 use rules::FiredRules;
+pub(crate) use shape::with_operators;
 pub(crate) use stage::Stage;
 pub(crate) use view::{ForeignView, find as find_view};

@@ -174,15 +174,132 @@ fn explain_returns_the_plan_without_executing_it() {
             let reply = run(db, doc! { "explain": &command, "verbosity": "queryPlanner" });
             let planner = reply.get_document("queryPlanner").unwrap();
             assert_eq!(planner.get_str("namespace").unwrap(), "test.c");
-            assert!(planner.get_i32("candidates").unwrap() >= 2, "{reply}");
+            assert!(reply.get_document("slate").unwrap().get_i32("candidates").unwrap() >= 2, "{reply}");
             assert!(planner.get_document("winningPlan").unwrap().to_string().contains("n_1"), "{reply}");
             assert_eq!(reply.get_document("command").unwrap(), &command);
         }
         refused(db, doc! { "explain": { "find": "c", "filter": 1 } }, 14);
         refused(db, doc! { "explain": { "find": "c" }, "verbosity": "loud" }, 2);
         refused(db, doc! { "explain": { "nothing": 1 } }, 59);
-        unsupported(db, doc! { "explain": { "find": "c" }, "verbosity": "allPlansExecution" }, "allPlansExecution");
-        unsupported(db, doc! { "explain": { "delete": "c" } }, "explain of delete");
+        unsupported(db, doc! { "explain": { "insert": "c" } }, "explain of insert");
+    });
+}
+
+#[test]
+fn explain_has_the_stages_of_mongodb() {
+    /// Writes the stages with what they look for, root first.
+    fn drawn(stage: &Document) -> String {
+        let mut line = stage.get_str("stage").unwrap().to_owned();
+        for name in ["filter", "indexBounds", "sortPattern", "limitAmount", "skipAmount", "transformBy", "nMatched"] {
+            if let Some(value) = stage.get(name) {
+                line.push_str(&format!(" {value}"));
+            }
+        }
+        let inputs = stage.get_array("inputStages").into_iter().flatten().filter_map(Bson::as_document);
+        let inputs: Vec<String> = stage.get_document("inputStage").into_iter().chain(inputs).map(drawn).collect();
+        if inputs.is_empty() { line } else { format!("{line} < {}", inputs.join(" + ")) }
+    }
+    on_every_store(|db| {
+        let documents: Vec<Document> =
+            (0..100).map(|n| doc! { "_id": n, "a": n % 10, "b": n % 7, "s": format!("s{n}") }).collect();
+        run(db, doc! { "insert": "c", "documents": documents });
+        let ab = doc! { "key": { "a": 1, "b": -1 }, "name": "ab", "unique": false };
+        run(db, doc! { "createIndexes": "c", "indexes": [ab, { "key": { "s": 1 }, "name": "s", "unique": true }] });
+        let find = |filter: Document| doc! { "find": "c", "filter": filter };
+        let with = |mut command: Document, options: Document| {
+            command.extend(options);
+            command
+        };
+        let scan = r#"IXSCAN { "a": ["[3, 3]"], "b": ["[MaxKey, MinKey]"] }"#;
+        for (command, expected, (returned, keys, documents)) in [
+            (find(doc! { "_id": 3 }), "EXPRESS_IXSCAN".into(), (1, 1, 1)),
+            (
+                find(doc! { "_id": { "$in": [5, 3] } }),
+                r#"FETCH < IXSCAN { "_id": ["[3, 3]", "[5, 5]"] }"#.into(),
+                (2, 2, 2),
+            ),
+            (find(doc! { "_id": { "$gt": 90 } }), r#"CLUSTERED_IXSCAN { "_id": ["(90, inf]"] }"#.into(), (9, 0, 9)),
+            (find(doc! { "c": 5 }), r#"COLLSCAN { "c": { "$eq": 5 } }"#.into(), (0, 0, 100)),
+            (find(doc! { "a": 3 }), format!("FETCH < {scan}"), (10, 10, 10)),
+            (find(doc! { "a": 3, "c": 1 }), format!(r#"FETCH {{ "c": {{ "$eq": 1 }} }} < {scan}"#), (0, 10, 10)),
+            (
+                with(find(doc! { "a": { "$lt": 2.5 } }), doc! { "projection": { "a": 1, "_id": 0 } }),
+                r#"PROJECTION_COVERED { "a": 1, "_id": 0 } < IXSCAN { "a": ["[-inf, 2.5)"], "b": ["[MaxKey, MinKey]"] }"#.into(),
+                (30, 30, 0),
+            ),
+            (
+                with(find(doc! {}), doc! { "sort": { "c": -1 }, "skip": 1, "limit": 2, "projection": { "x.y": 1 } }),
+                r#"PROJECTION_DEFAULT { "x.y": 1 } < LIMIT 2 < SKIP 1 < SORT { "c": -1 } 3 < COLLSCAN"#.into(),
+                (2, 0, 100),
+            ),
+            (
+                with(find(doc! { "s": { "$gt": "a" } }), doc! { "hint": "s", "projection": { "a": 1 } }),
+                r#"PROJECTION_SIMPLE { "a": 1 } < FETCH < IXSCAN { "s": ["("a", {})"] }"#.into(),
+                (100, 100, 100),
+            ),
+            (
+                find(doc! { "$or": [{ "a": 3 }, { "s": "s5" }] }),
+                format!(r#"FETCH < OR < {scan} + IXSCAN {{ "s": ["["s5", "s5"]"] }}"#),
+                (11, 11, 11),
+            ),
+            (doc! { "find": "none" }, "EOF".into(), (0, 0, 0)),
+            (doc! { "count": "c", "query": { "a": 3 } }, format!("COUNT < {}", scan.replace("IX", "COUNT_")), (0, 10, 0)),
+            (doc! { "count": "c", "query": { "c": 3 } }, r#"COUNT < COLLSCAN { "c": { "$eq": 3 } }"#.into(), (0, 0, 100)),
+            (doc! { "distinct": "c", "key": "c" }, "COLLSCAN".into(), (100, 0, 100)),
+            (
+                doc! { "update": "c", "updates": [{ "q": { "a": 3 }, "u": { "$set": { "c": 1 } }, "multi": true }] },
+                format!("UPDATE 10 < FETCH < {scan}"),
+                (0, 10, 10),
+            ),
+            (
+                doc! { "delete": "c", "deletes": [{ "q": { "_id": 3 }, "limit": 1 }] },
+                "DELETE < LIMIT 1 < EXPRESS_IXSCAN".into(),
+                (0, 1, 1),
+            ),
+            (doc! { "findAndModify": "c", "query": { "_id": 3 }, "remove": true }, "DELETE < LIMIT 1 < EXPRESS_IXSCAN".into(), (0, 1, 1)),
+        ] {
+            let reply = run(db, doc! { "explain": &command, "verbosity": "executionStats" });
+            let stats = reply.get_document("executionStats").unwrap();
+            let number = |name: &str| stats.get_i32(name).unwrap();
+            assert_eq!(drawn(stats.get_document("executionStages").unwrap()), expected, "{command}");
+            let counted = (number("nReturned"), number("totalKeysExamined"), number("totalDocsExamined"));
+            assert_eq!(counted, (returned, keys, documents), "{command}: {reply}");
+        }
+        assert_eq!(run(db, doc! { "count": "c", "query": { "_id": 3, "c": null } }).get_i32("n").unwrap(), 1);
+
+        let index = run(db, doc! { "explain": find(doc! { "s": "s1" }), "verbosity": "queryPlanner" });
+        let plan = index.get_document("queryPlanner").unwrap().get_document("winningPlan").unwrap();
+        let scan = plan.get_document("inputStage").unwrap();
+        let expected = doc! {
+            "stage": "IXSCAN", "keyPattern": { "s": 1 }, "indexName": "s", "isMultiKey": false, "multiKeyPaths": { "s": [] },
+            "isUnique": true, "isSparse": false, "isPartial": false, "indexVersion": 2, "direction": "forward",
+            "indexBounds": { "s": ["[\"s1\", \"s1\"]"] },
+        };
+        assert_eq!(scan, &expected);
+        let pipeline = [
+            doc! { "$match": { "a": 3 } },
+            doc! { "$group": { "_id": "$c", "n": { "$sum": 1 } } },
+            doc! { "$lookup": { "from": "c", "localField": "n", "foreignField": "_id", "as": "found" } },
+        ];
+        let aggregate = doc! { "aggregate": "c", "pipeline": pipeline.to_vec(), "cursor": {} };
+        let reply = run(db, doc! { "explain": &aggregate, "verbosity": "executionStats" });
+        let stages: Vec<&Document> =
+            reply.get_array("stages").unwrap().iter().map(|stage| stage.as_document().unwrap()).collect();
+        assert_eq!(stages.len(), 3, "{reply}");
+        let stats = stages[0].get_document("$cursor").unwrap().get_document("executionStats").unwrap();
+        let counted = |stage: &Document| ["nReturned", "totalDocsExamined"].map(|name| stage.get_i32(name).unwrap());
+        assert_eq!(counted(stats), [10, 10], "{reply}");
+        assert_eq!(stages[1].get_document("$group").unwrap(), pipeline[1].get_document("$group").unwrap());
+        assert_eq!(stages[2].get_document("$lookup").unwrap().get_str("from").unwrap(), "c");
+        assert_eq!(counted(stages[2]), [1, 1], "{reply}");
+        // With `explain` in the command itself, nothing is executed.
+        let reply = run(db, doc! { "aggregate": "c", "pipeline": pipeline.to_vec(), "explain": true });
+        assert!(!reply.to_string().contains("executionStats"), "{reply}");
+        // A plan that takes in the whole pipeline is shown as that of a query.
+        let whole = doc! { "aggregate": "c", "pipeline": [{ "$match": { "a": 3 } }, { "$limit": 2 }], "cursor": {} };
+        assert!(run(db, doc! { "explain": whole }).contains_key("queryPlanner"));
+        let two = doc! { "delete": "c", "deletes": [{ "q": {}, "limit": 0 }, { "q": {}, "limit": 0 }] };
+        refused(db, doc! { "explain": two }, 16);
     });
 }
 

@@ -13,6 +13,13 @@ impl fmt::Display for Filter {
     }
 }
 
+impl Filter {
+    /// Returns a filter document of the same meaning, as explain shows it.
+    pub fn to_document(&self) -> Vec<u8> {
+        self.root().to_document()
+    }
+}
+
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", Doc::new(&self.to_document()))

@@ -1,8 +1,11 @@
 //! What the server does, and what it offers.
 
-use bson::{RawArrayBuf, RawBsonRef, RawDocumentBuf, rawdoc};
+use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
-use super::{Call, names, status::host_name};
+use super::{
+    Call, names,
+    status::{VERSION, host_name},
+};
 use crate::failure::{Code, Failure, Result};
 
 /// `currentOp`: the commands that run.
@@ -10,28 +13,37 @@ pub(super) fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "inprog": call.shared().operations.describe(&host_name()), "ok": 1.0 })
 }
 
-/// Returns a command that begins with the stage `$currentOp` as one over the commands that run; `None` for another command.
+/// Returns a command that begins with the stage `$currentOp` or `$listLocalSessions` as one over the commands that run or the sessions;
+/// `None` for another command.
 ///
 /// # Errors
-/// Fails if the stage is not in the database `admin`, as in MongoDB.
-pub(crate) fn with_operations(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
+/// Fails if the stage is not where MongoDB allows it.
+pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
     let command = call.command;
     let Some(RawBsonRef::Array(stages)) = command.get("pipeline")?.filter(|_| command.name == "aggregate") else {
         return Ok(None);
     };
     let mut stages = stages.into_iter();
     let first = stages.next().transpose()?.and_then(|first| first.as_document());
-    if !first.is_some_and(|first| matches!(first.get("$currentOp"), Ok(Some(_)))) {
+    let begins_with = |name: &str| first.is_some_and(|first| matches!(first.get(name), Ok(Some(_))));
+    let is_of_database = call.integer("aggregate")? == Some(1);
+    let misplaced = |message: &str| Err(Failure::new(Code(73, "InvalidNamespace"), message));
+    let documents = if begins_with("$currentOp") {
+        if command.database != "admin" || !is_of_database {
+            return misplaced("$currentOp must be run against the 'admin' database with {aggregate: 1}");
+        }
+        call.shared().operations.describe(&host_name())
+    } else if begins_with("$listLocalSessions") {
+        if !is_of_database {
+            return misplaced("$listLocalSessions must be run against a database with {aggregate: 1}");
+        }
+        call.shared().sessions.describe()
+    } else {
         return Ok(None);
-    }
-    if command.database != "admin" || call.integer("aggregate")? != Some(1) {
-        let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
-        return Err(Failure::new(Code(73, "InvalidNamespace"), message));
-    }
-    let running = call.shared().operations.describe(&host_name());
+    };
     let mut pipeline = RawArrayBuf::new();
     // The descriptions contain the fields of commands, which are no expressions.
-    pipeline.push(rawdoc! { "$documents": { "$literal": running } });
+    pipeline.push(rawdoc! { "$documents": { "$literal": documents } });
     for stage in stages {
         pipeline.push(bson::RawBson::from(stage?));
     }
@@ -43,6 +55,22 @@ pub(crate) fn with_operations(call: &Call<'_>) -> Result<Option<RawDocumentBuf>>
         }
     }
     Ok(Some(copy))
+}
+
+/// Returns the reply of an explain with the server that has planned.
+pub(crate) fn with_server(call: &Call<'_>, reply: &RawDocument) -> Result<RawDocumentBuf> {
+    let me = call.connection.local.to_string();
+    let port = me.rsplit_once(':').and_then(|(_, port)| port.parse::<i32>().ok()).unwrap_or_default();
+    let mut copy = RawDocumentBuf::new();
+    for element in reply.iter() {
+        let (name, value) = element?;
+        if name == "ok" {
+            let server = rawdoc! { "host": host_name(), "port": port, "version": VERSION, "gitVersion": "" };
+            copy.append(cstr!("serverInfo"), server);
+        }
+        copy.append(name, value);
+    }
+    Ok(copy)
 }
 
 /// `{killOp: 1, op}`: cancels a command. Succeeds if it has ended already, as in MongoDB.

@@ -8,7 +8,7 @@ use super::Call;
 use crate::failure::{Code, Failure, Result};
 
 /// The version of MongoDB whose behavior is offered.
-const VERSION: &str = "8.2.0";
+pub(super) const VERSION: &str = "8.2.0";
 
 /// The parameters that `getParameter` returns.
 fn parameters(call: &Call<'_>) -> RawDocumentBuf {

@@ -1,10 +1,12 @@
 use std::{
     mem,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bson::{RawDocumentBuf, cstr, rawdoc};
 use slate_core::{ErrorKind, TransactionOptions};
+use tokio::time::timeout;
 
 use super::first_write_error;
 use crate::{
@@ -12,6 +14,7 @@ use crate::{
     failure::{Code, Failure, Result},
     labels::UNKNOWN_COMMIT,
     session::{OpenTransaction, Record, SessionId, SessionState, Work},
+    shared::Shared,
 };
 
 /// The commands that a transaction may contain, sorted.
@@ -67,13 +70,31 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
 
 /// `commitTransaction`.
 pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let shared = call.shared();
     let (id, number) = identify(call)?;
+    match call.command.max_time() {
+        None => commit_number(call.shared(), id, number).await?,
+        Some(limit) => {
+            // The commit goes on after its time. A repetition waits for it, because it holds the session.
+            let shared = Arc::clone(&call.connection.shared);
+            let commit = tokio::spawn(async move { commit_number(&shared, id, number).await });
+            let over = || Failure::new(Code::TIME_LIMIT, "operation exceeded time limit");
+            let ended = timeout(limit, commit).await.map_err(|_| over())?;
+            ended.map_err(|_| Failure::new(Code::INTERRUPTED, "the commit was interrupted"))??;
+        }
+    }
+    let mut reply = rawdoc! { "ok": 1.0 };
+    if let Some(unsatisfied) = call.command.unsatisfied {
+        reply.append(cstr!("writeConcernError"), unsatisfied.describe());
+    }
+    Ok(reply)
+}
+
+async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()> {
     let session = shared.sessions.use_session(id)?;
     let mut state = session.state.lock().await;
     Record::load(shared, id, &mut state).await?;
     if state.number == Some(number) && matches!(state.work, Work::Committed) {
-        return Ok(committed(call));
+        return Ok(());
     }
     open(id, &mut state, number)?;
     let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) else {
@@ -87,7 +108,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
         Ok(()) => {
             state.work = Work::Committed;
             shared.clock.tick();
-            Ok(committed(call))
+            Ok(())
         }
         Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
             // The record says what became of it.
@@ -96,15 +117,6 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
         }
         Err(error) => Err(error.into()),
     }
-}
-
-/// Returns the reply of a commit.
-fn committed(call: &Call<'_>) -> RawDocumentBuf {
-    let mut reply = rawdoc! { "ok": 1.0 };
-    if let Some(unsatisfied) = call.command.unsatisfied {
-        reply.append(cstr!("writeConcernError"), unsatisfied.describe());
-    }
-    reply
 }
 
 /// `abortTransaction`.

@@ -4,16 +4,24 @@ use bson::{Binary, DateTime, RawDocument, RawDocumentBuf, cstr, rawdoc, spec::Bi
 use slate_core::aio;
 
 use super::{SessionId, SessionState, Work};
-use crate::{failure::Result, shared::Shared};
+use crate::{
+    failure::{Code, Failure, Result},
+    shared::Shared,
+};
+
+/// The longest part of a reply in bytes: well below the limit of a document.
+const MAX_PART: usize = 12 << 20;
 
 /// The latest work of a session, as a document of `config.transactions`: MongoDB's place for it.
 ///
 /// ```text
-/// { _id: lsid, txnNum, lastWriteDate, reply: binary }          a retryable write
-/// { _id: lsid, txnNum, lastWriteDate, state: "committed" }     a transaction
+/// { _id: lsid, txnNum, lastWriteDate, reply: binary, parts }    a retryable write
+/// { _id: { id: lsid.id, part: 1… }, …, reply: binary }          the rest of a long reply
+/// { _id: lsid, txnNum, lastWriteDate, state: "committed" }      a transaction
 /// ```
 ///
-/// The reply is binary, because it may contain documents that cannot be stored as parts of others.
+/// The reply is binary, because it may contain documents that cannot be stored as parts of others. With a document of 16 MiB it is longer
+/// than a document may be.
 pub(crate) struct Record;
 
 impl Record {
@@ -25,25 +33,42 @@ impl Record {
         if state.is_loaded {
             return Ok(());
         }
-        let find = rawdoc! {
-            "find": "transactions",
-            "$db": "config",
-            "filter": { "_id": id.document() },
-            "limit": 1,
-            "singleBatch": true,
-        };
-        let reply = shared.commands.run(find).await?;
-        state.is_loaded = true;
-        let batch = reply.get_document("cursor")?.get_array("firstBatch")?;
-        let first = batch.into_iter().next().transpose()?;
-        if let Some(record) = first.as_ref().and_then(|record| record.as_document()) {
-            state.number = record.get_i64("txnNum").ok();
-            state.work = match record.get_binary("reply") {
-                Ok(reply) => Work::Wrote(RawDocumentBuf::from_bytes(reply.bytes.to_vec())?),
+        if let Some(record) = Self::find(shared, id.document()).await? {
+            let number = record.get_i64("txnNum").ok();
+            let work = match record.get_binary("reply") {
+                Ok(first) => {
+                    let mut reply = first.bytes.to_vec();
+                    for part in 1..=record.get_i32("parts").unwrap_or_default() {
+                        let found = Self::find(shared, Self::part_id(id, part)).await?;
+                        let found = found.filter(|found| found.get_i64("txnNum").ok() == number);
+                        let lost = || {
+                            Failure::new(Code::TRANSACTION_TOO_OLD, "a part of the recorded reply is no longer known")
+                        };
+                        reply.extend_from_slice(found.ok_or_else(lost)?.get_binary("reply")?.bytes);
+                    }
+                    Work::Wrote(RawDocumentBuf::from_bytes(reply)?)
+                }
                 Err(_) => Work::Committed,
             };
+            (state.number, state.work) = (number, work);
         }
+        state.is_loaded = true;
         Ok(())
+    }
+
+    async fn find(shared: &Shared, id: RawDocumentBuf) -> Result<Option<RawDocumentBuf>> {
+        let find = rawdoc! {
+            "find": "transactions", "$db": "config", "filter": { "_id": id }, "limit": 1, "singleBatch": true,
+        };
+        let reply = shared.commands.run(find).await?;
+        let first = reply.get_document("cursor")?.get_array("firstBatch")?.into_iter().next().transpose()?;
+        Ok(first.and_then(|record| record.as_document()).map(ToOwned::to_owned))
+    }
+
+    fn part_id(id: SessionId, part: i32) -> RawDocumentBuf {
+        let mut part_id = id.document();
+        part_id.append(cstr!("part"), part);
+        part_id
     }
 
     /// Writes the record of a retryable write in the transaction of the write.
@@ -51,8 +76,21 @@ impl Record {
     /// # Errors
     /// Fails as a write of the library does.
     pub(crate) async fn write(within: &aio::Commands, id: SessionId, number: i64, reply: &RawDocument) -> Result<()> {
-        let bytes = Binary { subtype: BinarySubtype::Generic, bytes: reply.as_bytes().to_vec() };
-        Self::put(within, id, number, |record| record.append(cstr!("reply"), bytes)).await
+        let binary = |bytes: &[u8]| Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() };
+        let mut parts = 0;
+        for bytes in reply.as_bytes().chunks(MAX_PART).skip(1) {
+            parts += 1;
+            let reply = binary(bytes);
+            Self::put(within, Self::part_id(id, parts), number, |record| record.append(cstr!("reply"), reply)).await?;
+        }
+        let first = binary(reply.as_bytes().chunks(MAX_PART).next().unwrap_or_default());
+        let fill = |record: &mut RawDocumentBuf| {
+            record.append(cstr!("reply"), first);
+            if parts > 0 {
+                record.append(cstr!("parts"), parts);
+            }
+        };
+        Self::put(within, id.document(), number, fill).await
     }
 
     /// Writes the record of a commit in its transaction.
@@ -60,21 +98,21 @@ impl Record {
     /// # Errors
     /// Fails as a write of the library does.
     pub(crate) async fn commit(within: &aio::Commands, id: SessionId, number: i64) -> Result<()> {
-        Self::put(within, id, number, |record| record.append(cstr!("state"), "committed")).await
+        Self::put(within, id.document(), number, |record| record.append(cstr!("state"), "committed")).await
     }
 
     async fn put(
         within: &aio::Commands,
-        id: SessionId,
+        id: RawDocumentBuf,
         number: i64,
         fill: impl FnOnce(&mut RawDocumentBuf),
     ) -> Result<()> {
-        let mut record = rawdoc! { "_id": id.document(), "txnNum": number, "lastWriteDate": DateTime::now() };
+        let mut record = rawdoc! { "_id": id.clone(), "txnNum": number, "lastWriteDate": DateTime::now() };
         fill(&mut record);
         let update = rawdoc! {
             "update": "transactions",
             "$db": "config",
-            "updates": [{ "q": { "_id": id.document() }, "u": record, "upsert": true }],
+            "updates": [{ "q": { "_id": id }, "u": record, "upsert": true }],
         };
         let reply = within.run(update).await?;
         crate::data::first_write_error(&reply).map_or(Ok(()), Err)

@@ -4,6 +4,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bson::{DateTime, RawArrayBuf, rawdoc};
+
 use super::{Record, SessionId, SessionState, Work};
 use crate::{
     failure::{Code, Failure, Result},
@@ -55,6 +57,17 @@ impl Sessions {
         let session = Arc::new(Session { used: Mutex::new(Instant::now()), state: tokio::sync::Mutex::default() });
         sessions.insert(id, Arc::clone(&session));
         Ok(session)
+    }
+
+    /// Returns the sessions and how long ago each was used.
+    pub(crate) fn describe(&self) -> RawArrayBuf {
+        let now = DateTime::now().timestamp_millis();
+        let describe = |(id, session): (&SessionId, &Arc<Session>)| {
+            let used = session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let used = i64::try_from(used.as_millis()).unwrap_or(i64::MAX);
+            rawdoc! { "_id": id.document(), "lastUse": DateTime::from_millis(now.saturating_sub(used)) }
+        };
+        self.lock().iter().map(describe).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use crate::client::{Client, batch};
+use crate::client::{Client, batch, session};
 use bson::{Document, doc};
 use slate_server::TestServer;
 
@@ -147,6 +147,30 @@ fn every_offered_command_about_the_server_answers() {
     client.refused(doc! { "fsync": 1, "lock": true }, 238);
     client.refused(doc! { "profile": 2 }, 238);
     client.refused(doc! { "replSetInitiate": { "_id": "other" } }, 93);
+}
+
+#[test]
+fn local_sessions_are_listed_and_checks_are_not_combined() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1, "n": 2 }], "lsid": session(7) });
+    let list = doc! { "aggregate": 1, "pipeline": [{ "$listLocalSessions": {} }, { "$limit": 1 }], "cursor": {} };
+    let listed = batch(&client.ok(list)).0;
+    assert_eq!(listed[0].get_document("_id").unwrap(), &session(7));
+    let misplaced = doc! { "aggregate": "a", "pipeline": [{ "$listLocalSessions": {} }], "cursor": {} };
+    client.refused(misplaced, 73);
+    client.refused(doc! { "validate": "a", "full": true, "background": true }, 72);
+    client.ok(doc! { "validate": "a", "full": true });
+    // A duplicate that a pipeline finds has its key in the error.
+    let merge = doc! { "$merge": { "into": "a", "whenMatched": "fail" } };
+    let error = client.refused(doc! { "aggregate": "a", "pipeline": [merge], "cursor": {} }, 11000);
+    assert_eq!(error.get_document("keyPattern").unwrap(), &doc! { "_id": 1 });
+    assert_eq!(error.get_document("keyValue").unwrap(), &doc! { "_id": 1 });
+    let explained = client.ok(doc! { "explain": { "find": "a" } });
+    assert!(explained.get_document("serverInfo").unwrap().get_i32("port").unwrap() > 0, "{explained}");
+    let databases = client.ok(doc! { "listDatabases": 1, "filter": { "name": "shop" }, "$db": "admin" });
+    let shop = databases.get_array("databases").unwrap()[0].as_document().unwrap();
+    assert!(shop.get_i64("sizeOnDisk").unwrap() > 0, "{shop}");
 }
 
 #[test]

@@ -249,6 +249,13 @@ impl Densify {
     }
 }
 
+impl Densify {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> Value<'_> {
+        self.argument.as_value()
+    }
+}
+
 impl fmt::Display for Densify {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument.as_value())

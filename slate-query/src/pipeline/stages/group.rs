@@ -384,6 +384,13 @@ impl GroupStates {
     }
 }
 
+impl Group {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> Value<'_> {
+        self.argument.as_value()
+    }
+}
+
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument)

@@ -379,6 +379,13 @@ impl Join {
     }
 }
 
+impl Lookup {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> Value<'_> {
+        self.argument.as_value()
+    }
+}
+
 impl fmt::Display for Lookup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument)?;

@@ -109,6 +109,13 @@ impl Redact {
     }
 }
 
+impl Redact {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> Value<'_> {
+        self.argument.as_value()
+    }
+}
+
 impl fmt::Display for Redact {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument.as_value())

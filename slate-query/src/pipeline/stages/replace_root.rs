@@ -67,6 +67,13 @@ impl ReplaceRoot {
     }
 }
 
+impl ReplaceRoot {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> Value<'_> {
+        self.argument.as_value()
+    }
+}
+
 impl fmt::Display for ReplaceRoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument)

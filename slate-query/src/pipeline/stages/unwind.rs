@@ -11,7 +11,7 @@ use crate::{
         nested::{set, with_int64},
         stage::is_within,
     },
-    raw::{Doc, FieldName, Kind, Value},
+    raw::{Doc, FieldName, Kind, OwnedValue, Value, Writer},
 };
 
 /// A parsed `$unwind`.
@@ -112,6 +112,21 @@ impl Unwind {
     pub fn keep(&mut self, mut needs: Needs) {
         self.add_needs(&mut needs);
         self.kept = Kept::of(&needs);
+    }
+}
+
+impl Unwind {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> OwnedValue {
+        let mut argument = Writer::new();
+        argument.append_string(b"path", format!("${}", self.path).as_bytes());
+        if let Some(index) = &self.index {
+            argument.append_string(b"includeArrayIndex", index.as_str().as_bytes());
+        }
+        if self.empty == Empty::Preserved {
+            argument.append(b"preserveNullAndEmptyArrays", Value::new(Kind::Boolean, &[1]));
+        }
+        Value::new(Kind::Document, &argument.finish()).to_owned()
     }
 }
 

@@ -203,6 +203,13 @@ fn value(number: Number) -> OwnedValue {
     Evaluated::from(number).as_value().unwrap_or(Value::NULL).to_owned()
 }
 
+impl BucketAuto {
+    /// Returns the argument of the stage, as explain shows it.
+    pub fn argument(&self) -> Value<'_> {
+        self.argument.as_value()
+    }
+}
+
 impl fmt::Display for BucketAuto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", self.argument.as_value())

@@ -127,6 +127,9 @@ fn a_command_ends_at_its_time_limit() {
         run(db, doc! { "insert": "c", "documents": documents });
         let slow = doc! { "find": "c", "filter": { "$or": (0..50).map(|n| doc! { "n": -n - 1 }).collect::<Vec<_>>() },
         "sort": { "n": -1 }, "maxTimeMS": 1 };
+        // A write that runs out of time fails as a whole, not statement by statement.
+        let update = doc! { "q": slow.get_document("filter").unwrap(), "u": { "$set": { "m": 1 } }, "multi": true };
         refused(db, slow, 50);
+        refused(db, doc! { "update": "c", "updates": [update], "maxTimeMS": 1 }, 50);
     });
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `failCommand` | commands wait, fail, or lose their connection |
 //! | `failGetMoreAfterCursorCheckout` | the same for `getMore` alone |
+//! | `maxTimeAlwaysTimeOut` | commands with a time limit exceed it, and batches after the first |
 //! | `onPrimaryTransactionalWrite` | retryable writes fail before their commit, or lose their connection after it |
 
 use std::{
@@ -26,6 +27,7 @@ use crate::{
 
 const COMMAND: &str = "failCommand";
 const GET_MORE: &str = "failGetMoreAfterCursorCheckout";
+const TIME_LIMIT: &str = "maxTimeAlwaysTimeOut";
 const RETRYABLE_WRITE: &str = "onPrimaryTransactionalWrite";
 
 /// The fail points of a server.
@@ -78,6 +80,10 @@ impl FailPoints {
     pub(crate) async fn before(&self, call: &Call<'_>) -> Result<()> {
         if !self.may_fail.load(Ordering::Acquire) || call.command.name == "configureFailPoint" {
             return Ok(());
+        }
+        let is_limited = call.command.max_time().is_some() || call.command.name == "getMore";
+        if is_limited && self.enter(TIME_LIMIT, |_| true).is_some() {
+            return Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit"));
         }
         let data = self.enter(COMMAND, |data| data.acts_before() && data.concerns(call)).or_else(|| {
             let is_get_more = call.command.name == "getMore";
@@ -172,7 +178,7 @@ pub(crate) fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     let name = command.get("configureFailPoint")?.and_then(|name| name.as_str());
     let name = name.ok_or_else(|| Failure::mistyped("configureFailPoint", "string"))?;
-    let known = [COMMAND, GET_MORE, RETRYABLE_WRITE].into_iter().find(|known| *known == name);
+    let known = [COMMAND, GET_MORE, TIME_LIMIT, RETRYABLE_WRITE].into_iter().find(|known| *known == name);
     let known = known.ok_or_else(|| Failure::new(Code(309, "FailPointSetFailed"), format!("{name} not found")))?;
     let mode = Mode::read(command.get("mode")?)?;
     let data = match command.get("data")? {

@@ -69,16 +69,16 @@ impl WriteErrors {
     /// Executes statements one after the other and records the rejected ones.
     ///
     /// # Errors
-    /// Fails if the storage fails. The commits of earlier statements remain.
+    /// Fails if the storage fails or the command is interrupted, which fails the whole command in MongoDB, too. The commits of earlier
+    /// statements remain.
     pub(super) fn run<S>(statements: &[S], order: Order, mut run: impl FnMut(usize, &S) -> Result<()>) -> Result<Self> {
         let mut errors = Self::default();
         for (place, statement) in statements.iter().enumerate() {
             match run(place, statement) {
                 Ok(()) => {}
                 Err(error) if is_refusal(&error) => {
-                    let interrupted = error.kind() == ErrorKind::Interrupted;
                     errors.0.push((place, error));
-                    if interrupted || order == Order::Ordered {
+                    if order == Order::Ordered {
                         break;
                     }
                 }
@@ -129,7 +129,7 @@ pub(super) fn append_error(error: &Error, entry: &mut Reply) {
     entry.text("errmsg", &shown_message(error, error.to_string(), None));
 }
 
-/// Returns whether the statement or its time limit caused the error, and not the storage.
+/// Returns whether the statement caused the error, and not the storage or the end of the command.
 fn is_refusal(error: &Error) -> bool {
     matches!(
         error.kind(),
@@ -138,6 +138,5 @@ fn is_refusal(error: &Error) -> bool {
             | ErrorKind::DuplicateKey
             | ErrorKind::TooLarge
             | ErrorKind::Conflict
-            | ErrorKind::Interrupted
     )
 }

@@ -133,6 +133,23 @@ fn a_retryable_write_that_has_lost_its_reply_is_not_repeated() {
     assert!(client.try_receive().is_err());
     let mut client = Client::connect(&server);
     assert_eq!(client.ok(insert(1, 1)).get_i32("n").unwrap(), 1);
+    // Neither is one whose client is gone before it was executed: the repetition executes it.
+    set(&mut client, "onPrimaryTransactionalWrite", "off", doc! {});
+    let update = doc! {
+        "update": "a", "updates": [{ "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } } }], "lsid": session(2), "txnNumber": 1_i64,
+    };
+    let block = doc! { "failCommands": ["update"], "blockConnection": true, "blockTimeMS": 10_000 };
+    set(&mut client, "failCommand", doc! { "times": 1 }, block);
+    client.send(0, update.clone());
+    std::thread::sleep(Duration::from_millis(50));
+    drop(client);
+    let mut client = Client::connect(&server);
+    let again = client.ok(update);
+    assert_eq!((again.get_i32("nModified").unwrap(), again.get("writeErrors")), (1, None), "{again}");
+    set(&mut client, "maxTimeAlwaysTimeOut", "alwaysOn", doc! {});
+    client.refused(doc! { "ping": 1, "maxTimeMS": 60_000 }, 50);
+    client.ok(doc! { "ping": 1 });
+    set(&mut client, "maxTimeAlwaysTimeOut", "off", doc! {});
     let fails = doc! { "failBeforeCommitExceptionCode": 1, "closeConnection": false };
     set(&mut client, "onPrimaryTransactionalWrite", doc! { "times": 1 }, fails);
     client.refused(insert(2, 2), 1);

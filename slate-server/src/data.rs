@@ -53,12 +53,25 @@ const RETRYABLE: [&str; 6] = ["bulkWrite", "delete", "findAndModify", "findandmo
 /// Executes a command of the library.
 pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
+    let result = run_in_scope(call).await;
+    if writes(&command.name) {
+        call.shared().clock.tick();
+    }
+    let Some(unsatisfied) = command.unsatisfied else { return result };
+    let mut reply = result.map_err(|failure| failure.with_write_concern_error(unsatisfied.describe()))?;
+    reply.append(cstr!("writeConcernError"), unsatisfied.describe());
+    Ok(reply)
+}
+
+/// Executes the command where its fields say: in a transaction, as a retryable write, at a snapshot or alone.
+async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let command = call.command;
     let shared = call.shared();
     let session = command.session.as_deref().map(SessionId::read).transpose()?;
     if let Some(id) = session {
         shared.sessions.use_session(id)?;
     }
-    let result = match (session, command.number) {
+    match (session, command.number) {
         (None, Some(_)) => {
             Err(Failure::new(Code::INVALID_OPTIONS, "a transaction number requires a session id to also be specified"))
         }
@@ -88,15 +101,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
                 if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }
             }
         },
-    };
-    if writes(&command.name) {
-        shared.clock.tick();
     }
-    let mut reply = result?;
-    if let Some(unsatisfied) = command.unsatisfied {
-        reply.append(cstr!("writeConcernError"), unsatisfied.describe());
-    }
-    Ok(reply)
 }
 
 fn writes(name: &str) -> bool {

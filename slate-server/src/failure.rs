@@ -88,6 +88,12 @@ impl Failure {
         Self { labels, has_all_labels: true, ..self }
     }
 
+    /// Adds the error of a write concern, which a failed command has, too.
+    pub(crate) fn with_write_concern_error(mut self, error: RawDocumentBuf) -> Self {
+        self.details.get_or_insert_default().append(cstr!("writeConcernError"), error);
+        self
+    }
+
     /// Returns whether the work can be repeated as a whole: another writer was first.
     pub(crate) fn is_conflict(&self) -> bool {
         self.code == Code::WRITE_CONFLICT.0

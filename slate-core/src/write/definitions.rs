@@ -8,6 +8,7 @@ use super::{Session, build::hidden_id_index};
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator, ViewInfo, not_on_view},
+    error::shown_collection,
     namespace,
     options::RenameTarget,
 };
@@ -254,12 +255,12 @@ impl<T: Transaction> Session<T> {
             return Err(Error::invalid(Code::ILLEGAL_OPERATION, "a collection cannot be renamed to its own name"));
         }
         if self.catalog.view(to).is_some() {
-            let message = format!("a view of the name {to} exists already");
+            let message = format!("a view of the name {} exists already", shown_collection(to));
             return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
         }
         if self.catalog.collection(to).is_some() {
             if target == RenameTarget::MustNotExist {
-                let message = format!("a collection of the name {to} exists already");
+                let message = format!("a collection of the name {} exists already", shown_collection(to));
                 return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
             }
             self.drop_collection(to)?;
@@ -332,6 +333,6 @@ fn missing(name: &str) -> Error {
 }
 
 fn exists_otherwise(name: &str) -> Error {
-    let message = format!("{name} already exists with other options");
+    let message = format!("{} already exists with other options", shown_collection(name));
     Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message)
 }

@@ -8,9 +8,30 @@ use super::{
 };
 use crate::failure::{Code, Failure, Result};
 
-/// `currentOp`: the commands that run.
-pub(super) fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    Ok(rawdoc! { "inprog": call.shared().operations.describe(&host_name()), "ok": 1.0 })
+/// Fields of `currentOp` that are no part of its filter.
+const OPTIONS: [&str; 4] = ["apiVersion", "comment", "lsid", "maxTimeMS"];
+
+/// `currentOp`: the commands that run, of which the other fields of the command are a filter.
+pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let running = call.shared().operations.describe(&host_name());
+    let mut filter = RawDocumentBuf::new();
+    for element in call.command.document().iter().skip(1) {
+        let (name, value) = element?;
+        let is_condition = matches!(name.as_str(), "$and" | "$expr" | "$nor" | "$or");
+        if is_condition || !(name.as_str().starts_with('$') || OPTIONS.contains(&name.as_str())) {
+            filter.append(name, value);
+        }
+    }
+    if filter.is_empty() {
+        return Ok(rawdoc! { "inprog": running, "ok": 1.0 });
+    }
+    let pipeline = rawdoc! {
+        "aggregate": 1, "$db": "admin", "cursor": { "batchSize": i32::MAX },
+        "pipeline": [{ "$documents": { "$literal": running } }, { "$match": filter }],
+    };
+    let reply = call.shared().commands.run(pipeline).await?;
+    let matching = reply.get_document("cursor")?.get_array("firstBatch")?.to_owned();
+    Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
 }
 
 /// Returns a command that begins with the stage `$currentOp` or `$listLocalSessions` as one over the commands that run or the sessions;

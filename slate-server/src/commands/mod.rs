@@ -63,7 +63,7 @@ static COMMANDS: &[(&str, Implementation)] = &[
     ("connectionStatus", Immediate(status::connection_status)),
     ("createRole", Unsupported),
     ("createUser", Unsupported),
-    ("currentOp", Immediate(diagnosis::current_op)),
+    ("currentOp", Waiting(|call| Box::pin(diagnosis::current_op(call)))),
     ("dropUser", Unsupported),
     ("endSessions", Waiting(|call| Box::pin(sessions::end(call)))),
     ("fsync", Waiting(|call| Box::pin(maintenance::fsync(call)))),

@@ -98,6 +98,12 @@ fn errors_have_mongodbs_shape() {
     client.ok(doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1 }, "name": "a_1", "unique": true }] });
     let more = client.ok(doc! { "insert": "c", "documents": [{ "_id": 9 }], "writeConcern": { "w": 2 } });
     assert_eq!(more.get_document("writeConcernError").unwrap().get_i32("code").unwrap(), 100);
+    // A command that fails has that error, too; and names are those of the client.
+    client.ok(doc! { "create": "there" });
+    let rename = doc! { "renameCollection": "shop.c", "to": "shop.there", "writeConcern": { "w": 2 }, "$db": "admin" };
+    let failed = client.refused(rename, 48);
+    assert_eq!(failed.get_document("writeConcernError").unwrap().get_i32("code").unwrap(), 100);
+    assert!(!failed.get_str("errmsg").unwrap().contains('$'), "{failed}");
     assert_eq!(client.ok(doc! { "count": "c", "query": { "_id": 9 } }).get_i32("n").unwrap(), 1);
     let duplicate = client
         .refused(doc! { "findAndModify": "c", "query": { "_id": 2 }, "update": { "a": 1 }, "upsert": true }, 11000);
@@ -199,7 +205,9 @@ fn a_running_command_is_shown_and_can_be_killed() {
 }
 
 fn find_once(client: &mut Client) -> Option<i32> {
-    let running = client.ok(doc! { "currentOp": 1, "$db": "admin" });
+    let running = client.ok(doc! { "currentOp": 1, "$or": [{ "ns": "shop.c" }, { "op": "none" }], "$db": "admin" });
+    let others = client.ok(doc! { "currentOp": 1, "ns": "none", "$db": "admin" });
+    assert!(others.get_array("inprog").unwrap().is_empty(), "{others}");
     let running = running.get_array("inprog").unwrap().iter().filter_map(|operation| operation.as_document());
     let mut slow = running.filter(|operation| operation.get_str("ns").unwrap() == "shop.c");
     slow.next().map(|operation| operation.get_i32("opid").unwrap())

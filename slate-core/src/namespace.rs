@@ -20,6 +20,9 @@ use crate::{Error, Result};
 /// The database whose collections are stored under their own names: MongoDB's default.
 pub(crate) const DEFAULT_DATABASE: &str = "test";
 
+/// The users of a server, where MongoDB has them: the only collection of a name that is reserved.
+const USERS: &str = "$admin.system.users";
+
 /// Longest collection name in bytes, with the name of its database. MongoDB limits both together, too.
 const MAX_NAME: usize = 255;
 
@@ -38,6 +41,9 @@ pub(crate) fn check(name: &str) -> Result<()> {
         }
         None => name,
     };
+    if name == USERS {
+        return Ok(());
+    }
     let fault = if own.is_empty() {
         "is empty"
     } else if name.len() > MAX_NAME {
@@ -126,13 +132,24 @@ mod tests {
 
     #[test]
     fn names_that_mongodb_refuses_are_refused() {
+        check("$admin.system.users").unwrap();
         let long = "x".repeat(64);
         for database in ["", "a.b", "a b", "a/b", "a$b", "a\\b", "a\"b", &long] {
             assert_eq!(check_database(database).unwrap_err().code(), 73, "{database}");
         }
-        for name in
-            ["", "$shop", "$shop.", "$.users", "$shop.$x", "$shop.system.users", "$a b.users", "$shop.x.", "a$b"]
-        {
+        for name in [
+            "",
+            "$shop",
+            "$shop.",
+            "$.users",
+            "$shop.$x",
+            "$shop.system.users",
+            "system.users",
+            "$admin.system.roles",
+            "$a b.users",
+            "$shop.x.",
+            "a$b",
+        ] {
             assert_eq!(check(name).unwrap_err().code(), 73, "{name}");
         }
     }

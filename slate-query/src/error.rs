@@ -140,6 +140,7 @@ codes! {
     DB_PATH_IN_USE = 98 "DBPathInUse",
     WRITE_CONFLICT = 112 "WriteConflict",
     COMMAND_NOT_SUPPORTED = 115 "CommandNotSupported",
+    EXCEEDED_MEMORY_LIMIT = 146 "ExceededMemoryLimit",
     VIEW_DEPTH_LIMIT_EXCEEDED = 165 "ViewDepthLimitExceeded",
     COMMAND_NOT_SUPPORTED_ON_VIEW = 166 "CommandNotSupportedOnView",
     OPTION_NOT_SUPPORTED_ON_VIEW = 167 "OptionNotSupportedOnView",

@@ -89,6 +89,9 @@ impl Command {
         for element in elements {
             command.read_field(&element?)?;
         }
+        if command.database.is_empty() {
+            return Err(Failure::new(Code(40571, "Location40571"), "OP_MSG requests require a $db argument"));
+        }
         command.document = document;
         Ok(command)
     }

@@ -15,6 +15,7 @@ use tokio::{
 };
 
 use crate::{
+    auth::Login,
     command::Command,
     commands::{self, Call},
     failure::{Code, Failure},
@@ -34,6 +35,9 @@ pub(crate) struct Connection {
     pub(crate) peer: Address,
     /// The name of the application, which its first `hello` says.
     pub(crate) app_name: OnceLock<String>,
+    pub(crate) login: Login,
+    /// The subject of the client's certificate, which was verified.
+    pub(crate) certificate: Option<String>,
 }
 
 /// What becomes of a connection after a request.
@@ -47,7 +51,15 @@ impl Connection {
     pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted) {
         let Accepted { reads, mut writes, local, peer } = accepted;
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
-        let connection = Self { shared: Arc::clone(shared), id, local, peer, app_name: OnceLock::new() };
+        let connection = Self {
+            shared: Arc::clone(shared),
+            id,
+            local,
+            peer,
+            app_name: OnceLock::new(),
+            login: Login::default(),
+            certificate: None,
+        };
         let mut inbox = Inbox::new(reads);
         let mut stopping = shared.stopping.subscribe();
         loop {

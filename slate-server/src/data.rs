@@ -7,6 +7,7 @@ mod transaction;
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 
 use crate::{
+    auth,
     commands::{Call, diagnosis},
     failure::{Code, Failure, Result},
     session::SessionId,
@@ -67,7 +68,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
 async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let shared = call.shared();
-    let session = command.session.as_deref().map(SessionId::read).transpose()?;
+    let session = command.session.as_deref().map(|lsid| SessionId::read(lsid, call.owner())).transpose()?;
     if let Some(id) = session {
         shared.sessions.use_session(id)?;
     }
@@ -96,8 +97,16 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                 snapshot::run(call, session, concern).await
             }
             _ => {
-                let document = diagnosis::with_own_documents(call)?.map_or_else(|| command.for_library(), Ok)?;
-                let reply = shared.commands.with_cancel(call.token.clone()).run(document).await?;
+                let rewritten = match diagnosis::with_own_documents(call)? {
+                    Some(rewritten) => Some(rewritten),
+                    None => auth::narrowed(call)?,
+                };
+                let document = rewritten.map_or_else(|| command.for_library(), Ok)?;
+                // Who may close every cursor does so as nobody in particular.
+                let closes_all = command.name == "killCursors"
+                    && auth::holds(call, &auth::Target::Cluster, auth::Action::KillAnyCursor);
+                let commands = if closes_all { shared.commands.clone() } else { call.commands() };
+                let reply = commands.with_cancel(call.token.clone()).run(document).await?;
                 if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }
             }
         },

@@ -26,8 +26,11 @@ pub(crate) struct Code(pub(crate) i32, pub(crate) &'static str);
 
 impl Code {
     pub(crate) const BAD_VALUE: Self = Self(2, "BadValue");
+    pub(crate) const USER_NOT_FOUND: Self = Self(11, "UserNotFound");
     pub(crate) const UNAUTHORIZED: Self = Self(13, "Unauthorized");
     pub(crate) const TYPE_MISMATCH: Self = Self(14, "TypeMismatch");
+    pub(crate) const PROTOCOL: Self = Self(17, "ProtocolError");
+    pub(crate) const AUTHENTICATION_FAILED: Self = Self(18, "AuthenticationFailed");
     pub(crate) const INVALID_BSON: Self = Self(22, "InvalidBSON");
     pub(crate) const TIME_LIMIT: Self = Self(50, "MaxTimeMSExpired");
     pub(crate) const COMMAND_NOT_FOUND: Self = Self(59, "CommandNotFound");

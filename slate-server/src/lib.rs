@@ -14,7 +14,7 @@
 //! ```
 //!
 //! The server presents itself as a replica set of one member, because drivers need that for transactions and retryable writes. It may be
-//! embedded beside an open database of the same process. There is no authentication yet: listen where only trusted programs connect.
+//! embedded beside an open database of the same process. With [`Server::authentication`], clients log in and may do what their roles allow.
 //! For tests, [`TestServer`] is a fresh database in memory. `docs/server.md` describes the program `slate serve`, `docs/operators.md`
 //! lists the commands.
 //!
@@ -22,6 +22,7 @@
 //! |---|---|
 //! | `server` | the public API: accepts connections, shuts down |
 //! | `test_server` | a server for tests |
+//! | `auth` | who may enter, and what they may do |
 //! | `connection` | one client: reads requests, writes replies, notices when the client vanishes |
 //! | `commands` | the commands of the server itself, and their table |
 //! | `data` | commands of the library: alone, in transactions, as retryable writes, at a snapshot |
@@ -36,6 +37,7 @@
 //! | `listener` | TCP and Unix sockets |
 //! | `wire` | messages as bytes |
 
+mod auth;
 mod clock;
 mod command;
 mod commands;

@@ -105,6 +105,17 @@ impl Listener {
     }
 }
 
+impl Address {
+    /// Whether it is one of this machine that no other can have.
+    pub(crate) fn is_local(&self) -> bool {
+        match self {
+            Self::Tcp(address) => address.ip().to_canonical().is_loopback(),
+            #[cfg(unix)]
+            Self::Unix(_) => true,
+        }
+    }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

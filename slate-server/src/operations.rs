@@ -10,7 +10,7 @@ use std::{
 use bson::{DateTime, RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use slate_core::CancelToken;
 
-use crate::{command::Command, session::SessionId};
+use crate::{auth::UserName, command::Command, connection::Connection, session::SessionId};
 
 /// A command of more bytes is shown without its content.
 const SHOWN_BYTES: usize = 1000;
@@ -30,6 +30,7 @@ struct Operation {
     began: DateTime,
     client: String,
     connection: i64,
+    user: Option<UserName>,
     name: String,
     namespace: String,
     command: RawDocumentBuf,
@@ -47,12 +48,14 @@ impl Operations {
         command: &Command,
         session: Option<SessionId>,
         token: &CancelToken,
-        (connection, client): (i64, String),
+        connection: &Connection,
     ) -> Running<'_> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let target = command.get(&command.name).ok().flatten().and_then(|target| target.as_str()).unwrap_or("$cmd");
         let document = command.document();
-        let shown = if document.as_bytes().len() <= SHOWN_BYTES {
+        let shown = if holds_secrets(&command.name) {
+            rawdoc! { "$truncated": &*command.name }
+        } else if document.as_bytes().len() <= SHOWN_BYTES {
             document.to_owned()
         } else {
             rawdoc! { "$truncated": format!("{} of {} bytes", command.name, document.as_bytes().len()) }
@@ -62,8 +65,9 @@ impl Operations {
             session,
             since: Instant::now(),
             began: DateTime::now(),
-            client,
-            connection,
+            client: connection.peer.to_string(),
+            connection: connection.id,
+            user: connection.login.user().map(|user| user.name.clone()),
             name: command.name.clone(),
             namespace: format!("{}.{target}", command.database),
             command: shown,
@@ -72,9 +76,15 @@ impl Operations {
         Running { operations: self, id }
     }
 
-    /// Cancels a command. Returns whether it runs.
-    pub(crate) fn kill(&self, id: i32) -> bool {
-        self.running().get(&id).map(|operation| operation.token.cancel()).is_some()
+    /// Cancels a command, if it still runs. Returns false if it does and is not one of the user.
+    pub(crate) fn kill(&self, id: i32, user: Option<&UserName>) -> bool {
+        let running = self.running();
+        let Some(operation) = running.get(&id) else { return true };
+        let is_allowed = operation.is_of(user);
+        if is_allowed {
+            operation.token.cancel();
+        }
+        is_allowed
     }
 
     /// Cancels the commands of a session.
@@ -91,9 +101,11 @@ impl Operations {
         self.running().values().for_each(|operation| operation.token.cancel());
     }
 
-    /// Returns a description of every command that runs.
-    pub(crate) fn describe(&self, host: &str) -> RawArrayBuf {
-        self.running().iter().map(|(id, operation)| operation.describe(*id, host)).collect()
+    /// Returns a description of every command that runs, or of those of a user.
+    pub(crate) fn describe(&self, host: &str, user: Option<&UserName>) -> RawArrayBuf {
+        let running = self.running();
+        let of_user = running.iter().filter(|(_, operation)| operation.is_of(user));
+        of_user.map(|(id, operation)| operation.describe(*id, host)).collect()
     }
 
     fn running(&self) -> MutexGuard<'_, BTreeMap<i32, Operation>> {
@@ -101,7 +113,17 @@ impl Operations {
     }
 }
 
+/// Whether a command contains a password or the messages of a login.
+fn holds_secrets(command: &str) -> bool {
+    matches!(command, "createUser" | "updateUser" | "saslStart" | "saslContinue")
+}
+
 impl Operation {
+    /// Whether it is one of the user; every one is, if no user is asked for.
+    fn is_of(&self, user: Option<&UserName>) -> bool {
+        user.is_none() || self.user.as_ref() == user
+    }
+
     fn describe(&self, id: i32, host: &str) -> RawDocumentBuf {
         let micros = i64::try_from(self.since.elapsed().as_micros()).unwrap_or(i64::MAX);
         let kind = match &*self.name {
@@ -128,6 +150,9 @@ impl Operation {
             "command": self.command.clone(),
             "killPending": self.token.is_cancelled(),
         };
+        if let Some(user) = &self.user {
+            described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.document()]));
+        }
         if let Some(session) = &self.session {
             described.append(cstr!("lsid"), session.document());
         }

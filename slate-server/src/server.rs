@@ -14,6 +14,7 @@ use tokio::{
 
 use crate::{
     Listener,
+    auth::{Throttle, Users, random},
     clock::ClusterClock,
     connection::Connection,
     fail_points::FailPoints,
@@ -81,6 +82,7 @@ impl Server {
     pub fn new(database: impl Into<Database>) -> Self {
         let settings = Settings {
             read_only: false,
+            authentication: false,
             replica_set: "slate".into(),
             max_connections: MAX_CONNECTIONS,
             test_commands: false,
@@ -93,6 +95,15 @@ impl Server {
     /// Refuses every write of clients.
     pub fn read_only(mut self) -> Self {
         self.settings.read_only = true;
+        self
+    }
+
+    /// Requires that clients log in, and lets each user do what the user's roles allow.
+    ///
+    /// Users are documents of the collection `system.users` of the database `admin`. The first one is created by `slate user add`, or by a
+    /// client on this machine: as long as there is no user, the command `createUser` in the database `admin` needs no login.
+    pub fn authentication(mut self) -> Self {
+        self.settings.authentication = true;
         self
     }
 
@@ -137,9 +148,9 @@ impl Server {
     /// Each connection is a task of tokio, and no thread. Commands execute as those of [`slate_core::aio`] do.
     ///
     /// # Errors
-    /// None so far. A connection that fails ends alone.
+    /// Fails if the system has no random bytes. A connection that fails ends alone.
     pub async fn serve(self, listener: impl Into<Listener>) -> io::Result<()> {
-        let (listener, shared) = (listener.into(), self.into_shared());
+        let (listener, shared) = (listener.into(), self.into_shared()?);
         let mut stopping = shared.stopping.subscribe();
         // Work that is over ends within a second, and a shorter life of transactions within that time.
         let (mut connections, mut ticks) =
@@ -165,13 +176,16 @@ impl Server {
         Ok(())
     }
 
-    fn into_shared(self) -> Arc<Shared> {
+    fn into_shared(self) -> io::Result<Arc<Shared>> {
         let database = if self.settings.read_only { self.database.read_only() } else { self.database };
-        Arc::new(Shared {
+        Ok(Arc::new(Shared {
             commands: database.commands(),
-            database,
             clock: ClusterClock::new(),
             sessions: Sessions::default(),
+            users: Users::new(database.commands()),
+            throttle: Throttle::default(),
+            secret: random()?,
+            database,
             operations: Operations::default(),
             counts: Counts::default(),
             fail_points: FailPoints::new(self.settings.test_commands),
@@ -180,7 +194,7 @@ impl Server {
             started: Instant::now(),
             started_at: DateTime::now(),
             stopping: self.stopping,
-        })
+        }))
     }
 }
 

@@ -7,7 +7,13 @@ use bson::{DateTime, oid::ObjectId};
 use slate_core::aio::{Commands, Database};
 use tokio::sync::watch;
 
-use crate::{clock::ClusterClock, fail_points::FailPoints, operations::Operations, session::Sessions};
+use crate::{
+    auth::{Throttle, Users},
+    clock::ClusterClock,
+    fail_points::FailPoints,
+    operations::Operations,
+    session::Sessions,
+};
 
 /// What all connections share.
 pub(crate) struct Shared {
@@ -15,6 +21,11 @@ pub(crate) struct Shared {
     pub(crate) commands: Commands,
     pub(crate) clock: ClusterClock,
     pub(crate) sessions: Sessions,
+    pub(crate) users: Users,
+    /// Limits failed logins.
+    pub(crate) throttle: Throttle,
+    /// Hides which users exist, for as long as the server runs.
+    pub(crate) secret: [u8; 32],
     pub(crate) operations: Operations,
     pub(crate) counts: Counts,
     pub(crate) fail_points: FailPoints,
@@ -31,6 +42,8 @@ pub(crate) struct Shared {
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) read_only: bool,
+    /// Whether commands need a user with a role.
+    pub(crate) authentication: bool,
     pub(crate) replica_set: String,
     pub(crate) max_connections: usize,
     pub(crate) test_commands: bool,

@@ -8,6 +8,8 @@
     reason = "a test fails by panicking"
 )]
 
+#[path = "server/auth.rs"]
+mod auth;
 #[path = "server/client.rs"]
 mod client;
 #[path = "server/commands.rs"]

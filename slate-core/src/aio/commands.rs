@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use bson::RawDocumentBuf;
 
 use super::{
@@ -50,6 +52,13 @@ impl Commands {
     #[must_use]
     pub fn with_cancel(&self, token: CancelToken) -> Self {
         Self { commands: self.commands.with_cancel(token), runner: self.runner.clone() }
+    }
+
+    /// Returns the same cursors for the commands of one of several users; see
+    /// [`slate_core::Commands::owned_by`](crate::Commands::owned_by).
+    #[must_use]
+    pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
+        Self { commands: self.commands.owned_by(owner), runner: self.runner.clone() }
     }
 
     /// Returns the blocking commands with the same cursors: to read a snapshot, and to close cursors.

@@ -3,7 +3,12 @@ use slate_query::{
     raw::{Doc, Value},
 };
 
-use super::{common::Common, concern::Concerns, cursor::ParkedCursors, fields::Fields};
+use super::{
+    common::Common,
+    concern::Concerns,
+    cursor::{CursorOwner, ParkedCursors},
+    fields::Fields,
+};
 use crate::{CancelToken, Error, Result, call::Scope, interrupt::WaitBudget, namespace};
 
 /// A command document, split into its name, the value of the name, and the other fields; and where it is executed.
@@ -28,12 +33,14 @@ pub(super) struct CommandScope<'c> {
     pub(super) budget: Option<&'c WaitBudget>,
     /// The database of commands without `$db`.
     pub(super) database: Option<&'c str>,
+    /// Whose cursors the command may use, and who owns the one that it opens. Without an owner it may use all.
+    pub(super) owner: Option<&'c CursorOwner>,
 }
 
 impl<'c> CommandScope<'c> {
     /// Commands whose replies contain all documents.
     pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>) -> Self {
-        Self { scope, cursors: None, token: None, budget: None, database }
+        Self { scope, cursors: None, token: None, budget: None, database, owner: None }
     }
 }
 

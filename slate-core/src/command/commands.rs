@@ -5,7 +5,7 @@ use slate_query::raw::Doc;
 
 use super::{
     call::CommandScope,
-    cursor::{ParkedCursors, session_id},
+    cursor::{CursorOwner, ParkedCursors, session_id},
 };
 use crate::{
     CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
@@ -39,13 +39,14 @@ pub struct Commands {
     database: DatabaseName,
     cursors: Arc<ParkedCursors>,
     token: Option<CancelToken>,
+    owner: Option<CursorOwner>,
 }
 
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
     pub fn commands(&self) -> Commands {
         let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
-        Commands { scope, database, cursors: Arc::default(), token: None }
+        Commands { scope, database, cursors: Arc::default(), token: None, owner: None }
     }
 }
 
@@ -66,9 +67,9 @@ impl Commands {
         if let Scope::Database(database) = &self.scope {
             database.limits().check()?;
         }
-        let (cursors, token) = (Some(&*self.cursors), self.token.as_ref());
+        let (cursors, token, owner) = (Some(&*self.cursors), self.token.as_ref(), self.owner.as_ref());
         let database = self.database.as_deref();
-        let reply = super::run(CommandScope { scope: &self.scope, cursors, token, budget, database }, command);
+        let reply = super::run(CommandScope { scope: &self.scope, cursors, token, budget, database, owner }, command);
         match budget {
             // A statement that has spent the budget is in the reply as one that was refused.
             Some(budget) if budget.is_spent() => Err(budget.spend()),
@@ -100,6 +101,19 @@ impl Commands {
         Self { token: Some(token), ..self.clone() }
     }
 
+    /// Returns the same cursors for the commands of one of several users, named by any bytes: the cursors that they open belong to the
+    /// owner, and they may read and close no others. Commands without an owner may use all cursors.
+    #[must_use]
+    pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
+        Self { owner: Some(owner.into()), ..self.clone() }
+    }
+
+    /// Limits the cursors that are open at a time, for all values with the same cursors: a command that would open a further one fails
+    /// with `ExceededMemoryLimit` (146). There is no limit by default.
+    pub fn limit_cursors(&self, most: usize) {
+        self.cursors.limit(most);
+    }
+
     /// Returns how many cursors are open.
     pub fn open_cursors(&self) -> usize {
         self.cursors.len()
@@ -111,9 +125,9 @@ impl Commands {
         self.cursors.close_idle(idle)
     }
 
-    /// Closes the cursors of the session with this `lsid`; returns how many.
+    /// Closes the cursors of the session with this `lsid`, of the owner if there is one; returns how many.
     pub fn close_session_cursors(&self, lsid: &RawDocument) -> usize {
-        session_id(Doc::from(lsid)).map_or(0, |session| self.cursors.close_session(&session))
+        session_id(Doc::from(lsid)).map_or(0, |session| self.cursors.close_session(&session, self.owner.as_ref()))
     }
 }
 

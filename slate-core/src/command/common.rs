@@ -5,7 +5,7 @@ use slate_query::{Code, number::Number};
 use super::{
     call::CommandScope,
     concern::{self, Concerns},
-    cursor::session_id,
+    cursor::{CursorOwner, session_id},
     fields::Fields,
     number,
 };
@@ -21,6 +21,8 @@ pub(super) struct Common {
     pub(super) max_time: Option<Duration>,
     /// The id of the caller's session.
     pub(super) session: Option<Vec<u8>>,
+    /// Who owns the cursor that the command opens.
+    pub(super) owner: Option<CursorOwner>,
 }
 
 impl Common {
@@ -63,7 +65,7 @@ impl Common {
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        Ok(Self { database, call, max_time, session })
+        Ok(Self { database, call, max_time, session, owner: at.owner.cloned() })
     }
 
     /// Returns the context of a write with these options and the time limit of the command.

@@ -3,7 +3,10 @@
 use std::{
     collections::hash_map::{Entry, RandomState},
     hash::BuildHasher,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -28,6 +31,9 @@ enum BatchSize {
     /// At most this many documents, or as many as fit.
     Documents(Option<u64>),
 }
+
+/// Who has opened a cursor, where there are several users.
+pub(super) type CursorOwner = Arc<[u8]>;
 
 /// How a command's cursor is read.
 #[derive(Clone, Copy, Debug)]
@@ -62,6 +68,7 @@ pub(super) struct CommandCursor {
     kill: CancelToken,
     /// The id of the session that has opened the cursor.
     session: Option<Vec<u8>>,
+    owner: Option<CursorOwner>,
     times_out: bool,
     /// Whether the rows stand at a document that did not fit into the last batch.
     has_current: bool,
@@ -75,8 +82,18 @@ impl CommandCursor {
         interrupt: Interrupt,
         kill: CancelToken,
     ) -> Self {
-        let (max_time, session) = (common.max_time, common.session.clone());
-        Self { rows, namespace, left: None, max_time, interrupt, kill, session, times_out: true, has_current: false }
+        Self {
+            rows,
+            namespace,
+            left: None,
+            max_time: common.max_time,
+            interrupt,
+            kill,
+            session: common.session.clone(),
+            owner: common.owner.clone(),
+            times_out: true,
+            has_current: false,
+        }
     }
 
     /// Returns the cursor of a command that lists definitions or effects.
@@ -142,16 +159,23 @@ impl CommandScope<'_> {
             let is_last = cursor.fill(batch, size)?;
             // A thread that may wait reads the other batches.
             self.budget.iter().for_each(|budget| budget.lift());
-            Ok(self.cursors.filter(|_| !is_last && !options.is_single).map_or(0, |cursors| cursors.park(cursor)))
+            self.cursors.filter(|_| !is_last && !options.is_single).map_or(Ok(0), |cursors| cursors.park(cursor))
         })
     }
 }
 
 /// The cursors that wait for their next batch. They hold a snapshot and their place in it, but no thread and no batch.
-#[derive(Default)]
 pub(super) struct ParkedCursors {
     cursors: Mutex<AHashMap<i64, Parked>>,
     ids: RandomState,
+    /// How many may be open.
+    most: AtomicUsize,
+}
+
+impl Default for ParkedCursors {
+    fn default() -> Self {
+        Self { cursors: Mutex::default(), ids: RandomState::default(), most: AtomicUsize::new(usize::MAX) }
+    }
 }
 
 enum Parked {
@@ -163,7 +187,22 @@ enum Parked {
     InUse {
         kill: CancelToken,
         session: Option<Vec<u8>>,
+        owner: Option<CursorOwner>,
     },
+}
+
+impl Parked {
+    fn owner(&self) -> Option<&CursorOwner> {
+        match self {
+            Self::Waiting { cursor, .. } => cursor.owner.as_ref(),
+            Self::InUse { owner, .. } => owner.as_ref(),
+        }
+    }
+
+    /// Whether commands of a user may use the cursor.
+    fn is_open_to(&self, user: Option<&CursorOwner>) -> bool {
+        user.is_none_or(|user| self.owner() == Some(user))
+    }
 }
 
 /// What became of a cursor that was to be killed.
@@ -177,30 +216,42 @@ impl ParkedCursors {
     /// Appends the next batch of a cursor to a reply.
     ///
     /// # Errors
-    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection; 50736 to 50738 for another session;
+    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50738 for another session;
     /// the errors of the rows, after which the cursor is closed.
     pub(super) fn next_batch(
         &self,
         reply: &mut Reply,
         id: i64,
         namespace: &str,
-        session: Option<&[u8]>,
+        common: &Common,
         documents: Option<u64>,
     ) -> Result<()> {
-        let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, session)?) };
+        let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, common)?) };
         reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, documents))
     }
 
     /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
-    pub(super) fn kill(&self, id: i64) -> Killed {
-        match self.lock().remove(&id) {
-            Some(Parked::Waiting { .. }) => Killed::Yes,
-            Some(Parked::InUse { kill, .. }) => {
-                kill.cancel();
-                Killed::Yes
-            }
-            None => Killed::NotFound,
+    ///
+    /// # Errors
+    /// `Unauthorized` (13) for another owner's cursor.
+    pub(super) fn kill(&self, id: i64, user: Option<&CursorOwner>) -> Result<Killed> {
+        let mut cursors = self.lock();
+        let Some(parked) = cursors.get(&id) else { return Ok(Killed::NotFound) };
+        if !parked.is_open_to(user) {
+            return Err(not_owned(id));
         }
+        let closed = cursors.remove(&id);
+        // Closing a cursor can release a snapshot and drop files, which takes time.
+        drop(cursors);
+        if let Some(Parked::InUse { kill, .. }) = closed {
+            kill.cancel();
+        }
+        Ok(Killed::Yes)
+    }
+
+    /// Limits how many cursors may be open.
+    pub(super) fn limit(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
     }
 
     /// Closes the cursors that nobody has used for this time. Returns how many.
@@ -211,11 +262,14 @@ impl ParkedCursors {
         })
     }
 
-    /// Closes the cursors of a session. Returns how many.
-    pub(super) fn close_session(&self, session: &[u8]) -> usize {
-        self.close(|parked| match parked {
-            Parked::Waiting { cursor, .. } => cursor.session.as_deref() == Some(session),
-            Parked::InUse { session: of, .. } => of.as_deref() == Some(session),
+    /// Closes the cursors of a session that the user may use. Returns how many.
+    pub(super) fn close_session(&self, session: &[u8], user: Option<&CursorOwner>) -> usize {
+        self.close(|parked| {
+            let of = match parked {
+                Parked::Waiting { cursor, .. } => cursor.session.as_deref(),
+                Parked::InUse { session, .. } => session.as_deref(),
+            };
+            of == Some(session) && parked.is_open_to(user)
         })
     }
 
@@ -236,8 +290,13 @@ impl ParkedCursors {
         closed.len()
     }
 
-    fn park(&self, cursor: CommandCursor) -> i64 {
+    fn park(&self, cursor: CommandCursor) -> Result<i64> {
         let mut cursors = self.lock();
+        let most = self.most.load(Ordering::Relaxed);
+        if cursors.len() >= most {
+            let message = format!("{most} cursors are open, which is the limit: read them to their end or close them");
+            return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
+        }
         let mut attempt = cursors.len();
         loop {
             // Positive, because some drivers take 0 and negative numbers for the end.
@@ -246,17 +305,20 @@ impl ParkedCursors {
                 && id != 0
             {
                 place.insert(Parked::Waiting { cursor: Box::new(cursor), since: Instant::now() });
-                return id;
+                return Ok(id);
             }
             attempt += 1;
         }
     }
 
-    fn take(&self, id: i64, namespace: &str, session: Option<&[u8]>) -> Result<Box<CommandCursor>> {
+    fn take(&self, id: i64, namespace: &str, common: &Common) -> Result<Box<CommandCursor>> {
         let mut cursors = self.lock();
         let parked = cursors.get_mut(&id).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, Code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"))
         })?;
+        if !parked.is_open_to(common.owner.as_ref()) {
+            return Err(not_owned(id));
+        }
         let Parked::Waiting { cursor, .. } = &*parked else {
             return Err(already_in_use(id));
         };
@@ -267,8 +329,9 @@ impl ParkedCursors {
             );
             return Err(Error::invalid(Code::UNAUTHORIZED, message).at("collection"));
         }
-        check_session(id, cursor.session.as_deref(), session)?;
-        let in_use = Parked::InUse { kill: cursor.kill.clone(), session: cursor.session.clone() };
+        check_session(id, cursor.session.as_deref(), common.session.as_deref())?;
+        let (session, owner) = (cursor.session.clone(), cursor.owner.clone());
+        let in_use = Parked::InUse { kill: cursor.kill.clone(), session, owner };
         match std::mem::replace(parked, in_use) {
             Parked::Waiting { cursor, .. } => Ok(cursor),
             Parked::InUse { .. } => Err(already_in_use(id)),
@@ -318,6 +381,11 @@ impl Drop for InUse<'_> {
 
 fn already_in_use(id: i64) -> Error {
     Error::invalid(Code::CURSOR_IN_USE, format!("cursor id {id} is already in use")).at("getMore")
+}
+
+fn not_owned(id: i64) -> Error {
+    let message = format!("cursor id {id} was not created by the authenticated user");
+    Error::invalid(Code::UNAUTHORIZED, message)
 }
 
 /// Fails if a cursor of one session is used by another.

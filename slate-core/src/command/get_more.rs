@@ -20,7 +20,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let Some(cursors) = call.at.cursors else { return Err(no_cursors("getMore")) };
     let mut reply = Reply::default();
     let batch = batch.filter(|&documents| documents > 0);
-    cursors.next_batch(&mut reply, id, &common.namespace(collection), common.session.as_deref(), batch)?;
+    cursors.next_batch(&mut reply, id, &common.namespace(collection), &common, batch)?;
     reply.finish()
 }
 

@@ -12,12 +12,12 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let ids = call.fields.any("cursors").ok_or_else(|| missing("killCursors", "cursors"))?;
     let ids = ids.as_array().ok_or_else(|| call.fields.mistyped("cursors", ids, "array"))?;
     let ids: Vec<i64> = ids.values().map(id).collect::<Result<_>>()?;
-    call.common(Concerns::Neither)?;
+    let common = call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let Some(cursors) = call.at.cursors else { return Err(no_cursors("killCursors")) };
     let (mut killed, mut missing) = (Vec::new(), Vec::new());
     for id in ids {
-        match cursors.kill(id) {
+        match cursors.kill(id, common.owner.as_ref())? {
             Killed::Yes => killed.push(id),
             Killed::NotFound => missing.push(id),
         }

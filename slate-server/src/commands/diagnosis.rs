@@ -6,14 +6,17 @@ use super::{
     Call, names,
     status::{VERSION, host_name},
 };
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    auth::{self, Action, Target},
+    failure::{Code, Failure, Result},
+};
 
 /// Fields of `currentOp` that are no part of its filter.
 const OPTIONS: [&str; 4] = ["apiVersion", "comment", "lsid", "maxTimeMS"];
 
 /// `currentOp`: the commands that run, of which the other fields of the command are a filter.
 pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let running = call.shared().operations.describe(&host_name());
+    let running = described(call, !call.truth("$ownOps")?);
     let mut filter = RawDocumentBuf::new();
     for element in call.command.document().iter().skip(1) {
         let (name, value) = element?;
@@ -32,6 +35,17 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let reply = call.shared().commands.run(pipeline).await?;
     let matching = reply.get_document("cursor")?.get_array("firstBatch")?.to_owned();
     Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
+}
+
+/// Returns the commands that run, of all users if they are asked for and the user may see them.
+fn described(call: &Call<'_>, all: bool) -> RawArrayBuf {
+    let sees_all = if call.shared().settings.authentication {
+        all && auth::holds(call, &Target::Cluster, Action::Inprog)
+    } else {
+        all || call.user().is_none()
+    };
+    let owner = call.user().filter(|_| !sees_all);
+    call.shared().operations.describe(&host_name(), owner.as_ref().map(|user| &user.name))
 }
 
 /// Returns a command that begins with the stage `$currentOp` or `$listLocalSessions` as one over the commands that run or the sessions;
@@ -53,12 +67,18 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         if command.database != "admin" || !is_of_database {
             return misplaced("$currentOp must be run against the 'admin' database with {aggregate: 1}");
         }
-        call.shared().operations.describe(&host_name())
+        let options = first.and_then(|first| first.get_document("$currentOp").ok());
+        // Without users, all operations are those of everyone.
+        let all = options.is_some_and(|options| options.get_bool("allUsers").unwrap_or_default());
+        described(call, all || !call.shared().settings.authentication)
     } else if begins_with("$listLocalSessions") {
         if !is_of_database {
             return misplaced("$listLocalSessions must be run against a database with {aggregate: 1}");
         }
-        call.shared().sessions.describe()
+        let options = first.and_then(|first| first.get_document("$listLocalSessions").ok());
+        let all = options.is_some_and(|options| options.get_bool("allUsers").unwrap_or_default());
+        let (all, owner) = (all || !call.shared().settings.authentication, call.owner());
+        call.shared().sessions.describe(|id| all || id.owner() == owner)
     } else {
         return Ok(None);
     };
@@ -98,7 +118,12 @@ pub(crate) fn with_server(call: &Call<'_>, reply: &RawDocument) -> Result<RawDoc
 pub(super) fn kill_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let id = call.integer("op")?.ok_or_else(|| Failure::new(Code::BAD_VALUE, "Did not provide \"op\" field"))?;
     if let Ok(id) = i32::try_from(id) {
-        call.shared().operations.kill(id);
+        let kills_all = !call.shared().settings.authentication || auth::holds(call, &Target::Cluster, Action::Killop);
+        let owner = call.user().filter(|_| !kills_all);
+        if !call.shared().operations.kill(id, owner.as_ref().map(|user| &user.name)) {
+            let message = format!("not authorized on {} to execute command killOp", call.command.database);
+            return Err(Failure::new(Code::UNAUTHORIZED, message));
+        }
     }
     Ok(rawdoc! { "info": "attempting to kill op", "ok": 1.0 })
 }
@@ -119,8 +144,8 @@ pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut sorted: Vec<&str> = names().collect();
     sorted.sort_unstable();
     for name in sorted {
-        if let Ok(name) = bson::raw::CString::try_from(name) {
-            commands.append(name, rawdoc! { "help": "", "requiresAuth": false });
+        if let Ok(key) = bson::raw::CString::try_from(name) {
+            commands.append(key, rawdoc! { "help": "", "requiresAuth": auth::needs_login(name) });
         }
     }
     Ok(rawdoc! { "commands": commands, "ok": 1.0 })

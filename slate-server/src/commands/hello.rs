@@ -3,7 +3,7 @@ use std::time::Duration;
 use bson::{DateTime, RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use tokio::time::sleep;
 
-use super::Call;
+use super::{Call, authentication};
 use crate::{
     failure::{Code, Failure, Result},
     wire::{Compressor, MAX_MESSAGE},
@@ -23,7 +23,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 pub(super) async fn hello(call: &Call<'_>) -> Result<RawDocumentBuf> {
     wait(call).await?;
     let mut reply = rawdoc! { "isWritablePrimary": true };
-    fill(call, &mut reply)?;
+    fill(call, &mut reply).await?;
     Ok(reply)
 }
 
@@ -35,11 +35,11 @@ pub(super) async fn is_master(call: &Call<'_>) -> Result<RawDocumentBuf> {
         reply.append(cstr!("helloOk"), true);
     }
     reply.append(cstr!("ismaster"), true);
-    fill(call, &mut reply)?;
+    fill(call, &mut reply).await?;
     Ok(reply)
 }
 
-fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
+async fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
     let shared = call.shared();
     let (me, now) = (call.connection.local.to_string(), shared.clock.now());
     let op_time = || rawdoc! { "ts": now, "t": 1_i64 };
@@ -79,6 +79,7 @@ fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
             reply.append(cstr!("compression"), known);
         }
     }
+    authentication::append_to_hello(call, reply).await?;
     reply.append(cstr!("ok"), 1.0);
     Ok(())
 }

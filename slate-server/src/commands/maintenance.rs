@@ -17,7 +17,7 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `shutdown` over the network: ends the server as a signal does.
 pub(super) fn shutdown(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.command.database != "admin" {
-        return Err(Failure::new(Code(13, "Unauthorized"), "shutdown may only be run against the admin database."));
+        return Err(Failure::new(Code::UNAUTHORIZED, "shutdown may only be run against the admin database."));
     }
     call.shared().stopping.send_replace(true);
     Ok(rawdoc! { "ok": 1.0 })

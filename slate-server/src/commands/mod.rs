@@ -1,23 +1,29 @@
 //! The commands of a server, which the library does not have, and their table.
 
+mod authentication;
 pub(crate) mod diagnosis;
 mod hello;
 mod maintenance;
 mod replication;
 mod sessions;
 mod status;
+mod users;
 
 use std::{
     future::Future,
     pin::Pin,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use bson::RawDocumentBuf;
-use slate_core::CancelToken;
+use slate_core::{CancelToken, aio::Commands};
 use tokio::sync::Notify;
 
 use crate::{
+    auth::{self, User},
     command::Command,
     connection::Connection,
     data, fail_points,
@@ -55,21 +61,24 @@ use Implementation::{Immediate, Unsupported, Waiting};
 /// The commands, sorted by name.
 static COMMANDS: &[(&str, Implementation)] = &[
     ("abortTransaction", Waiting(|call| Box::pin(data::abort(call)))),
-    ("authenticate", Unsupported),
+    ("authenticate", Waiting(|call| Box::pin(authentication::authenticate(call)))),
     ("buildInfo", Immediate(status::build_info)),
     ("buildinfo", Immediate(status::build_info)),
     ("commitTransaction", Waiting(|call| Box::pin(data::commit(call)))),
     ("configureFailPoint", Immediate(fail_points::configure)),
-    ("connectionStatus", Immediate(status::connection_status)),
+    ("connectionStatus", Immediate(authentication::connection_status)),
     ("createRole", Unsupported),
-    ("createUser", Unsupported),
+    ("createUser", Waiting(|call| Box::pin(users::create(call)))),
     ("currentOp", Waiting(|call| Box::pin(diagnosis::current_op(call)))),
-    ("dropUser", Unsupported),
+    ("dropAllUsersFromDatabase", Waiting(|call| Box::pin(users::remove_all(call)))),
+    ("dropRole", Unsupported),
+    ("dropUser", Waiting(|call| Box::pin(users::remove(call)))),
     ("endSessions", Waiting(|call| Box::pin(sessions::end(call)))),
     ("fsync", Waiting(|call| Box::pin(maintenance::fsync(call)))),
     ("getCmdLineOpts", Immediate(status::command_line)),
     ("getLog", Immediate(diagnosis::log)),
     ("getParameter", Immediate(status::parameter)),
+    ("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call)))),
     ("hello", Waiting(|call| Box::pin(hello::hello(call)))),
     ("hostInfo", Immediate(status::host_info)),
     ("isMaster", Waiting(|call| Box::pin(hello::is_master(call)))),
@@ -78,21 +87,23 @@ static COMMANDS: &[(&str, Implementation)] = &[
     ("killOp", Immediate(diagnosis::kill_op)),
     ("killSessions", Waiting(|call| Box::pin(sessions::kill(call)))),
     ("listCommands", Immediate(diagnosis::list_commands)),
-    ("logout", Immediate(status::nothing)),
+    ("logout", Immediate(authentication::logout)),
     ("profile", Immediate(diagnosis::profile)),
     ("refreshSessions", Immediate(sessions::refresh)),
     ("replSetGetConfig", Immediate(replication::config)),
     ("replSetGetStatus", Immediate(replication::status)),
     ("replSetInitiate", Immediate(replication::initiate)),
-    ("rolesInfo", Unsupported),
-    ("saslContinue", Unsupported),
-    ("saslStart", Unsupported),
+    ("revokeRolesFromUser", Waiting(|call| Box::pin(users::revoke(call)))),
+    ("rolesInfo", Immediate(users::roles_info)),
+    ("saslContinue", Immediate(authentication::sasl_continue)),
+    ("saslStart", Waiting(|call| Box::pin(authentication::sasl_start(call)))),
     ("serverStatus", Immediate(status::server_status)),
     ("setParameter", Unsupported),
     ("shutdown", Immediate(maintenance::shutdown)),
     ("startSession", Immediate(sessions::start)),
-    ("updateUser", Unsupported),
-    ("usersInfo", Immediate(status::users_info)),
+    ("updateRole", Unsupported),
+    ("updateUser", Waiting(|call| Box::pin(users::update(call)))),
+    ("usersInfo", Waiting(|call| Box::pin(users::info(call)))),
     ("whatsmyuri", Immediate(status::my_uri)),
 ];
 
@@ -104,8 +115,27 @@ impl Call<'_> {
         &self.connection.shared
     }
 
+    /// Returns the user who has logged in, as the last command has found it.
+    pub(crate) fn user(&self) -> Option<Arc<User>> {
+        self.connection.login.user()
+    }
+
+    /// Returns what stands for the user in sessions and cursors.
+    pub(crate) fn owner(&self) -> Option<[u8; 32]> {
+        self.user().map(|user| user.digest)
+    }
+
+    /// Returns the commands of the library, with the cursors of the user.
+    pub(crate) fn commands(&self) -> Commands {
+        let commands = &self.shared().commands;
+        match self.owner() {
+            Some(owner) => commands.owned_by(owner),
+            None => commands.clone(),
+        }
+    }
+
     /// Returns a number that is given as a field, truncated.
-    fn integer(&self, name: &str) -> Result<Option<i64>> {
+    pub(crate) fn integer(&self, name: &str) -> Result<Option<i64>> {
         let value = self.command.get(name)?;
         Ok(value.and_then(|value| {
             value.as_i64().or_else(|| value.as_i32().map(i64::from)).or_else(|| truncated(value.as_f64()?))
@@ -113,7 +143,7 @@ impl Call<'_> {
     }
 
     /// Whether a field is true or a number other than zero.
-    fn truth(&self, name: &str) -> Result<bool> {
+    pub(crate) fn truth(&self, name: &str) -> Result<bool> {
         let boolean = self.command.get(name)?.and_then(|value| value.as_bool());
         Ok(boolean.unwrap_or(self.integer(name)?.is_some_and(|number| number != 0)))
     }
@@ -131,9 +161,8 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     if let Some(time) = command.cluster_time {
         shared.clock.hear(time);
     }
-    let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid).ok());
-    let client = (call.connection.id, call.connection.peer.to_string());
-    let running = shared.operations.begin(command, session, call.token, client);
+    let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid, call.owner()).ok());
+    let running = shared.operations.begin(command, session, call.token, call.connection);
     let result = match shared.fail_points.before(call).await {
         Ok(()) => run(call).await,
         Err(failure) => Err(failure),
@@ -146,6 +175,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
 }
 
 async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    auth::authorize(call).await?;
     let name = &*call.command.name;
     let Some(implementation) = find(name) else { return data::run(call).await };
     if call.command.in_transaction && !OF_TRANSACTIONS.contains(&name) {
@@ -162,6 +192,17 @@ async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
 fn find(name: &str) -> Option<Implementation> {
     let place = COMMANDS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
     COMMANDS.get(place).map(|(_, implementation)| *implementation)
+}
+
+/// Whether there is a command of this name.
+pub(crate) fn is_known(name: &str) -> bool {
+    find(name).is_some() || data::NAMES.contains(&name)
+}
+
+/// Returns the names of all commands, for tests.
+#[cfg(test)]
+pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
+    COMMANDS.iter().map(|(name, _)| *name).chain(data::NAMES)
 }
 
 /// Returns the names of the commands that are offered.

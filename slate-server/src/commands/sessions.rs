@@ -10,7 +10,7 @@ use crate::{
 
 /// `startSession`.
 pub(super) fn start(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let id = SessionId::new();
+    let id = SessionId::new(call.owner());
     call.shared().sessions.use_session(id)?;
     Ok(rawdoc! { "id": id.document(), "timeoutMinutes": 30, "ok": 1.0 })
 }
@@ -50,6 +50,6 @@ fn ids(call: &Call<'_>) -> Result<Vec<SessionId>> {
     let name = &*call.command.name;
     let mistyped = || Failure::mistyped(name, "array of sessions");
     let list = call.command.get(name)?.and_then(|list| list.as_array()).ok_or_else(mistyped)?;
-    let id = |lsid: Option<&RawDocument>| SessionId::read(lsid.ok_or_else(mistyped)?);
+    let id = |lsid: Option<&RawDocument>| SessionId::read(lsid.ok_or_else(mistyped)?, call.owner());
     list.into_iter().map(|lsid| id(lsid?.as_document())).collect()
 }

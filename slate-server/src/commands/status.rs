@@ -5,7 +5,10 @@ use std::{fs, sync::atomic::Ordering, thread};
 use bson::{DateTime, RawArrayBuf, RawBson, RawDocumentBuf, cstr, rawdoc};
 
 use super::Call;
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    auth::Mechanism,
+    failure::{Code, Failure, Result},
+};
 
 /// The version of MongoDB whose behavior is offered.
 pub(super) const VERSION: &str = "8.2.0";
@@ -14,14 +17,17 @@ pub(super) const VERSION: &str = "8.2.0";
 fn parameters(call: &Call<'_>) -> RawDocumentBuf {
     let settings = &call.shared().settings;
     let life = i32::try_from(settings.transaction_life.as_secs()).unwrap_or(i32::MAX);
+    let iterations = |mechanism: Mechanism| i32::try_from(mechanism.iterations()).unwrap_or(i32::MAX);
     rawdoc! {
-        "authenticationMechanisms": [],
+        "authenticationMechanisms": ["SCRAM-SHA-1", "SCRAM-SHA-256"],
         "enableTestCommands": settings.test_commands,
         "featureCompatibilityVersion": { "version": "8.2" },
         "localLogicalSessionTimeoutMinutes": 30,
         "maxSessions": 1_000_000,
         "minSnapshotHistoryWindowInSeconds": 300,
         "requireApiVersion": false,
+        "scramIterationCount": iterations(Mechanism::Sha1),
+        "scramSHA256IterationCount": iterations(Mechanism::Sha256),
         "transactionLifetimeLimitSeconds": life,
         "ttlMonitorEnabled": false,
     }
@@ -125,24 +131,9 @@ pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     })
 }
 
-/// `connectionStatus`: nobody is authenticated.
-pub(super) fn connection_status(_: &Call<'_>) -> Result<RawDocumentBuf> {
-    Ok(rawdoc! { "authInfo": { "authenticatedUsers": [], "authenticatedUserRoles": [] }, "ok": 1.0 })
-}
-
-/// `usersInfo`: there are no users.
-pub(super) fn users_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
-    Ok(rawdoc! { "users": [], "ok": 1.0 })
-}
-
 /// `whatsmyuri`.
 pub(super) fn my_uri(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "you": call.connection.peer.to_string(), "ok": 1.0 })
-}
-
-/// A command that has nothing to do.
-pub(super) fn nothing(_: &Call<'_>) -> Result<RawDocumentBuf> {
-    Ok(rawdoc! { "ok": 1.0 })
 }
 
 /// `getCmdLineOpts`.

@@ -24,7 +24,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     let session = shared.sessions.use_session(id)?;
     let mut state = session.state.lock().await;
     if shared.settings.read_only {
-        return Ok(shared.commands.run(call.command.for_library()?).await?);
+        return Ok(call.commands().run(call.command.for_library()?).await?);
     }
     Record::load(shared, id, &mut state).await?;
     transaction::check_age(id, &state, number)?;
@@ -68,7 +68,7 @@ async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocum
     let shared = call.shared();
     let options = TransactionOptions::new().detached();
     let transaction = shared.database.begin_with(&options).await?;
-    let within = shared.commands.in_transaction(&transaction);
+    let within = call.commands().in_transaction(&transaction);
     let reply = within.with_cancel(call.token.clone()).run(call.command.for_library()?).await?;
     if let Some(conflict) = first_write_error(&reply).filter(Failure::is_conflict) {
         return Err(conflict);

@@ -171,7 +171,7 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
     let options =
         TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
     let transaction = shared.database.begin_with(&options).await?;
-    let commands = shared.commands.in_transaction(&transaction);
+    let commands = call.commands().in_transaction(&transaction);
     let open = OpenTransaction { transaction, commands, since: Instant::now(), has_written: false };
     state.work = Work::Open(Box::new(open));
     Ok(())
@@ -236,5 +236,5 @@ fn identify(call: &Call<'_>) -> Result<(SessionId, i64)> {
     if !command.in_transaction {
         return Err(refused("the command requires autocommit: false"));
     }
-    Ok((SessionId::read(lsid)?, number))
+    Ok((SessionId::read(lsid, call.owner())?, number))
 }

@@ -1,36 +1,50 @@
-use bson::{Binary, RawDocument, RawDocumentBuf, rawdoc, spec::BinarySubtype};
+use bson::{Binary, RawDocument, RawDocumentBuf, cstr, rawdoc, spec::BinarySubtype};
 
 use crate::failure::{Code, Failure, Result};
 
-/// The id of a logical session: a UUID that the client has made.
+/// The id of a logical session: a UUID that the client has made, and the digest of the user whose session it is. Sessions of different
+/// users are different, whatever UUID they have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SessionId([u8; 16]);
+pub(crate) struct SessionId {
+    uuid: [u8; 16],
+    owner: Option<[u8; 32]>,
+}
 
 impl SessionId {
-    /// Reads `lsid`.
+    /// Reads `lsid` of a user.
     ///
     /// # Errors
     /// Fails if its `id` is not a UUID.
-    pub(crate) fn read(lsid: &RawDocument) -> Result<Self> {
+    pub(crate) fn read(lsid: &RawDocument, owner: Option<[u8; 32]>) -> Result<Self> {
         let id = lsid.get("id")?.ok_or_else(|| {
             Failure::new(Code(40414, "IDLFailedToParse"), "BSON field 'lsid.id' is missing but a required field")
         })?;
         let id = id.as_binary().filter(|id| id.subtype == BinarySubtype::Uuid);
         let id = id.ok_or_else(|| Failure::mistyped("lsid.id", "UUID"))?;
-        let bytes = id
+        let uuid = id
             .bytes
             .try_into()
             .map_err(|_| Failure::new(Code(207, "InvalidUUID"), "lsid.id has not the length of a UUID"))?;
-        Ok(Self(bytes))
+        Ok(Self { uuid, owner })
     }
 
-    /// Makes an id.
-    pub(crate) fn new() -> Self {
-        Self(bson::Uuid::new().bytes())
+    /// Makes an id for a user.
+    pub(crate) fn new(owner: Option<[u8; 32]>) -> Self {
+        Self { uuid: bson::Uuid::new().bytes(), owner }
     }
 
-    /// Returns the document that clients send.
+    /// Returns the digest of the user.
+    pub(crate) fn owner(self) -> Option<[u8; 32]> {
+        self.owner
+    }
+
+    /// Returns the document by which MongoDB knows a session: `{id, uid}`, of which clients send the `id`.
     pub(crate) fn document(self) -> RawDocumentBuf {
-        rawdoc! { "id": Binary { subtype: BinarySubtype::Uuid, bytes: self.0.to_vec() } }
+        let mut document = rawdoc! { "id": Binary { subtype: BinarySubtype::Uuid, bytes: self.uuid.to_vec() } };
+        if let Some(owner) = self.owner {
+            let owner = Binary { subtype: BinarySubtype::Generic, bytes: owner.to_vec() };
+            document.append(cstr!("uid"), owner);
+        }
+        document
     }
 }

@@ -60,14 +60,14 @@ impl Sessions {
     }
 
     /// Returns the sessions and how long ago each was used.
-    pub(crate) fn describe(&self) -> RawArrayBuf {
+    pub(crate) fn describe(&self, is_shown: impl Fn(SessionId) -> bool) -> RawArrayBuf {
         let now = DateTime::now().timestamp_millis();
         let describe = |(id, session): (&SessionId, &Arc<Session>)| {
             let used = session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
             let used = i64::try_from(used.as_millis()).unwrap_or(i64::MAX);
             rawdoc! { "_id": id.document(), "lastUse": DateTime::from_millis(now.saturating_sub(used)) }
         };
-        self.lock().iter().map(describe).collect()
+        self.lock().iter().filter(|(id, _)| is_shown(**id)).map(describe).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -78,7 +78,11 @@ impl Sessions {
     pub(crate) async fn end(&self, shared: &Shared, ids: impl IntoIterator<Item = SessionId>) {
         for id in ids {
             shared.operations.kill_session(&id);
-            shared.commands.as_blocking().close_session_cursors(&id.document());
+            let commands = shared.commands.as_blocking();
+            match id.owner() {
+                Some(owner) => commands.owned_by(owner).close_session_cursors(&id.document()),
+                None => commands.close_session_cursors(&id.document()),
+            };
             let session = self.lock().remove(&id);
             if let Some(session) = session {
                 let mut state = session.state.lock().await;

@@ -90,7 +90,7 @@ fn errors_have_mongodbs_shape() {
     assert_eq!((unknown.get_f64("ok").unwrap(), unknown.get_str("codeName").unwrap()), (0.0, "CommandNotFound"));
     assert!(unknown.get_str("errmsg").unwrap().starts_with("no such command: 'noSuchCommand'"));
     client.refused(doc! { "mapReduce": "c" }, 238);
-    client.refused(doc! { "createUser": "u" }, 238);
+    client.refused(doc! { "createRole": "r" }, 238);
     client.refused(doc! { "find": "c", "filter": { "$no": 1 } }, 2);
     client.ok(doc! { "insert": "c", "documents": [{ "_id": 1, "a": 1 }] });
     let modify = doc! { "findAndModify": "c", "query": { "_id": 2 }, "update": { "_id": 1 }, "upsert": true };

@@ -1,0 +1,413 @@
+use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, Regex, cstr, rawdoc};
+
+use super::{
+    Action, Privilege, Target, login,
+    needs::{self, Request, Rule},
+    privilege::Actions,
+};
+use crate::{
+    commands::{self, Call},
+    failure::{Code, Failure, Result},
+};
+
+/// The longest text of a command in a message about it.
+const SHOWN: usize = 500;
+
+/// Refuses a command that the user of the connection may not run.
+///
+/// # Errors
+/// Fails with `Unauthorized` (13).
+pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
+    let user = login::current(call).await?;
+    if !call.shared().settings.authentication {
+        return Ok(());
+    }
+    let command = call.command;
+    let Some(rule) = needs::rule(&command.name) else {
+        // A command that is not known fails as such.
+        return if commands::is_known(&command.name) { Err(refused(call)) } else { Ok(()) };
+    };
+    if matches!(rule, Rule::Open) {
+        return Ok(());
+    }
+    let Some(user) = user else {
+        if is_first_user(call).await? {
+            return Ok(());
+        }
+        return Err(Failure::new(Code::UNAUTHORIZED, format!("Command {} requires authentication", command.name)));
+    };
+    let request =
+        Request { name: &command.name, database: &command.database, document: command.document(), user: &user.name };
+    if permits(&user.privileges, &request, rule)? { Ok(()) } else { Err(refused(call)) }
+}
+
+/// Whether privileges contain what a command needs.
+fn permits(privileges: &[Privilege], request: &Request<'_>, rule: Rule) -> Result<bool> {
+    let Some(needs) = request.needs(rule)? else { return Ok(true) };
+    let allows = |parts: &[(Target, Actions)]| {
+        parts.iter().all(|(target, actions)| Privilege::allow(privileges, target, *actions))
+    };
+    Ok(allows(&needs.all) || needs.or.as_deref().is_some_and(allows))
+}
+
+/// Whether a client without a login may run the command, because it creates the first user: on this machine, in the database `admin`, as
+/// long as there is none. This is MongoDB's localhost exception.
+async fn is_first_user(call: &Call<'_>) -> Result<bool> {
+    let command = call.command;
+    let is_setup = match &*command.name {
+        "createUser" => command.database == "admin",
+        "replSetInitiate" => true,
+        _ => false,
+    };
+    Ok(is_setup && call.connection.peer.is_local() && !call.shared().users.exist().await?)
+}
+
+fn refused(call: &Call<'_>) -> Failure {
+    let command = call.command;
+    let shown = shown(command.document());
+    let message = format!("not authorized on {} to execute command {shown}", command.database);
+    Failure::new(Code::UNAUTHORIZED, message)
+}
+
+/// Returns a command as text, without passwords and without the ends of long ones.
+fn shown(command: &RawDocument) -> String {
+    let mut text = String::from("{");
+    for (name, value) in command.into_iter().flatten() {
+        let separator = if text.len() == 1 { " " } else { ", " };
+        let value = match value {
+            _ if matches!(name.as_str(), "pwd" | "payload" | "speculativeAuthenticate") => "\"xxx\"".into(),
+            RawBsonRef::Document(_) | RawBsonRef::Array(_) if value_length(value) > SHOWN => "...".into(),
+            value => bson::Bson::try_from(value).map(|value| value.to_string()).unwrap_or_default(),
+        };
+        text.push_str(separator);
+        text.push_str(name.as_str());
+        text.push_str(": ");
+        text.push_str(&value);
+        if text.len() > SHOWN {
+            let mut end = SHOWN;
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            text.truncate(end);
+            text.push_str("...");
+            break;
+        }
+    }
+    text.push_str(" }");
+    text
+}
+
+fn value_length(value: RawBsonRef<'_>) -> usize {
+    match value {
+        RawBsonRef::Document(document) => document.as_bytes().len(),
+        RawBsonRef::Array(array) => array.as_bytes().len(),
+        _ => 0,
+    }
+}
+
+/// Whether only users may run the command, if the server has users.
+pub(crate) fn needs_login(command: &str) -> bool {
+    !matches!(needs::rule(command), Some(Rule::Open))
+}
+
+/// Whether the user of the connection has an action on a target.
+pub(crate) fn holds(call: &Call<'_>, target: &Target, action: Action) -> bool {
+    call.user().is_some_and(|user| Privilege::allow(&user.privileges, target, Actions::of(&[action])))
+}
+
+/// Returns a command that lists databases or collections as one that lists what the user may know of; `None` for another command.
+///
+/// # Errors
+/// Fails on damaged bytes.
+pub(crate) fn narrowed(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
+    let command = call.command;
+    let Some(user) = call.user().filter(|_| call.shared().settings.authentication) else { return Ok(None) };
+    let filter = match &*command.name {
+        "listDatabases" => {
+            let sees_all = holds(call, &Target::Cluster, Action::ListDatabases);
+            let wants_all = !matches!(command.get("authorizedDatabases")?, Some(RawBsonRef::Boolean(true)));
+            if sees_all && wants_all {
+                return Ok(None);
+            }
+            let Some(names) = Privilege::databases(&user.privileges) else { return Ok(None) };
+            let names: RawArrayBuf = names.into_iter().collect();
+            rawdoc! { "name": { "$in": names } }
+        }
+        "listCollections" => {
+            let database = Target::Database(command.database.clone());
+            if holds(call, &database, Action::ListCollections) {
+                return Ok(None);
+            }
+            if Privilege::concern(&user.privileges, &command.database) {
+                let system = Regex { pattern: cstr!("^system\\.").into(), options: cstr!("").into() };
+                rawdoc! { "name": { "$not": system } }
+            } else {
+                rawdoc! { "name": { "$in": [] } }
+            }
+        }
+        _ => return Ok(None),
+    };
+    let mut copy = RawDocumentBuf::new();
+    let mut filter = Some(filter);
+    for element in command.document() {
+        match element? {
+            (name, RawBsonRef::Document(wanted)) if name == "filter" => {
+                let both = rawdoc! { "$and": [wanted.to_owned(), filter.take().unwrap_or_default()] };
+                copy.append(name, both);
+            }
+            (name, value) => copy.append(name, value),
+        }
+    }
+    if let Some(filter) = filter {
+        copy.append(cstr!("filter"), filter);
+    }
+    Ok(Some(copy))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Document, doc};
+
+    use super::{
+        super::{Role, UserName},
+        *,
+    };
+
+    /// The columns of the matrix: a letter for each role.
+    const ROLES: [(char, &str, &str); 17] = [
+        ('r', "read", "shop"),
+        ('w', "readWrite", "shop"),
+        ('d', "dbAdmin", "shop"),
+        ('u', "userAdmin", "shop"),
+        ('o', "dbOwner", "shop"),
+        ('x', "dbOwner", "other"),
+        ('R', "readAnyDatabase", "admin"),
+        ('W', "readWriteAnyDatabase", "admin"),
+        ('D', "dbAdminAnyDatabase", "admin"),
+        ('U', "userAdminAnyDatabase", "admin"),
+        ('m', "clusterMonitor", "admin"),
+        ('h', "hostManager", "admin"),
+        ('c', "clusterManager", "admin"),
+        ('C', "clusterAdmin", "admin"),
+        ('b', "backup", "admin"),
+        ('s', "restore", "admin"),
+        ('*', "root", "admin"),
+    ];
+
+    fn allowed(database: &str, command: &Document) -> String {
+        let document = RawDocumentBuf::try_from(command).unwrap();
+        let user = UserName::new("ada", "shop");
+        let name = command.keys().next().unwrap();
+        let request = Request { name, database, document: &document, user: &user };
+        let rule = needs::rule(name).unwrap();
+        let column = |(letter, role, database): (char, &str, &str)| {
+            let mut privileges = Vec::new();
+            Role::new(role, database).add_to(&mut privileges);
+            if permits(&privileges, &request, rule).unwrap() { letter } else { '-' }
+        };
+        ROLES.map(column).into_iter().collect()
+    }
+
+    #[test]
+    fn each_role_may_do_what_mongodb_says() {
+        let lookup = |from: &str| doc! { "$lookup": { "from": from, "as": "a" } };
+        let pipeline = |stages: Vec<Document>| doc! { "aggregate": "c", "pipeline": stages };
+        let matrix = [
+            // Reading.
+            ("rw--o-RW------b-*", "shop", doc! { "find": "c" }),
+            ("-----xRW------b-*", "other", doc! { "find": "c" }),
+            ("-----------------", "local", doc! { "find": "c" }),
+            ("----------m--Cb-*", "config", doc! { "find": "transactions" }),
+            ("---------U----bs*", "admin", doc! { "find": "system.users" }),
+            ("rw--o-RW------b-*", "shop", doc! { "count": "c" }),
+            ("rw--o-RW------b-*", "shop", doc! { "distinct": "c", "key": "a" }),
+            ("rw--o-RW------b-*", "shop", pipeline(vec![])),
+            ("rwduoxRWDUmhcCbs*", "shop", doc! { "getMore": 1_i64, "collection": "c" }),
+            ("rwduoxRWDUmhcCbs*", "shop", doc! { "killCursors": "c", "cursors": [] }),
+            ("rw--o-RW------b-*", "shop", doc! { "explain": { "find": "c" } }),
+            ("-----xRW------b-*", "shop", doc! { "explain": { "find": "c", "$db": "other" } }),
+            // What pipelines name.
+            ("rw--o-RW------b-*", "shop", pipeline(vec![lookup("d")])),
+            ("-----------------", "shop", pipeline(vec![lookup("system.js")])),
+            ("--------------b-*", "admin", doc! { "aggregate": "c", "pipeline": [lookup("system.users")] }),
+            (
+                "------RW------b-*",
+                "shop",
+                pipeline(vec![doc! { "$unionWith": { "coll": "d", "pipeline": [
+                    { "$lookup": { "from": { "db": "other", "coll": "e" } } }
+                ] } }]),
+            ),
+            (
+                "-----------------",
+                "shop",
+                pipeline(vec![doc! { "$facet": { "f": [{ "$graphLookup": { "from": "system.x" } }] } }]),
+            ),
+            ("-w--o--W--------*", "shop", pipeline(vec![doc! { "$out": "d" }])),
+            ("-------W--------*", "shop", pipeline(vec![doc! { "$out": { "db": "other", "coll": "d" } }])),
+            ("----------------*", "shop", pipeline(vec![doc! { "$out": { "db": "admin", "coll": "system.users" } }])),
+            ("-w--o--W--------*", "shop", pipeline(vec![doc! { "$merge": "d" }])),
+            (
+                "-------W--------*",
+                "shop",
+                pipeline(vec![doc! { "$merge": { "into": { "db": "other", "coll": "d" } } }]),
+            ),
+            ("rwd-o-RWD-m--Cb-*", "shop", pipeline(vec![doc! { "$collStats": {} }])),
+            ("----------m--C--*", "shop", pipeline(vec![doc! { "$indexStats": {} }])),
+            ("rw--o-RW--------*", "shop", pipeline(vec![doc! { "$changeStream": {} }])),
+            (
+                "------RW--------*",
+                "admin",
+                doc! { "aggregate": 1, "pipeline": [{ "$changeStream": { "allChangesForCluster": true } }] },
+            ),
+            ("rwduoxRWDUmhcCbs*", "admin", doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }] }),
+            (
+                "----------m--C--*",
+                "admin",
+                doc! { "aggregate": 1, "pipeline": [{ "$currentOp": { "allUsers": true } }] },
+            ),
+            ("rwduoxRWDUmhcCbs*", "shop", doc! { "aggregate": 1, "pipeline": [{ "$documents": [] }] }),
+            ("rw--o-RW------b-*", "shop", doc! { "aggregate": 1, "pipeline": [{ "$documents": [] }, lookup("c")] }),
+            // Writing.
+            ("-w--o--W-------s*", "shop", doc! { "insert": "c", "documents": [] }),
+            ("----o----------s*", "shop", doc! { "insert": "c", "documents": [], "bypassDocumentValidation": true }),
+            ("---------------s*", "admin", doc! { "insert": "system.users", "documents": [] }),
+            ("-w--o--W--------*", "shop", doc! { "update": "c", "updates": [{ "q": {}, "u": {} }] }),
+            ("-w--o--W--------*", "shop", doc! { "update": "c", "updates": [{ "q": {}, "u": {}, "upsert": true }] }),
+            ("-w--o--W--------*", "shop", doc! { "delete": "c", "deletes": [] }),
+            ("-w--o--W--------*", "shop", doc! { "findAndModify": "c", "remove": true }),
+            ("-w--o--W--------*", "shop", doc! { "findAndModify": "c", "update": {}, "upsert": true }),
+            (
+                "-w--o--W-------s*",
+                "admin",
+                doc! { "bulkWrite": 1, "nsInfo": [{ "ns": "shop.c" }], "ops": [{ "insert": 0 }] },
+            ),
+            (
+                "-------W--------*",
+                "admin",
+                doc! { "bulkWrite": 1, "nsInfo": [{ "ns": "shop.c" }, { "ns": "other.c" }], "ops": [{ "insert": 0 }, { "delete": 1 }] },
+            ),
+            (
+                "---------------s*",
+                "admin",
+                doc! { "bulkWrite": 1, "nsInfo": [{ "ns": "admin.system.users" }], "ops": [{ "insert": 0 }] },
+            ),
+            // Collections and indexes.
+            ("-wd-o--WD------s*", "shop", doc! { "create": "c" }),
+            ("-w--o--W--------*", "shop", doc! { "create": "v", "viewOn": "c", "pipeline": [lookup("d")] }),
+            ("-----------------", "shop", doc! { "create": "v", "viewOn": "system.x", "pipeline": [] }),
+            ("--d-o---D------s*", "shop", doc! { "collMod": "c" }),
+            ("----o-----------*", "shop", doc! { "collMod": "v", "viewOn": "c", "pipeline": [] }),
+            ("-wd-o--WD------s*", "shop", doc! { "createIndexes": "c", "indexes": [] }),
+            ("-wd-o--WD-------*", "shop", doc! { "dropIndexes": "c", "index": "*" }),
+            ("rwd-o-RWD-----b-*", "shop", doc! { "listIndexes": "c" }),
+            ("-wd-o--WD------s*", "shop", doc! { "drop": "c" }),
+            ("-wd-o--WD-------*", "admin", doc! { "renameCollection": "shop.c", "to": "shop.d" }),
+            ("-wd-o--WD-------*", "admin", doc! { "renameCollection": "shop.c", "to": "shop.d", "dropTarget": true }),
+            ("-------W--------*", "admin", doc! { "renameCollection": "shop.c", "to": "other.d" }),
+            ("-----------------", "admin", doc! { "renameCollection": "admin.system.users", "to": "admin.x" }),
+            ("rwd-o-RWD-----bs*", "shop", doc! { "listCollections": 1 }),
+            (
+                "rwduoxRWDUmhcCbs*",
+                "shop",
+                doc! { "listCollections": 1, "nameOnly": true, "authorizedCollections": true },
+            ),
+            ("rwd-o-RWD-m--Cb-*", "shop", doc! { "collStats": "c" }),
+            ("--d-o---D-------*", "shop", doc! { "validate": "c" }),
+            ("--d-o---D-------*", "shop", doc! { "compact": "c" }),
+            // Databases.
+            ("rwd-o-RWD-m--C--*", "shop", doc! { "dbStats": 1 }),
+            ("--d-o---D----C--*", "shop", doc! { "dropDatabase": 1 }),
+            ("--d-o---D-------*", "shop", doc! { "profile": -1 }),
+            ("rwduoxRWDUmhcCbs*", "admin", doc! { "listDatabases": 1 }),
+            // Users.
+            ("---uo----U------*", "shop", doc! { "createUser": "b", "roles": ["read"] }),
+            ("---------U------*", "shop", doc! { "createUser": "b", "roles": [{ "role": "root", "db": "admin" }] }),
+            ("---uo----U------*", "shop", doc! { "updateUser": "b", "pwd": "x" }),
+            ("---------U------*", "shop", doc! { "updateUser": "b", "roles": [] }),
+            ("---uo----U------*", "shop", doc! { "dropUser": "b" }),
+            ("---uo----U------*", "shop", doc! { "dropAllUsersFromDatabase": 1 }),
+            ("---------U------*", "shop", doc! { "grantRolesToUser": "b", "roles": [{ "role": "read", "db": "x" }] }),
+            ("---uo----U------*", "shop", doc! { "revokeRolesFromUser": "b", "roles": ["read"] }),
+            ("---uo----U------*", "shop", doc! { "usersInfo": 1 }),
+            ("rwduoxRWDUmhcCbs*", "shop", doc! { "usersInfo": "ada" }),
+            ("---uo----U------*", "shop", doc! { "usersInfo": ["ada", "b"] }),
+            ("---------U------*", "shop", doc! { "usersInfo": { "forAllDBs": true } }),
+            ("---uo----U------*", "shop", doc! { "rolesInfo": 1 }),
+            ("---------U------*", "shop", doc! { "rolesInfo": { "role": "root", "db": "admin" } }),
+            // The server.
+            ("----------m--Cb-*", "admin", doc! { "serverStatus": 1 }),
+            ("----------m--C--*", "admin", doc! { "hostInfo": 1 }),
+            ("----------m--C--*", "admin", doc! { "getCmdLineOpts": 1 }),
+            ("----------m--C--*", "admin", doc! { "getLog": "global" }),
+            ("----------m--Cbs*", "admin", doc! { "getParameter": "*" }),
+            ("----------m--C--*", "admin", doc! { "currentOp": 1 }),
+            ("rwduoxRWDUmhcCbs*", "admin", doc! { "currentOp": 1, "$ownOps": true }),
+            ("----------mhcC--*", "admin", doc! { "replSetGetStatus": 1 }),
+            ("-----------hcC--*", "admin", doc! { "replSetInitiate": {} }),
+            ("-----------hcC--*", "admin", doc! { "shutdown": 1 }),
+            ("-----------hcC--*", "admin", doc! { "fsync": 1 }),
+            ("-----------hcC--*", "admin", doc! { "killAllSessions": [] }),
+            ("rwduoxRWDUmhcCbs*", "admin", doc! { "killSessions": [] }),
+            ("rwduoxRWDUmhcCbs*", "admin", doc! { "killOp": 1, "op": 1 }),
+            ("rwduoxRWDUmhcCbs*", "shop", doc! { "commitTransaction": 1 }),
+        ];
+        let wrong: Vec<String> = matrix
+            .iter()
+            .filter(|(expected, database, command)| allowed(database, command) != *expected)
+            .map(|(expected, database, command)| {
+                format!("{}\n{expected} expected: {database} {command}\n", allowed(database, command))
+            })
+            .collect();
+        assert!(wrong.is_empty(), "{}", wrong.concat());
+    }
+
+    #[test]
+    fn every_command_has_a_rule_and_only_harmless_ones_are_open() {
+        let without: Vec<&str> = commands::all_names().filter(|name| needs::rule(name).is_none()).collect();
+        assert!(without.is_empty(), "{without:?}");
+        let unknown: Vec<&str> =
+            needs::RULES.iter().map(|(name, _)| *name).filter(|name| !commands::is_known(name)).collect();
+        assert!(unknown.iter().all(|name| matches!(*name, "convertToCapped" | "top")), "{unknown:?}");
+        let open: Vec<&str> =
+            needs::RULES.iter().filter(|(_, rule)| matches!(rule, Rule::Open)).map(|(name, _)| *name).collect();
+        let harmless = [
+            "authenticate",
+            "buildInfo",
+            "buildinfo",
+            "connectionStatus",
+            "endSessions",
+            "hello",
+            "isMaster",
+            "ismaster",
+            "listCommands",
+            "logout",
+            "ping",
+            "saslContinue",
+            "saslStart",
+            "whatsmyuri",
+        ];
+        assert_eq!(open, harmless);
+    }
+
+    #[test]
+    fn what_could_be_read_twice_is_refused() {
+        let user = UserName::new("ada", "shop");
+        let mut twice = rawdoc! { "createUser": "b", "roles": [] };
+        twice.append(cstr!("roles"), RawArrayBuf::from_iter(["root"]));
+        let nothing = [rawdoc! { "bulkWrite": 1, "nsInfo": [{ "ns": "shop.c" }], "ops": [{ "insert": 7 }] }, twice];
+        for document in &nothing {
+            let name = document.into_iter().next().unwrap().unwrap().0.as_str();
+            let request = Request { name, database: "admin", document, user: &user };
+            assert!(request.needs(needs::rule(name).unwrap()).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn passwords_and_long_values_are_not_in_messages() {
+        let long = rawdoc! { "createUser": "b", "pwd": "secret", "roles": [], "customData": { "x": "y".repeat(1000) } };
+        let text = shown(&long);
+        assert!(text.starts_with("{ createUser: \"b\", pwd: \"xxx\", roles: []"), "{text}");
+        assert!(!text.contains("secret") && text.len() < 2 * SHOWN, "{text}");
+        assert!(shown(&rawdoc! { "find": "ä".repeat(1000) }).ends_with("... }"));
+    }
+}

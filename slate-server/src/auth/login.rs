@@ -1,0 +1,247 @@
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
+
+use base64::{Engine, prelude::BASE64_STANDARD};
+use bson::{Binary, RawBsonRef, RawDocument, RawDocumentBuf, rawdoc, spec::BinarySubtype};
+
+use super::{
+    Credential, Mechanism, User, UserName,
+    scram::{ClientFirst, Exchange},
+};
+use crate::{
+    commands::Call,
+    failure::{Code, Failure, Result},
+};
+
+/// How long a user that was read is believed. Changes through this server are seen at once, others after this time: those of the program
+/// that the server is embedded in, and a dropped database.
+const FRESH: Duration = Duration::from_secs(1);
+
+/// The number of the only exchange that a connection may have open.
+const CONVERSATION: i32 = 1;
+
+/// Who a connection is.
+#[derive(Debug, Default)]
+pub(crate) struct Login(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    identity: Option<Identity>,
+    step: Option<Step>,
+}
+
+#[derive(Clone, Debug)]
+struct Identity {
+    user: Arc<User>,
+    version: u64,
+    read: Instant,
+}
+
+/// An exchange that waits for the client's next message.
+#[derive(Debug)]
+enum Step {
+    Proof {
+        user: UserName,
+        known: Option<Arc<User>>,
+        version: u64,
+        exchange: Box<Exchange>,
+        skips_empty: bool,
+    },
+    /// The client has proved who it is and is to say that it believes the server.
+    Empty(Identity),
+}
+
+impl Login {
+    /// Returns the user, if one has logged in.
+    pub(crate) fn user(&self) -> Option<Arc<User>> {
+        self.state().identity.as_ref().map(|identity| Arc::clone(&identity.user))
+    }
+
+    pub(crate) fn log_out(&self) {
+        *self.state() = State::default();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a user that of the connection. A connection belongs to one user, because cursors and sessions do.
+    fn enter(&self, identity: Identity) -> Result<()> {
+        let mut state = self.state();
+        if let Some(before) = state.identity.as_ref().filter(|before| before.user.name != identity.user.name) {
+            let message = format!(
+                "Each client connection may only be authenticated once. Previously authenticated as: {}",
+                before.user.name
+            );
+            return Err(Failure::new(Code::PROTOCOL, message));
+        }
+        state.identity = Some(identity);
+        Ok(())
+    }
+}
+
+/// Returns the user of the connection with the roles that the user has now. One who was dropped is logged out.
+///
+/// # Errors
+/// Fails if the storage fails.
+pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
+    let (login, users) = (&call.connection.login, &call.shared().users);
+    let Some(identity) = login.state().identity.clone() else { return Ok(None) };
+    let version = users.version();
+    if identity.version == version && identity.read.elapsed() < FRESH {
+        return Ok(Some(identity.user));
+    }
+    let user = users.get(&identity.user.name).await?.filter(|user| user.id == identity.user.id);
+    login.state().identity = user.clone().map(|user| Identity { user, version, read: Instant::now() });
+    Ok(user)
+}
+
+/// `saslStart`: begins an exchange, of which `options` are the fields.
+///
+/// # Errors
+/// Fails with `AuthenticationFailed` (18), without saying why, or with `MechanismUnavailable` (334).
+pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str) -> Result<RawDocumentBuf> {
+    let (login, shared) = (&call.connection.login, call.shared());
+    login.state().step = None;
+    let name = options.get_str("mechanism").map_err(|_| Failure::mistyped("saslStart.mechanism", "string"))?;
+    let mechanism = Mechanism::of_name(name).ok_or_else(|| {
+        let message = format!("Received authentication for mechanism {name} which is unknown or not enabled");
+        Failure::new(Code(334, "MechanismUnavailable"), message)
+    })?;
+    let payload = payload(options)?;
+    let first = ClientFirst::parse(&payload).map_err(|reason| Failure::new(Code::AUTHENTICATION_FAILED, reason))?;
+    let user = UserName::new(&*first.user, database);
+    check_throttle(call, &user)?;
+    let version = shared.users.version();
+    // A user that does not exist has an exchange like the others, at the end of which no password is right.
+    let known = shared.users.get(&user).await?;
+    let credential = known.as_ref().and_then(|user| user.credential(mechanism)).cloned();
+    let known = known.filter(|_| credential.is_some());
+    let credential = credential.unwrap_or_else(|| Credential::of_nobody(mechanism, &shared.secret, &user.key()));
+    let (exchange, sent) = Exchange::begin(mechanism, &first, credential).map_err(|_| failed())?;
+    let skips_empty =
+        options.get_document("options").is_ok_and(|options| options.get_bool("skipEmptyExchange").unwrap_or_default());
+    let exchange = Box::new(exchange);
+    login.state().step = Some(Step::Proof { user, known, version, exchange, skips_empty });
+    Ok(reply(false, sent.into_bytes()))
+}
+
+/// `saslContinue`.
+///
+/// # Errors
+/// Fails with `AuthenticationFailed` (18), without saying why.
+pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let (login, shared) = (&call.connection.login, call.shared());
+    let none = || Failure::new(Code::PROTOCOL, "No SASL session state found");
+    let step = login.state().step.take().ok_or_else(none)?;
+    if call.integer("conversationId")? != Some(i64::from(CONVERSATION)) {
+        return Err(Failure::new(Code::PROTOCOL, "sasl: Mismatched conversation id"));
+    }
+    let payload = payload(call.command.document())?;
+    match step {
+        Step::Empty(identity) => {
+            if !payload.is_empty() {
+                return Err(failed());
+            }
+            login.enter(identity)?;
+            Ok(reply(true, Vec::new()))
+        }
+        Step::Proof { user, known, version, exchange, skips_empty } => {
+            check_throttle(call, &user)?;
+            let (Ok(verifier), Some(known)) = (exchange.finish(&payload), known) else {
+                shared.throttle.failed(&call.connection.peer, &user);
+                return Err(failed());
+            };
+            shared.throttle.succeeded(&call.connection.peer, &user);
+            let identity = Identity { user: known, version, read: Instant::now() };
+            if skips_empty {
+                login.enter(identity)?;
+            } else {
+                login.state().step = Some(Step::Empty(identity));
+            }
+            Ok(reply(skips_empty, verifier.into_bytes()))
+        }
+    }
+}
+
+/// `authenticate` with a client certificate, which the handshake of TLS has verified.
+///
+/// # Errors
+/// Fails with `AuthenticationFailed` (18), without saying why.
+pub(crate) async fn certificate(call: &Call<'_>, options: &RawDocument) -> Result<RawDocumentBuf> {
+    let (login, shared) = (&call.connection.login, call.shared());
+    if options.get_str("mechanism").is_ok_and(|mechanism| mechanism != "MONGODB-X509") {
+        let message = "the command authenticate has the mechanism MONGODB-X509 only";
+        return Err(Failure::new(Code::BAD_VALUE, message));
+    }
+    let Some(subject) = &call.connection.certificate else {
+        let message = "No verified subject name available from client";
+        return Err(Failure::new(Code::AUTHENTICATION_FAILED, message));
+    };
+    if options.get_str("user").is_ok_and(|user| user != &**subject) {
+        let message = "There is no x.509 client certificate matching the user.";
+        return Err(Failure::new(Code::AUTHENTICATION_FAILED, message));
+    }
+    let name = UserName::new(&**subject, UserName::EXTERNAL);
+    let version = shared.users.version();
+    let user = shared.users.get(&name).await?.filter(|user| user.is_external()).ok_or_else(failed)?;
+    login.enter(Identity { user, version, read: Instant::now() })?;
+    Ok(rawdoc! { "dbname": UserName::EXTERNAL, "user": &**subject })
+}
+
+/// Speculative authentication: what a driver sends with `hello`, to save a round trip. `None` if it fails: the driver then begins again.
+pub(crate) async fn speculative(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
+    let Some(RawBsonRef::Document(options)) = call.command.get("speculativeAuthenticate")? else { return Ok(None) };
+    let database = options.get_str("db").unwrap_or("admin");
+    let begins = |name: &str| options.into_iter().next().is_some_and(|first| first.is_ok_and(|(key, _)| key == name));
+    let result = if begins("saslStart") {
+        start(call, options, database).await
+    } else if begins("authenticate") {
+        certificate(call, options).await
+    } else {
+        return Ok(None);
+    };
+    Ok(result.ok())
+}
+
+/// Returns the mechanisms by which a user, `db.name`, may log in: all for one that does not exist, so that nobody learns who does.
+///
+/// # Errors
+/// Fails on another form, or if the storage fails.
+pub(crate) async fn mechanisms(call: &Call<'_>, full: &str) -> Result<Vec<Mechanism>> {
+    let (database, name) =
+        full.split_once('.').filter(|(database, name)| !database.is_empty() && !name.is_empty()).ok_or_else(|| {
+            Failure::new(Code::BAD_VALUE, format!("UserName must contain a '.' separated database.user pair: {full}"))
+        })?;
+    let user = call.shared().users.get(&UserName::new(name, database)).await?;
+    let has = |mechanism: &Mechanism| user.as_ref().is_none_or(|user| user.credential(*mechanism).is_some());
+    Ok(Mechanism::ALL.into_iter().filter(has).collect())
+}
+
+fn check_throttle(call: &Call<'_>, user: &UserName) -> Result<()> {
+    let Some(wait) = call.shared().throttle.wait(&call.connection.peer, user) else { return Ok(()) };
+    let message = format!("Authentication failed too often: try again in {} seconds", wait.as_secs());
+    Err(Failure::new(Code::AUTHENTICATION_FAILED, message))
+}
+
+fn failed() -> Failure {
+    Failure::new(Code::AUTHENTICATION_FAILED, "Authentication failed.")
+}
+
+fn reply(done: bool, payload: Vec<u8>) -> RawDocumentBuf {
+    let payload = Binary { subtype: BinarySubtype::Generic, bytes: payload };
+    rawdoc! { "conversationId": CONVERSATION, "done": done, "payload": payload }
+}
+
+/// Returns the client's message: bytes, or Base64.
+fn payload(options: &RawDocument) -> Result<Vec<u8>> {
+    match options.get("payload")? {
+        Some(RawBsonRef::Binary(payload)) => Ok(payload.bytes.to_vec()),
+        Some(RawBsonRef::String(payload)) => {
+            BASE64_STANDARD.decode(payload).map_err(|_| Failure::new(Code::BAD_VALUE, "the payload is not Base64"))
+        }
+        _ => Err(Failure::mistyped("payload", "binData")),
+    }
+}

@@ -1,0 +1,482 @@
+use bson::{RawArray, RawBsonRef, RawDocument};
+
+use super::{
+    Role, UserName, pipeline,
+    privilege::{
+        Action::{self, *},
+        Actions, Target,
+    },
+};
+use crate::failure::{Code, Failure, Result};
+
+/// A command whose needs are asked for.
+#[derive(Clone, Copy)]
+pub(super) struct Request<'c> {
+    pub(super) name: &'c str,
+    pub(super) database: &'c str,
+    pub(super) document: &'c RawDocument,
+    /// Who asks. Everyone may see themselves.
+    pub(super) user: &'c UserName,
+}
+
+/// Who may run a command.
+#[derive(Clone, Copy)]
+pub(super) enum Rule {
+    /// Everyone, without a login.
+    Open,
+    /// Everyone who has logged in. What belongs to other users is kept apart elsewhere.
+    LoggedIn,
+    /// Who has the action on the server.
+    Cluster(Action),
+    /// Who has the action on the database that the command is sent to.
+    Database(Action),
+    /// Who has the action on the collection that the command names.
+    Collection(Action),
+    /// Who has what the function adds.
+    Of(fn(&Request<'_>, &mut Needs) -> Result<()>),
+}
+
+use Rule::{Cluster, Collection, Database, LoggedIn, Of, Open};
+
+/// What each command needs, sorted by name. A command that is not listed is refused.
+pub(super) static RULES: &[(&str, Rule)] = &[
+    ("abortTransaction", LoggedIn),
+    ("aggregate", Of(aggregate)),
+    ("authenticate", Open),
+    ("buildInfo", Open),
+    ("buildinfo", Open),
+    ("bulkWrite", Of(bulk_write)),
+    ("collMod", Of(coll_mod)),
+    ("collStats", Collection(CollStats)),
+    ("commitTransaction", LoggedIn),
+    ("compact", Collection(Compact)),
+    ("configureFailPoint", Cluster(SetParameter)),
+    ("connectionStatus", Open),
+    ("convertToCapped", Collection(ConvertToCapped)),
+    ("count", Collection(Find)),
+    ("create", Of(create)),
+    ("createIndexes", Collection(CreateIndex)),
+    ("createRole", Database(CreateRole)),
+    ("createUser", Of(create_user)),
+    ("currentOp", Of(current_op)),
+    ("dbStats", Database(DbStats)),
+    ("delete", Collection(Remove)),
+    ("deleteIndexes", Collection(DropIndex)),
+    ("distinct", Collection(Find)),
+    ("drop", Collection(DropCollection)),
+    ("dropAllUsersFromDatabase", Database(DropUser)),
+    ("dropDatabase", Database(DropDatabase)),
+    ("dropIndexes", Collection(DropIndex)),
+    ("dropRole", Database(DropRole)),
+    ("dropUser", Database(DropUser)),
+    ("endSessions", Open),
+    ("explain", Of(explain)),
+    ("find", Collection(Find)),
+    ("findAndModify", Of(find_and_modify)),
+    ("findandmodify", Of(find_and_modify)),
+    ("fsync", Cluster(Fsync)),
+    ("getCmdLineOpts", Cluster(GetCmdLineOpts)),
+    ("getLog", Cluster(GetLog)),
+    ("getMore", LoggedIn),
+    ("getParameter", Cluster(GetParameter)),
+    ("grantRolesToUser", Of(grant)),
+    ("hello", Open),
+    ("hostInfo", Cluster(HostInfo)),
+    ("insert", Of(insert)),
+    ("isMaster", Open),
+    ("ismaster", Open),
+    ("killAllSessions", Cluster(KillAnySession)),
+    ("killCursors", LoggedIn),
+    ("killOp", LoggedIn),
+    ("killSessions", LoggedIn),
+    ("listCollections", Of(list_collections)),
+    ("listCommands", Open),
+    ("listDatabases", LoggedIn),
+    ("listIndexes", Collection(ListIndexes)),
+    ("logout", Open),
+    ("ping", Open),
+    ("profile", Database(EnableProfiler)),
+    ("refreshSessions", LoggedIn),
+    ("renameCollection", Of(rename)),
+    ("replSetGetConfig", Cluster(ReplSetGetConfig)),
+    ("replSetGetStatus", Cluster(ReplSetGetStatus)),
+    ("replSetInitiate", Cluster(ReplSetConfigure)),
+    ("revokeRolesFromUser", Of(revoke)),
+    ("rolesInfo", Of(roles_info)),
+    ("saslContinue", Open),
+    ("saslStart", Open),
+    ("serverStatus", Cluster(ServerStatus)),
+    ("setParameter", Cluster(SetParameter)),
+    ("shutdown", Cluster(Shutdown)),
+    ("startSession", LoggedIn),
+    ("top", Cluster(Top)),
+    ("update", Of(update)),
+    ("updateRole", Database(GrantRole)),
+    ("updateUser", Of(update_user)),
+    ("usersInfo", Of(users_info)),
+    ("validate", Collection(Validate)),
+    ("whatsmyuri", Open),
+];
+
+/// Returns the rule of a command.
+pub(super) fn rule(command: &str) -> Option<Rule> {
+    let place = RULES.binary_search_by(|(known, _)| (*known).cmp(command)).ok()?;
+    RULES.get(place).map(|(_, rule)| *rule)
+}
+
+/// What a command needs: all parts of one of the alternatives.
+#[derive(Debug, Default)]
+pub(super) struct Needs {
+    pub(super) all: Vec<(Target, Actions)>,
+    pub(super) or: Option<Vec<(Target, Actions)>>,
+}
+
+impl Needs {
+    pub(super) fn add(&mut self, target: Target, actions: &[Action]) {
+        self.all.push((target, Actions::of(actions)));
+    }
+
+    pub(super) fn collection(&mut self, database: &str, name: &str, actions: &[Action]) {
+        self.add(Target::Collection(database.into(), name.into()), actions);
+    }
+}
+
+impl Request<'_> {
+    /// Returns the needs of the command by its rule; `None` if everyone may run it.
+    pub(super) fn needs(&self, rule: Rule) -> Result<Option<Needs>> {
+        let mut needs = Needs::default();
+        match rule {
+            Open => return Ok(None),
+            LoggedIn => {}
+            Cluster(action) => needs.add(Target::Cluster, &[action]),
+            Database(action) => needs.add(Target::Database(self.database.into()), &[action]),
+            Collection(action) => {
+                let target = self.target()?;
+                needs.add(target, &[action]);
+            }
+            Of(fill) => fill(self, &mut needs)?,
+        }
+        Ok(Some(needs))
+    }
+
+    /// Returns the collection that the command names; the database for another value, with which no such command succeeds.
+    fn target(&self) -> Result<Target> {
+        let value = self.document.into_iter().next().transpose()?;
+        Ok(match value.and_then(|(_, value)| value.as_str()) {
+            Some(name) => Target::Collection(self.database.into(), name.into()),
+            None => Target::Database(self.database.into()),
+        })
+    }
+
+    /// Returns a field.
+    ///
+    /// # Errors
+    /// Fails if it occurs twice: what is checked must be what is executed.
+    fn get(&self, name: &str) -> Result<Option<RawBsonRef<'_>>> {
+        only(self.document, name)
+    }
+
+    fn truth(&self, name: &str) -> Result<bool> {
+        Ok(self.get(name)?.is_some_and(is_true))
+    }
+
+    /// Returns the documents of an array.
+    fn documents(&self, name: &str) -> Result<Vec<&RawDocument>> {
+        let Some(RawBsonRef::Array(array)) = self.get(name)? else { return Ok(Vec::new()) };
+        documents(array)
+    }
+
+    /// Adds the needs of a view's definition, which only someone who may read its collections may write.
+    fn view(&self, needs: &mut Needs) -> Result<()> {
+        if let Some(RawBsonRef::String(on)) = self.get("viewOn")? {
+            needs.collection(self.database, on, &[Find]);
+        }
+        if let Some(RawBsonRef::Array(stages)) = self.get("pipeline")? {
+            pipeline::add_stages(stages, self.database, needs)?;
+        }
+        Ok(())
+    }
+
+    fn bypass(&self, needs: &mut Needs, target: &Target) -> Result<()> {
+        if self.truth("bypassDocumentValidation")? {
+            needs.add(target.clone(), &[BypassDocumentValidation]);
+        }
+        Ok(())
+    }
+
+    /// Reads the roles of a field.
+    fn roles(&self, name: &str) -> Result<Vec<Role>> {
+        let Some(RawBsonRef::Array(roles)) = self.get(name)? else { return Ok(Vec::new()) };
+        roles.into_iter().map(|role| Role::read(role?, self.database)).collect()
+    }
+}
+
+/// Returns a field that may occur once.
+pub(super) fn only<'d>(document: &'d RawDocument, name: &str) -> Result<Option<RawBsonRef<'d>>> {
+    let mut found = None;
+    for element in document {
+        let (key, value) = element?;
+        if key == name && found.replace(value).is_some() {
+            let message = format!("BSON field '{name}' is a duplicate field");
+            return Err(Failure::new(Code(40413, "Location40413"), message));
+        }
+    }
+    Ok(found)
+}
+
+fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
+    let mut found = Vec::new();
+    for value in array {
+        found.extend(value?.as_document());
+    }
+    Ok(found)
+}
+
+/// Whether a value switches something on.
+fn is_true(value: RawBsonRef<'_>) -> bool {
+    match value {
+        RawBsonRef::Boolean(value) => value,
+        RawBsonRef::Int32(number) => number != 0,
+        RawBsonRef::Int64(number) => number != 0,
+        RawBsonRef::Double(number) => number != 0.0,
+        RawBsonRef::Decimal128(_) => true,
+        _ => false,
+    }
+}
+
+fn aggregate(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let target = request.target()?;
+    let stages = match request.get("pipeline")? {
+        Some(RawBsonRef::Array(stages)) => Some(stages),
+        _ => None,
+    };
+    if matches!(target, Target::Collection(..)) {
+        let actions = pipeline::first_actions(stages)?;
+        needs.add(target, actions);
+    } else {
+        pipeline::without_collection(stages, request.database, needs)?;
+    }
+    if let Some(stages) = stages {
+        let before = needs.all.len();
+        pipeline::add_stages(stages, request.database, needs)?;
+        if request.truth("bypassDocumentValidation")? {
+            let bypass = Actions::of(&[BypassDocumentValidation]);
+            let written = Actions::of(&[Insert]);
+            for (_, actions) in needs.all.iter_mut().skip(before) {
+                if *actions == actions.and(written) || *actions == Actions::of(&[Update]) {
+                    *actions = actions.and(bypass);
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn bulk_write(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let mut targets = Vec::new();
+    for namespace in request.documents("nsInfo")? {
+        let full = only(namespace, "ns")?.and_then(|full| full.as_str()).unwrap_or_default();
+        let (database, name) = full.split_once('.').unwrap_or((full, ""));
+        targets.push((Target::Collection(database.into(), name.into()), Actions::default()));
+    }
+    let bypass = if request.truth("bypassDocumentValidation")? { &[BypassDocumentValidation][..] } else { &[] };
+    for operation in request.documents("ops")? {
+        let Some((name, place)) = operation.into_iter().next().transpose()? else { continue };
+        let upserts = || -> Result<bool> { Ok(only(operation, "upsert")?.is_some_and(is_true)) };
+        let actions = match name.as_str() {
+            "insert" => Actions::of(&[Insert]),
+            "update" if upserts()? => Actions::of(&[Insert, Update]),
+            "update" => Actions::of(&[Update]),
+            "delete" => Actions::of(&[Remove]),
+            _ => continue,
+        };
+        let place = match place {
+            RawBsonRef::Int32(place) => usize::try_from(place).ok(),
+            RawBsonRef::Int64(place) => usize::try_from(place).ok(),
+            _ => None,
+        };
+        match place.and_then(|place| targets.get_mut(place)) {
+            Some((_, needed)) => *needed = needed.and(actions),
+            // No operation of a place that is not a number in this form is checked, so that none may be executed.
+            None => return Err(Failure::new(Code::BAD_VALUE, "BulkWrite ops entry has an invalid nsInfo index.")),
+        }
+    }
+    for (target, actions) in targets {
+        needs.all.push((target, actions.and(Actions::of(bypass))));
+    }
+    Ok(())
+}
+
+fn coll_mod(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    needs.add(request.target()?, &[CollMod]);
+    request.view(needs)
+}
+
+fn create(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let target = request.target()?;
+    request.view(needs)?;
+    if needs.all.is_empty() {
+        needs.or = Some(vec![(target.clone(), Actions::of(&[Insert]))]);
+    }
+    needs.add(target, &[CreateCollection]);
+    Ok(())
+}
+
+fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    if !request.truth("$ownOps")? {
+        needs.add(Target::Cluster, &[Inprog]);
+    }
+    Ok(())
+}
+
+fn explain(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let Some(RawBsonRef::Document(inner)) = request.get("explain")? else { return Ok(()) };
+    let Some((name, _)) = inner.into_iter().next().transpose()? else { return Ok(()) };
+    let database = only(inner, "$db")?.and_then(|database| database.as_str()).unwrap_or(request.database);
+    let inner = Request { name: name.as_str(), database, document: inner, user: request.user };
+    match rule(inner.name) {
+        Some(rule @ (Collection(_) | Of(_))) if inner.name != "explain" => {
+            needs.all.extend(inner.needs(rule)?.unwrap_or_default().all);
+            Ok(())
+        }
+        _ => {
+            Err(Failure::new(Code::COMMAND_NOT_FOUND, format!("Explain failed due to unknown command: {}", inner.name)))
+        }
+    }
+}
+
+fn find_and_modify(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let target = request.target()?;
+    let mut actions = vec![Find];
+    actions.push(if request.truth("remove")? { Remove } else { Update });
+    if request.truth("upsert")? {
+        actions.push(Insert);
+    }
+    needs.add(target.clone(), &actions);
+    request.bypass(needs, &target)
+}
+
+fn insert(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let target = request.target()?;
+    needs.add(target.clone(), &[Insert]);
+    request.bypass(needs, &target)
+}
+
+fn update(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let target = request.target()?;
+    let mut upserts = false;
+    for statement in request.documents("updates")? {
+        upserts |= only(statement, "upsert")?.is_some_and(is_true);
+    }
+    needs.add(target.clone(), if upserts { &[Insert, Update] } else { &[Update] });
+    request.bypass(needs, &target)
+}
+
+/// With `nameOnly` and `authorizedCollections`, everyone may ask: only the names that they may know are listed.
+fn list_collections(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    if !(request.truth("nameOnly")? && request.truth("authorizedCollections")?) {
+        needs.add(Target::Database(request.database.into()), &[ListCollections]);
+    }
+    Ok(())
+}
+
+fn rename(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let namespace = |name| -> Result<(String, String)> {
+        let full = request.get(name)?.and_then(|full| full.as_str()).unwrap_or_default();
+        let (database, own) = full.split_once('.').unwrap_or((full, ""));
+        Ok((database.into(), own.into()))
+    };
+    let (from, to) = (namespace("renameCollection")?, namespace("to")?);
+    let drops = request.get("dropTarget")?.is_some_and(is_true);
+    let drop: &[Action] = if drops { &[DropCollection] } else { &[] };
+    let target = |(database, name): &(String, String)| Target::Collection(database.clone(), name.clone());
+    if from.0 == to.0 {
+        let renames = Actions::of(&[RenameCollectionSameDB]);
+        needs.or = Some(vec![(target(&from), renames), (target(&to), renames.and(Actions::of(drop)))]);
+    }
+    needs.add(target(&from), &[Find, DropCollection]);
+    needs.add(target(&to), &[Insert, CreateIndex]);
+    needs.add(target(&to), drop);
+    Ok(())
+}
+
+fn create_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    needs.add(Target::Database(request.database.into()), &[CreateUser]);
+    grant(request, needs)
+}
+
+/// Roles are granted by who administers their database.
+fn grant(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    for role in request.roles("roles")? {
+        needs.add(Target::Database(role.database), &[GrantRole]);
+    }
+    Ok(())
+}
+
+fn revoke(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    for role in request.roles("roles")? {
+        needs.add(Target::Database(role.database), &[RevokeRole]);
+    }
+    Ok(())
+}
+
+fn update_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let database = || Target::Database(request.database.into());
+    for (field, action) in [("pwd", ChangePassword), ("mechanisms", ChangePassword), ("customData", ChangeCustomData)] {
+        if request.get(field)?.is_some() {
+            needs.add(database(), &[action]);
+        }
+    }
+    if request.get("roles")?.is_some() {
+        // The user may lose roles of any database.
+        needs.add(Target::AnyNormal, &[RevokeRole]);
+        grant(request, needs)?;
+    }
+    Ok(())
+}
+
+fn users_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let view = |needs: &mut Needs, name: UserName| {
+        if name != *request.user {
+            needs.add(Target::Database(name.database), &[ViewUser]);
+        }
+    };
+    match request.get("usersInfo")? {
+        Some(RawBsonRef::Document(all)) if only(all, "forAllDBs")?.is_some() => {
+            needs.add(Target::AnyNormal, &[ViewUser]);
+        }
+        Some(RawBsonRef::Array(names)) => {
+            for name in names {
+                view(needs, UserName::read(name?, request.database)?);
+            }
+        }
+        Some(name @ (RawBsonRef::String(_) | RawBsonRef::Document(_))) => {
+            view(needs, UserName::read(name, request.database)?);
+        }
+        _ => needs.add(Target::Database(request.database.into()), &[ViewUser]),
+    }
+    Ok(())
+}
+
+fn roles_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    let mut view = |value: RawBsonRef<'_>| -> Result<()> {
+        let database = value.as_document().and_then(|role| role.get_str("db").ok()).unwrap_or(request.database);
+        needs.add(Target::Database(database.into()), &[ViewRole]);
+        Ok(())
+    };
+    match request.get("rolesInfo")? {
+        Some(RawBsonRef::Array(names)) => names.into_iter().try_for_each(|name| view(name?)),
+        Some(name) => view(name),
+        None => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_sorted() {
+        assert!(RULES.is_sorted_by(|(a, _), (b, _)| a < b));
+    }
+}

@@ -1,0 +1,155 @@
+use bson::{RawArray, RawBsonRef, RawDocument};
+
+use super::{
+    needs::{Needs, only},
+    privilege::{
+        Action::{self, *},
+        Target,
+    },
+};
+use crate::failure::Result;
+
+/// Returns what a pipeline needs of the collection that it begins with: `find`, unless its first stage reads something else of it.
+pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Action]> {
+    Ok(match first_stage(stages)? {
+        Some("$changeStream") => &[ChangeStream, Find],
+        Some("$collStats") => &[CollStats],
+        Some("$indexStats") => &[IndexStats],
+        Some("$planCacheStats") => &[PlanCacheRead],
+        _ => &[Find],
+    })
+}
+
+/// Adds the needs of a pipeline without a collection: `{aggregate: 1}`.
+pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, needs: &mut Needs) -> Result<()> {
+    let is_about_all = |options: RawBsonRef<'_>, name| {
+        options.as_document().is_some_and(|options| options.get_bool(name).unwrap_or_default())
+    };
+    let Some((name, options)) = first_element(stages)? else { return Ok(()) };
+    match name {
+        // The operations of the user alone are for everyone.
+        "$currentOp" if is_about_all(options, "allUsers") => needs.add(Target::Cluster, &[Inprog]),
+        "$changeStream" if is_about_all(options, "allChangesForCluster") => {
+            needs.add(Target::AnyNormal, &[ChangeStream, Find]);
+        }
+        "$changeStream" => needs.add(Target::Database(database.into()), &[ChangeStream, Find]),
+        "$listLocalSessions" | "$listSessions" if is_about_all(options, "allUsers") => {
+            needs.add(Target::Cluster, &[ListSessions])
+        }
+        "$currentOp" | "$documents" | "$listLocalSessions" | "$listSessions" => {}
+        _ => needs.add(Target::Database(database.into()), &[Find]),
+    }
+    Ok(())
+}
+
+/// Adds the needs of the collections that stages name, within others, too.
+pub(super) fn add_stages(stages: &RawArray, database: &str, needs: &mut Needs) -> Result<()> {
+    for stage in stages {
+        let Some(stage) = stage?.as_document() else { continue };
+        for element in stage {
+            let (name, options) = element?;
+            add_stage(name.as_str(), options, database, needs)?;
+        }
+    }
+    Ok(())
+}
+
+fn add_stage(stage: &str, options: RawBsonRef<'_>, database: &str, needs: &mut Needs) -> Result<()> {
+    let document = options.as_document();
+    match (stage, options) {
+        ("$lookup" | "$graphLookup", _) => {
+            let Some(options) = document else { return Ok(()) };
+            add_named(options, &["from"], database, needs, &[Find])?;
+            add_inner(options, database, needs)
+        }
+        ("$unionWith", RawBsonRef::String(name)) => {
+            needs.collection(database, name, &[Find]);
+            Ok(())
+        }
+        ("$unionWith", _) => {
+            let Some(options) = document else { return Ok(()) };
+            add_named(options, &["coll"], database, needs, &[Find])?;
+            add_inner(options, database, needs)
+        }
+        ("$facet", _) => {
+            for facet in document.into_iter().flatten() {
+                if let RawBsonRef::Array(stages) = facet?.1 {
+                    add_stages(stages, database, needs)?;
+                }
+            }
+            Ok(())
+        }
+        ("$out", RawBsonRef::String(name)) => {
+            needs.collection(database, name, &[Insert, Remove]);
+            Ok(())
+        }
+        ("$out", _) => document.map_or(Ok(()), |into| add_namespace(into, database, needs, &[Insert, Remove])),
+        ("$merge", RawBsonRef::String(name)) => {
+            needs.collection(database, name, &[Insert, Update]);
+            Ok(())
+        }
+        ("$merge", _) => {
+            let Some(options) = document else { return Ok(()) };
+            add_named(options, &["into"], database, needs, merge_actions(options)?)?;
+            match only(options, "whenMatched")? {
+                Some(RawBsonRef::Array(stages)) => add_stages(stages, database, needs),
+                _ => Ok(()),
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Returns what `$merge` does to its collection.
+fn merge_actions(options: &RawDocument) -> Result<&'static [Action]> {
+    let word = |name| -> Result<Option<&str>> { Ok(only(options, name)?.and_then(|value| value.as_str())) };
+    let updates = !matches!(word("whenMatched")?, Some("fail" | "keepExisting"));
+    let inserts = !matches!(word("whenNotMatched")?, Some("discard" | "fail"));
+    Ok(match (inserts, updates) {
+        (true, false) => &[Insert],
+        (false, true) => &[Update],
+        _ => &[Insert, Update],
+    })
+}
+
+/// Adds the collection that options name: as text, or as `{db, coll}`.
+fn add_named(
+    options: &RawDocument,
+    names: &[&str],
+    database: &str,
+    needs: &mut Needs,
+    actions: &[Action],
+) -> Result<()> {
+    for name in names {
+        match only(options, name)? {
+            Some(RawBsonRef::String(collection)) => needs.collection(database, collection, actions),
+            Some(RawBsonRef::Document(namespace)) => add_namespace(namespace, database, needs, actions)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn add_namespace(namespace: &RawDocument, database: &str, needs: &mut Needs, actions: &[Action]) -> Result<()> {
+    let text = |name| -> Result<Option<&str>> { Ok(only(namespace, name)?.and_then(|value| value.as_str())) };
+    needs.collection(text("db")?.unwrap_or(database), text("coll")?.unwrap_or_default(), actions);
+    Ok(())
+}
+
+fn add_inner(options: &RawDocument, database: &str, needs: &mut Needs) -> Result<()> {
+    match only(options, "pipeline")? {
+        Some(RawBsonRef::Array(stages)) => add_stages(stages, database, needs),
+        _ => Ok(()),
+    }
+}
+
+fn first_stage(stages: Option<&RawArray>) -> Result<Option<&str>> {
+    Ok(first_element(stages)?.map(|(name, _)| name))
+}
+
+fn first_element(stages: Option<&RawArray>) -> Result<Option<(&str, RawBsonRef<'_>)>> {
+    let Some(first) = stages.and_then(|stages| stages.into_iter().next()).transpose()? else { return Ok(None) };
+    let Some(element) = first.as_document().and_then(|first| first.into_iter().next()) else { return Ok(None) };
+    let (name, value) = element?;
+    Ok(Some((name.as_str(), value)))
+}

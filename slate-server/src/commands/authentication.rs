@@ -1,0 +1,92 @@
+//! Logging in and out, and who is logged in.
+
+use bson::{RawArrayBuf, RawBson, RawDocument, RawDocumentBuf, cstr, rawdoc};
+
+use super::Call;
+use crate::{auth::login, failure::Result};
+
+/// `saslStart`.
+pub(super) async fn sasl_start(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let options = call.command.document();
+    login::start(call, options, &call.command.database).await.map(succeeded)
+}
+
+/// `saslContinue`.
+pub(super) fn sasl_continue(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    login::proceed(call).map(succeeded)
+}
+
+/// `authenticate`: with a client certificate.
+pub(super) async fn authenticate(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    login::certificate(call, call.command.document()).await.map(succeeded)
+}
+
+/// `logout`.
+pub(super) fn logout(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    call.connection.login.log_out();
+    Ok(rawdoc! { "ok": 1.0 })
+}
+
+/// `{connectionStatus: 1, showPrivileges}`: who is logged in.
+pub(super) fn connection_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    let user = call.user();
+    let list = |item: Option<RawBson>| {
+        let mut list = RawArrayBuf::new();
+        item.into_iter().for_each(|item| list.push(item));
+        list
+    };
+    let name = user.as_ref().map(|user| RawBson::Document(user.name.document()));
+    let roles = user.as_ref().map(|user| user.role_documents()).unwrap_or_default();
+    let mut info = rawdoc! { "authenticatedUsers": list(name), "authenticatedUserRoles": roles };
+    if call.truth("showPrivileges")? {
+        let privileges = user.as_ref().map(|user| user.privilege_documents()).unwrap_or_default();
+        info.append(cstr!("authenticatedUserPrivileges"), privileges);
+    }
+    Ok(rawdoc! { "authInfo": info, "ok": 1.0 })
+}
+
+/// Adds to the reply of `hello` what it says about logins: `saslSupportedMechs` and `speculativeAuthenticate`.
+pub(super) async fn append_to_hello(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
+    if let Some(user) = call.command.get("saslSupportedMechs")?.and_then(|user| user.as_str()) {
+        let mechanisms = login::mechanisms(call, user).await?;
+        let names: RawArrayBuf = mechanisms.into_iter().map(|mechanism| mechanism.name()).collect();
+        reply.append(cstr!("saslSupportedMechs"), names);
+    }
+    if let Some(begun) = login::speculative(call).await? {
+        reply.append(cstr!("speculativeAuthenticate"), begun);
+    }
+    Ok(())
+}
+
+fn succeeded(reply: RawDocumentBuf) -> RawDocumentBuf {
+    let mut reply = reply;
+    reply.append(cstr!("ok"), 1.0);
+    reply
+}
+
+/// Returns the fields of a command that are not about the command alone, so that a misspelt one is not ignored.
+pub(super) fn unknown_field<'c>(command: &'c RawDocument, known: &[&str]) -> Result<Option<&'c str>> {
+    const OF_EVERY_COMMAND: [&str; 14] = [
+        "$clusterTime",
+        "$db",
+        "$readPreference",
+        "apiDeprecationErrors",
+        "apiStrict",
+        "apiVersion",
+        "autocommit",
+        "comment",
+        "lsid",
+        "maxTimeMS",
+        "readConcern",
+        "startTransaction",
+        "txnNumber",
+        "writeConcern",
+    ];
+    for element in command.into_iter().skip(1) {
+        let name = element?.0.as_str();
+        if !known.contains(&name) && !OF_EVERY_COMMAND.contains(&name) {
+            return Ok(Some(name));
+        }
+    }
+    Ok(None)
+}

@@ -34,7 +34,7 @@ const PASSING: [Code; 13] = [
 ];
 
 /// Failures of a transaction that has lost against another one or whose snapshot is gone.
-const LOST: [i32; 5] = [24, Code::WRITE_CONFLICT.0, Code::SNAPSHOT_TOO_OLD.0, 246, Code::NO_SUCH_TRANSACTION.0];
+const LOST: [i32; 6] = [24, Code::WRITE_CONFLICT.0, Code::SNAPSHOT_TOO_OLD.0, 246, Code::NO_SUCH_TRANSACTION.0, 267];
 
 /// Returns the name of a failure that passes.
 pub(crate) fn name_of(code: i32) -> Option<&'static str> {

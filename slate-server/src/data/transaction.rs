@@ -4,7 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::{RawDocumentBuf, cstr, rawdoc};
+use bson::{RawBsonRef, RawDocumentBuf, cstr, rawdoc};
 use slate_core::{ErrorKind, TransactionOptions};
 use tokio::time::timeout;
 
@@ -41,6 +41,7 @@ const LEVELS: [&str; 3] = ["local", "majority", "snapshot"];
 pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     check_command(call)?;
+    check_new_indexes(call).await?;
     let session = shared.sessions.use_session(id)?;
     let mut state = session.state.lock().await;
     Record::load(shared, id, &mut state).await?;
@@ -148,12 +149,47 @@ fn check_command(call: &Call<'_>) -> Result<()> {
         let message = "writeConcern is not allowed within a multi-statement transaction";
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
+    if let (true, Some(stages)) = (command.name == "aggregate", command.get("pipeline")?.and_then(RawBsonRef::as_array))
+    {
+        let last = stages.into_iter().last().transpose()?.and_then(RawBsonRef::as_document);
+        let name = last.and_then(|last| last.iter().next()?.ok().map(|(name, _)| name.as_str()));
+        if let Some(name @ ("$merge" | "$out")) = name {
+            let message = format!("{name} cannot be used in a transaction");
+            return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+        }
+    }
     let level = command.read_concern.as_ref().and_then(|concern| concern.level.as_deref());
     if let Some(level) = level.filter(|level| !LEVELS.contains(level)) {
         let message = format!("The readConcern level '{level}' is not supported in a transaction");
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     Ok(())
+}
+
+/// Refuses new indexes of a collection that the transaction has not created.
+async fn check_new_indexes(call: &Call<'_>) -> Result<()> {
+    let command = call.command;
+    let Some(collection) = command.get("createIndexes")?.and_then(RawBsonRef::as_str) else { return Ok(()) };
+    let list = rawdoc! { "listIndexes": collection, "$db": &*command.database };
+    let Ok(reply) = call.shared().commands.run(list).await else { return Ok(()) };
+    let there = reply.get_document("cursor")?.get_array("firstBatch")?;
+    let has = |name: &str| {
+        there
+            .into_iter()
+            .flatten()
+            .filter_map(RawBsonRef::as_document)
+            .any(|index| index.get_str("name").is_ok_and(|own| own == name))
+    };
+    let wanted = command.get("indexes")?.and_then(RawBsonRef::as_array);
+    let mut wanted = wanted.into_iter().flatten().flatten().filter_map(RawBsonRef::as_document);
+    if wanted.all(|index| index.get_str("name").is_ok_and(has)) {
+        return Ok(());
+    }
+    let message = format!(
+        "Cannot create new indexes on existing collection {}.{collection} in a multi-document transaction.",
+        command.database
+    );
+    Err(Failure::new(Code::NOT_IN_TRANSACTION, message))
 }
 
 async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number: i64) -> Result<()> {

@@ -183,6 +183,16 @@ fn a_transaction_creates_only_new_collections() {
     client.refused(within(doc! { "create": "a" }, &session(1), 1, true), 48);
     client.ok(within(doc! { "create": "b" }, &session(1), 2, true));
     client.refused(within(doc! { "create": "b" }, &session(1), 2, false), 48);
+    // So it is with indexes; and its pipelines write nothing.
+    let index =
+        |collection: &str| doc! { "createIndexes": collection, "indexes": [{ "key": { "x": 1 }, "name": "x_1" }] };
+    client.refused(within(index("a"), &session(1), 3, true), 263);
+    client.ok(within(doc! { "create": "c" }, &session(1), 4, true));
+    client.ok(within(index("c"), &session(1), 4, false));
+    client.ok(within(doc! { "commitTransaction": 1 }, &session(1), 4, false));
+    client.ok(within(index("c"), &session(1), 5, true));
+    let out = doc! { "aggregate": "a", "pipeline": [{ "$out": "b" }], "cursor": {} };
+    client.refused(within(out, &session(1), 5, false), 263);
 }
 
 #[test]

@@ -153,7 +153,7 @@ async fn transfer(client: &Client, accounts: &Collection<Document>, log: &Collec
         .start_transaction()
         .read_concern(ReadConcern::snapshot())
         .write_concern(WriteConcern::majority())
-        .and_run((accounts.clone(), log.clone()), async |session, (accounts, log)| {
+        .and_run2(async |session| {
             for (id, amount) in [("a", -10), ("b", 10)] {
                 accounts.update_one(doc! { "_id": id }, doc! { "$inc": { "n": amount } }).session(&mut *session).await?;
             }

@@ -20,6 +20,8 @@ pub(crate) struct Command {
     /// The time of the cluster that the client knows.
     pub(crate) cluster_time: Option<Timestamp>,
     pub(crate) has_write_concern: bool,
+    /// Whether the command has a field of the stable API.
+    pub(crate) declares_api: bool,
     /// Why a write concern cannot be satisfied. The write is done all the same, as in MongoDB.
     pub(crate) unsatisfied: Option<Unsatisfied>,
 }
@@ -84,6 +86,7 @@ impl Command {
             read_concern: None,
             cluster_time: None,
             has_write_concern: false,
+            declares_api: false,
             unsatisfied: None,
         };
         for element in elements {
@@ -127,6 +130,7 @@ impl Command {
                 let time = time.as_document().ok_or_else(|| mistyped("object"))?;
                 self.cluster_time = time.get_timestamp("clusterTime").ok();
             }
+            "apiVersion" | "apiStrict" | "apiDeprecationErrors" => self.declares_api = true,
             "writeConcern" => {
                 self.has_write_concern = true;
                 self.unsatisfied = element.value()?.as_document().and_then(Unsatisfied::read);

@@ -31,12 +31,14 @@
 //! | `shared` | what all connections share |
 //! | `command` | a command and the fields that the server understands |
 //! | `clock` | the cluster time |
+//! | `api_version` | MongoDB's stable API |
 //! | `failure` | errors as replies |
 //! | `labels` | labels of errors, by which drivers decide what they repeat |
 //! | `fail_points` | failures on demand, for tests of drivers |
 //! | `listener` | TCP and Unix sockets |
 //! | `wire` | messages as bytes |
 
+mod api_version;
 mod auth;
 mod clock;
 mod command;

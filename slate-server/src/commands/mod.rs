@@ -23,6 +23,7 @@ use slate_core::{CancelToken, aio::Commands};
 use tokio::sync::Notify;
 
 use crate::{
+    api_version,
     auth::{self, User},
     command::Command,
     connection::Connection,
@@ -175,6 +176,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
 }
 
 async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    api_version::check(call.command)?;
     auth::authorize(call).await?;
     let name = &*call.command.name;
     let Some(implementation) = find(name) else { return data::run(call).await };

@@ -180,6 +180,20 @@ fn local_sessions_are_listed_and_checks_are_not_combined() {
 }
 
 #[test]
+fn a_client_that_is_strict_about_the_api_gets_only_its_commands() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "ping": 1, "apiVersion": "1", "apiStrict": true, "apiDeprecationErrors": true });
+    client.ok(doc! { "distinct": "a", "key": "b", "apiVersion": "1" });
+    client.refused(doc! { "distinct": "a", "key": "b", "apiVersion": "1", "apiStrict": true }, 323);
+    client.refused(doc! { "buildInfo": 1, "apiVersion": "1", "apiStrict": true }, 323);
+    let list = doc! { "aggregate": 1, "pipeline": [{ "$listLocalSessions": {} }], "cursor": {}, "apiVersion": "1", "apiStrict": true };
+    client.refused(list, 323);
+    client.refused(doc! { "ping": 1, "apiVersion": "2" }, 322);
+    client.refused(doc! { "ping": 1, "apiStrict": true }, 72);
+}
+
+#[test]
 fn a_running_command_is_shown_and_can_be_killed() {
     let server = TestServer::start().unwrap();
     let mut client = Client::connect(&server);

@@ -156,7 +156,12 @@ impl Purpose {
                 _ => drop(stage.insert("nWouldDelete", found)),
             }
         }
-        stage.insert("inputStage", shape.plan.clone());
+        // The stage of a write stops at its first document by itself.
+        let input = match shape.plan.get_document("inputStage") {
+            Ok(below) if shape.plan.get_str("stage").is_ok_and(|stage| stage == "LIMIT") => below,
+            _ => &shape.plan,
+        };
+        stage.insert("inputStage", input.clone());
         stage
     }
 

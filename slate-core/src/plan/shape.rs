@@ -282,10 +282,12 @@ impl Shaper<'_> {
         let limit = window.limit.map(|limit| (limit, self.take(Stage::Limit)));
         let skip = (window.skip > 0).then(|| self.take(Stage::Skip));
         let mut stage = input(self);
+        // As in MongoDB, a sort that holds no more rows than are returned is its own limit.
+        let is_limited = stage.name == "SORT" && stage.fields.contains_key("limitAmount");
         if let Some(measures) = skip {
             stage = ShapedStage::new("SKIP", measures).with("skipAmount", number(window.skip)).over(stage);
         }
-        if let Some((limit, measures)) = limit {
+        if let Some((limit, measures)) = limit.filter(|_| !is_limited) {
             stage = ShapedStage::new("LIMIT", measures).with("limitAmount", number(limit)).over(stage);
         }
         stage

@@ -116,6 +116,7 @@ pub use api::cursor::{Cursor, Documents};
 pub use api::database::Database;
 pub use api::database_builder::DatabaseBuilder;
 pub use api::delete::Delete;
+pub use api::expire::{Expire, Expired};
 pub use api::find::{Count, Distinct, Find};
 pub use api::find_one::FindOne;
 pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};

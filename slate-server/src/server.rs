@@ -35,6 +35,8 @@ const GRACE: Duration = Duration::from_secs(4);
 
 /// The shortest pause between two looks for transactions, cursors and sessions whose time is over.
 const SHORTEST_TICK: Duration = Duration::from_millis(10);
+/// The default of [`Server::expire_every`], as MongoDB's `ttlMonitorSleepSecs`.
+const EXPIRE_EVERY: Duration = Duration::from_secs(60);
 
 /// The pause after a failure to accept a connection, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -87,6 +89,7 @@ impl Server {
             max_connections: MAX_CONNECTIONS,
             test_commands: false,
             transaction_life: TRANSACTION_LIFE,
+            expire_every: EXPIRE_EVERY,
             arguments: Vec::new(),
         };
         Self { database: database.into(), settings, stopping: watch::Sender::new(false) }
@@ -132,6 +135,12 @@ impl Server {
         self
     }
 
+    /// Sets how often documents that are due by TTL indexes are deleted. The default is a minute; zero means never.
+    pub fn expire_every(mut self, pause: Duration) -> Self {
+        self.settings.expire_every = pause;
+        self
+    }
+
     /// Sets the command line that `getCmdLineOpts` returns.
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         self.settings.arguments = arguments.into_iter().collect();
@@ -155,6 +164,8 @@ impl Server {
         // Work that is over ends within a second, and a shorter life of transactions within that time.
         let (mut connections, mut ticks) =
             (JoinSet::new(), interval(shared.settings.transaction_life.clamp(SHORTEST_TICK, Duration::from_secs(1))));
+        let mut expiring = JoinSet::new();
+        expiring.spawn(expire(shared.database.clone(), shared.settings.expire_every));
         while !*stopping.borrow() {
             tokio::select! {
                 _ = stopping.changed() => {}
@@ -166,7 +177,7 @@ impl Server {
                 _ = ticks.tick() => Sessions::tidy(&shared),
             }
         }
-        drop(listener);
+        drop((listener, expiring));
         let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
         if ended.is_err() {
             shared.operations.kill_all();
@@ -195,6 +206,15 @@ impl Server {
             started_at: DateTime::now(),
             stopping: self.stopping,
         }))
+    }
+}
+
+/// Deletes what is due by TTL indexes, from time to time. A failure, for instance because the database is read-only, is tried again the next
+/// time.
+async fn expire(database: Database, pause: Duration) {
+    while !pause.is_zero() {
+        sleep(pause).await;
+        let _ = database.expire().await;
     }
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Settings {
     pub(crate) max_connections: usize,
     pub(crate) test_commands: bool,
     pub(crate) transaction_life: Duration,
+    /// The pause between two deletions of what is due by TTL indexes; zero: none are made.
+    pub(crate) expire_every: Duration,
     /// The command line, for `getCmdLineOpts`.
     pub(crate) arguments: Vec<String>,
 }

@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::{io::Write, time::Duration};
 
 use bson::{Document, RawDocumentBuf};
 use clap::Args;
@@ -34,6 +34,9 @@ pub(crate) struct CreateIndex {
     /// Maintain the index, and use it for no query until it is shown
     #[arg(long)]
     hidden: bool,
+    /// Make it a TTL index: documents are due this many seconds after their date, and `slate serve` deletes them
+    #[arg(long, value_name = "SECONDS")]
+    expire_after: Option<u64>,
     /// Limit an index on every field to some, or to all but some: '{ tags: 1 }', '{ text: 0 }'
     #[arg(long, value_parser = documents::query, value_name = "FIELDS")]
     wildcard_projection: Option<Document>,
@@ -59,6 +62,9 @@ impl Run for CreateIndex {
         }
         if self.hidden {
             index = index.hidden();
+        }
+        if let Some(seconds) = self.expire_after {
+            index = index.expire_after(Duration::from_secs(seconds));
         }
         if let Some(projection) = &self.wildcard_projection {
             index = index.wildcard_projection(projection);

@@ -63,6 +63,9 @@ fn described_index(index: &IndexDescription) -> Document {
             described.insert(option, true);
         }
     }
+    if let Some(after) = index.expire_after {
+        described.insert("expireAfterSeconds", i64::try_from(after.as_secs()).unwrap_or(i64::MAX));
+    }
     for (option, value) in
         [("only", &index.only), ("collation", &index.collation), ("wildcardProjection", &index.wildcard_projection)]
     {

@@ -45,6 +45,9 @@ pub(crate) struct Serve {
     /// Let clients make commands fail (configureFailPoint), for the tests of drivers
     #[arg(long)]
     test_commands: bool,
+    /// How often documents that are due by TTL indexes are deleted, in seconds; 0: never
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    expire_every: u64,
     /// Listen on an address that other machines reach, although everyone may then read and write
     #[arg(long)]
     allow_without_authentication: bool,
@@ -70,7 +73,10 @@ impl Serve {
         let access =
             if self.read_only && !url.starts_with("memory:") { Access::ReadOnly } else { Access::CreateOrOpen };
         let database = open(session, &url, access)?;
-        let mut server = Server::new(database).replica_set(self.replica_set).arguments(std::env::args());
+        let mut server = Server::new(database)
+            .replica_set(self.replica_set)
+            .expire_every(Duration::from_secs(self.expire_every))
+            .arguments(std::env::args());
         server = server.transaction_lifetime(Duration::from_secs(self.transaction_lifetime));
         if self.test_commands {
             server = server.test_commands();

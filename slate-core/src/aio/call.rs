@@ -1,6 +1,6 @@
 use std::{any::Any, fmt, future::IntoFuture};
 
-use bson::Bson;
+use bson::{Bson, DateTime};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -11,8 +11,8 @@ use super::{
 };
 use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
-    Distinct, ExistingCollections, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete, FindOneAndUpdate,
-    InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
+    Distinct, ExistingCollections, Expire, Expired, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete,
+    FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
     api::setters::setters, interrupt::WaitBudget,
 };
 
@@ -145,6 +145,7 @@ builders! {
         ordered bypass_document_validation bypass_empty_ts_replacement deadline cancel;
     [] CopyTo<'static>: block -> CopyResult, deadline cancel;
     [] CreateIndex<'static>: write -> String, deadline cancel;
+    [] Expire: write -> Expired, deadline cancel;
     [] Verify<'static>: block -> VerifyReport, deadline cancel;
 }
 
@@ -229,6 +230,18 @@ impl Call<CreateIndex<'static>> {
     /// See [`CreateIndex::progress`].
     pub fn progress(self, progress: impl FnMut(u64) + Send + 'static) -> Self {
         self.map(|create| create.progress(progress))
+    }
+}
+
+impl Call<Expire> {
+    /// See [`Expire::at`].
+    pub fn at(self, now: DateTime) -> Self {
+        self.map(|expire| expire.at(now))
+    }
+
+    /// See [`Expire::limit`].
+    pub fn limit(self, documents: u64) -> Self {
+        self.map(|expire| expire.limit(documents))
     }
 }
 

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{
     Aggregate, CancelToken, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder, DatabaseStats, Error,
-    IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize, TransactionOptions, WriteOperation,
-    call::open_transactions::Caller,
+    Expire, IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize, TransactionOptions,
+    WriteOperation, call::open_transactions::Caller,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -144,6 +144,11 @@ impl Database {
     /// See [`slate_core::Database::copy_to`](crate::Database::copy_to).
     pub fn copy_to(&self, target: impl Into<CopyTarget>) -> Call<CopyTo<'static>> {
         Call::new(self.database.copy_to(target), self.runner())
+    }
+
+    /// See [`slate_core::Database::expire`](crate::Database::expire).
+    pub fn expire(&self) -> Call<Expire> {
+        Call::new(self.database.expire(), self.runner())
     }
 
     /// Returns a collection of documents that are read and written as `T`; see

@@ -5,7 +5,7 @@ use slate_store::{SizeDetail, Store};
 
 use crate::{
     Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CopyTarget, CopyTo, DatabaseBuilder,
-    DatabaseStats, Durability, Error, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
+    DatabaseStats, Durability, Error, Expire, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
     TransactionOptions, Verify, WriteOperation,
     api::database_builder::LOCK_TIMEOUT,
     api::index_build,
@@ -462,6 +462,14 @@ impl Database {
     /// Cost: a read of the database, a write of every document in batches of at most 4 MiB, and a build of each index.
     pub fn copy_to(&self, target: impl Into<CopyTarget>) -> CopyTo<'static> {
         CopyTo::new(self.clone(), target.into()).limited(self.handle.limits())
+    }
+
+    /// Deletes the documents that are due by the TTL indexes of all collections; see [`Index::expire_after`](crate::Index::expire_after).
+    /// Nothing else deletes them: the library starts no thread. `slate serve` calls this each minute.
+    ///
+    /// Cost: reads and deletes the documents that are due, and looks into each TTL index.
+    pub fn expire(&self) -> Expire {
+        Expire::new(self.handle.clone()).limited(self.handle.limits())
     }
 
     /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain

@@ -1,4 +1,4 @@
-use std::fmt;
+use std::{fmt, time::Duration};
 
 use bson::{RawDocumentBuf, rawdoc};
 
@@ -31,6 +31,8 @@ pub struct Index {
     unique: bool,
     sparse: bool,
     hidden: bool,
+    /// In seconds.
+    expire_after: Option<i64>,
     partial: Option<RawDocumentBuf>,
     collation: Option<RawDocumentBuf>,
     wildcard_projection: Option<RawDocumentBuf>,
@@ -52,6 +54,7 @@ impl Index {
             unique: false,
             sparse: false,
             hidden: false,
+            expire_after: None,
             partial: None,
             collation: None,
             wildcard_projection: None,
@@ -60,9 +63,10 @@ impl Index {
 
     /// Creates an index with this definition.
     pub(crate) fn of_spec(spec: IndexSpec) -> Self {
-        let IndexSpec { name, keys, unique, sparse, hidden, partial, collation, wildcard_projection } = spec;
+        let IndexSpec { name, keys, unique, sparse, hidden, expire_after, partial, collation, wildcard_projection } =
+            spec;
         let request = Request::default();
-        Self { request, keys, name, unique, sparse, hidden, partial, collation, wildcard_projection }
+        Self { request, keys, name, unique, sparse, hidden, expire_after, partial, collation, wildcard_projection }
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
@@ -81,6 +85,26 @@ impl Index {
     /// [`Collection::show_index`](crate::Collection::show_index).
     pub fn hidden(mut self) -> Self {
         self.hidden = true;
+        self
+    }
+
+    /// Makes it a TTL index: a document is due this long after the date in the index's only field, and
+    /// [`Database::expire`](crate::Database::expire) deletes the documents that are due. Of an array the earliest date
+    /// counts; a document without a date is never due. Fractions of a second are rounded up.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use slate_core::{Database, Index, bson::{DateTime, doc, rawdoc}};
+    /// # let db = Database::open("memory:")?;
+    /// let sessions = db.collection("sessions");
+    /// sessions.create_index(Index::on(doc! { "seen": 1 }).expire_after(Duration::from_secs(3_600))).run()?;
+    /// sessions.insert_one(&rawdoc! { "_id": 1, "seen": DateTime::from_millis(0) })?;
+    /// assert_eq!(db.expire().run()?.documents, 1);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    pub fn expire_after(mut self, after: Duration) -> Self {
+        let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0));
+        self.expire_after = Some(i64::try_from(seconds).unwrap_or(i64::MAX));
         self
     }
 
@@ -171,6 +195,7 @@ impl<'p> CreateIndex<'p> {
             unique: self.index.unique,
             sparse: self.index.sparse,
             hidden: self.index.hidden,
+            expire_after: self.index.expire_after,
             partial: self.index.partial,
             collation: self.index.collation,
             wildcard_projection: self.index.wildcard_projection,
@@ -201,6 +226,7 @@ impl From<&IndexDescription> for Index {
             unique,
             sparse,
             hidden,
+            expire_after,
             only,
             collation,
             wildcard_projection,
@@ -214,6 +240,7 @@ impl From<&IndexDescription> for Index {
             unique: *unique,
             sparse: *sparse,
             hidden: *hidden,
+            expire_after: expire_after.and_then(|after| i64::try_from(after.as_secs()).ok()),
             partial: only.clone(),
             // An index without a collation inherits that of its collection.
             collation: Some(collation.clone().unwrap_or_else(|| rawdoc! { "locale": "simple" })),

@@ -54,6 +54,7 @@ pub(crate) mod cursor;
 pub(crate) mod database;
 pub(crate) mod database_builder;
 pub(crate) mod delete;
+pub(crate) mod expire;
 pub(crate) mod find;
 pub(crate) mod find_one;
 pub(crate) mod find_one_and;

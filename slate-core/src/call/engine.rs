@@ -17,8 +17,8 @@ use crate::{
     verify::VerifyRun,
     write::{
         AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec,
-        Created, DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome,
-        UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
+        Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind,
+        PutOutcome, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
     },
 };
 
@@ -152,6 +152,10 @@ pub(crate) trait Writer: Send {
     fn set_validator(&mut self, collection: &str, spec: Option<&ValidatorSpec>) -> Result<()>;
     /// Hides or shows an index. Returns its visibility before.
     fn set_visibility(&mut self, collection: &str, index: &str, visibility: Visibility) -> Result<Visibility>;
+    /// Sets the seconds of a TTL index. Returns those before.
+    fn set_expiry(&mut self, collection: &str, index: &str, seconds: i64) -> Result<Option<u32>>;
+    /// Deletes documents that are due by a TTL index.
+    fn expire(&mut self, collection: &str, index: &str, now_millis: i64, limit: u64) -> Result<ExpireOutcome>;
     fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()>;
     /// Returns whether the collection existed.
     fn drop_collection(&mut self, name: &str) -> Result<bool>;

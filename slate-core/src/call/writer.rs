@@ -21,8 +21,8 @@ use crate::{
     verify::VerifyRun,
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
-        DeleteOutcome, DeleteRequest, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads, Session,
-        UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome, key_place,
+        DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads,
+        Session, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome, key_place,
     },
 };
 
@@ -230,6 +230,16 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn set_visibility(&mut self, collection: &str, index: &str, visibility: Visibility) -> Result<Visibility> {
         self.defined(collection, |session| session.set_visibility(collection, index, visibility))
+    }
+
+    fn set_expiry(&mut self, collection: &str, index: &str, seconds: i64) -> Result<Option<u32>> {
+        self.defined(collection, |session| session.set_expiry(collection, index, seconds))
+    }
+
+    fn expire(&mut self, collection: &str, index: &str, now_millis: i64, limit: u64) -> Result<ExpireOutcome> {
+        self.measured(OperationKind::Delete, Subject::collection(collection), |session| {
+            session.expire(collection, index, now_millis, limit, &CallContext::default())
+        })
     }
 
     fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {

@@ -30,6 +30,8 @@ pub(crate) struct IndexInfo {
     pub(crate) sparse: bool,
     /// Whether no query uses it.
     pub(crate) hidden: bool,
+    /// A TTL index: the seconds after its date from which a document is deleted by `expire`.
+    pub(crate) expire_after: Option<u32>,
     pub(crate) partial: Option<Partial>,
     /// Entries contain the sort keys of strings. `None`: the strings themselves.
     pub(crate) collation: Option<Collation>,
@@ -135,6 +137,9 @@ impl IndexInfo {
         for (name, flag) in flags {
             writer.append(name.as_bytes(), Value::new(Kind::Boolean, &[u8::from(flag)]));
         }
+        if let Some(seconds) = self.expire_after {
+            writer.append(b"expireAfterSeconds", Value::new(Kind::Int64, &i64::from(seconds).to_le_bytes()));
+        }
         if let Some(partial) = &self.partial {
             append_document(writer, "partialFilterExpression", &partial.document);
         }
@@ -189,6 +194,10 @@ fn read(doc: Doc<'_>) -> Result<Option<IndexInfo>> {
         unique: flag("unique").unwrap_or_default(),
         sparse: flag("sparse").unwrap_or_default(),
         hidden: flag("hidden").unwrap_or_default(),
+        expire_after: doc
+            .get("expireAfterSeconds")
+            .and_then(Value::as_i64)
+            .and_then(|seconds| u32::try_from(seconds).ok()),
         partial,
         collation,
         wildcard,

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use bson::{RawDocumentBuf, cstr, rawdoc};
 use slate_query::collation::Collation;
 
@@ -17,6 +19,8 @@ pub struct IndexDescription {
     pub sparse: bool,
     /// Whether no query uses it; see [`Collection::hide_index`](crate::Collection::hide_index).
     pub hidden: bool,
+    /// A TTL index: how long after its date a document is due; see [`Index::expire_after`](crate::Index::expire_after).
+    pub expire_after: Option<Duration>,
     /// The filter of a partial index.
     pub only: Option<RawDocumentBuf>,
     /// How it compares strings, with all options; `None`: by their bytes.
@@ -43,13 +47,27 @@ impl IndexDescription {
     /// Returns the index as MongoDB describes it in the result of `listIndexes`; [`Index::from_definition`](crate::Index::from_definition) is the inverse.
     pub fn to_definition(&self) -> RawDocumentBuf {
         // Names every field, so that a new option is not forgotten here.
-        let Self { name, keys, unique, sparse, hidden, only, collation, wildcard_projection, multikey: _, state: _ } =
-            self;
+        let Self {
+            name,
+            keys,
+            unique,
+            sparse,
+            hidden,
+            expire_after,
+            only,
+            collation,
+            wildcard_projection,
+            multikey: _,
+            state: _,
+        } = self;
         let mut definition = rawdoc! { "v": 2, "key": keys.clone(), "name": name.as_str() };
         for (option, is_set) in [(cstr!("unique"), unique), (cstr!("sparse"), sparse), (cstr!("hidden"), hidden)] {
             if *is_set {
                 definition.append(option, true);
             }
+        }
+        if let Some(seconds) = expire_after.and_then(|after| i32::try_from(after.as_secs()).ok()) {
+            definition.append(cstr!("expireAfterSeconds"), seconds);
         }
         for (option, document) in [
             (cstr!("partialFilterExpression"), only),
@@ -77,6 +95,7 @@ impl IndexDescription {
             unique: index.unique,
             sparse: index.sparse,
             hidden: index.hidden,
+            expire_after: index.expire_after.map(|seconds| Duration::from_secs(seconds.into())),
             only: index.partial.as_ref().map(|partial| partial.document.clone()),
             collation: index.collation.as_ref().map(Collation::to_document),
             wildcard_projection: index.wildcard.as_ref().and_then(|wildcard| wildcard.projection.clone()),

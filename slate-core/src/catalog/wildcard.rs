@@ -162,6 +162,7 @@ impl IndexInfo {
             unique: false,
             sparse: false,
             hidden: self.hidden,
+            expire_after: None,
             partial: self.partial.clone(),
             collation: self.collation.clone(),
             wildcard: None,

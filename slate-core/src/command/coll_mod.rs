@@ -18,7 +18,7 @@ use crate::{
 const REFUSED: [&str; 6] =
     ["cappedMax", "cappedSize", "changeStreamPreAndPostImages", "expireAfterSeconds", "recordPreImages", "timeseries"];
 
-/// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden}}` or
+/// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden, expireAfterSeconds}}` or
 /// `{collMod: view, viewOn, pipeline}`.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
@@ -34,7 +34,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     fields.refuse(&REFUSED)?;
     let common = call.common(Concerns::Write)?;
     call.fields.finish()?;
-    let was_hidden = call.at.scope.write(&common.call, |writer: &mut dyn Writer| {
+    let changed = call.at.scope.write(&common.call, |writer: &mut dyn Writer| {
         let there = match writer.definition(collection)? {
             Some(Namespace::View(view)) => {
                 let collection_only = [("validator", options.is_given()), ("index", index.is_some())];
@@ -45,7 +45,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
                     collation: None,
                 };
                 writer.set_view(collection, &spec)?;
-                return Ok(None);
+                return Ok(IndexBefore::default());
             }
             Some(Namespace::Collection(there)) => Some(there),
             None => None,
@@ -55,16 +55,24 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         }
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
         writer.set_validator(collection, spec.as_ref())?;
-        let change = |index: &IndexChange<'_>| {
-            let before = writer.set_visibility(collection, &index.name(there.as_deref())?, index.visibility)?;
-            Ok::<_, Error>(before == Visibility::Hidden)
-        };
-        index.as_ref().map(change).transpose()
+        let Some(index) = &index else { return Ok(IndexBefore::default()) };
+        let name = index.name(there.as_deref())?;
+        let expiry = index.expire_after.map(|seconds| writer.set_expiry(collection, &name, seconds)).transpose()?;
+        let visibility = index.visibility.map(|new| writer.set_visibility(collection, &name, new)).transpose()?;
+        Ok(IndexBefore { visibility, expire_after: expiry.flatten() })
     })?;
     let mut reply = Reply::default();
-    if let (Some(was_hidden), Some(index)) = (was_hidden, index) {
-        reply.boolean("hidden_old", was_hidden);
-        reply.boolean("hidden_new", index.visibility == Visibility::Hidden);
+    if let Some(index) = index {
+        if let Some(seconds) = changed.expire_after {
+            reply.long("expireAfterSeconds_old", i64::from(seconds));
+        }
+        if let Some(seconds) = index.expire_after {
+            reply.long("expireAfterSeconds_new", seconds);
+        }
+        if let (Some(before), Some(now)) = (changed.visibility, index.visibility) {
+            reply.boolean("hidden_old", before == Visibility::Hidden);
+            reply.boolean("hidden_new", now == Visibility::Hidden);
+        }
     }
     reply.finish()
 }
@@ -80,11 +88,20 @@ fn refuse(options: [(&str, bool); 2], why: &str) -> Result<()> {
     }
 }
 
+/// What an index was before the change, as far as the command changes it.
+#[derive(Default)]
+struct IndexBefore {
+    visibility: Option<Visibility>,
+    /// In seconds. `None` also if it was no TTL index.
+    expire_after: Option<u32>,
+}
+
 /// What the command changes about an index.
 struct IndexChange<'c> {
     name: Option<&'c str>,
     keys: Option<Doc<'c>>,
-    visibility: Visibility,
+    visibility: Option<Visibility>,
+    expire_after: Option<i64>,
 }
 
 impl<'c> IndexChange<'c> {
@@ -92,15 +109,18 @@ impl<'c> IndexChange<'c> {
         let mut fields = Fields::read("collMod.index", index)?;
         let (name, keys) = (fields.string("name")?, fields.object("keyPattern")?);
         let hidden = fields.truth("hidden")?;
-        fields.refuse(&["expireAfterSeconds", "prepareUnique", "unique"])?;
+        let expire_after = fields.integer("expireAfterSeconds")?;
+        fields.refuse(&["prepareUnique", "unique"])?;
         fields.finish()?;
         let refused = |message: &str| Error::invalid(Code::INVALID_OPTIONS, message).at("index");
         if name.is_some() == keys.is_some() {
             return Err(refused("an index is given either by its name or by its keyPattern"));
         }
-        let hidden = hidden.ok_or_else(|| refused("no expireAfterSeconds, hidden, unique, or prepareUnique field"))?;
-        let visibility = if hidden { Visibility::Hidden } else { Visibility::Visible };
-        Ok(Self { name, keys, visibility })
+        if hidden.is_none() && expire_after.is_none() {
+            return Err(refused("no expireAfterSeconds, hidden, unique, or prepareUnique field"));
+        }
+        let visibility = hidden.map(|hidden| if hidden { Visibility::Hidden } else { Visibility::Visible });
+        Ok(Self { name, keys, visibility, expire_after })
     }
 
     /// Returns the index's name, by which the change is made.

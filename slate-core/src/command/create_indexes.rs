@@ -2,7 +2,7 @@ use bson::RawDocumentBuf;
 use slate_query::{
     Code,
     number::Number,
-    raw::{Doc, Kind},
+    raw::{Doc, Kind, Value},
     wildcard::WildcardPattern,
 };
 
@@ -10,6 +10,7 @@ use super::{
     call::Call,
     concern::Concerns,
     fields::{Fields, missing, owned},
+    number,
     reply::Reply,
 };
 use crate::{
@@ -20,14 +21,13 @@ use crate::{
 };
 
 /// Options of index kinds that Slate does not have, and options that would change the effect of an index.
-const REFUSED: [&str; 13] = [
+const REFUSED: [&str; 12] = [
     "2dsphereIndexVersion",
     "bits",
     "bucketSize",
     "clustered",
     "columnstoreProjection",
     "default_language",
-    "expireAfterSeconds",
     "language_override",
     "max",
     "min",
@@ -37,8 +37,16 @@ const REFUSED: [&str; 13] = [
 ];
 
 /// The options that the index on `_id` does not have.
-const NOT_OF_ID: [&str; 7] =
-    ["background", "dropDups", "partialFilterExpression", "sparse", "storageEngine", "unique", "wildcardProjection"];
+const NOT_OF_ID: [&str; 8] = [
+    "background",
+    "dropDups",
+    "expireAfterSeconds",
+    "partialFilterExpression",
+    "sparse",
+    "storageEngine",
+    "unique",
+    "wildcardProjection",
+];
 
 /// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`:
 /// creates all of the indexes or none.
@@ -110,6 +118,7 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
     let unique = fields.truth("unique")?.unwrap_or_default();
     let sparse = fields.truth("sparse")?.unwrap_or_default();
     let hidden = fields.truth("hidden")?.unwrap_or_default();
+    let expire_after = fields.any("expireAfterSeconds").map(expire_after).transpose()?;
     let partial = fields.object_not_null("partialFilterExpression")?;
     let collation = fields.object_not_null("collation")?;
     let projection = fields.object_not_null("wildcardProjection")?;
@@ -141,9 +150,21 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
         unique,
         sparse,
         hidden,
+        expire_after,
         partial: partial.map(owned).transpose()?,
         collation: collation.map(owned).transpose()?,
         wildcard_projection: projection.map(owned).transpose()?,
+    })
+}
+
+/// Reads the seconds of a TTL index, a number of any type.
+fn expire_after(value: Value<'_>) -> Result<i64> {
+    number::to_i64(value).ok_or_else(|| {
+        let message = format!(
+            "TTL index 'expireAfterSeconds' option must be numeric, but received a type of '{}'",
+            value.kind().alias()
+        );
+        Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("expireAfterSeconds")
     })
 }
 

@@ -25,6 +25,8 @@ pub(crate) struct IndexSpec {
     pub(crate) unique: bool,
     pub(crate) sparse: bool,
     pub(crate) hidden: bool,
+    /// In seconds, not yet checked.
+    pub(crate) expire_after: Option<i64>,
     pub(crate) partial: Option<RawDocumentBuf>,
     pub(crate) collation: Option<RawDocumentBuf>,
     pub(crate) wildcard_projection: Option<RawDocumentBuf>,
@@ -168,6 +170,15 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
             return Err(Error::invalid(Code::CANNOT_CREATE_INDEX, message).at(option));
         }
     }
+    let expire_after = spec.expire_after.map(|seconds| {
+        let seconds = check_expire_after(seconds).map_err(|message| cannot_expire(&message))?;
+        let is_single = wildcard.is_none() && pattern.fields().len() == 1;
+        match is_single {
+            true => Ok(seconds),
+            false => Err(cannot_expire("TTL indexes are single-field indexes, compound indexes do not support TTL")),
+        }
+    });
+    let expire_after = expire_after.transpose()?;
     let name = spec.name.clone().unwrap_or_else(|| default_name(Doc::from(&spec.keys)));
     if name.is_empty() || name == "*" || name.contains('\0') {
         let message = format!("an index cannot have the name {name:?}");
@@ -203,6 +214,7 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         unique: spec.unique,
         sparse: spec.sparse,
         hidden: spec.hidden,
+        expire_after,
         partial,
         collation,
         wildcard,
@@ -211,6 +223,22 @@ pub(super) fn parse(spec: &IndexSpec, collection: &CollectionInfo) -> Result<Ind
         truncated: false,
         uses: Arc::default(),
     })
+}
+
+/// Checks the seconds of a TTL index. The error is a message, because MongoDB has different codes for it.
+pub(crate) fn check_expire_after(seconds: i64) -> Result<u32, String> {
+    let most = i64::from(i32::MAX);
+    match u32::try_from(seconds) {
+        Ok(checked) if seconds <= most => Ok(checked),
+        _ if seconds < 0 => Err("TTL index 'expireAfterSeconds' option cannot be less than 0".into()),
+        _ => Err(format!(
+            "TTL index 'expireAfterSeconds' option must be within an acceptable range, try a lower number than {most}"
+        )),
+    }
+}
+
+fn cannot_expire(message: &str) -> Error {
+    Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("expireAfterSeconds")
 }
 
 /// Returns MongoDB's default name, such as `a_1_b_-1`.
@@ -230,6 +258,7 @@ pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) ->
     let options = [
         ("unique", spec.unique),
         ("sparse", spec.sparse),
+        ("expireAfterSeconds", spec.expire_after.is_some()),
         ("partialFilterExpression", spec.partial.is_some()),
         ("wildcardProjection", spec.wildcard_projection.is_some()),
     ];
@@ -271,6 +300,10 @@ pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -
             }
             && there.collation == wanted.collation;
         let same = keys && there.unique == wanted.unique && there.sparse == wanted.sparse;
+        if same && there.name == wanted.name && there.expire_after != wanted.expire_after {
+            let message = format!("the index {} exists with another value of expireAfterSeconds", there.name);
+            return Err(conflict(Code::INDEX_OPTIONS_CONFLICT, &message));
+        }
         match (there.name == wanted.name, same) {
             (true, true) => return Ok(Some(there)),
             (true, false) => {

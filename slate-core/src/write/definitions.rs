@@ -4,7 +4,10 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, collation::Collation, raw::Doc};
 use slate_store::{Keyspace, Transaction, TransactionExt};
 
-use super::{Session, build::hidden_id_index};
+use super::{
+    Session,
+    build::{check_expire_after, hidden_id_index},
+};
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator, ViewInfo, not_on_view},
@@ -189,16 +192,40 @@ impl<T: Transaction> Session<T> {
         if index == "_id_" {
             return Err(hidden_id_index().at("index"));
         }
-        let missing = || {
-            let message = format!("cannot find index {index} of collection {name}");
-            Error::new(ErrorKind::NotFound, Code::INDEX_NOT_FOUND, message)
-        };
+        let missing = || missing_index(name, index);
         let collection = self.written(name)?.ok_or_else(missing)?;
         let mut changed = CollectionInfo::clone(&collection);
         let found = changed.indexes.iter_mut().find(|found| &*found.name == index).ok_or_else(missing)?;
         let before = if found.hidden { Visibility::Hidden } else { Visibility::Visible };
         if before != visibility {
             Arc::make_mut(found).hidden = visibility == Visibility::Hidden;
+            self.define(&changed)?;
+        }
+        Ok(before)
+    }
+
+    /// Sets after how many seconds the documents of a TTL index are due, or makes an index one. Returns what it was before.
+    ///
+    /// # Errors
+    /// `IndexNotFound` (27) if it does not exist; `InvalidOptions` (72) for the index on `_id`, an index on several fields and a number
+    /// out of range.
+    pub(crate) fn set_expiry(&mut self, name: &str, index: &str, seconds: i64) -> Result<Option<u32>> {
+        self.begin_call()?;
+        let refused = |message: &str| Error::invalid(Code::INVALID_OPTIONS, message).at("expireAfterSeconds");
+        if index == "_id_" {
+            return Err(refused("the _id field does not support TTL indexes"));
+        }
+        let seconds = check_expire_after(seconds).map_err(|message| refused(&message))?;
+        let missing = || missing_index(name, index);
+        let collection = self.written(name)?.ok_or_else(missing)?;
+        let mut changed = CollectionInfo::clone(&collection);
+        let found = changed.indexes.iter_mut().find(|found| &*found.name == index).ok_or_else(missing)?;
+        if found.wildcard.is_some() || found.pattern.fields().len() != 1 {
+            return Err(refused("TTL indexes are single-field indexes, compound indexes do not support TTL"));
+        }
+        let before = found.expire_after;
+        if before != Some(seconds) {
+            Arc::make_mut(found).expire_after = Some(seconds);
             self.define(&changed)?;
         }
         Ok(before)
@@ -330,6 +357,11 @@ impl<T: Transaction> Session<T> {
 fn missing(name: &str) -> Error {
     let message = format!("there is no collection of the name {name}");
     Error::new(ErrorKind::NotFound, Code::NAMESPACE_NOT_FOUND, message)
+}
+
+fn missing_index(name: &str, index: &str) -> Error {
+    let message = format!("cannot find index {index} of collection {name}");
+    Error::new(ErrorKind::NotFound, Code::INDEX_NOT_FOUND, message)
 }
 
 fn exists_otherwise(name: &str) -> Error {

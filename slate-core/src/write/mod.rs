@@ -19,6 +19,7 @@ mod definitions;
 mod delete;
 mod entries;
 mod entry_maker;
+mod expire;
 mod insert;
 mod key_place;
 mod outcome;
@@ -39,6 +40,7 @@ pub(crate) use definitions::{CollectionSpec, Created, ValidatorSpec, ViewSpec, V
 pub(crate) use delete::{DeleteOutcome, DeleteRequest, Shows};
 pub(crate) use entries::Entries;
 pub(crate) use entry_maker::EntryMaker;
+pub(crate) use expire::ExpireOutcome;
 pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use key_place::key_place;
 pub(crate) use outcome::WriteOutcome;

@@ -1,5 +1,6 @@
 use super::{
-    BuildRound, BuildStart, BulkOutcome, Created, DeleteOutcome, InsertOutcome, PutOutcome, UpdateOutcome, Visibility,
+    BuildRound, BuildStart, BulkOutcome, Created, DeleteOutcome, ExpireOutcome, InsertOutcome, PutOutcome,
+    UpdateOutcome, Visibility,
 };
 
 /// What metrics count of a write's result.
@@ -37,6 +38,12 @@ impl WriteOutcome for DeleteOutcome {
     }
 }
 
+impl WriteOutcome for ExpireOutcome {
+    fn written(&self) -> u64 {
+        self.deleted
+    }
+}
+
 impl WriteOutcome for PutOutcome {
     fn written(&self) -> u64 {
         self.modified + self.inserted
@@ -55,6 +62,7 @@ impl WriteOutcome for BulkOutcome {
 
 impl WriteOutcome for () {}
 impl WriteOutcome for bool {}
+impl WriteOutcome for Option<u32> {}
 impl WriteOutcome for Created {}
 impl WriteOutcome for Visibility {}
 impl WriteOutcome for (String, Created) {}

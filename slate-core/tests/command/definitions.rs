@@ -97,11 +97,14 @@ fn create_indexes_fails_where_mongodb_fails() {
         refused(db, wildcard(doc! { "wildcardProjection": {} }), 9);
         refused(db, wildcard(doc! { "wildcardProjection": { "a": 1, "b": 0 } }), 31254);
         refused(db, wildcard(doc! { "wildcardProjection": 1 }), 14);
-        unsupported(db, wildcard(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
+        refused(db, wildcard(doc! { "expireAfterSeconds": 60 }), 67);
         refused(db, doc! { "createIndexes": "c", "indexes": [] }, 2);
         refused(db, doc! { "createIndexes": "c" }, 40414);
-        unsupported(db, on(doc! { "expireAfterSeconds": 60 }), "expireAfterSeconds");
-        unsupported(db, on(doc! { "expireAfterSeconds": 0 }), "expireAfterSeconds");
+        refused(db, on(doc! { "expireAfterSeconds": -1 }), 67);
+        refused(db, on(doc! { "expireAfterSeconds": 1_i64 << 31 }), 67);
+        refused(db, on(doc! { "expireAfterSeconds": "60" }), 67);
+        refused(db, index(doc! { "key": { "a": 1, "b": 1 }, "name": "ab", "expireAfterSeconds": 60 }), 67);
+        refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "expireAfterSeconds": 60 }), 197);
         run(db, on(doc! { "hidden": false, "storageEngine": {} }));
         unsupported(db, index(doc! { "key": { "b": "text" }, "name": "b" }), "text");
         run(db, index(doc! { "key": { "a": 1 }, "name": "sparse", "sparse": true }));
@@ -221,6 +224,44 @@ fn the_cursor_of_a_list_is_checked() {
             refused(db, with(doc! { "size": 1 }), 40415);
             run(db, with(doc! { "batchSize": 0 }));
         }
+    });
+}
+
+#[test]
+fn the_seconds_of_a_ttl_index_are_listed_and_changed() {
+    on_every_store(|db| {
+        let index = |name: &str, seconds: bson::Bson| {
+            let spec = doc! { "key": { name: 1 }, "name": name, "expireAfterSeconds": seconds };
+            doc! { "createIndexes": "c", "indexes": [spec] }
+        };
+        run(db, index("at", 60.into()));
+        run(db, index("at", 60.5.into()));
+        refused(db, index("at", 61.into()), 85);
+        run(db, index("zero", 0.into()));
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "plain": 1 }, "name": "plain" }] });
+        run(db, doc! { "createIndexes": "c", "indexes": [{ "key": { "a": 1, "b": 1 }, "name": "ab" }] });
+        let seconds = || -> Vec<Option<i32>> {
+            let listed = rows(db, doc! { "listIndexes": "c" });
+            listed.iter().map(|index| index.get_i32("expireAfterSeconds").ok()).collect()
+        };
+        assert_eq!(seconds(), [None, Some(60), Some(0), None, None]);
+        let change = |name: &str, seconds: bson::Bson| {
+            doc! { "collMod": "c", "index": { "name": name, "expireAfterSeconds": seconds } }
+        };
+        let changed = run(db, change("at", 3_600.into()));
+        assert_eq!(changed, doc! { "expireAfterSeconds_old": 60_i64, "expireAfterSeconds_new": 3_600_i64, "ok": 1.0 });
+        let changed = run(db, change("plain", 5.into()));
+        assert_eq!(changed, doc! { "expireAfterSeconds_new": 5_i64, "ok": 1.0 }, "an index becomes a TTL index");
+        let both =
+            doc! { "collMod": "c", "index": { "keyPattern": { "zero": 1 }, "expireAfterSeconds": 1, "hidden": true } };
+        assert!(run(db, both).get_bool("hidden_new").unwrap());
+        assert_eq!(seconds(), [None, Some(3_600), Some(1), Some(5), None]);
+        refused(db, change("at", (-1).into()), 72);
+        refused(db, change("at", (1_i64 << 31).into()), 72);
+        refused(db, change("at", "5".into()), 14);
+        refused(db, change("ab", 5.into()), 72);
+        refused(db, change("_id_", 5.into()), 72);
+        refused(db, change("nothing", 5.into()), 27);
     });
 }
 

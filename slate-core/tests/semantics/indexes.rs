@@ -412,3 +412,57 @@ fn a_plan_is_the_same_on_every_store() {
         assert_eq!(other, &plans[0]);
     }
 }
+
+#[test]
+fn a_ttl_index_expires_what_is_due_and_nothing_else() {
+    let date = |seconds: i64| Bson::DateTime(bson::DateTime::from_millis(seconds * 1_000));
+    let now = bson::DateTime::from_millis(1_000_000);
+    for direction in [1, -1] {
+        on_every_store(|database| {
+            let records = database.collection("records");
+            let index = Index::on(doc! { "at": direction }).expire_after(std::time::Duration::from_millis(99_001));
+            records.create_index(index).run().unwrap();
+            insert(
+                &records,
+                [
+                    doc! { "_id": 0, "at": date(900) },
+                    doc! { "_id": 1, "at": bson::DateTime::from_millis(900_001) },
+                    doc! { "_id": 2, "at": date(i64::MIN / 1_000) },
+                    doc! { "_id": 3, "at": [date(5_000), date(10)] },
+                    doc! { "_id": 4, "at": [date(5_000), 1] },
+                    doc! { "_id": 5, "at": 1 },
+                    doc! { "_id": 6, "at": null },
+                    doc! { "_id": 7 },
+                    doc! { "_id": 8, "at": Bson::Timestamp(bson::Timestamp { time: 1, increment: 1 }) },
+                    doc! { "_id": 9, "at": "1970-01-01" },
+                    doc! { "_id": 10, "at": [[date(1)]] },
+                    doc! { "_id": 11, "at": { "at": date(1) } },
+                ],
+            );
+            let expired = database.db.expire().at(now).run().unwrap();
+            assert_eq!((expired.documents, expired.rounds, expired.is_limited), (3, 1, false));
+            finds(&records.find(doc! {}), [1, 4, 5, 6, 7, 8, 9, 10, 11]);
+            assert_eq!(database.db.expire().at(now).run().unwrap().documents, 0);
+            assert!(records.verify().run().unwrap().findings.is_empty());
+        });
+    }
+}
+
+#[test]
+fn expiry_respects_conditions_of_the_index_limits_and_rounds() {
+    on_every_store(|database| {
+        let records = database.collection("records");
+        let soon = std::time::Duration::ZERO;
+        let partial = Index::on(doc! { "at": 1 }).only(doc! { "done": true }).expire_after(soon).hidden();
+        records.create_index(partial).run().unwrap();
+        records.create_index(Index::on(doc! { "u": 1 }).unique().sparse().expire_after(soon)).run().unwrap();
+        let at = |millis: i64| Bson::DateTime(bson::DateTime::from_millis(millis));
+        insert(&records, (0..2_500).map(|id| doc! { "_id": id, "at": at(0), "done": id >= 3, "n": id }));
+        insert(&records, [doc! { "_id": 3_000, "u": at(5) }, doc! { "_id": 3_001, "u": at(i64::MAX) }]);
+        let expired = database.db.expire().limit(10).run().unwrap();
+        assert_eq!((expired.documents, expired.is_limited), (10, true));
+        let expired = database.db.expire().run().unwrap();
+        assert_eq!((expired.documents, expired.rounds, expired.is_limited), (2_488, 4, false));
+        finds(&records.find(doc! {}), [0, 1, 2, 3_001]);
+    });
+}

@@ -18,6 +18,7 @@ fn parameters(call: &Call<'_>) -> RawDocumentBuf {
     let settings = &call.shared().settings;
     let life = i32::try_from(settings.transaction_life.as_secs()).unwrap_or(i32::MAX);
     let iterations = |mechanism: Mechanism| i32::try_from(mechanism.iterations()).unwrap_or(i32::MAX);
+    let pause = i64::try_from(settings.expire_every.as_secs()).unwrap_or(i64::MAX);
     rawdoc! {
         "authenticationMechanisms": ["SCRAM-SHA-1", "SCRAM-SHA-256"],
         "enableTestCommands": settings.test_commands,
@@ -29,7 +30,8 @@ fn parameters(call: &Call<'_>) -> RawDocumentBuf {
         "scramIterationCount": iterations(Mechanism::Sha1),
         "scramSHA256IterationCount": iterations(Mechanism::Sha256),
         "transactionLifetimeLimitSeconds": life,
-        "ttlMonitorEnabled": false,
+        "ttlMonitorEnabled": !settings.expire_every.is_zero() && !settings.read_only,
+        "ttlMonitorSleepSecs": pause,
     }
 }
 

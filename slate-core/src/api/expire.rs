@@ -1,0 +1,93 @@
+use std::fmt;
+
+use bson::DateTime;
+
+use crate::{
+    Result,
+    api::setters::setters,
+    call::{DatabaseHandle, Scope, Writer},
+    call_context::CallContext,
+    clock,
+};
+
+/// The most documents that a transaction deletes, so that a round is short for those who write the same documents.
+const ROUND: u64 = 1_000;
+
+/// Deletes the documents that are due by TTL indexes; see [`Database::expire`](crate::Database::expire).
+#[must_use = "nothing is deleted until `run`"]
+pub struct Expire {
+    database: DatabaseHandle,
+    now: Option<DateTime>,
+    limit: u64,
+    call: CallContext,
+}
+
+/// What [`Database::expire`](crate::Database::expire) has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Expired {
+    /// How many documents were deleted.
+    pub documents: u64,
+    /// In how many transactions.
+    pub rounds: u64,
+    /// Whether the limit ended the call, so that more documents may be due.
+    pub is_limited: bool,
+}
+
+impl Expire {
+    pub(crate) fn new(database: DatabaseHandle) -> Self {
+        Self { database, now: None, limit: u64::MAX, call: CallContext::default() }
+    }
+
+    /// Deletes what is due at this time instead of now.
+    pub fn at(mut self, now: DateTime) -> Self {
+        self.now = Some(now);
+        self
+    }
+
+    /// Deletes at most this many documents.
+    pub fn limit(mut self, documents: u64) -> Self {
+        self.limit = documents;
+        self
+    }
+
+    setters! { call: limited, deadline, cancel }
+
+    /// Deletes the documents, in transactions of at most a thousand. A document that was changed meanwhile and is no longer due
+    /// stays. An interrupted call has deleted the documents of the rounds before.
+    ///
+    /// # Errors
+    /// Fails as a write does.
+    pub fn run(self) -> Result<Expired> {
+        self.call.check()?;
+        let now = self.now.map_or_else(clock::now_millis, DateTime::timestamp_millis);
+        let catalog = self.database.catalog()?;
+        let scope = Scope::Database(self.database);
+        let mut expired = Expired::default();
+        for collection in catalog.collections() {
+            for index in collection.indexes.iter().filter(|index| index.expire_after.is_some()) {
+                loop {
+                    let left = self.limit - expired.documents;
+                    if left == 0 {
+                        return Ok(Expired { is_limited: true, ..expired });
+                    }
+                    let round = scope.write(&self.call, |writer: &mut dyn Writer| {
+                        writer.expire(&collection.name, &index.name, now, left.min(ROUND))
+                    })?;
+                    expired.documents += round.deleted;
+                    expired.rounds += u64::from(round.deleted > 0);
+                    if !round.is_full {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(expired)
+    }
+}
+
+impl fmt::Debug for Expire {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Expire").field("now", &self.now).field("limit", &self.limit).finish_non_exhaustive()
+    }
+}

@@ -11,10 +11,17 @@ pub(crate) fn now_millis() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
+/// The last timestamp of this process.
+static LAST: AtomicU64 = AtomicU64::new(0);
+
+/// Makes later timestamps greater than this one.
+pub(crate) fn hear(timestamp: u64) {
+    LAST.fetch_max(timestamp, Ordering::Relaxed);
+}
+
 /// Returns a BSON timestamp that is unique and increasing in this process: the seconds in the high half, a counter in the
 /// low half. If the clock goes back, continues from the last timestamp.
 pub(crate) fn timestamp(now_millis: i64) -> u64 {
-    static LAST: AtomicU64 = AtomicU64::new(0);
     let seconds = u64::try_from(now_millis / 1_000).unwrap_or_default();
     let least = (seconds << 32) | 1;
     let next = |last: u64| Some(least.max(last + 1));

@@ -44,6 +44,7 @@ mod api;
 mod call;
 mod call_context;
 mod catalog;
+mod changes;
 mod clock;
 mod command;
 mod commit;
@@ -132,6 +133,7 @@ pub use api::upsert_many::UpsertManyResult;
 pub use api::validator::Validator;
 pub use api::verify::Verify;
 pub use api::view::View;
+pub use api::watch::{ChangeEvent, ChangeStream, Watch};
 pub use api::write_operation::WriteOperation;
 pub use call::transaction_options::TransactionOptions;
 pub use call::{Access, Recovery, Sharing};
@@ -142,6 +144,9 @@ pub use error::{Error, ErrorKind, Result};
 pub use explain::{ExecutionStats, Explain};
 pub use interrupt::CancelToken;
 pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics, Prometheus, SlowQuery};
-pub use options::{ExplainVerbosity, Hint, Isolation, RenameTarget, ReturnDocument, ValidationAction, ValidationLevel};
-pub use stats::{CollectionStats, DatabaseStats, IndexStats};
+pub use options::{
+    ChangeLog, ExplainVerbosity, FullDocument, FullDocumentBeforeChange, Hint, Isolation, RenameTarget, ReturnDocument,
+    ValidationAction, ValidationLevel,
+};
+pub use stats::{ChangeLogStats, CollectionStats, DatabaseStats, IndexStats};
 pub use verify::{VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};

@@ -1,5 +1,7 @@
 //! Option types without logic, used by builders and by the layers that execute them.
 
+use std::time::Duration;
+
 use bson::RawDocumentBuf;
 
 /// Whether `find_one_and_update` and `find_one_and_replace` return the document before or after the change.
@@ -111,4 +113,73 @@ pub enum Hint {
     Name(String),
     /// The only index on exactly these keys. If several indexes have them, the call fails with `IndexNotFound` (27).
     Keys(RawDocumentBuf),
+}
+
+/// The limits of the log of changes; see [`Database::enable_changes`](crate::Database::enable_changes). Its oldest part is deleted
+/// beyond either of them. The log exceeds them by up to an eighth, so that it is not trimmed with each commit.
+///
+/// ```
+/// # use std::time::Duration;
+/// use slate_core::ChangeLog;
+///
+/// let a_day = ChangeLog::new().bytes(1 << 30).age(Duration::from_secs(86_400));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChangeLog {
+    pub(crate) bytes: u64,
+    pub(crate) age: Duration,
+}
+
+impl ChangeLog {
+    /// Returns limits of 256 MiB and seven days.
+    pub fn new() -> Self {
+        Self { bytes: 256 << 20, age: Duration::from_secs(7 * 86_400) }
+    }
+
+    /// Sets the size in bytes. The last commit stays, whatever its size.
+    #[must_use]
+    pub fn bytes(mut self, bytes: u64) -> Self {
+        self.bytes = bytes;
+        self
+    }
+
+    /// Sets the age, in whole seconds. The age is looked at when something is committed, and by
+    /// [`Database::expire`](crate::Database::expire).
+    #[must_use]
+    pub fn age(mut self, age: Duration) -> Self {
+        self.age = Duration::from_secs(age.as_secs());
+        self
+    }
+}
+
+impl Default for ChangeLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// What the event of an update contains as `fullDocument`. Events of inserts and replacements always contain the document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FullDocument {
+    /// Nothing.
+    #[default]
+    Default,
+    /// The document as it is when the event is read; null if it no longer exists.
+    UpdateLookup,
+    /// The document just after the update, if the collection [keeps images](crate::Collection::keep_images); otherwise null.
+    WhenAvailable,
+    /// The same, but the stream fails with MongoDB's code 47 if there is none.
+    Required,
+}
+
+/// What the event of an update, a replacement or a delete contains as `fullDocumentBeforeChange`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FullDocumentBeforeChange {
+    /// Nothing.
+    #[default]
+    Off,
+    /// The document just before, if the collection [keeps images](crate::Collection::keep_images); otherwise null.
+    WhenAvailable,
+    /// The same, but the stream fails with MongoDB's code 47 if there is none.
+    Required,
 }

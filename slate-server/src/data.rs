@@ -1,5 +1,6 @@
 //! Commands of the library: alone, in a transaction of a session, as retryable writes, at the snapshot of a session.
 
+mod awaiting;
 mod retryable;
 mod snapshot;
 mod transaction;
@@ -72,6 +73,10 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if let Some(id) = session {
         shared.sessions.use_session(id)?;
     }
+    if writes(&command.name) {
+        // The time of a change is later than every time that a client was told before.
+        shared.database.advance_time(shared.clock.now());
+    }
     match (session, command.number) {
         (None, Some(_)) => {
             Err(Failure::new(Code::INVALID_OPTIONS, "a transaction number requires a session id to also be specified"))
@@ -105,6 +110,9 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                 // Who may close every cursor does so as nobody in particular.
                 let closes_all = command.name == "killCursors"
                     && auth::holds(call, &auth::Target::Cluster, auth::Action::KillAnyCursor);
+                if command.name == "getMore" {
+                    return awaiting::get_more(call, document).await;
+                }
                 let commands = if closes_all { shared.commands.clone() } else { call.commands() };
                 let reply = commands.with_cancel(call.token.clone()).run(document).await?;
                 if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }

@@ -1,6 +1,6 @@
 use std::{fmt, io, thread};
 
-use slate_core::Database;
+use slate_core::{ChangeLog, Database};
 use tokio::{net::TcpListener, runtime};
 
 use crate::{Listener, Server, Shutdown};
@@ -28,7 +28,9 @@ impl TestServer {
     /// # Errors
     /// Fails if the system has no port or no thread left.
     pub fn start() -> io::Result<Self> {
-        Self::of(Database::open("memory:").map_err(io::Error::other)?)
+        let database = Database::open("memory:").map_err(io::Error::other)?;
+        database.enable_changes(ChangeLog::new()).map_err(io::Error::other)?;
+        Self::of(database)
     }
 
     /// Starts a server of an open database.

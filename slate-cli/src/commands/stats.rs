@@ -56,6 +56,7 @@ fn measured(database: &Database, grid: &mut Grid) -> Result<()> {
     add_storage(
         grid,
         [
+            ("the log of changes", stats.changes.map(|log| log.bytes)),
             ("unused space in the files", stats.storage.free),
             ("the store's overhead", stats.storage_overhead_bytes()),
             ("the files in all", stats.storage.on_disk),

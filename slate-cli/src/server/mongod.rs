@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use slate_core::Access;
+use slate_core::{Access, ChangeLog};
 use slate_server::Server;
 
 use super::{open, run, tcp};
@@ -80,6 +80,10 @@ impl Mongod {
             return Err(failure.hint("listen on 127.0.0.1, or say --allow-without-authentication"));
         }
         let database = open(session, &self.url()?, Access::CreateOrOpen)?;
+        if self.replica_set.is_some() {
+            // As a member of a replica set, it has change streams.
+            database.enable_changes(ChangeLog::new())?;
+        }
         let mut server = Server::new(database).arguments(std::env::args());
         if let Some(name) = &self.replica_set {
             server = server.replica_set(name);

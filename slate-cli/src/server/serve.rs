@@ -6,7 +6,7 @@ use std::{
 };
 
 use clap::{Args, ValueHint};
-use slate_core::Access;
+use slate_core::{Access, ChangeLog};
 use slate_server::Server;
 
 use super::{open, run, tcp, unix};
@@ -45,6 +45,9 @@ pub(crate) struct Serve {
     /// Let clients make commands fail (configureFailPoint), for the tests of drivers
     #[arg(long)]
     test_commands: bool,
+    /// Log all changes from now on, so that clients can open change streams
+    #[arg(long)]
+    changes: bool,
     /// How often documents that are due by TTL indexes are deleted, in seconds; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     expire_every: u64,
@@ -73,6 +76,9 @@ impl Serve {
         let access =
             if self.read_only && !url.starts_with("memory:") { Access::ReadOnly } else { Access::CreateOrOpen };
         let database = open(session, &url, access)?;
+        if self.changes {
+            database.enable_changes(ChangeLog::new())?;
+        }
         let mut server = Server::new(database)
             .replica_set(self.replica_set)
             .expire_every(Duration::from_secs(self.expire_every))

@@ -4,7 +4,7 @@ use bson::{Bson, DateTime};
 use serde::de::DeserializeOwned;
 
 use super::{
-    Cursor, Documents,
+    ChangeStream, Cursor, Documents, change_stream,
     documents::{Batch, collect},
     operation::{CancelOnDrop, Operation},
     runner::{Runner, Short},
@@ -13,7 +13,7 @@ use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
     Distinct, ExistingCollections, Expire, Expired, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete,
     FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
-    api::setters::setters, interrupt::WaitBudget,
+    Watch, api::setters::setters, interrupt::WaitBudget,
 };
 
 /// A builder of the blocking API whose call is awaited: `builder.await` and `builder.run().await` do the same.
@@ -43,7 +43,7 @@ impl<B> Call<B> {
         Self { builder, runner }
     }
 
-    fn map<C>(self, map: impl FnOnce(B) -> C) -> Call<C> {
+    pub(super) fn map<C>(self, map: impl FnOnce(B) -> C) -> Call<C> {
         Call { builder: map(self.builder), runner: self.runner }
     }
 }
@@ -116,6 +116,9 @@ macro_rules! builders {
         let first = $runner.read(CancelToken::new(), $find, Batch::first);
         Operation::new(async move { Ok(Documents::new(Cursor::new(first.await?, abandoned))) })
     }};
+    (@ watch $runner:ident, $token:ident, $watch:ident) => {
+        change_stream::open($watch, $token, $runner)
+    };
     (@ $how:ident $runner:ident, $token:ident, $builder:ident) => {
         $runner.$how($token, move || $builder.run())
     };
@@ -147,6 +150,7 @@ builders! {
     [] CreateIndex<'static>: write -> String, deadline cancel;
     [] Expire: write -> Expired, deadline cancel;
     [] Verify<'static>: block -> VerifyReport, deadline cancel;
+    [] Watch: watch -> ChangeStream, deadline cancel;
 }
 
 impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionOptions, CollectionStats, Count, CreateIndex, Delete, Distinct, Find,
     FindOne, FindOneAndDelete, FindOneAndUpdate, Index, IndexDescription, InsertMany, IntoDocument, IntoUpdate,
-    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, WriteOperation,
+    RenameTarget, Result, Update, UpsertManyResult, Validator, Verify, View, Watch, WriteOperation,
     document::{Converted, each_to_raw, to_raw},
     interrupt::WaitBudget,
 };
@@ -170,6 +170,7 @@ impl<T: 'static> Collection<T> {
         delete_one(filter: impl IntoDocument) -> Delete;
         delete_many(filter: impl IntoDocument) -> Delete;
         bulk_write(operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite;
+        watch(pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch;
         create_index(index: Index) -> CreateIndex<'static>;
     }
 
@@ -190,6 +191,14 @@ impl<T: 'static> Collection<T> {
     pub fn set_view(&self, view: &View) -> Operation<()> {
         let view = view.clone();
         self.write(move |collection| collection.set_view(&view))
+    }
+
+    /// See [`slate_core::Collection::keep_images`](crate::Collection::keep_images).
+    ///
+    /// # Errors
+    /// Fails as the blocking method does.
+    pub fn keep_images(&self, is_kept: bool) -> Operation<()> {
+        self.write(move |collection| collection.keep_images(is_kept))
     }
 
     /// See [`slate_core::Collection::set_validator`](crate::Collection::set_validator).

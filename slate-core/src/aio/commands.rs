@@ -1,4 +1,11 @@
-use std::sync::Arc;
+use std::{
+    pin::Pin,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
 
 use bson::RawDocumentBuf;
 
@@ -6,7 +13,7 @@ use super::{
     Database, Operation, Transaction,
     runner::{Runner, Short},
 };
-use crate::{CancelToken, IntoDocument, command::PreparedCommand, interrupt::WaitBudget};
+use crate::{CancelToken, IntoDocument, Result, changes::Waiting, command::PreparedCommand, interrupt::WaitBudget};
 
 /// Runs MongoDB's commands and holds the cursors that they open, as [`slate_core::Commands`](crate::Commands) does. A short command that
 /// need not wait is executed by the task that awaits it.
@@ -19,11 +26,20 @@ pub struct Commands {
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches; see [`slate_core::Database::commands`](crate::Database::commands).
     pub fn commands(&self) -> Commands {
-        Commands { commands: self.as_blocking().commands(), runner: self.runner() }
+        Commands { commands: self.as_blocking().commands().without_waiting(), runner: self.runner() }
     }
 }
 
 impl Commands {
+    /// Returns a future that ends when a commit has changed what the change stream with this cursor watches, or at once if the cursor is not
+    /// that of a change stream. Call it before `getMore`, so that no commit falls in between: a `getMore` of such a cursor returns what there
+    /// is, and does not wait.
+    pub fn changed(&self, cursor: i64) -> Changed {
+        let signal = Arc::new(Signal::default());
+        let waiting = self.commands.wait(cursor, Arc::clone(&signal).into()).and_then(Result::ok);
+        Changed { signal, waiting }
+    }
+
     /// Runs a command; see [`slate_core::Commands::run`](crate::Commands::run). Dropping the operation does not end it; for that see
     /// [`with_cancel`](Self::with_cancel).
     ///
@@ -64,6 +80,48 @@ impl Commands {
     /// Returns the blocking commands with the same cursors: to read a snapshot, and to close cursors.
     pub fn as_blocking(&self) -> &crate::Commands {
         &self.commands
+    }
+}
+
+/// Ends when a commit has changed what a change stream watches; see [`Commands::changed`].
+#[derive(Debug)]
+#[must_use = "nothing waits until it is awaited"]
+pub struct Changed {
+    signal: Arc<Signal>,
+    waiting: Option<Waiting>,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
+    is_woken: AtomicBool,
+    task: Mutex<Option<Waker>>,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        task.into_iter().for_each(Waker::wake);
+    }
+}
+
+impl Changed {
+    /// Returns whether the cursor is that of a change stream.
+    pub fn is_of_stream(&self) -> bool {
+        self.waiting.is_some()
+    }
+}
+
+impl Future for Changed {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if self.waiting.is_none() {
+            return Poll::Ready(());
+        }
+        *self.signal.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
+        // After the waker is stored, so that a commit in between wakes it.
+        if self.signal.is_woken.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

@@ -1,15 +1,15 @@
 use std::{fmt, path::Path, sync::Arc, time::Duration};
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf, Timestamp};
 
 use super::{
     Call, Collection, Operation, ReadCollection, Transaction,
     runner::{Pool, Runner},
 };
 use crate::{
-    Aggregate, CancelToken, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder, DatabaseStats, Error,
-    Expire, IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize, TransactionOptions,
-    WriteOperation, call::open_transactions::Caller,
+    Aggregate, CancelToken, ChangeLog, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder,
+    DatabaseStats, Error, Expire, IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize,
+    TransactionOptions, Watch, WriteOperation, call::open_transactions::Caller,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -93,6 +93,11 @@ impl Database {
         self.database.metrics()
     }
 
+    /// See [`slate_core::Database::advance_time`](crate::Database::advance_time).
+    pub fn advance_time(&self, time: Timestamp) {
+        self.database.advance_time(time);
+    }
+
     /// Returns the database for blocking code.
     pub fn as_blocking(&self) -> &crate::Database {
         &self.database
@@ -144,6 +149,20 @@ impl Database {
     /// See [`slate_core::Database::copy_to`](crate::Database::copy_to).
     pub fn copy_to(&self, target: impl Into<CopyTarget>) -> Call<CopyTo<'static>> {
         Call::new(self.database.copy_to(target), self.runner())
+    }
+
+    /// See [`slate_core::Database::enable_changes`](crate::Database::enable_changes).
+    ///
+    /// # Errors
+    /// Fails as the blocking method does.
+    pub fn enable_changes(&self, log: ChangeLog) -> Operation<()> {
+        let database = self.database.begun();
+        self.runner().write(CancelToken::new(), move || database.enable_changes(log))
+    }
+
+    /// See [`slate_core::Database::watch`](crate::Database::watch).
+    pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Call<Watch> {
+        Call::new(self.database.watch(pipeline), self.runner())
     }
 
     /// See [`slate_core::Database::expire`](crate::Database::expire).
@@ -276,12 +295,14 @@ impl Database {
         list_collection_names -> Vec<String>;
         list_collections -> Vec<CollectionDescription>;
         list_database_names -> Vec<String>;
+        logs_changes -> bool;
         schema_version -> u64;
         size -> StorageSize;
         stats -> DatabaseStats;
     }
 
     operations! { write:
+        disable_changes -> ();
         drop_database -> ();
         flush -> ();
         compact -> ();

@@ -60,6 +60,7 @@
 //! A write is applied as a whole or not at all, whenever its future is dropped; see [`Operation`].
 
 mod call;
+mod change_stream;
 mod collection;
 mod commands;
 mod database;
@@ -73,8 +74,9 @@ mod transaction;
 mod transaction_calls;
 
 pub use call::{Builder, Call};
+pub use change_stream::ChangeStream;
 pub use collection::{Collection, ReadCollection};
-pub use commands::Commands;
+pub use commands::{Changed, Commands};
 pub use database::{Database, Snapshot};
 pub use documents::{Cursor, Documents};
 pub use operation::Operation;

@@ -7,10 +7,11 @@ use slate_query::raw::{Doc, with_value};
 use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionStats, Count, Delete, Distinct, Error, Find, FindOne,
     FindOneAndDelete, FindOneAndUpdate, IndexDescription, InsertMany, IntoDocument, IntoUpdate, Result, Update,
-    UpsertManyResult, Verify, WriteOperation,
+    UpsertManyResult, Verify, Watch, WriteOperation,
     call::{ReadSet, Scope},
     call_context::CallContext,
     catalog::Namespace,
+    changes::Watched,
     document::As,
     document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
@@ -278,6 +279,12 @@ impl<T> Collection<T> {
     #[cfg(feature = "async")]
     pub(crate) fn begun(&self) -> Self {
         Self { read: self.read.begun() }
+    }
+
+    /// Watches the changes of the collection, which need not exist: each event passes through the stages of `pipeline`. Changes must be
+    /// [logged](crate::Database::enable_changes). `docs/change-streams.md` describes the events.
+    pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
+        Watch::new(self.scope.clone(), Watched::Collection((&*self.name).into()), pipeline).limited(&self.limits)
     }
 
     /// Returns the same collection with documents of another type.

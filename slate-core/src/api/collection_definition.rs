@@ -4,6 +4,7 @@ use crate::{
     Collection, CollectionOptions, CreateIndex, Error, ErrorKind, Index, RenameTarget, Result, Validator, View,
     call::Writer,
     call_context::CallContext,
+    changes::Images,
     namespace, stage_names,
     write::{Created, Visibility},
 };
@@ -116,6 +117,17 @@ impl<T> Collection<T> {
     pub fn set_validator(&self, validator: Option<Validator>) -> Result<()> {
         let spec = validator.as_ref().map(Validator::spec).transpose()?;
         self.write(|writer| writer.set_validator(&self.name, spec.as_ref()))
+    }
+
+    /// Sets whether the log of changes keeps the documents before and after each change for streams that show them
+    /// ([`FullDocument`](crate::FullDocument), [`FullDocumentBeforeChange`](crate::FullDocumentBeforeChange)): MongoDB's
+    /// `changeStreamPreAndPostImages`. Each update then takes about the size of another document in the log.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] with code 26 if the collection does not exist.
+    pub fn keep_images(&self, is_kept: bool) -> Result<()> {
+        let images = if is_kept { Images::Kept } else { Images::None };
+        self.write(|writer| writer.set_images(&self.name, images))
     }
 
     /// Renames the collection with its documents and indexes, in one commit. Returns a handle to the new name; other handles

@@ -17,6 +17,9 @@ pub struct CollectionDescription {
     pub collation: Option<RawDocumentBuf>,
     /// The condition that its documents must fulfil.
     pub validator: Option<Validator>,
+    /// Whether the log of changes keeps the documents before and after each change; see
+    /// [`Collection::keep_images`](crate::Collection::keep_images).
+    pub keeps_images: bool,
     /// The view's definition. `None` for a collection.
     pub view: Option<View>,
     /// Its indexes in the order of their creation, without the one on `_id`. Indexes that are being built come last.
@@ -31,6 +34,7 @@ impl CollectionDescription {
             validator: collection.validator.as_deref().map(|validator| {
                 Validator::new(validator.document.clone()).level(validator.level).action(validator.action)
             }),
+            keeps_images: collection.keeps_images,
             view: None,
             indexes: IndexDescription::all(collection),
         }
@@ -42,6 +46,7 @@ impl CollectionDescription {
             name: name.to_owned(),
             collation: view.collation.as_ref().map(Collation::to_document),
             validator: None,
+            keeps_images: false,
             view: Some(shown),
             indexes: Vec::new(),
         }

@@ -58,6 +58,14 @@ impl CollectionOptions {
         self
     }
 
+    /// Keeps the documents before and after each change in the log of changes, for streams that show them; see
+    /// [`Collection::keep_images`](crate::Collection::keep_images).
+    #[must_use]
+    pub fn keep_images(mut self) -> Self {
+        self.spec.keeps_images = true;
+        self
+    }
+
     /// Creates a view in place of a collection. A view has no validator. All reads of the view compare by its collation; a
     /// read with another collation fails with MongoDB's code 167.
     #[must_use]
@@ -83,8 +91,8 @@ impl CollectionOptions {
 impl From<&CollectionDescription> for CollectionOptions {
     fn from(description: &CollectionDescription) -> Self {
         // Names every field, so that a new option is not forgotten here.
-        let CollectionDescription { name: _, indexes: _, collation, validator, view } = description;
-        let spec = CollectionSpec { collation: collation.clone(), validator: None };
+        let CollectionDescription { name: _, indexes: _, collation, validator, keeps_images, view } = description;
+        let spec = CollectionSpec { collation: collation.clone(), validator: None, keeps_images: *keeps_images };
         let options = Self { spec, view: view.clone(), ..Self::default() };
         match validator {
             Some(validator) => options.validator(validator),

@@ -240,7 +240,7 @@ impl CopyRun<'_, '_> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
             // Names every field, so that a new option of collections is not forgotten here.
-            let CollectionDescription { name, indexes, collation: _, validator: _, view } = collection;
+            let CollectionDescription { name, indexes, collation: _, validator: _, keeps_images: _, view } = collection;
             if view.is_some() {
                 // A view has no documents to copy; it is created later, directly under its name.
                 copied.views += 1;

@@ -82,6 +82,9 @@ impl Expire {
                 }
             }
         }
+        if catalog.change_log().is_some() {
+            scope.write(&self.call, |writer| writer.trim_change_log(now))?;
+        }
         Ok(expired)
     }
 }

@@ -72,4 +72,5 @@ pub(crate) mod upsert_many;
 pub(crate) mod validator;
 pub(crate) mod verify;
 pub(crate) mod view;
+pub(crate) mod watch;
 pub(crate) mod write_operation;

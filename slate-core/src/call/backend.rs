@@ -11,9 +11,12 @@ use super::{
     reader::SnapshotReader,
 };
 use crate::{
-    Error, Result,
+    Error, Isolation, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
+    changes::{LogTail, Wakers},
+    clock,
     commit::{OptimisticValidator, Validation},
+    interrupt::Interrupt,
     metrics::trace,
     metrics::{Metrics, Observer, PointRead},
     write::{AfterCommit, BeginOptions, Session, Shared},
@@ -35,6 +38,8 @@ impl<S: Store> Backend<S> {
             staleness: StatisticsStaleness::default(),
             memory: options.memory.observed_by(observer),
             capabilities: store.capabilities(),
+            tail: LogTail::default(),
+            wakers: Arc::default(),
         };
         let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
         let pending_drops = {
@@ -60,6 +65,17 @@ impl<S: Store> Backend<S> {
         }
         transaction.commit(Durability::Deferred)?;
         Ok(())
+    }
+
+    /// Deletes what exceeds the limits of the log of changes.
+    fn trim_log(&self, wait: Duration) -> Result<()> {
+        let limits = Interrupt::default();
+        let mut writer = Engine::begin(self, &BeginOptions { wait, isolation: Isolation::default(), limits })?;
+        if writer.trim_change_log(clock::now_millis())? {
+            writer.commit(Durability::Deferred)?;
+        }
+        let (view, catalog) = self.last()?;
+        catalog.change_log().map_or(Ok(()), |log| self.shared.tail.trimmed(&view, log))
     }
 
     fn reader(&self) -> Result<SnapshotReader<S::Snapshot>> {
@@ -166,6 +182,10 @@ impl<S: Store> Engine for Backend<S> {
         trace::point_read(collection, || self.try_visit(collection, key, visitor))
     }
 
+    fn wakers(&self) -> &Arc<Wakers> {
+        &self.shared.wakers
+    }
+
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
         let begun = self.store.begin(options.wait).map_err(Error::from);
         self.writer(begun.inspect_err(|error| self.observer().failed(error))?, options)
@@ -179,6 +199,10 @@ impl<S: Store> Engine for Backend<S> {
         if !work.dropped.is_empty() {
             // A keyspace that cannot be dropped now stays a pending drop until the next open.
             let _ = self.drop_keyspaces(&work.dropped, wait);
+        }
+        if work.trims_log {
+            // What remains is deleted after a later commit.
+            let _ = self.trim_log(wait);
         }
         self.refresh_statistics(&work.stale);
     }

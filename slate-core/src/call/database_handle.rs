@@ -13,7 +13,7 @@ use super::{
     retry,
 };
 use crate::{
-    DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
+    ChangeLogStats, DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
     call::transaction_options::Started,
     call_context::CallContext,
     catalog::Catalog,
@@ -96,7 +96,10 @@ impl DatabaseHandle {
 
     /// Makes every later operation fail with [`ErrorKind::Closed`].
     pub(crate) fn close(&self) {
-        drop(self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take());
+        let closed = self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(engine) = closed {
+            engine.wakers().wake_all();
+        }
     }
 
     /// Returns the catalog of the latest commit.
@@ -205,9 +208,10 @@ impl DatabaseHandle {
             collections.insert(collection.name.to_string(), snapshot.stats(&collection.name, call)?);
         }
         let views = snapshot.catalog().views().count();
+        let changes = snapshot.change_counts()?.map(ChangeLogStats::from);
         drop(snapshot);
         let (storage, oldest_snapshot) = (engine.size(detail)?, engine.metrics().oldest_snapshot);
-        Ok(DatabaseStats { collections, views, storage, oldest_snapshot })
+        Ok(DatabaseStats { collections, views, storage, oldest_snapshot, changes })
     }
 
     /// Adds the damage that the store finds in one collection, or in all, to a report, and returns it.

@@ -8,9 +8,10 @@ use slate_query::raw::Doc;
 use slate_store::{Capabilities, Checked, Damage, Durability, Keyspace, Size, SizeDetail};
 
 use crate::{
-    CollectionStats, ExplainVerbosity, RenameTarget, Result,
+    ChangeLog, CollectionStats, ExplainVerbosity, RenameTarget, Result,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, Namespace},
+    changes::{CommitTime, Event, Images, LogCounts, Position, Wakers},
     exec::Rows,
     metrics::{Metrics, Observer, PointRead},
     plan::{Explained, Query},
@@ -41,6 +42,8 @@ pub(crate) trait Engine: Send + Sync {
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
     /// Like [`get`](Self::get), but postpones a read that would have to wait.
     fn try_get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
+    /// Returns the streams that wait for commits.
+    fn wakers(&self) -> &Arc<Wakers>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
     /// Begins a transaction, unless it or its commit would have to wait for a device, a network or another thread.
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
@@ -79,6 +82,16 @@ pub(crate) trait Reader {
         verbosity: ExplainVerbosity,
         call: &CallContext,
     ) -> Result<Explained>;
+    /// Calls `visitor` with the logged changes after a position, until it breaks. Returns where it broke; `None` at the end of the log.
+    fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>>;
+    /// Returns the position after the last logged change.
+    fn last_change(&self) -> Result<Position>;
+    /// Returns the position before the first change that was committed at this time or later; `None` if it may have left the log.
+    fn change_at(&self, stamp: u64) -> Result<Option<Position>>;
+    /// Returns the last commit whose changes have left the log; 0 if none have.
+    fn trimmed_changes(&self) -> Result<u64>;
+    /// Measures the log; `None` if changes are not logged.
+    fn change_counts(&self) -> Result<Option<LogCounts>>;
     /// Counts documents, index entries and their bytes.
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats>;
     /// Verifies documents and index entries.
@@ -92,6 +105,9 @@ pub(crate) trait Reader {
         visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
     ) -> Result<()>;
 }
+
+/// Receives the changes in the log, until it breaks.
+pub(crate) type ChangeVisitor<'v> = &'v mut dyn FnMut(Position, CommitTime, &Event<'_>) -> Result<ControlFlow<()>>;
 
 /// What a read in a transaction depends on.
 #[derive(Clone, Copy)]
@@ -156,6 +172,14 @@ pub(crate) trait Writer: Send {
     fn set_expiry(&mut self, collection: &str, index: &str, seconds: i64) -> Result<Option<u32>>;
     /// Deletes documents that are due by a TTL index.
     fn expire(&mut self, collection: &str, index: &str, now_millis: i64, limit: u64) -> Result<ExpireOutcome>;
+    /// Begins or ends the log of changes.
+    fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()>;
+    /// Deletes what exceeds the limits of the log. Returns whether there was something.
+    fn trim_change_log(&mut self, now_millis: i64) -> Result<bool>;
+    /// Sets whether the log keeps the documents before and after each change for streams.
+    fn set_images(&mut self, collection: &str, images: Images) -> Result<()>;
+    /// Logs that a database was dropped.
+    fn dropped_database(&mut self, database: &str) -> Result<()>;
     fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()>;
     /// Returns whether the collection existed.
     fn drop_collection(&mut self, name: &str) -> Result<bool>;

@@ -28,6 +28,7 @@
 
 mod backend;
 mod bound_request;
+pub(crate) mod change_stream;
 mod database_handle;
 mod engine;
 mod measured;

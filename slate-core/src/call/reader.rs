@@ -4,7 +4,7 @@ use slate_query::raw::Doc;
 use slate_store::{Damage, Snapshot, View};
 
 use super::{
-    engine::{Reader, RecordVisitor},
+    engine::{ChangeVisitor, Reader, RecordVisitor},
     measured::{MeasuredCall, ObservedRows},
     writer::located,
 };
@@ -12,6 +12,7 @@ use crate::{
     CollectionStats, ExplainVerbosity, Result,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, not_on_view},
+    changes::{self, LogCounts, Position},
     exec::{self, Resources, Rows, express},
     metrics::{OperationKind, PointRead, trace},
     plan::{self, Explained, Plan, Planned, Query},
@@ -83,6 +84,26 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         call: &CallContext,
     ) -> Result<Explained> {
         self.source().explain(collection, query, verbosity, call)
+    }
+
+    fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>> {
+        self.source().changes(after, visitor)
+    }
+
+    fn last_change(&self) -> Result<Position> {
+        self.source().last_change()
+    }
+
+    fn change_at(&self, stamp: u64) -> Result<Option<Position>> {
+        self.source().change_at(stamp)
+    }
+
+    fn trimmed_changes(&self) -> Result<u64> {
+        self.source().trimmed_changes()
+    }
+
+    fn change_counts(&self) -> Result<Option<LogCounts>> {
+        self.source().change_counts()
     }
 
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
@@ -161,6 +182,27 @@ impl<V: View> Source<'_, V> {
             }
             Ok(explained)
         })
+    }
+
+    pub(super) fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>> {
+        let Some(log) = self.catalog.change_log() else { return Ok(None) };
+        changes::read(self.view, log, after, visitor)
+    }
+
+    pub(super) fn last_change(&self) -> Result<Position> {
+        self.catalog.change_log().map_or(Ok(Position::default()), |log| changes::last_position(self.view, log))
+    }
+
+    pub(super) fn change_at(&self, stamp: u64) -> Result<Option<Position>> {
+        self.catalog.change_log().map_or(Ok(None), |log| changes::position_at(self.view, log, stamp))
+    }
+
+    pub(super) fn trimmed_changes(&self) -> Result<u64> {
+        self.catalog.change_log().map_or(Ok(0), |log| changes::trimmed(self.view, log))
+    }
+
+    pub(super) fn change_counts(&self) -> Result<Option<LogCounts>> {
+        self.catalog.change_log().map(|log| changes::counts(self.view, log)).transpose()
     }
 
     fn planned(&self, collection: &CollectionInfo, query: &Query) -> Result<Explained> {

@@ -109,6 +109,11 @@ impl Request {
         self.fault.get_or_insert_with(|| Fault(Arc::new(error)));
     }
 
+    /// Returns the stages of an aggregation.
+    pub(crate) fn stages(&self) -> &[RawDocumentBuf] {
+        &self.pipeline
+    }
+
     pub(crate) fn sort(&mut self, sort: impl IntoDocument) {
         self.sort = self.take(sort);
     }

@@ -7,14 +7,15 @@ use slate_query::raw::Doc;
 use slate_store::{Damage, Durability, Keyspace, Transaction};
 
 use super::{
-    engine::{ReadSet, Reader, RecordVisitor, Writer},
+    engine::{ChangeVisitor, ReadSet, Reader, RecordVisitor, Writer},
     measured::MeasuredCall,
     reader::Source,
 };
 use crate::{
-    CollectionStats, Error, ExplainVerbosity, RenameTarget, Result,
+    ChangeLog, CollectionStats, Error, ExplainVerbosity, RenameTarget, Result,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, ResolvedView},
+    changes::{Images, LogCounts, Position},
     exec::Rows,
     metrics::{OperationKind, PointRead, Subject},
     plan::{Explained, Query},
@@ -48,6 +49,26 @@ impl<T: Transaction> Reader for Session<T> {
         call: &CallContext,
     ) -> Result<Explained> {
         self.read(|source| source.explain(collection, query, verbosity, &self.limited(call)))
+    }
+
+    fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>> {
+        self.read(|source| source.changes(after, visitor))
+    }
+
+    fn last_change(&self) -> Result<Position> {
+        self.read(|source| source.last_change())
+    }
+
+    fn change_at(&self, stamp: u64) -> Result<Option<Position>> {
+        self.read(|source| source.change_at(stamp))
+    }
+
+    fn trimmed_changes(&self) -> Result<u64> {
+        self.read(|source| source.trimmed_changes())
+    }
+
+    fn change_counts(&self) -> Result<Option<LogCounts>> {
+        self.read(|source| source.change_counts())
     }
 
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
@@ -240,6 +261,22 @@ impl<T: Transaction> Writer for Session<T> {
         self.measured(OperationKind::Delete, Subject::collection(collection), |session| {
             session.expire(collection, index, now_millis, limit, &CallContext::default())
         })
+    }
+
+    fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()> {
+        self.measured(OperationKind::Definition, Subject::default(), |session| session.set_change_log(limits))
+    }
+
+    fn trim_change_log(&mut self, now_millis: i64) -> Result<bool> {
+        Session::trim_change_log(self, now_millis)
+    }
+
+    fn set_images(&mut self, collection: &str, images: Images) -> Result<()> {
+        self.defined(collection, |session| session.set_images(collection, images))
+    }
+
+    fn dropped_database(&mut self, database: &str) -> Result<()> {
+        Session::dropped_database(self, database)
     }
 
     fn rename_collection(&mut self, from: &str, to: &str, target: RenameTarget) -> Result<()> {

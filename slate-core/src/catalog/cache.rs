@@ -140,7 +140,7 @@ mod tests {
         let mut changed = catalog.clone();
         changed.put(CollectionInfo::new(name, Keyspace(7)));
         let mut transaction = store.begin(std::time::Duration::ZERO).unwrap();
-        changed.write(&mut transaction, std::iter::once((name, Change::Definition))).unwrap();
+        changed.write(&mut transaction, std::iter::once((name, Change::Definition)), None).unwrap();
         transaction.commit(Durability::Deferred).unwrap()
     }
 

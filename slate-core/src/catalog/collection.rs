@@ -3,7 +3,7 @@ use std::sync::Arc;
 use slate_query::{
     Code,
     collation::Collation,
-    raw::{Doc, Writer},
+    raw::{Doc, Kind, Value, Writer},
 };
 use slate_store::Keyspace;
 
@@ -24,6 +24,8 @@ pub(crate) struct CollectionInfo {
     /// How requests without a collation of their own compare strings. `None`: by their bytes.
     pub(crate) collation: Option<Collation>,
     pub(crate) validator: Option<Arc<Validator>>,
+    /// Whether the log of changes keeps the documents before and after each change for streams.
+    pub(crate) keeps_images: bool,
     /// The complete indexes, which queries may use.
     pub(crate) indexes: Vec<Arc<IndexInfo>>,
     /// Stored under a separate key ([`CollectionStatistics::store`]), not with the definition.
@@ -47,6 +49,7 @@ impl CollectionInfo {
             records,
             collation: None,
             validator: None,
+            keeps_images: false,
             indexes: Vec::new(),
             building: Vec::new(),
             statistics: None,
@@ -141,7 +144,8 @@ impl CollectionInfo {
         let building = read_indexes(name, doc, "building")?.unwrap_or_default();
         let collation = read_collation(doc, &format!("collection {name}"))?;
         let validator = Validator::read(doc, collation.as_ref())?.map(Arc::new);
-        Ok(Self { collation, validator, indexes, building, ..Self::new(name, records) })
+        let keeps_images = doc.get("images").and_then(Value::as_bool).unwrap_or_default();
+        Ok(Self { collation, validator, keeps_images, indexes, building, ..Self::new(name, records) })
     }
 
     /// Lets the collection and its indexes count their uses in `table`, which has the counts of earlier versions of the
@@ -159,6 +163,9 @@ impl CollectionInfo {
         put_keyspace(&mut writer, "records", self.records);
         write_collation(&mut writer, self.collation.as_ref());
         self.validator.iter().for_each(|validator| validator.write(&mut writer));
+        if self.keeps_images {
+            writer.append(b"images", Value::new(Kind::Boolean, &[1]));
+        }
         write_indexes(&mut writer, "indexes", &self.indexes);
         if !self.building.is_empty() {
             write_indexes(&mut writer, "building", &self.building);

@@ -81,6 +81,11 @@ impl IndexDescription {
         definition
     }
 
+    /// Returns the definition of an index.
+    pub(crate) fn definition_of(index: &IndexInfo) -> RawDocumentBuf {
+        Self::of(index, IndexState::Ready).to_definition()
+    }
+
     /// Returns every index of a collection.
     pub(crate) fn all(collection: &CollectionInfo) -> Vec<Self> {
         let ready = collection.indexes.iter().map(|index| Self::of(index, IndexState::Ready));

@@ -8,11 +8,14 @@ pub(super) const NEXT: &[u8] = b"n";
 pub(super) const VERSION: &[u8] = b"v";
 pub(super) const STATISTICS_VERSION: &[u8] = b"w";
 
+pub(super) const CHANGE_LOG: &[u8] = b"l";
+
 const COLLECTION: u8 = b'c';
 const DEFINITION: u8 = b'g';
 const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
+const TRIMMED: u8 = b't';
 
 /// Returns the key of the counter of changes to the properties of a collection's indexes. Sorts after [`VERSION`].
 pub(super) fn properties_version(name: &str) -> Vec<u8> {
@@ -53,6 +56,11 @@ pub(super) fn pending_drop(keyspace: Keyspace) -> Vec<u8> {
 
 pub(super) fn build(keyspace: Keyspace) -> Vec<u8> {
     [&[BUILD][..], &keyspace.0.to_be_bytes()].concat()
+}
+
+/// Returns the key of the last commit that was deleted from the log of changes in this keyspace.
+pub(super) fn trimmed(log: Keyspace) -> Vec<u8> {
+    [&[TRIMMED][..], &log.0.to_be_bytes()].concat()
 }
 
 pub(super) fn statistics(records: Keyspace) -> Vec<u8> {

@@ -4,6 +4,7 @@
 //! snapshot sees the catalog of its own commit. The last parsed catalog is cached ([`CatalogCache`]).
 
 mod cache;
+mod change_log;
 mod collection;
 mod index;
 mod index_description;
@@ -25,6 +26,7 @@ use slate_query::{
 use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionExt as _, View};
 
 pub(crate) use cache::CatalogCache;
+pub(crate) use change_log::ChangeLogInfo;
 pub(crate) use collection::CollectionInfo;
 pub(crate) use index::{Held, IndexInfo, Partial, is_key_of_id};
 pub use index_description::{IndexDescription, IndexState};
@@ -44,6 +46,9 @@ pub(crate) const CATALOG: Keyspace = Keyspace(0);
 /// The format version that this version of Slate reads and writes.
 const FORMAT: u32 = 2;
 
+/// The format of a database whose changes are logged: earlier versions of Slate, which would write without logging, do not open it.
+const FORMAT_WITH_LOG: u32 = 3;
+
 /// Every collection and view, as of one commit or as changed by a transaction. A copy shares what is not changed, so it and a
 /// change cost the logarithm of the number of collections.
 #[derive(Clone, Debug, Default)]
@@ -58,6 +63,8 @@ pub(crate) struct Catalog {
     owners: OrdMap<Keyspace, Arc<str>>,
     /// The views that read a collection or view, by its name.
     readers: OrdMap<Box<str>, OrdSet<Arc<str>>>,
+    /// `None` if changes are not logged.
+    change_log: Option<ChangeLogInfo>,
 }
 
 impl Catalog {
@@ -66,9 +73,10 @@ impl Catalog {
     fn read(view: &impl View, uses: &UseTable) -> Result<Self> {
         if let Some(bytes) = view.get(CATALOG, keys::FORMAT, <[u8]>::to_vec)? {
             let format = bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its format number"))?;
-            if format != FORMAT {
-                let kind = if format > FORMAT { ErrorKind::NewerVersion } else { ErrorKind::WrongFormat };
-                let message = format!("the database has format {format}, and this version of Slate reads {FORMAT}");
+            if !matches!(format, FORMAT | FORMAT_WITH_LOG) {
+                let kind = if format > FORMAT_WITH_LOG { ErrorKind::NewerVersion } else { ErrorKind::WrongFormat };
+                let message =
+                    format!("the database has format {format}, and this version of Slate reads {FORMAT_WITH_LOG}");
                 return Err(Error::new(kind, Code::BAD_VALUE, message));
             }
         }
@@ -115,6 +123,8 @@ impl Catalog {
             Some(bytes) => bytes.try_into().map(u32::from_be_bytes).map_err(|_| damaged("its keyspace counter"))?,
             None => 1,
         };
+        self.change_log =
+            view.get(CATALOG, keys::CHANGE_LOG, |stored| ChangeLogInfo::read(Doc::new(stored)))?.flatten();
         Ok(())
     }
 
@@ -182,6 +192,16 @@ impl Catalog {
         names.iter().filter_map(|name| database.own(name)).map(str::to_owned).collect()
     }
 
+    /// Returns the log of changes; `None` if they are not logged.
+    pub(crate) fn change_log(&self) -> Option<&ChangeLogInfo> {
+        self.change_log.as_ref()
+    }
+
+    /// Begins or ends the log of changes.
+    pub(crate) fn set_change_log(&mut self, log: Option<ChangeLogInfo>) {
+        self.change_log = log;
+    }
+
     /// Returns the number of a keyspace that was never used before.
     pub(crate) fn allocate(&mut self) -> Result<Keyspace> {
         let keyspace = Keyspace(self.next_keyspace);
@@ -218,13 +238,20 @@ impl Catalog {
         }
     }
 
-    /// Writes the changed collections, and new versions. Statistics are not written: see [`CollectionStatistics::store`].
+    /// Writes the changed collections, whether changes are logged, if that was redefined, and new versions. Statistics are not written: see [`CollectionStatistics::store`].
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,
         changed: impl Iterator<Item = (&'n str, Change)>,
+        log: Option<Change>,
     ) -> Result<()> {
-        let mut redefined = false;
+        let mut redefined = log.is_some();
+        if redefined {
+            match &self.change_log {
+                Some(log) => transaction.put(CATALOG, keys::CHANGE_LOG, &log.write())?,
+                None => transaction.delete(CATALOG, keys::CHANGE_LOG)?,
+            }
+        }
         for (name, change) in changed {
             let (key, version) = (keys::collection(name), keys::properties_version(name));
             match (self.collections.get(name), self.views.get(name)) {
@@ -245,7 +272,8 @@ impl Catalog {
             }
         }
         if redefined {
-            transaction.put(CATALOG, keys::FORMAT, &FORMAT.to_be_bytes())?;
+            let format = if self.change_log.is_some() { FORMAT_WITH_LOG } else { FORMAT };
+            transaction.put(CATALOG, keys::FORMAT, &format.to_be_bytes())?;
             transaction.put(CATALOG, keys::NEXT, &self.next_keyspace.to_be_bytes())?;
             transaction.put(CATALOG, keys::VERSION, &(self.definitions + 1).to_be_bytes())?;
         }
@@ -294,6 +322,18 @@ pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
 }
 
+/// Returns the last commit whose changes were deleted from the log; 0 if none were.
+pub(crate) fn trimmed_changes(view: &impl View, log: &ChangeLogInfo) -> Result<u64> {
+    let stored =
+        view.get(CATALOG, &keys::trimmed(log.keyspace), |stored| stored.try_into().map_or(0, u64::from_be_bytes))?;
+    Ok(stored.unwrap_or_default())
+}
+
+/// Records, in the transaction that deletes them, up to which commit changes are deleted from the log.
+pub(crate) fn set_trimmed_changes(transaction: &mut impl Transaction, log: &ChangeLogInfo, version: u64) -> Result<()> {
+    Ok(transaction.put(CATALOG, &keys::trimmed(log.keyspace), &version.to_be_bytes())?)
+}
+
 /// Records, in the transaction that unlinks `keyspace`, that it still has to be dropped. Dropping is a separate
 /// operation, and the process may end before it.
 pub(crate) fn add_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
@@ -303,6 +343,7 @@ pub(crate) fn add_pending_drop(transaction: &mut impl Transaction, keyspace: Key
 /// Removes a pending drop after the keyspace was dropped, and the statistics of the collection whose records it contained.
 pub(crate) fn remove_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
     transaction.delete(CATALOG, &keys::statistics(keyspace))?;
+    transaction.delete(CATALOG, &keys::trimmed(keyspace))?;
     Ok(transaction.delete(CATALOG, &keys::pending_drop(keyspace))?)
 }
 

@@ -7,6 +7,7 @@ use slate_query::{
 
 use super::{
     call::Call,
+    change_stream,
     concern::Concerns,
     cursor::{CursorOptions, FIRST_BATCH},
     explain::{self, ExplainedCommand, Purpose, Verbosity},
@@ -25,6 +26,10 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
         return explain::report(document, &collection, &explained, Verbosity::Planner);
     }
     let (aggregate, cursor) = parse(call, CursorField::Required)?;
+    if change_stream::argument(aggregate.request.stages()).is_some() {
+        let collection = (aggregate.collection != NO_COLLECTION).then_some(aggregate.collection);
+        return change_stream::run(aggregate.at, collection, aggregate.request.stages(), &aggregate.common, cursor);
+    }
     let rows = aggregate.request.aggregate(aggregate.at.scope, aggregate.collection)?;
     aggregate.reply(rows, cursor)
 }

@@ -35,12 +35,22 @@ pub(super) struct CommandScope<'c> {
     pub(super) database: Option<&'c str>,
     /// Whose cursors the command may use, and who owns the one that it opens. Without an owner it may use all.
     pub(super) owner: Option<&'c CursorOwner>,
+    pub(super) waits: Waits,
+}
+
+/// Whether `getMore` waits for an event of a change stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Waits {
+    #[default]
+    Yes,
+    /// The caller does.
+    No,
 }
 
 impl<'c> CommandScope<'c> {
     /// Commands whose replies contain all documents.
     pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>) -> Self {
-        Self { scope, cursors: None, token: None, budget: None, database, owner: None }
+        Self { scope, cursors: None, token: None, budget: None, database, owner: None, waits: Waits::Yes }
     }
 }
 

@@ -4,19 +4,19 @@ use slate_query::{Code, raw::Doc};
 use super::{
     call::Call,
     concern::Concerns,
-    fields::{Fields, owned},
+    fields::{Fields, missing, owned},
     reply::Reply,
 };
 use crate::{
     Error, Result, ValidationAction, ValidationLevel,
     call::Writer,
     catalog::{CollectionInfo, Namespace, Validator, is_key_of_id},
+    changes::Images,
     write::{ValidatorSpec, ViewSpec, Visibility},
 };
 
 /// Options of kinds of collections and indexes that Slate does not have.
-const REFUSED: [&str; 6] =
-    ["cappedMax", "cappedSize", "changeStreamPreAndPostImages", "expireAfterSeconds", "recordPreImages", "timeseries"];
+const REFUSED: [&str; 5] = ["cappedMax", "cappedSize", "expireAfterSeconds", "recordPreImages", "timeseries"];
 
 /// `{collMod: collection, validator, validationLevel, validationAction, index: {name | keyPattern, hidden, expireAfterSeconds}}` or
 /// `{collMod: view, viewOn, pipeline}`.
@@ -24,6 +24,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
     let options = take_validator(fields)?;
+    let images = take_images(fields)?;
     let index = fields.object("index")?.map(IndexChange::parse).transpose()?;
     let (on, pipeline) = (fields.string("viewOn")?, fields.owned_objects("pipeline")?);
     if fields.truth("dryRun")? == Some(true) {
@@ -37,8 +38,11 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let changed = call.at.scope.write(&common.call, |writer: &mut dyn Writer| {
         let there = match writer.definition(collection)? {
             Some(Namespace::View(view)) => {
-                let collection_only = [("validator", options.is_given()), ("index", index.is_some())];
-                refuse(collection_only, "not supported on a view")?;
+                let images = ("changeStreamPreAndPostImages", images.is_some());
+                refuse(
+                    [("validator", options.is_given()), ("index", index.is_some()), images],
+                    "not supported on a view",
+                )?;
                 let spec = ViewSpec {
                     on: on.unwrap_or(&view.on).to_owned(),
                     pipeline: pipeline.clone().unwrap_or_else(|| view.pipeline.clone()),
@@ -54,7 +58,12 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             refuse([("viewOn", on.is_some()), ("pipeline", pipeline.is_some())], "only supported on a view")?;
         }
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
-        writer.set_validator(collection, spec.as_ref())?;
+        if options.is_given() || there.is_none() {
+            writer.set_validator(collection, spec.as_ref())?;
+        }
+        if let Some(is_kept) = images {
+            writer.set_images(collection, if is_kept { Images::Kept } else { Images::None })?;
+        }
         let Some(index) = &index else { return Ok(IndexBefore::default()) };
         let name = index.name(there.as_deref())?;
         let expiry = index.expire_after.map(|seconds| writer.set_expiry(collection, &name, seconds)).transpose()?;
@@ -78,7 +87,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// Fails, with `why`, if one of these options is given.
-fn refuse(options: [(&str, bool); 2], why: &str) -> Result<()> {
+fn refuse<const N: usize>(options: [(&str, bool); N], why: &str) -> Result<()> {
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => {
             let message = format!("option {why}: {option}");
@@ -138,6 +147,15 @@ impl<'c> IndexChange<'c> {
             (None, None) => String::new(),
         })
     }
+}
+
+/// Takes `changeStreamPreAndPostImages`: whether images are kept, if it is given.
+pub(super) fn take_images(fields: &mut Fields<'_>) -> Result<Option<bool>> {
+    let Some(images) = fields.object("changeStreamPreAndPostImages")? else { return Ok(None) };
+    let mut images = Fields::read("changeStreamPreAndPostImages", images)?;
+    let is_kept = images.boolean("enabled")?.ok_or_else(|| missing("changeStreamPreAndPostImages", "enabled"))?;
+    images.finish()?;
+    Ok(Some(is_kept))
 }
 
 /// The options of a validator; absent ones keep their values.

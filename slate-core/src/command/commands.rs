@@ -1,12 +1,16 @@
+#[cfg(feature = "async")]
+use std::task::Waker;
 use std::{fmt, sync::Arc, time::Duration};
 
 use bson::{RawDocument, RawDocumentBuf};
 use slate_query::raw::Doc;
 
 use super::{
-    call::CommandScope,
+    call::{CommandScope, Waits},
     cursor::{CursorOwner, ParkedCursors, session_id},
 };
+#[cfg(feature = "async")]
+use crate::changes::Waiting;
 use crate::{
     CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
     namespace::DatabaseName,
@@ -40,13 +44,14 @@ pub struct Commands {
     cursors: Arc<ParkedCursors>,
     token: Option<CancelToken>,
     owner: Option<CursorOwner>,
+    waits: Waits,
 }
 
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
     pub fn commands(&self) -> Commands {
         let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
-        Commands { scope, database, cursors: Arc::default(), token: None, owner: None }
+        Commands { scope, database, cursors: Arc::default(), token: None, owner: None, waits: Waits::Yes }
     }
 }
 
@@ -69,7 +74,9 @@ impl Commands {
         }
         let (cursors, token, owner) = (Some(&*self.cursors), self.token.as_ref(), self.owner.as_ref());
         let database = self.database.as_deref();
-        let reply = super::run(CommandScope { scope: &self.scope, cursors, token, budget, database, owner }, command);
+        let waits = self.waits;
+        let at = CommandScope { scope: &self.scope, cursors, token, budget, database, owner, waits };
+        let reply = super::run(at, command);
         match budget {
             // A statement that has spent the budget is in the reply as one that was refused.
             Some(budget) if budget.is_spent() => Err(budget.spend()),
@@ -112,6 +119,18 @@ impl Commands {
     /// with `ExceededMemoryLimit` (146). There is no limit by default.
     pub fn limit_cursors(&self, most: usize) {
         self.cursors.limit(most);
+    }
+
+    /// Returns the same cursors for a caller that waits for the events of change streams itself.
+    #[cfg(feature = "async")]
+    pub(crate) fn without_waiting(&self) -> Self {
+        Self { waits: Waits::No, ..self.clone() }
+    }
+
+    /// Wakes `waker` when a commit has changed what the change stream with this cursor watches.
+    #[cfg(feature = "async")]
+    pub(crate) fn wait(&self, cursor: i64, waker: Waker) -> Option<Result<Waiting>> {
+        self.cursors.wait(cursor, waker)
     }
 
     /// Returns how many cursors are open.

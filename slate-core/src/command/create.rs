@@ -18,9 +18,8 @@ use crate::{
 };
 
 /// Options of kinds of collections that Slate does not have.
-const REFUSED: [&str; 10] = [
+const REFUSED: [&str; 9] = [
     "capped",
-    "changeStreamPreAndPostImages",
     "clusteredIndex",
     "encryptedFields",
     "expireAfterSeconds",
@@ -38,6 +37,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let fields = &mut call.fields;
     let collation = fields.object("collation")?;
     let validator = coll_mod::take_validator(fields)?;
+    let images = coll_mod::take_images(fields)?;
+    let keeps_images = images.unwrap_or_default();
     let view = (fields.string("viewOn")?, fields.owned_objects("pipeline")?);
     let id_index = fields.object("idIndex")?.map(|index| create_indexes::parse(index, Unknown::Refused)).transpose()?;
     fields.truth("autoIndexId")?;
@@ -57,11 +58,14 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     }
     match view {
         (None, None) => {
-            let spec = &CollectionSpec { collation, validator };
+            let spec = &CollectionSpec { collation, validator, keeps_images };
             let created = scope.write(&common.call, |writer| writer.create_collection(collection, spec))?;
             check_new(scope, &common, collection, created)?;
         }
         (None, Some(_)) => return refused("'pipeline' requires 'viewOn' to also be specified", "pipeline"),
+        (Some(_), _) if images.is_some() => {
+            return refused("option not supported on a view: changeStreamPreAndPostImages", "viewOn");
+        }
         (Some(_), _) if validator.is_some() => {
             return refused("option not supported on a view: validator", "validator");
         }

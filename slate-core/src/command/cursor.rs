@@ -7,6 +7,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
+    task::Waker,
     time::{Duration, Instant},
 };
 
@@ -14,8 +15,19 @@ use ahash::AHashMap;
 use bson::RawDocumentBuf;
 use slate_query::{Code, raw::Doc};
 
-use super::{call::CommandScope, common::Common, reply::Reply};
-use crate::{CancelToken, Error, ErrorKind, Result, exec::Rows, interrupt::Interrupt};
+use super::{
+    call::CommandScope,
+    common::Common,
+    reply::{Filled, Reply},
+};
+use crate::{
+    CancelToken, Error, ErrorKind, Result,
+    call::change_stream::{ChangeStreamState, ReadOutcome},
+    call_context::CallContext,
+    changes::Waiting,
+    exec::Rows,
+    interrupt::Interrupt,
+};
 
 /// MongoDB's limit on the bytes of a batch. The first document of a batch may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
@@ -57,7 +69,7 @@ impl CursorOptions {
 
 /// The rows of a command and how they are continued.
 pub(super) struct CommandCursor {
-    rows: Box<dyn Rows + Send>,
+    rows: CursorRows,
     namespace: String,
     /// The number of documents that the command's limit leaves.
     left: Option<u64>,
@@ -74,7 +86,35 @@ pub(super) struct CommandCursor {
     has_current: bool,
 }
 
+/// What a cursor reads.
+enum CursorRows {
+    Query(Box<dyn Rows + Send>),
+    /// Changes, of which there are always more.
+    Changes(Box<ChangeStreamState>),
+}
+
+/// Whether documents follow a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum After {
+    More,
+    Nothing,
+}
+
 impl CommandCursor {
+    /// Returns the cursor of a change stream.
+    pub(super) fn of_changes(
+        state: Box<ChangeStreamState>,
+        namespace: String,
+        common: &Common,
+        kill: CancelToken,
+    ) -> Self {
+        let rows: Box<dyn Rows + Send> = Box::new(ListedRows { documents: Vec::new().into_iter(), current: None });
+        let mut call = common.call.clone();
+        call.interrupt = call.interrupt.renewable();
+        let cursor = Self::new(rows, namespace, common, call.interrupt, kill);
+        Self { rows: CursorRows::Changes(state), ..cursor }
+    }
+
     pub(super) fn new(
         rows: Box<dyn Rows + Send>,
         namespace: String,
@@ -83,7 +123,7 @@ impl CommandCursor {
         kill: CancelToken,
     ) -> Self {
         Self {
-            rows,
+            rows: CursorRows::Query(rows),
             namespace,
             left: None,
             max_time: common.max_time,
@@ -102,29 +142,79 @@ impl CommandCursor {
         Self::new(Box::new(rows), namespace, common, Interrupt::default(), CancelToken::new())
     }
 
-    /// Appends the documents of a batch. Returns whether they are the last.
-    fn fill(&mut self, batch: &mut Reply, size: BatchSize) -> Result<bool> {
+    /// Appends the documents of a batch.
+    fn fill(&mut self, batch: &mut Reply, size: BatchSize) -> Result<After> {
+        match &mut self.rows {
+            CursorRows::Query(_) => self.fill_rows(batch, size),
+            CursorRows::Changes(state) => {
+                let call = CallContext::within(self.interrupt.clone());
+                fill_changes(state, batch, size, &call)
+            }
+        }
+    }
+
+    /// Where a change stream continues.
+    fn token(&self) -> Option<Vec<u8>> {
+        match &self.rows {
+            CursorRows::Query(_) => None,
+            CursorRows::Changes(state) => Some(state.token().document()),
+        }
+    }
+
+    fn fill_rows(&mut self, batch: &mut Reply, size: BatchSize) -> Result<After> {
+        let CursorRows::Query(rows) = &mut self.rows else { return Ok(After::Nothing) };
         let (mut documents, mut bytes) = (0_u64, 0_usize);
         while self.left != Some(0) {
             if matches!(size, BatchSize::Documents(Some(most)) if documents >= most) {
-                self.rows.pause();
-                return Ok(false);
+                rows.pause();
+                return Ok(After::More);
             }
             if !self.has_current {
-                self.has_current = self.rows.advance()?;
+                self.has_current = rows.advance()?;
             }
-            let Some(document) = self.rows.current().filter(|_| self.has_current) else { return Ok(true) };
+            let Some(document) = rows.current().filter(|_| self.has_current) else { return Ok(After::Nothing) };
             let length = document.bytes().len();
             if matches!(size, BatchSize::Documents(_)) && documents > 0 && bytes + length > BATCH_BYTES {
-                self.rows.pause();
-                return Ok(false);
+                rows.pause();
+                return Ok(After::More);
             }
             batch.document(&documents.to_string(), document);
             (self.has_current, self.left) = (false, self.left.map(|left| left - 1));
             (documents, bytes) = (documents + 1, bytes + length);
         }
-        Ok(true)
+        Ok(After::Nothing)
     }
+}
+
+/// Appends the changes of a batch, without waiting for one.
+fn fill_changes(
+    state: &mut ChangeStreamState,
+    batch: &mut Reply,
+    size: BatchSize,
+    call: &CallContext,
+) -> Result<After> {
+    let (mut documents, mut bytes) = (0_u64, 0_usize);
+    let most = match size {
+        BatchSize::Documents(most) => most.unwrap_or(u64::MAX),
+        BatchSize::Everything => u64::MAX,
+    };
+    while documents < most {
+        let Some(next) = state.peek() else {
+            if state.is_over() || state.read(call)? == ReadOutcome::AtEnd {
+                break;
+            }
+            continue;
+        };
+        let length = next.document.as_bytes().len();
+        if documents > 0 && bytes + length > BATCH_BYTES {
+            break;
+        }
+        if let Some(next) = state.take() {
+            batch.document(&documents.to_string(), Doc::from(&next.document));
+        }
+        (documents, bytes) = (documents + 1, bytes + length);
+    }
+    Ok(if state.is_over() { After::Nothing } else { After::More })
 }
 
 /// Documents that are in memory.
@@ -156,10 +246,13 @@ impl CommandScope<'_> {
         let namespace = cursor.namespace.clone();
         let size = self.cursors.map_or(BatchSize::Everything, |_| BatchSize::Documents(options.batch));
         reply.cursor("firstBatch", &namespace, |batch| {
-            let is_last = cursor.fill(batch, size)?;
+            let after = cursor.fill(batch, size)?;
+            let token = cursor.token();
             // A thread that may wait reads the other batches.
             self.budget.iter().for_each(|budget| budget.lift());
-            self.cursors.filter(|_| !is_last && !options.is_single).map_or(Ok(0), |cursors| cursors.park(cursor))
+            let stays = after == After::More && !options.is_single;
+            let id = self.cursors.filter(|_| stays).map_or(Ok(0), |cursors| cursors.park(cursor))?;
+            Ok(Filled { id, token })
         })
     }
 }
@@ -228,6 +321,27 @@ impl ParkedCursors {
     ) -> Result<()> {
         let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, common)?) };
         reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, documents))
+    }
+
+    /// Returns whether the cursor is that of a change stream, whose batches may come later.
+    pub(super) fn awaits(&self, id: i64) -> bool {
+        self.with_changes(id, |_| Ok(())).is_some()
+    }
+
+    /// Wakes `waker` when a commit has changed what the change stream with this cursor watches. `None` if it is no change stream, or is in
+    /// use.
+    pub(super) fn wait(&self, id: i64, waker: Waker) -> Option<Result<Waiting>> {
+        self.with_changes(id, |state| state.wait(waker))
+    }
+
+    fn with_changes<R>(&self, id: i64, work: impl FnOnce(&ChangeStreamState) -> Result<R>) -> Option<Result<R>> {
+        match self.lock().get(&id)? {
+            Parked::Waiting { cursor, .. } => match &cursor.rows {
+                CursorRows::Changes(state) => Some(work(state)),
+                CursorRows::Query(_) => None,
+            },
+            Parked::InUse { .. } => None,
+        }
     }
 
     /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
@@ -352,22 +466,25 @@ struct InUse<'p> {
 
 impl InUse<'_> {
     /// Appends the documents of the batch; returns the id for the next one.
-    fn fill(&mut self, batch: &mut Reply, documents: Option<u64>) -> Result<i64> {
-        let Some(cursor) = &mut self.cursor else { return Ok(0) };
+    fn fill(&mut self, batch: &mut Reply, documents: Option<u64>) -> Result<Filled> {
+        let Some(cursor) = &mut self.cursor else { return Ok(Filled { id: 0, token: None }) };
         cursor.interrupt.renew(cursor.max_time);
         let filled = cursor.fill(batch, BatchSize::Documents(documents));
         if cursor.kill.is_cancelled() {
             let message = format!("the cursor {} was killed", self.id);
             return Err(Error::new(ErrorKind::Interrupted, Code::CURSOR_KILLED, message));
         }
-        if filled? {
-            return Ok(0);
+        let token = cursor.token();
+        if filled? == After::Nothing {
+            return Ok(Filled { id: 0, token });
         }
         let mut cursors = self.cursors.lock();
         // A cursor that was killed meanwhile is no longer there.
-        let (Some(parked), Some(cursor)) = (cursors.get_mut(&self.id), self.cursor.take()) else { return Ok(0) };
+        let (Some(parked), Some(cursor)) = (cursors.get_mut(&self.id), self.cursor.take()) else {
+            return Ok(Filled { id: 0, token });
+        };
         *parked = Parked::Waiting { cursor, since: Instant::now() };
-        Ok(self.id)
+        Ok(Filled { id: self.id, token })
     }
 }
 

@@ -12,7 +12,10 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     scope.database("dropDatabase")?;
     let names: Vec<String> = scope.catalog(&common.call)?.names();
     let names: Vec<String> = names.into_iter().filter(|name| namespace::split(name).0 == database).collect();
-    scope.write(&common.call, |writer| names.iter().try_for_each(|name| writer.drop_collection(name).map(drop)))?;
+    scope.write(&common.call, |writer| {
+        names.iter().try_for_each(|name| writer.drop_collection(name).map(drop))?;
+        if names.is_empty() { Ok(()) } else { writer.dropped_database(&database) }
+    })?;
     let mut reply = Reply::default();
     if !names.is_empty() {
         reply.text("dropped", &database);

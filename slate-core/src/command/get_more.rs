@@ -1,8 +1,21 @@
-use bson::RawDocumentBuf;
-use slate_query::{Code, raw::Kind};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
-use super::{call::Call, concern::Concerns, fields::missing, reply::Reply};
-use crate::{Error, Result};
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Doc, Kind, Value},
+};
+
+use super::{
+    call::{Call, Waits},
+    concern::Concerns,
+    fields::missing,
+    reply::Reply,
+};
+use crate::{Error, Result, api::watch::Parked};
 
 /// `{getMore: id, collection, batchSize}`: the next batch of a cursor, with the time limit of the command that has opened it.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -13,15 +26,42 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.fields.object("lastKnownCommittedOpTime")?;
     let common = call.common(Concerns::Neither)?;
     call.fields.finish()?;
-    if common.max_time.is_some() {
+    let Some(cursors) = call.at.cursors else { return Err(no_cursors("getMore")) };
+    let awaits = cursors.awaits(id);
+    if common.max_time.is_some() && !awaits {
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
         return Err(Error::invalid(Code::BAD_VALUE, message).at("maxTimeMS"));
     }
-    let Some(cursors) = call.at.cursors else { return Err(no_cursors("getMore")) };
     let mut reply = Reply::default();
     let batch = batch.filter(|&documents| documents > 0);
-    cursors.next_batch(&mut reply, id, &common.namespace(collection), &common, batch)?;
-    reply.finish()
+    let namespace = common.namespace(collection);
+    if !awaits || call.at.waits == Waits::No {
+        cursors.next_batch(&mut reply, id, &namespace, &common, batch)?;
+        return reply.finish();
+    }
+    // Of a change stream, `maxTimeMS` is the time to wait for an event.
+    let until = Instant::now() + common.max_time.unwrap_or(AWAIT);
+    loop {
+        let parked = Parked::here();
+        let waiting = cursors.wait(id, Arc::clone(&parked).into()).transpose()?;
+        let mut reply = Reply::default();
+        cursors.next_batch(&mut reply, id, &namespace, &common, batch)?;
+        let reply = reply.finish()?;
+        if !is_empty_batch(&reply) || !parked.wait(until, call.at.token)? {
+            return Ok(reply);
+        }
+        drop(waiting);
+    }
+}
+
+/// How long a batch of a change stream is awaited if the command does not say, MongoDB's time.
+const AWAIT: Duration = Duration::from_secs(1);
+
+/// Whether a reply has no documents, and its cursor goes on.
+pub(super) fn is_empty_batch(reply: &RawDocumentBuf) -> bool {
+    let Some(cursor) = Doc::from(reply).get("cursor").and_then(Value::as_document) else { return false };
+    let is_open = cursor.get("id").and_then(Value::as_i64) != Some(0);
+    is_open && cursor.get("nextBatch").and_then(Value::as_array).is_some_and(Doc::is_empty)
 }
 
 fn cursor_id(call: &Call<'_>) -> Result<i64> {

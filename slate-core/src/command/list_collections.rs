@@ -82,6 +82,9 @@ fn collection_options(collection: &CollectionInfo) -> RawDocumentBuf {
         options.append(cstr!("validationLevel"), validator.level.name());
         options.append(cstr!("validationAction"), validator.action.name());
     }
+    if collection.keeps_images {
+        options.append(cstr!("changeStreamPreAndPostImages"), rawdoc! { "enabled": true });
+    }
     options
 }
 

@@ -9,6 +9,7 @@
 mod aggregate;
 mod bulk_write;
 mod call;
+mod change_stream;
 mod coll_mod;
 mod coll_stats;
 mod commands;

@@ -19,7 +19,7 @@ pub(super) struct ReadCommand<'c> {
     pub(super) at: CommandScope<'c>,
     pub(super) collection: &'c str,
     pub(super) request: Request,
-    common: Common,
+    pub(super) common: Common,
     kill: CancelToken,
 }
 

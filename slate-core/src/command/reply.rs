@@ -3,6 +3,14 @@ use slate_query::raw::{Doc, Kind, Value, Writer};
 
 use crate::{Error, Result};
 
+/// What follows a batch in a reply.
+pub(super) struct Filled {
+    /// The id for the next batch, 0 after the last.
+    pub(super) id: i64,
+    /// Where a change stream continues.
+    pub(super) token: Option<Vec<u8>>,
+}
+
 /// Builds a reply.
 #[derive(Debug, Default)]
 pub(super) struct Reply(Writer);
@@ -68,15 +76,18 @@ impl Reply {
         self.value(name, Value::new(Kind::Int64, &long.to_le_bytes()));
     }
 
-    /// Appends a cursor. `fill` appends the documents of the batch and returns the id for the next batch, 0 after the last.
+    /// Appends a cursor. `fill` appends the documents of the batch and returns what follows them.
     pub(super) fn cursor(
         &mut self,
         batch: &str,
         namespace: &str,
-        fill: impl FnOnce(&mut Self) -> Result<i64>,
+        fill: impl FnOnce(&mut Self) -> Result<Filled>,
     ) -> Result<()> {
         self.nest("cursor", |cursor| {
-            let id = cursor.array(batch, fill)?;
+            let Filled { id, token } = cursor.array(batch, fill)?;
+            if let Some(token) = token {
+                cursor.document("postBatchResumeToken", Doc::new(&token));
+            }
             cursor.long("id", id);
             cursor.text("ns", namespace);
             Ok(())

@@ -1,9 +1,10 @@
 use std::{collections::BTreeMap, fmt, ops::ControlFlow};
 
+use bson::DateTime;
 use slate_query::raw::Doc;
 use slate_store::{Bounds, Keyspace, OldestSnapshot, View};
 
-use crate::{Result, StorageSize, catalog::CollectionInfo, interrupt::Interrupt};
+use crate::{Result, StorageSize, catalog::CollectionInfo, changes::LogCounts, interrupt::Interrupt};
 
 /// The sizes of a collection and its indexes; see [`ReadCollection::stats`](crate::ReadCollection::stats).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,6 +44,27 @@ pub struct DatabaseStats {
     pub storage: StorageSize,
     /// The oldest commit that an open snapshot, cursor or transaction of this process reads. `None` if all read the last commit.
     pub oldest_snapshot: Option<OldestSnapshot>,
+    /// The log of changes. `None` if changes are not logged.
+    pub changes: Option<ChangeLogStats>,
+}
+
+/// The size of the log of changes; see [`Database::enable_changes`](crate::Database::enable_changes).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangeLogStats {
+    /// Bytes of its keys and values.
+    pub bytes: u64,
+    /// When the oldest commit in it was made.
+    pub oldest: Option<DateTime>,
+    /// When the last commit in it was made.
+    pub newest: Option<DateTime>,
+}
+
+impl From<LogCounts> for ChangeLogStats {
+    fn from(counts: LogCounts) -> Self {
+        let time = |millis: Option<i64>| millis.map(DateTime::from_millis);
+        Self { bytes: counts.bytes, oldest: time(counts.first), newest: time(counts.last) }
+    }
 }
 
 impl CollectionStats {
@@ -72,7 +94,8 @@ impl DatabaseStats {
     /// `None` if the store does not know how many bytes are free. 0 if the files are smaller than the data
     /// because the store compresses it.
     pub fn storage_overhead_bytes(&self) -> Option<u64> {
-        let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes()]);
+        let log = self.changes.map_or(0, |log| log.bytes);
+        let data = sum([self.document_bytes(), self.record_overhead_bytes(), self.index_bytes(), log]);
         Some(self.storage.on_disk?.saturating_sub(self.storage.free?).saturating_sub(data))
     }
 }
@@ -92,6 +115,7 @@ impl fmt::Display for DatabaseStats {
             }
         }
         let storage = [
+            ("the log of changes", self.changes.map(|log| log.bytes)),
             ("free in the files", self.storage.free),
             ("the store's overhead", self.storage_overhead_bytes()),
             ("the files", self.storage.on_disk),

@@ -25,4 +25,4 @@ mod collection;
 pub(crate) mod sizes;
 
 pub(crate) use collection::stats;
-pub use collection::{CollectionStats, DatabaseStats, IndexStats};
+pub use collection::{ChangeLogStats, CollectionStats, DatabaseStats, IndexStats};

@@ -11,6 +11,8 @@ pub(crate) struct AfterCommit {
     /// The keyspaces that the commit has unlinked, to be dropped.
     pub(crate) dropped: Vec<Keyspace>,
     pub(crate) stale: Vec<StaleCollection>,
+    /// Whether the log of changes exceeds its limits.
+    pub(crate) trims_log: bool,
 }
 
 /// A collection whose statistics should be gathered.
@@ -23,7 +25,7 @@ pub(crate) struct StaleCollection {
 
 impl AfterCommit {
     pub(crate) fn is_empty(&self) -> bool {
-        self.dropped.is_empty() && self.stale.is_empty()
+        self.dropped.is_empty() && self.stale.is_empty() && !self.trims_log
     }
 }
 

@@ -9,7 +9,12 @@ use super::{
     entries::{Entries, KeyWrites, Write},
     unique::{Existing, record_key},
 };
-use crate::{Error, Result, call_context::CallContext, catalog::CollectionInfo};
+use crate::{
+    Error, Result,
+    call_context::CallContext,
+    catalog::{ChangeLogInfo, CollectionInfo},
+    changes::{EventBuffer, LogTail, LogWriter},
+};
 
 /// Changes of a call that are not written to the store yet, because they are large: most often the commit follows, which takes them from
 /// where they are.
@@ -19,15 +24,39 @@ pub(super) struct Unapplied {
 }
 
 impl Unapplied {
+    /// Writes the changes, and logs them.
+    fn write(&mut self, log: &mut Option<LogWriter<'_>>, into: &mut dyn LastWrites) -> Result<(), Unwritten> {
+        if let Some(log) = log {
+            self.changes.take_events().iter().try_for_each(|event| log.push(event, into))?;
+        }
+        let write = |place, block: &Entries| match (place, &mut *log) {
+            (BlockPlace::Log, None) => Ok(()),
+            (BlockPlace::Log, Some(log)) => Ok(block.iter().try_for_each(|(_, event)| log.push(event, into))?),
+            _ => match keyspace(&self.collection, place) {
+                Some(keyspace) => Ok(into.write(keyspace, &writes(block))?),
+                None => Ok(()),
+            },
+        };
+        self.changes.for_each_block(|_| true, write)
+    }
+}
+
+/// What a commit writes in its last stage.
+pub(super) struct LastStage<'s> {
+    /// The log of changes and the events of the calls before the last one, if there is something to log.
+    pub(super) log: Option<(ChangeLogInfo, &'s LogTail, EventBuffer)>,
+    pub(super) unapplied: Option<Unapplied>,
+}
+
+impl LastStage<'_> {
     /// Commits the transaction together with the changes, which go into the store without being copied or held.
     pub(super) fn commit(mut self, transaction: impl Transaction, durability: Durability) -> Result<Version> {
+        if self.log.is_none() && self.unapplied.is_none() {
+            return Ok(transaction.commit(durability)?);
+        }
         let mut unreadable = None;
-        let mut last = |_: Version, into: &mut dyn LastWrites| {
-            let write = |place, block: &Entries| match keyspace(&self.collection, place) {
-                Some(keyspace) => into.write(keyspace, &writes(block)).map_err(Unwritten::Store),
-                None => Ok(()),
-            };
-            self.changes.for_each_block(|_| true, write).map_err(|unwritten| match unwritten {
+        let mut last = |version: Version, into: &mut dyn LastWrites| {
+            self.write(version, into).map_err(|unwritten| match unwritten {
                 Unwritten::Store(error) => error,
                 Unwritten::Unreadable(error) => {
                     unreadable = Some(error);
@@ -37,6 +66,19 @@ impl Unapplied {
         };
         transaction.commit_with(durability, &mut last).map_err(|error| unreadable.unwrap_or_else(|| error.into()))
     }
+
+    fn write(&mut self, version: Version, into: &mut dyn LastWrites) -> Result<(), Unwritten> {
+        let mut log = None;
+        if let Some((info, tail, events)) = &self.log {
+            let mut writer = LogWriter::begin(info, tail, version);
+            events.iter().try_for_each(|event| writer.push(event, into))?;
+            log = Some(writer);
+        }
+        if let Some(unapplied) = &mut self.unapplied {
+            unapplied.write(&mut log, into)?;
+        }
+        Ok(log.map_or(Ok(()), |log| log.finish(into))?)
+    }
 }
 
 /// Why changes could not be written.
@@ -44,6 +86,12 @@ enum Unwritten {
     Store(slate_store::Error),
     /// Reading the temporary files failed.
     Unreadable(Error),
+}
+
+impl From<slate_store::Error> for Unwritten {
+    fn from(error: slate_store::Error) -> Self {
+        Self::Store(error)
+    }
 }
 
 impl From<Error> for Unwritten {
@@ -57,6 +105,7 @@ fn keyspace(collection: &CollectionInfo, place: BlockPlace) -> Option<Keyspace> 
     match place {
         BlockPlace::Records => Some(collection.records),
         BlockPlace::Index(at) => collection.maintained_at(at).map(|index| index.keyspace),
+        BlockPlace::Log => None,
     }
 }
 
@@ -122,15 +171,20 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn begin_call(&mut self) -> Result<()> {
         self.check_open()?;
         let Some(Unapplied { collection, mut changes }) = self.unapplied.take() else { return Ok(()) };
-        let settled = self.check_transaction_size(&collection, &changes).and_then(|()| {
-            changes.for_each_block(|_| true, |place, block| self.apply_block(&collection, place, block))
-        });
+        let settled = self
+            .check_transaction_size(&collection, &changes)
+            .and_then(|()| self.apply_blocks(&collection, &mut changes));
         self.end_on_error(settled)
     }
 
     /// Applies changes that were finished, and whose size was checked.
     pub(super) fn apply_all(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.begin_apply(collection, changes)?;
+        self.apply_blocks(collection, changes)
+    }
+
+    fn apply_blocks(&mut self, collection: &CollectionInfo, changes: &mut ChangeSet) -> Result<()> {
+        self.events.append(&mut changes.take_events());
         changes.for_each_block(|_| true, |place, block| self.apply_block(collection, place, block))
     }
 
@@ -151,6 +205,10 @@ impl<T: Transaction> Session<T> {
             BlockPlace::Records => {
                 self.wrote(collection);
                 collection.records
+            }
+            BlockPlace::Log => {
+                block.iter().for_each(|(_, event)| self.events.push_encoded(event));
+                return Ok(());
             }
             BlockPlace::Index(at) => {
                 let Some(index) = collection.maintained_at(at) else { return Ok(()) };

@@ -18,6 +18,7 @@ use crate::{
     Result,
     call_context::CallContext,
     catalog::{BuildPosition, CollectionInfo, IndexInfo},
+    changes::EventKind,
 };
 
 /// Bytes of entries, with their bookkeeping, after which a round ends: it bounds the memory of a round, and how long other writers wait for it.
@@ -120,11 +121,12 @@ impl<T: Transaction> Session<T> {
     /// Makes the index available to queries. Writers that still see it as being built maintain its entries all the
     /// same, and do not conflict.
     fn finish_build(&mut self, name: &str, keyspace: Keyspace) -> Result<()> {
-        let Some(collection) = self.catalog().collection(name) else { return Ok(()) };
-        let mut defined = CollectionInfo::clone(collection);
+        let Some(collection) = self.catalog().collection(name).cloned() else { return Ok(()) };
+        let mut defined = CollectionInfo::clone(&collection);
         let Some(at) = defined.building.iter().position(|index| index.keyspace == keyspace) else { return Ok(()) };
         let index = defined.building.remove(at);
-        defined.indexes.push(index);
+        defined.indexes.push(Arc::clone(&index));
+        self.log_index(EventKind::CreateIndexes, name, &index);
         self.set_properties(defined);
         Ok(())
     }

@@ -1,6 +1,6 @@
 use std::{ops::ControlFlow, sync::Arc};
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
     Code,
     collation::Collation,
@@ -14,7 +14,8 @@ use super::{Created, Session, change_set::ChangeSet};
 use crate::{
     Error, ErrorKind, Result,
     call_context::CallContext,
-    catalog::{CollectionInfo, IndexInfo, Partial, Wildcard, is_key_of_id},
+    catalog::{CollectionInfo, IndexDescription, IndexInfo, Partial, Wildcard, is_key_of_id},
+    changes::EventKind,
 };
 
 /// The definition of an index to create.
@@ -95,7 +96,15 @@ impl<T: Transaction> Session<T> {
             self.abandon_build(unfinished)?;
         }
         self.define(defined)?;
+        if let Some(index) = defined.indexes.last() {
+            self.log_index(EventKind::CreateIndexes, &defined.name, index);
+        }
         self.apply_all(defined, changes)
+    }
+
+    /// Logs that an index was created or dropped.
+    pub(super) fn log_index(&mut self, kind: EventKind, name: &str, index: &IndexInfo) {
+        self.log_definition(kind, name, || rawdoc! { "indexes": [IndexDescription::definition_of(index)] });
     }
 
     /// Drops an index. Returns whether it existed.
@@ -110,6 +119,7 @@ impl<T: Transaction> Session<T> {
             return Ok(true);
         }
         let Some(dropped) = collection.index(index) else { return Ok(false) };
+        self.log_index(EventKind::DropIndexes, name, dropped);
         self.unlink(dropped.keyspace)?;
         let mut defined = CollectionInfo::clone(&collection);
         defined.indexes.retain(|held| *held.name != *index);

@@ -5,6 +5,7 @@ use slate_query::{
 use slate_store::{Capabilities, Keyspace};
 
 use super::{
+    call_events::CallEvents,
     entries::{Entries, Write},
     entry_maker::EntryMaker,
     prepare::{id, prepare},
@@ -13,6 +14,7 @@ use crate::{
     Error, Result,
     call_context::{CallContext, DocumentValidation},
     catalog::{CollectionInfo, IndexInfo},
+    changes::EventBuffer,
     entry::MAX_ENTRY_KEY,
     spill::{Memory, Sorter},
 };
@@ -42,6 +44,8 @@ pub(super) struct ChangeSet {
     pub(super) guards: Vec<(Keyspace, SmallBytes)>,
     /// Number of records by which the collection grows.
     pub(super) growth: i64,
+    /// What is logged of the changes; `None` if they are not logged.
+    log: Option<Box<CallEvents>>,
     /// Bytes of the keys and values in `spilled`.
     spilled_bytes: usize,
 }
@@ -53,6 +57,8 @@ pub(super) struct ChangeSet {
 pub(super) enum BlockPlace {
     /// The index at this position in the collection.
     Index(usize),
+    /// The log of changes. The keys are the numbers of the events in the call.
+    Log,
     Records,
 }
 
@@ -83,8 +89,27 @@ impl ChangeSet {
             difference: Default::default(),
             guards: Vec::new(),
             growth: 0,
+            log: None,
             spilled_bytes: 0,
         }
+    }
+
+    /// Logs the changes.
+    pub(super) fn logged(mut self, collection: &CollectionInfo, is_logged: bool) -> Self {
+        self.log = is_logged.then(|| Box::new(CallEvents::new(collection)));
+        self
+    }
+
+    /// Sets how a changed document is logged: as an update, the default, or as replaced.
+    pub(super) fn log_replacements(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.replaces = true;
+        }
+    }
+
+    /// Removes and returns the events that are in memory, except when they are among the spilled writes.
+    pub(super) fn take_events(&mut self) -> EventBuffer {
+        self.log.as_mut().map(|log| std::mem::take(&mut log.events)).unwrap_or_default()
     }
 
     /// Reserves memory for new documents of this size in total. Field tables add about an eighth; keys and generated `_id`s
@@ -133,6 +158,10 @@ impl ChangeSet {
 
     /// Adds the delete of a record.
     pub(super) fn delete(&mut self, collection: &CollectionInfo, key: &[u8], old: Doc<'_>) -> Result<()> {
+        if let Some(log) = &mut self.log {
+            log.inserted(&self.records, self.records.len());
+            log.deleted(old);
+        }
         self.records.push_delete(key, &[]);
         for (at, index) in collection.maintained().enumerate() {
             let Self { indexes, maker, difference: (before, _), .. } = self;
@@ -153,13 +182,17 @@ impl ChangeSet {
         old: Option<Doc<'_>>,
         wanted: impl Fn(&IndexInfo, Doc<'_>) -> bool,
     ) -> Result<()> {
-        let Self { records, indexes, maker, difference: (before, after), capabilities, validation, .. } = self;
+        let Self { records, indexes, maker, difference: (before, after), capabilities, validation, log, .. } = self;
         let Some((key, stored)) = records.get(row) else { return Ok(()) };
         let new = Doc::stored(stored);
         check_limit(capabilities.max_key, key.len(), "key", collection, new)?;
         check_limit(capabilities.max_value, stored.len(), "record", collection, new)?;
         if let (Some(validator), DocumentValidation::Enforced) = (&collection.validator, *validation) {
             validator.check(&collection.name, old, new)?;
+        }
+        if let (Some(log), Some(old)) = (log, old) {
+            log.inserted(records, row);
+            log.changed(old, new);
         }
         let Some(old) = old else {
             let mut document = maker.document(key, new);
@@ -205,13 +238,15 @@ impl ChangeSet {
 
     /// Returns the bytes of memory in use.
     pub(super) fn size(&self) -> usize {
-        self.records.size() + self.indexes.iter().map(Entries::size).sum::<usize>()
+        let events = self.log.as_ref().map_or(0, |log| log.events.size());
+        self.records.size() + self.indexes.iter().map(Entries::size).sum::<usize>() + events
     }
 
     /// Returns the bytes of all keys and values.
     pub(super) fn bytes(&self) -> usize {
         let in_memory = std::iter::once(&self.records).chain(&self.indexes).flat_map(Entries::iter);
-        in_memory.fold(self.spilled_bytes, |bytes, (key, value)| bytes + key.len() + value.len())
+        let events = self.log.as_ref().map_or(0, |log| log.events.size());
+        in_memory.fold(self.spilled_bytes + events, |bytes, (key, value)| bytes + key.len() + value.len())
     }
 
     /// Whether copying the writes would cost more than a few microseconds.
@@ -225,8 +260,9 @@ impl ChangeSet {
     }
 
     fn spill(&mut self) -> Result<()> {
+        self.log_inserts();
         self.spilled_bytes = self.bytes();
-        let Self { records, indexes, spilled, memory, .. } = self;
+        let Self { records, indexes, spilled, memory, log, .. } = self;
         let sorter = spilled.get_or_insert_with(|| Box::new(Sorter::new(memory.clone(), u64::MAX)));
         let mut key = Vec::new();
         for (place, entries) in places(records, indexes) {
@@ -243,11 +279,30 @@ impl ChangeSet {
             }
             entries.clear();
         }
+        if let Some(log) = log {
+            log.rows = 0;
+            for event in log.events.iter() {
+                key.clear();
+                key.extend_from_slice(&LOG.to_be_bytes());
+                key.extend_from_slice(&log.spilled.to_be_bytes());
+                sorter.push(&key, &[PUT], event)?;
+                log.spilled += 1;
+            }
+            log.events.clear();
+        }
         Ok(())
+    }
+
+    /// Logs the new documents among the records that are not logged yet.
+    fn log_inserts(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.inserted(&self.records, self.records.len());
+        }
     }
 
     /// Ends collecting. Where writes were spilled, this sorts all of them.
     pub(super) fn finish(&mut self, call: &CallContext) -> Result<()> {
+        self.log_inserts();
         if self.spilled.is_some() && !self.is_finished {
             self.spill()?;
             if let Some(sorter) = &mut self.spilled {
@@ -306,17 +361,22 @@ const PUT: u8 = 1;
 /// last.
 const RECORDS: u32 = u32::MAX;
 
+/// The number of [`BlockPlace::Log`].
+const LOG: u32 = u32::MAX - 1;
+
 impl BlockPlace {
     /// Numbers the places in their order.
     fn number(self) -> u32 {
         match self {
             Self::Index(at) => u32::try_from(at).unwrap_or(RECORDS),
+            Self::Log => LOG,
             Self::Records => RECORDS,
         }
     }
 
     fn at(number: u32) -> Self {
         match usize::try_from(number) {
+            _ if number == LOG => Self::Log,
             Ok(at) if number != RECORDS => Self::Index(at),
             _ => Self::Records,
         }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use bson::{RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use slate_query::{Code, collation::Collation, raw::Doc};
 use slate_store::{Keyspace, Transaction, TransactionExt};
 
@@ -11,6 +11,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator, ViewInfo, not_on_view},
+    changes::{EventKind, Images},
     error::shown_collection,
     namespace,
     options::RenameTarget,
@@ -21,6 +22,8 @@ use crate::{
 pub(crate) struct CollectionSpec {
     pub(crate) collation: Option<RawDocumentBuf>,
     pub(crate) validator: Option<ValidatorSpec>,
+    /// Whether streams get the documents before and after each change.
+    pub(crate) keeps_images: bool,
 }
 
 /// What a view consists of.
@@ -124,7 +127,8 @@ impl<T: Transaction> Session<T> {
                 let validator = validator.as_deref()?;
                 Some((validator.document.clone(), validator.level, validator.action))
             };
-            if there.collation == collation && options(&there.validator) == options(&validator) {
+            let is_same = there.collation == collation && there.keeps_images == spec.keeps_images;
+            if is_same && options(&there.validator) == options(&validator) {
                 return Ok(Created::Exists);
             }
             return Err(exists_otherwise(name));
@@ -135,6 +139,7 @@ impl<T: Transaction> Session<T> {
         let mut collection = CollectionInfo::clone(&*self.written_or_new(name)?);
         collection.collation = collation;
         collection.validator = validator;
+        collection.keeps_images = spec.keeps_images;
         self.define(&collection)?;
         Ok(Created::New)
     }
@@ -179,6 +184,11 @@ impl<T: Transaction> Session<T> {
         Arc::make_mut(&mut catalog).put_view(view.clone());
         catalog.check_views(&view)?;
         self.redefined(&view.name)?;
+        let (kind, shown) = match self.catalog.view(&view.name) {
+            None => (EventKind::Create, created_view(&view)),
+            Some(_) => (EventKind::Modify, created_view(&view)),
+        };
+        self.log_definition(kind, &view.name, || shown);
         self.catalog = catalog;
         Ok(())
     }
@@ -198,8 +208,11 @@ impl<T: Transaction> Session<T> {
         let found = changed.indexes.iter_mut().find(|found| &*found.name == index).ok_or_else(missing)?;
         let before = if found.hidden { Visibility::Hidden } else { Visibility::Visible };
         if before != visibility {
-            Arc::make_mut(found).hidden = visibility == Visibility::Hidden;
+            let is_hidden = visibility == Visibility::Hidden;
+            Arc::make_mut(found).hidden = is_hidden;
             self.define(&changed)?;
+            let described = || rawdoc! { "index": { "name": index, "hidden": is_hidden } };
+            self.log_definition(EventKind::Modify, name, described);
         }
         Ok(before)
     }
@@ -227,6 +240,8 @@ impl<T: Transaction> Session<T> {
         if before != Some(seconds) {
             Arc::make_mut(found).expire_after = Some(seconds);
             self.define(&changed)?;
+            let described = || rawdoc! { "index": { "name": index, "expireAfterSeconds": i64::from(seconds) } };
+            self.log_definition(EventKind::Modify, name, described);
         }
         Ok(before)
     }
@@ -242,11 +257,47 @@ impl<T: Transaction> Session<T> {
         };
         let mut changed = CollectionInfo::clone(&collection);
         changed.validator = spec.map(|spec| spec.parse(collection.collation.as_ref())).transpose()?.flatten();
-        self.define(&changed)
+        self.define(&changed)?;
+        let described = || match &changed.validator {
+            Some(validator) => rawdoc! {
+                "validator": validator.document.clone(),
+                "validationLevel": validator.level.name(),
+                "validationAction": validator.action.name(),
+            },
+            None => rawdoc! { "validator": {} },
+        };
+        self.log_definition(EventKind::Modify, name, described);
+        Ok(())
+    }
+
+    /// Sets whether the log of changes keeps the documents before and after each change for streams.
+    ///
+    /// # Errors
+    /// `NamespaceNotFound` (26) if the collection does not exist.
+    pub(crate) fn set_images(&mut self, name: &str, images: Images) -> Result<()> {
+        self.begin_call()?;
+        let Some(collection) = self.written(name)? else {
+            return Err(missing(name));
+        };
+        let keeps_images = images == Images::Kept;
+        if collection.keeps_images != keeps_images {
+            self.define(&CollectionInfo { keeps_images, ..CollectionInfo::clone(&collection) })?;
+            let described = || rawdoc! { "changeStreamPreAndPostImages": { "enabled": keeps_images } };
+            self.log_definition(EventKind::Modify, name, described);
+        }
+        Ok(())
     }
 
     /// Drops the collection and its indexes, or the view. Returns whether it existed.
     pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
+        let existed = self.remove_collection(name)?;
+        if existed {
+            self.log_definition(EventKind::Drop, name, RawDocumentBuf::new);
+        }
+        Ok(existed)
+    }
+
+    fn remove_collection(&mut self, name: &str) -> Result<bool> {
         self.begin_call()?;
         if self.catalog.view(name).is_some() {
             self.redefined(name)?;
@@ -290,11 +341,13 @@ impl<T: Transaction> Session<T> {
                 let message = format!("a collection of the name {} exists already", shown_collection(to));
                 return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
             }
-            self.drop_collection(to)?;
+            self.remove_collection(to)?;
         }
         self.redefined(from)?;
         Arc::make_mut(&mut self.catalog).remove(from);
-        self.define(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })
+        self.redefine(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })?;
+        self.log_definition(EventKind::Rename, from, || rawdoc! { "to": to });
+        Ok(())
     }
 
     /// Makes a keyspace that nothing refers to any more a pending drop.
@@ -310,6 +363,13 @@ impl<T: Transaction> Session<T> {
 
     /// Replaces the definition. Every open writer of the collection conflicts with it.
     pub(super) fn define(&mut self, collection: &CollectionInfo) -> Result<()> {
+        if self.catalog.collection(&collection.name).is_none() {
+            self.log_definition(EventKind::Create, &collection.name, || created(collection));
+        }
+        self.redefine(collection)
+    }
+
+    fn redefine(&mut self, collection: &CollectionInfo) -> Result<()> {
         self.redefined(&collection.name)?;
         Arc::make_mut(&mut self.catalog).put(collection.clone());
         Ok(())
@@ -321,7 +381,7 @@ impl<T: Transaction> Session<T> {
         Arc::make_mut(&mut self.catalog).put(collection);
     }
 
-    fn redefined(&mut self, name: &str) -> Result<()> {
+    pub(super) fn redefined(&mut self, name: &str) -> Result<()> {
         self.transaction.put(CATALOG, &catalog::definition_key(name), &[])?;
         self.collections.of(name).change(Change::Definition);
         Ok(())
@@ -352,6 +412,28 @@ impl<T: Transaction> Session<T> {
     pub(super) fn define_if_new(&mut self, collection: &CollectionInfo) -> Result<()> {
         if self.catalog().collection(&collection.name).is_none() { self.define(collection) } else { Ok(()) }
     }
+}
+
+/// Returns what is logged of a new collection.
+fn created(collection: &CollectionInfo) -> RawDocumentBuf {
+    let mut described = RawDocumentBuf::new();
+    if let Some(collation) = &collection.collation {
+        described.append(cstr!("collation"), collation.to_document());
+    }
+    if let Some(validator) = &collection.validator {
+        described.append(cstr!("validator"), validator.document.clone());
+    }
+    if collection.keeps_images {
+        described.append(cstr!("changeStreamPreAndPostImages"), rawdoc! { "enabled": true });
+    }
+    described.append(cstr!("idIndex"), rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" });
+    described
+}
+
+/// Returns what is logged of a view.
+fn created_view(view: &ViewInfo) -> RawDocumentBuf {
+    let stages: RawArrayBuf = view.pipeline.iter().cloned().collect();
+    rawdoc! { "viewOn": namespace::split(&view.on).1, "pipeline": stages }
 }
 
 fn missing(name: &str) -> Error {

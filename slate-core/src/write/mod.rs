@@ -13,6 +13,7 @@ mod apply;
 mod backfill;
 mod build;
 mod bulk;
+mod call_events;
 mod change_set;
 mod collection_state;
 mod definitions;

@@ -76,7 +76,8 @@ impl<T: Transaction> Session<T> {
         self.begin_call()?;
         call.check()?;
         let collection = self.written_or_new(name)?;
-        let mut put = Put::new(kind, &collection, self.change_set(&collection, call), documents.len());
+        let changes = self.change_set(&collection, call);
+        let mut put = Put::new(kind, &collection, changes, documents.len());
         put.add(&self.transaction.view(), documents, &mut call.interrupt.clone())?;
         self.finish_put(put, call)
     }
@@ -115,9 +116,12 @@ impl<'c> Put<'c> {
     pub(super) fn new(
         kind: PutKind,
         collection: &'c Arc<CollectionInfo>,
-        changes: ChangeSet,
+        mut changes: ChangeSet,
         documents: usize,
     ) -> Self {
+        if kind == PutKind::Replace {
+            changes.log_replacements();
+        }
         let outcome = PutOutcome { ids: vec![Value::NULL.to_owned(); documents], ..PutOutcome::default() };
         Self { kind, collection, changes, outcome, unchanged: Vec::new() }
     }

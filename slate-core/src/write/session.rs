@@ -1,22 +1,26 @@
 use std::{cell::OnceCell, sync::Arc, time::Duration};
 
+use bson::RawDocumentBuf;
 use slate_query::filter::Filter;
-use slate_store::{Capabilities, Durability, Guard, Keyspace, Transaction, View, crash_point};
+use slate_store::{Bounds, Capabilities, Durability, Guard, Keyspace, Transaction, View, crash_point};
 
 use crate::{
-    Error, Isolation, Result,
+    ChangeLog, Error, Isolation, Result,
     call_context::CallContext,
-    catalog::{self, CATALOG, Catalog, CatalogCache, CollectionInfo, StatisticsStaleness},
+    catalog::{self, CATALOG, Catalog, CatalogCache, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness},
+    changes::{self, EventBuffer, EventKind, Images, LogTail, Wakers, is_logged},
+    clock,
     commit::Validation,
     entry::record_key,
     interrupt::{Interrupt, WaitBudget},
     metrics::Tally,
+    namespace,
     spill::Memory,
 };
 
 use super::{
     after_commit::{self, AfterCommit},
-    apply::Unapplied,
+    apply::{LastStage, Unapplied},
     change_set::ChangeSet,
     collection_state::CollectionStates,
 };
@@ -35,6 +39,10 @@ pub(crate) struct Session<T> {
     pub(super) pending_drops: Vec<Keyspace>,
     /// The changes of the last call, if they are large: the commit writes them, or the next call.
     pub(super) unapplied: Option<Unapplied>,
+    /// What is logged of the calls so far.
+    pub(super) events: EventBuffer,
+    /// Whether logging was switched on or off.
+    log_change: Option<Change>,
     /// The deadline and cancel token of the whole transaction.
     limits: Interrupt,
     /// Why the transaction has ended; `None` while it is open.
@@ -43,6 +51,9 @@ pub(crate) struct Session<T> {
     tally: OnceCell<Arc<Tally>>,
     shared: Arc<Shared>,
 }
+
+/// The name that stands for a database as a whole. No collection can have it.
+const DATABASE_ITSELF: &str = "$cmd";
 
 /// How a transaction begins.
 #[derive(Clone, Debug)]
@@ -60,6 +71,9 @@ pub(crate) struct Shared {
     pub(crate) staleness: StatisticsStaleness,
     pub(crate) memory: Memory,
     pub(crate) capabilities: Capabilities,
+    /// The end of the log of changes.
+    pub(crate) tail: LogTail,
+    pub(crate) wakers: Arc<Wakers>,
 }
 
 impl<T: Transaction> Session<T> {
@@ -81,6 +95,8 @@ impl<T: Transaction> Session<T> {
             validation,
             pending_drops: Vec::new(),
             unapplied: None,
+            events: EventBuffer::default(),
+            log_change: None,
             limits: options.limits.clone(),
             ended: None,
             tally: OnceCell::new(),
@@ -204,10 +220,70 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
+    /// Whether changes of the collection are logged.
+    fn logs(&self, collection: &str) -> bool {
+        self.catalog.change_log().is_some() && is_logged(collection)
+    }
+
+    /// Logs what is done to a definition. `describe` is called only if it is logged.
+    pub(super) fn log_definition(&mut self, kind: EventKind, name: &str, describe: impl FnOnce() -> RawDocumentBuf) {
+        if self.logs(name) {
+            self.events.push(kind, Images::None, name, &[describe().as_bytes()]);
+        }
+    }
+
+    /// Logs that the database was dropped, after its collections.
+    pub(crate) fn dropped_database(&mut self, database: &str) -> Result<()> {
+        self.begin_call()?;
+        let name = namespace::stored(database, DATABASE_ITSELF);
+        self.log_definition(EventKind::DropDatabase, &name, RawDocumentBuf::new);
+        Ok(())
+    }
+
+    /// Begins to log changes, with other limits if they are logged already, or ends it. Conflicts with every open writer, so that no
+    /// change after this is missing in the log.
+    pub(crate) fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()> {
+        self.begin_call()?;
+        let there = self.catalog.change_log().copied();
+        let log = match (there, limits) {
+            (None, None) => return Ok(()),
+            (Some(there), Some(limits)) if there.limits == limits => return Ok(()),
+            (Some(there), Some(limits)) => Some(ChangeLogInfo { limits, ..there }),
+            (Some(there), None) => {
+                self.unlink(there.keyspace)?;
+                self.events = EventBuffer::default();
+                None
+            }
+            (None, Some(limits)) => {
+                let id = clock::timestamp(clock::now_millis());
+                // Of the time and the counter, those bits that differ between two logs.
+                let id = u32::try_from((id >> 32 ^ id << 20) & u64::from(u32::MAX)).unwrap_or_default();
+                Some(ChangeLogInfo { keyspace: self.allocate()?, id, limits })
+            }
+        };
+        let names: Vec<Arc<str>> = self.catalog.collections().map(|collection| Arc::clone(&collection.name)).collect();
+        names.iter().try_for_each(|name| self.redefined(name))?;
+        Arc::make_mut(&mut self.catalog).set_change_log(log);
+        self.log_change = Some(Change::Definition);
+        Ok(())
+    }
+
+    /// Deletes what exceeds the limits of the log of changes. Returns whether there was something.
+    pub(crate) fn trim_change_log(&mut self, now_millis: i64) -> Result<bool> {
+        self.begin_call()?;
+        let Some(log) = self.catalog.change_log().copied() else { return Ok(false) };
+        let Some(trim) = changes::trim(&self.view(), &log, now_millis)? else { return Ok(false) };
+        self.transaction.delete_range(log.keyspace, Bounds { start: None, end: Some(&trim.end) })?;
+        catalog::set_trimmed_changes(&mut self.transaction, &log, trim.version)?;
+        self.wrote_entries();
+        Ok(true)
+    }
+
     /// Returns an empty change set, with half of the memory of the call.
     pub(super) fn change_set(&self, collection: &CollectionInfo, call: &CallContext) -> ChangeSet {
         let memory = self.memory().of(call.memory).shared_by(2);
-        ChangeSet::new(collection, memory, self.capabilities(), call.document_validation)
+        let is_logged = self.logs(&collection.name);
+        ChangeSet::new(collection, memory, self.capabilities(), call.document_validation).logged(collection, is_logged)
     }
 
     /// Spends the budget of a transaction that must not wait if its commit may have to: other operations wait for changes of the
@@ -215,6 +291,8 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn check_budget(&self) -> Result<()> {
         let commit_may_wait = || {
             self.collections.changed().next().is_some()
+                || self.log_change.is_some()
+                || self.is_log_due()
                 || !self.pending_drops.is_empty()
                 || after_commit::makes_stale(&self.collections, &self.catalog, &self.shared.staleness)
         };
@@ -228,13 +306,14 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
         let collections = &self.collections;
-        let changes_catalog = collections.changed().next().is_some();
+        let changes_catalog = collections.changed().next().is_some() || self.log_change.is_some();
         if changes_catalog {
-            self.catalog.write(&mut self.transaction, collections.changed())?;
+            self.catalog.write(&mut self.transaction, collections.changed(), self.log_change)?;
         }
         let wrote = self.wrote_entries
             || changes_catalog
             || !self.pending_drops.is_empty()
+            || !self.events.is_empty()
             || collections.written().next().is_some();
         if let Validation::InStore = self.validation {
             // Every writer of these collections guards the same key, shared.
@@ -242,14 +321,22 @@ impl<T: Transaction> Session<T> {
                 self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Exclusive)?;
             }
         }
+        let log = self.catalog.change_log().copied();
+        let logs = log.is_some() && (!self.events.is_empty() || self.unapplied.is_some());
+        let log = log.filter(|_| logs);
+        if let Some(log) = &log {
+            self.shared.tail.load(&self.transaction.view(), log)?;
+        }
         let (shared, base) = (&self.shared, self.transaction.view().version());
-        let (transaction, unapplied) = (self.transaction, self.unapplied);
-        let commit = || match unapplied {
-            None => Ok(transaction.commit(durability)?),
-            Some(unapplied) => unapplied.commit(transaction, durability),
-        };
+        let last = LastStage { log: log.map(|log| (log, &shared.tail, self.events)), unapplied: self.unapplied };
+        let transaction = self.transaction;
+        let commit = || last.commit(transaction, durability);
         let commit = || match changes_catalog {
-            true => shared.catalogs.change(collections.changed().map(|(name, _)| name), commit),
+            true => {
+                // No collection has an empty name: it stands for the log.
+                let log = self.log_change.map(|_| "");
+                shared.catalogs.change(collections.changed().map(|(name, _)| name).chain(log), commit)
+            }
             false => commit(),
         };
         match &self.validation {
@@ -262,8 +349,18 @@ impl<T: Transaction> Session<T> {
             Validation::InStore => drop(commit()?),
         }
         crash_point("after-commit");
+        if log.is_some() {
+            let names = collections.written().chain(collections.changed().map(|(name, _)| name));
+            shared.wakers.committed(names);
+        }
         let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
-        Ok(AfterCommit { dropped: self.pending_drops, stale })
+        let trims_log = log.is_some_and(|log| shared.tail.is_due(&log));
+        Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log })
+    }
+
+    /// Whether the log is to be trimmed after this commit.
+    fn is_log_due(&self) -> bool {
+        self.catalog.change_log().is_some_and(|log| self.shared.tail.is_due(log))
     }
 
     /// Records that a collection grew (or shrank) by this many records.

@@ -22,7 +22,7 @@ impl ChangeSet {
     pub(super) fn check_unique(&mut self, view: &impl View, collection: &CollectionInfo) -> Result<()> {
         let unique = |place| match place {
             BlockPlace::Index(at) => collection.maintained_at(at).filter(|index| index.unique),
-            BlockPlace::Records => None,
+            BlockPlace::Log | BlockPlace::Records => None,
         };
         let mut found: Option<(&IndexInfo, Vec<u8>, Vec<u8>)> = None;
         self.for_each_block(

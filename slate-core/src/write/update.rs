@@ -84,6 +84,9 @@ impl<T: Transaction> Session<T> {
         self.reads(name, Reads::Matches(&request.query.filter))?;
         if let Some(collection) = self.written(name)? {
             let mut changes = self.change_set(&collection, call);
+            if request.update.is_replacement() {
+                changes.log_replacements();
+            }
             self.visit_targets(&collection, &request.query, request.target, call, |key, old| {
                 outcome.matched += 1;
                 let new = changed(old, request, call.empty_timestamps)?;

@@ -3,10 +3,11 @@
 
 use std::{cell::RefCell, collections::BTreeSet};
 
-use bson::Document;
+use bson::{DateTime, Document};
 use slate_core::{
-    BulkWrite, CollectionOptions, Count, Delete, Distinct, ExistingCollections, Migrations, Update, Validator, View,
-    aio::{Call, Commands, Cursor, Documents as Stream, ReadCollection, Snapshot, Transaction},
+    BulkWrite, CollectionOptions, Count, Delete, Distinct, ExistingCollections, Expire, FullDocument,
+    FullDocumentBeforeChange, Migrations, Update, Validator, View, Watch,
+    aio::{Call, ChangeStream, Commands, Cursor, Documents as Stream, ReadCollection, Snapshot, Transaction},
 };
 
 use super::*;
@@ -100,6 +101,25 @@ async fn collections(awaited: &Awaited, db: &Database) {
     assert!(act!(awaited, Collection::show_index(&users, "n_1")));
     assert!(act!(awaited, Collection::drop_index(&users, "a_1")));
     act!(awaited, Collection::analyze(&users));
+    let expire = build!(awaited, Database::expire(db) -> Expire: at(DateTime::now()) limit(1) deadline(MINUTE) cancel(CancelToken::new()));
+    assert_eq!(end!(awaited, Expire: expire).documents, 0);
+    act!(awaited, Database::enable_changes(db, slate_core::ChangeLog::new()));
+    assert!(act!(awaited, Database::logs_changes(db)));
+    act!(awaited, Collection::keep_images(&users, true));
+    let watch = build!(awaited, Database::watch(db, [] as [Document; 0]) -> Watch:);
+    let token = watch.await.unwrap().resume_token();
+    let watch = build!(awaited, Collection::watch(&users, [] as [Document; 0]) -> Watch:
+        full_document(FullDocument::WhenAvailable)
+        full_document_before_change(FullDocumentBeforeChange::WhenAvailable) expanded_events()
+        start_at(bson::Timestamp { time: 1, increment: 1 }) start_after(&token) resume_after(&token) deadline(MINUTE)
+        cancel(CancelToken::new()));
+    let mut stream: ChangeStream = end!(awaited, Watch: watch);
+    users.insert_one(&rawdoc! { "_id": 100 }).await.unwrap();
+    assert_eq!(ChangeStream::next(&mut stream).await.unwrap().unwrap().operation_type(), "insert");
+    awaited.add("ChangeStream", "next");
+    drop(stream);
+    users.delete_one(doc! { "_id": 100 }).await.unwrap();
+    act!(awaited, Database::disable_changes(db));
     let view: Documents = db.collection("view");
     let of = |name| View::new(name, [doc! { "$match": { "n": 1 } }]);
     view.create_with(&CollectionOptions::new().view(&of("others"))).await.unwrap();
@@ -290,8 +310,9 @@ fn every_blocking_method_has_an_async_one() {
 }
 
 /// The files of `aio` with public methods.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     include_str!("../../src/aio/call.rs"),
+    include_str!("../../src/aio/change_stream.rs"),
     include_str!("../../src/aio/collection.rs"),
     include_str!("../../src/aio/commands.rs"),
     include_str!("../../src/aio/database.rs"),

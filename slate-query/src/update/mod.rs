@@ -9,6 +9,7 @@
 mod apply;
 mod array_filter;
 mod context;
+mod description;
 mod merge;
 mod missing;
 mod operator;
@@ -24,6 +25,7 @@ mod tree;
 mod upsert;
 
 pub use context::{Context, EmptyTimestamps, Phase};
+pub use description::describe;
 pub use merge::merge;
 pub(crate) use operator::names as operator_names;
 pub use parse::{Update, UsesPosition};

@@ -7,8 +7,8 @@ use std::{
 
 use super::{MemorySnapshot, backup, cursor, key::Key, root::Root, tree::Tree, value::Value};
 use crate::{
-    Bounds, Capabilities, Change, Changes, Durability, LocalStore, OldestSnapshot, Optimistic, Result, Size,
-    SizeDetail, Version, Write, superseded::Superseded,
+    Bounds, Capabilities, Change, Changes, Durability, Keyspace, LocalStore, OldestSnapshot, Optimistic, OwnedBounds,
+    Result, Size, SizeDetail, Version, Write, superseded::Superseded,
 };
 
 /// A database in memory.
@@ -56,6 +56,49 @@ impl MemoryStore {
 }
 
 impl LocalMemory {
+    /// Makes a commit with a last stage, which knows the version of the commit and may fail. A few changes are gathered, and then made as
+    /// those of any other commit. More than that go into a copy at once, so that they are not held.
+    fn apply_with_last_stage(&self, changes: &mut Changes<'_>) -> Result<Version> {
+        let base = self.root();
+        let version = Version(base.version + 1);
+        let mut gathered = Gathered { steps: Vec::new(), writes: 0, bytes: 0, copy: None };
+        changes.each(version, |keyspace, change| {
+            gathered.add(&base, keyspace, change);
+            Ok(())
+        })?;
+        let Gathered { steps, copy, .. } = gathered;
+        let (mut next, mut dropped) = match copy {
+            Some(copied) => copied,
+            None => {
+                drop(base);
+                let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
+                if let Some(root) = Arc::get_mut(&mut latest) {
+                    let mut dropped = Vec::new();
+                    steps.into_iter().for_each(|(keyspace, step)| step.make(root, keyspace, &mut dropped));
+                    root.version = version.0;
+                    drop(latest);
+                    drop(dropped);
+                    return Ok(version);
+                }
+                let mut next = (Root::clone(&latest), Vec::new());
+                drop(latest);
+                steps.into_iter().for_each(|(keyspace, step)| step.make(&mut next.0, keyspace, &mut next.1));
+                next
+            }
+        };
+        next.version = version.0;
+        self.replace(Arc::new(next));
+        dropped.clear();
+        Ok(version)
+    }
+
+    /// Makes a root the last commit.
+    fn replace(&self, next: Arc<Root>) {
+        let replaced = mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next);
+        self.superseded.add(&replaced, Version(replaced.version), 0);
+        drop(replaced);
+    }
+
     fn root(&self) -> Arc<Root> {
         Arc::clone(&self.root.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -77,7 +120,8 @@ impl LocalStore for LocalMemory {
     }
 
     fn apply(&self, changes: &mut Changes<'_>, _: Durability) -> Result<Version> {
-        if changes.count().is_some_and(|count| count <= MAX_IN_PLACE) {
+        let Some(count) = changes.count() else { return self.apply_with_last_stage(changes) };
+        if count <= MAX_IN_PLACE {
             // In place if no reader holds the last commit. Readers wait meanwhile.
             let mut latest = self.root.write().unwrap_or_else(PoisonError::into_inner);
             if let Some(root) = Arc::get_mut(&mut latest) {
@@ -92,9 +136,8 @@ impl LocalStore for LocalMemory {
         let mut root = Root::clone(&self.root());
         let Changed { version, dropped } = change(&mut root, changes)?;
         let next = Arc::new(root);
-        let replaced = mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next);
-        self.superseded.add(&replaced, Version(replaced.version), 0);
-        drop((replaced, dropped));
+        self.replace(next);
+        drop(dropped);
         Ok(version)
     }
 
@@ -117,6 +160,73 @@ impl LocalStore for LocalMemory {
             on_disk: None,
             free: None,
         })
+    }
+}
+
+/// The most bytes of keys and values that are gathered before a commit is made in place.
+const MAX_GATHERED: usize = 64 << 10;
+
+/// The changes of a commit whose number is not known before they are made.
+struct Gathered {
+    steps: Vec<(Keyspace, Step)>,
+    writes: usize,
+    bytes: usize,
+    /// The root with the changes so far and the keyspaces that they dropped, once there are many. Then `steps` is empty.
+    copy: Option<(Root, Vec<Tree>)>,
+}
+
+/// A change that owns its bytes.
+enum Step {
+    Writes(Vec<(Key, Option<Value>)>),
+    Drop,
+    DeleteRange(OwnedBounds),
+}
+
+impl Gathered {
+    fn add(&mut self, base: &Arc<Root>, keyspace: Keyspace, change: Change<'_>) {
+        if let Change::Writes(writes) = change {
+            self.writes += writes.len();
+            self.bytes += writes.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum::<usize>();
+        }
+        let step = Step::of(change);
+        match &mut self.copy {
+            Some((root, dropped)) => step.make(root, keyspace, dropped),
+            None => self.steps.push((keyspace, step)),
+        }
+        if self.copy.is_none() && (self.writes > MAX_IN_PLACE || self.bytes > MAX_GATHERED) {
+            let (mut root, mut dropped) = (Root::clone(base), Vec::new());
+            mem::take(&mut self.steps)
+                .into_iter()
+                .for_each(|(keyspace, step)| step.make(&mut root, keyspace, &mut dropped));
+            self.copy = Some((root, dropped));
+        }
+    }
+}
+
+impl Step {
+    fn of(change: Change<'_>) -> Self {
+        match change {
+            Change::Writes(writes) => {
+                Self::Writes(writes.iter().map(|(key, value)| (Key::new(key), value.map(Value::new))).collect())
+            }
+            Change::DeleteRange(Bounds::ALL) => Self::Drop,
+            Change::DeleteRange(bounds) => Self::DeleteRange(OwnedBounds::of(bounds)),
+        }
+    }
+
+    fn make(self, root: &mut Root, keyspace: Keyspace, dropped: &mut Vec<Tree>) {
+        match self {
+            Self::Writes(writes) => {
+                let tree = root.tree_mut(keyspace);
+                if writes.len() > 1 && writes.is_sorted_by(|(a, _), (b, _)| a < b) {
+                    tree.write_sorted(writes);
+                } else {
+                    writes.into_iter().for_each(|(key, value)| tree.write(key, value));
+                }
+            }
+            Self::Drop => dropped.extend(root.keyspaces.remove(&keyspace)),
+            Self::DeleteRange(bounds) => delete_range(root.tree_mut(keyspace), bounds.bounds()),
+        }
     }
 }
 

@@ -1,0 +1,222 @@
+use std::{
+    fmt, mem,
+    pin::Pin,
+    sync::Arc,
+    sync::atomic::{AtomicBool, Ordering},
+    task::{Context, Poll, Wake, Waker, ready},
+    thread,
+};
+
+use bson::{RawDocumentBuf, Timestamp};
+use futures_core::Stream;
+
+use super::{
+    Call, Operation,
+    job::Answer,
+    operation::CancelOnDrop,
+    runner::{Runner, on_pool},
+};
+use crate::{
+    CancelToken, ChangeEvent, FullDocument, FullDocumentBeforeChange, IntoDocument, Result, Watch,
+    api::watch::POLL,
+    call::change_stream::{ChangeStreamState, ReadOutcome},
+    call_context::CallContext,
+    changes::Waiting,
+};
+
+/// A stream of changes; see [`slate_core::ChangeStream`](crate::ChangeStream). It occupies no thread while it waits: a commit that changes
+/// what it watches wakes its task.
+///
+/// ```
+/// # use slate_core::{ChangeLog, aio::Database, bson::{Document, doc, rawdoc}};
+/// # #[tokio::main]
+/// # async fn main() -> slate_core::Result<()> {
+/// let db = Database::open("memory:").await?;
+/// db.as_blocking().enable_changes(ChangeLog::new())?;
+/// let users = db.collection("users");
+/// let mut changes = users.watch([] as [Document; 0]).await?;
+/// users.insert_one(&rawdoc! { "_id": 1 }).await?;
+/// assert_eq!(changes.next().await.unwrap()?.operation_type(), "insert");
+/// # Ok(())
+/// # }
+/// ```
+pub struct ChangeStream {
+    phase: Phase,
+    call: CallContext,
+    /// Cancels a read when the stream is dropped.
+    _abandoned: CancelOnDrop,
+    token: RawDocumentBuf,
+}
+
+enum Phase {
+    /// Documents may be ready.
+    Ready(Box<ChangeStreamState>),
+    /// A thread of the pool reads. A commit since the read began wakes the signal.
+    Reading(Answer<Read>, Waiting, Arc<Signal>),
+    /// Everything was read.
+    Waiting(Box<ChangeStreamState>, Waiting, Arc<Signal>, Option<Answer<()>>),
+    Over,
+}
+
+type Read = (Box<ChangeStreamState>, Result<ReadOutcome>);
+
+/// Remembers that a commit was made, and wakes the task.
+struct Signal {
+    is_woken: AtomicBool,
+    task: Waker,
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.task.wake_by_ref();
+    }
+}
+
+impl Signal {
+    fn new(task: &Waker) -> Arc<Self> {
+        Arc::new(Self { is_woken: AtomicBool::new(false), task: task.clone() })
+    }
+
+    fn is_woken(&self) -> bool {
+        self.is_woken.load(Ordering::Acquire)
+    }
+}
+
+impl ChangeStream {
+    fn new(state: ChangeStreamState, call: CallContext, token: CancelToken) -> Self {
+        let resume = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
+        Self { phase: Phase::Ready(Box::new(state)), call, _abandoned: CancelOnDrop(token), token: resume }
+    }
+
+    /// Waits for the next event; `None` when the stream has ended.
+    pub async fn next(&mut self) -> Option<Result<ChangeEvent>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// Returns the token with which [`Watch::resume_after`] continues after what was returned.
+    pub fn resume_token(&self) -> RawDocumentBuf {
+        self.token.clone()
+    }
+
+    fn read(&self, mut state: Box<ChangeStreamState>, context: &Context<'_>) -> Result<Phase> {
+        // Before the read, so that no commit falls in between.
+        let signal = Signal::new(context.waker());
+        let waiting = state.wait(Arc::clone(&signal).into())?;
+        let call = self.call.clone();
+        let read = move || {
+            let outcome = state.read(&call);
+            Ok((state, outcome))
+        };
+        Ok(Phase::Reading(on_pool(CancelToken::new(), read)?, waiting, signal))
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<ChangeEvent>>> {
+        loop {
+            match mem::replace(&mut self.phase, Phase::Over) {
+                Phase::Over => return Poll::Ready(Ok(None)),
+                Phase::Ready(mut state) => {
+                    let taken = state.take();
+                    self.token = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
+                    if let Some(taken) = taken {
+                        self.phase = Phase::Ready(state);
+                        return Poll::Ready(Ok(Some(ChangeEvent::new(taken.document))));
+                    }
+                    if state.is_over() {
+                        return Poll::Ready(Ok(None));
+                    }
+                    self.phase = self.read(state, context)?;
+                }
+                Phase::Reading(mut answer, waiting, signal) => {
+                    let Poll::Ready(read) = Pin::new(&mut answer).poll(context) else {
+                        self.phase = Phase::Reading(answer, waiting, signal);
+                        return Poll::Pending;
+                    };
+                    let (state, outcome) = read?;
+                    self.phase = match outcome? {
+                        ReadOutcome::Ready => Phase::Ready(state),
+                        ReadOutcome::AtEnd => {
+                            let polls = state.polls()?;
+                            let pause = || {
+                                thread::sleep(POLL);
+                                Ok(())
+                            };
+                            let pause = polls.then(|| on_pool(CancelToken::new(), pause)).transpose()?;
+                            self.token = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
+                            Phase::Waiting(state, waiting, signal, pause)
+                        }
+                    };
+                }
+                Phase::Waiting(state, waiting, signal, mut pause) => {
+                    let has_paused = match &mut pause {
+                        Some(pause) => Pin::new(pause).poll(context).is_ready(),
+                        None => false,
+                    };
+                    self.call.check()?;
+                    if signal.is_woken() || has_paused || !signal.task.will_wake(context.waker()) {
+                        self.phase = self.read(state, context)?;
+                        drop(waiting);
+                        continue;
+                    }
+                    self.phase = Phase::Waiting(state, waiting, signal, pause);
+                    return Poll::Pending;
+                }
+            }
+        }
+    }
+}
+
+impl Stream for ChangeStream {
+    type Item = Result<ChangeEvent>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(ready!(self.poll_event(context)).transpose())
+    }
+}
+
+impl fmt::Debug for ChangeStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangeStream").finish_non_exhaustive()
+    }
+}
+
+/// Opens a stream.
+pub(super) fn open(watch: Watch, token: CancelToken, runner: &Runner) -> Operation<ChangeStream> {
+    let opened = runner.block(CancelToken::new(), move || watch.open());
+    Operation::new(async move {
+        let (state, call) = opened.await?;
+        Ok(ChangeStream::new(state, call, token))
+    })
+}
+
+impl Call<Watch> {
+    /// See [`Watch::full_document`].
+    pub fn full_document(self, full_document: FullDocument) -> Self {
+        self.map(|watch| watch.full_document(full_document))
+    }
+
+    /// See [`Watch::full_document_before_change`].
+    pub fn full_document_before_change(self, before: FullDocumentBeforeChange) -> Self {
+        self.map(|watch| watch.full_document_before_change(before))
+    }
+
+    /// See [`Watch::resume_after`].
+    pub fn resume_after(self, token: impl IntoDocument) -> Self {
+        self.map(|watch| watch.resume_after(token))
+    }
+
+    /// See [`Watch::start_after`].
+    pub fn start_after(self, token: impl IntoDocument) -> Self {
+        self.map(|watch| watch.start_after(token))
+    }
+
+    /// See [`Watch::start_at`].
+    pub fn start_at(self, time: Timestamp) -> Self {
+        self.map(|watch| watch.start_at(time))
+    }
+
+    /// See [`Watch::expanded_events`].
+    pub fn expanded_events(self) -> Self {
+        self.map(Watch::expanded_events)
+    }
+}

@@ -1,0 +1,355 @@
+use std::{
+    any::Any,
+    fmt,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::Wake,
+    thread::{self, Thread},
+    time::{Duration, Instant},
+};
+
+use bson::{RawDocument, RawDocumentBuf, Timestamp};
+use serde::de::DeserializeOwned;
+use slate_query::{
+    expression::Bindings,
+    raw::{Doc, Kind, Value},
+};
+
+use crate::{
+    CancelToken, FullDocument, FullDocumentBeforeChange, IntoDocument, Result,
+    api::setters::setters,
+    call::{
+        Request, Scope,
+        change_stream::{ChangeStreamState, ReadOutcome, StreamSpec, StreamStart, parse_stages},
+    },
+    call_context::CallContext,
+    changes::{Expanded, Token, Watched},
+    clock,
+    document::from_raw,
+};
+
+/// The options of a stream of changes; see [`Collection::watch`](crate::Collection::watch) and
+/// [`Database::watch`](crate::Database::watch).
+#[derive(Clone)]
+#[must_use = "nothing is watched until `run`"]
+pub struct Watch {
+    scope: Scope,
+    watched: Watched,
+    pipeline: Vec<RawDocumentBuf>,
+    start: StreamStart,
+    full_document: FullDocument,
+    before: FullDocumentBeforeChange,
+    expanded: Expanded,
+    request: Request,
+}
+
+impl Watch {
+    pub(crate) fn new(scope: Scope, watched: Watched, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
+        let mut watch = Self {
+            scope,
+            watched,
+            pipeline: Vec::new(),
+            start: StreamStart::Now,
+            full_document: FullDocument::Default,
+            before: FullDocumentBeforeChange::Off,
+            expanded: Expanded::No,
+            request: Request::default(),
+        };
+        for stage in pipeline {
+            let stage = watch.request.take(stage);
+            watch.pipeline.extend(stage);
+        }
+        watch
+    }
+
+    fn token(&mut self, token: impl IntoDocument) -> Option<Token> {
+        let token = self.request.take(token)?;
+        self.request.accept(Token::read(Doc::from(&token)))
+    }
+
+    /// Sets what the events of updates contain as `fullDocument`.
+    pub fn full_document(mut self, full_document: FullDocument) -> Self {
+        self.full_document = full_document;
+        self
+    }
+
+    /// Sets what events contain as `fullDocumentBeforeChange`.
+    pub fn full_document_before_change(mut self, before: FullDocumentBeforeChange) -> Self {
+        self.before = before;
+        self
+    }
+
+    /// Continues after the event with this token: misses none and repeats none, also after a restart and in another process.
+    pub fn resume_after(mut self, token: impl IntoDocument) -> Self {
+        if let Some(token) = self.token(token) {
+            self.start = StreamStart::ResumeAfter(token);
+        }
+        self
+    }
+
+    /// Like [`resume_after`](Self::resume_after), but also after the end of a stream whose collection was dropped or renamed.
+    pub fn start_after(mut self, token: impl IntoDocument) -> Self {
+        if let Some(token) = self.token(token) {
+            self.start = StreamStart::StartAfter(token);
+        }
+        self
+    }
+
+    /// Begins with the first commit at this time or later: the `clusterTime` of events.
+    pub fn start_at(mut self, time: Timestamp) -> Self {
+        self.start = StreamStart::At(u64::from(time.time) << 32 | u64::from(time.increment));
+        self
+    }
+
+    /// Shows changes of indexes and collections as well, and more of other events: MongoDB's `showExpandedEvents`.
+    pub fn expanded_events(mut self) -> Self {
+        self.expanded = Expanded::Yes;
+        self
+    }
+
+    setters! { request.call: limited, deadline, cancel }
+
+    /// Opens the stream. From here on no commit is missed.
+    ///
+    /// # Errors
+    /// Code 40573 if [changes are not logged](crate::Database::enable_changes); `ChangeStreamHistoryLost` (286) if the start is no longer in
+    /// the log; MongoDB's code for a pipeline or a token that is not valid.
+    pub fn run(self) -> Result<ChangeStream> {
+        let (state, call) = self.open()?;
+        Ok(ChangeStream { state, call, has_failed: false })
+    }
+
+    /// Opens the stream; returns it with the limits of its reads.
+    pub(crate) fn open(self) -> Result<(ChangeStreamState, CallContext)> {
+        self.request.check()?;
+        self.request.call.check()?;
+        let bindings = Bindings::new(clock::now_millis());
+        let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+        let (stages, splits) = parse_stages(stages, &bindings)?;
+        let Self { watched, start, full_document, before, expanded, request, .. } = self;
+        let call = request.call;
+        let spec = StreamSpec { watched, start, full_document, before, expanded, stages, splits };
+        let state = ChangeStreamState::open(self.scope.database("watching changes")?, spec, &call)?;
+        Ok((state, call))
+    }
+}
+
+impl fmt::Debug for Watch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Watch")
+            .field("watched", &self.watched)
+            .field("pipeline", &self.pipeline)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A stream of changes: an iterator that waits for the next event, and ends only after the collection or the database was dropped or renamed
+/// (`invalidate`), or after an error.
+///
+/// While it waits the stream holds no snapshot.
+///
+/// ```
+/// # use slate_core::{ChangeLog, Database, bson::{Document, doc, rawdoc}};
+/// let db = Database::open("memory:")?;
+/// db.enable_changes(ChangeLog::new())?;
+/// let users = db.collection("users");
+/// let mut changes = users.watch([doc! { "$match": { "operationType": "insert" } }]).run()?;
+/// users.insert_one(&rawdoc! { "_id": 1, "name": "Ada" })?;
+/// let event = changes.next().unwrap()?;
+/// assert_eq!(event.full_document::<Document>()?, Some(doc! { "_id": 1, "name": "Ada" }));
+/// # Ok::<(), slate_core::Error>(())
+/// ```
+pub struct ChangeStream {
+    state: ChangeStreamState,
+    call: CallContext,
+    has_failed: bool,
+}
+
+/// How long a stream waits at most before it looks for a cancelled token or a passed deadline.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long a stream waits for commits of other processes, which do not wake it.
+pub(crate) const POLL: Duration = Duration::from_millis(10);
+
+impl ChangeStream {
+    /// Returns the next event that comes within this time. `None` if none came, or the stream has ended.
+    ///
+    /// # Errors
+    /// `ChangeStreamHistoryLost` (286) if the log was trimmed beyond the stream's position; code 47 if a required image is missing; an
+    /// interruption; the errors of the storage. The stream then has ended.
+    pub fn next_within(&mut self, time: Duration) -> Result<Option<ChangeEvent>> {
+        self.wait(Instant::now().checked_add(time))
+    }
+
+    /// Returns the token with which [`Watch::resume_after`] continues after what was returned. It advances also while no event comes.
+    pub fn resume_token(&self) -> RawDocumentBuf {
+        RawDocumentBuf::from_bytes(self.state.token().document()).unwrap_or_default()
+    }
+
+    fn wait(&mut self, until: Option<Instant>) -> Result<Option<ChangeEvent>> {
+        let waited = self.wait_for_event(until);
+        self.has_failed |= waited.is_err();
+        waited
+    }
+
+    fn wait_for_event(&mut self, until: Option<Instant>) -> Result<Option<ChangeEvent>> {
+        loop {
+            if let Some(ready) = self.state.take() {
+                return Ok(Some(ChangeEvent { document: ready.document }));
+            }
+            if self.has_failed || self.state.is_over() {
+                return Ok(None);
+            }
+            if self.state.read(&self.call)? == ReadOutcome::Ready {
+                continue;
+            }
+            let woken = Parked::here();
+            let waiting = self.state.wait(Arc::clone(&woken).into())?;
+            // A commit between the read and the wait has woken nobody.
+            if self.state.read(&self.call)? == ReadOutcome::Ready {
+                continue;
+            }
+            let longest = if self.state.polls()? { POLL } else { LOOK };
+            while !woken.is_woken() {
+                let left = until.map_or(longest, |until| until.saturating_duration_since(Instant::now()).min(longest));
+                if left.is_zero() {
+                    return Ok(None);
+                }
+                thread::park_timeout(left);
+                self.call.check()?;
+                if longest == POLL {
+                    break;
+                }
+            }
+            drop(waiting);
+        }
+    }
+}
+
+/// A thread that waits for a commit.
+pub(crate) struct Parked {
+    thread: Thread,
+    is_woken: AtomicBool,
+}
+
+impl Parked {
+    /// Returns the calling thread.
+    pub(crate) fn here() -> Arc<Self> {
+        Arc::new(Self { thread: thread::current(), is_woken: AtomicBool::new(false) })
+    }
+
+    fn is_woken(&self) -> bool {
+        self.is_woken.load(Ordering::Acquire)
+    }
+
+    /// Waits until a commit has woken the thread. Returns `false` when the time is over.
+    ///
+    /// # Errors
+    /// `Interrupted` if the token is cancelled.
+    pub(crate) fn wait(&self, until: Instant, token: Option<&CancelToken>) -> Result<bool> {
+        while !self.is_woken() {
+            let left = until.saturating_duration_since(Instant::now()).min(LOOK);
+            if left.is_zero() {
+                return Ok(false);
+            }
+            thread::park_timeout(left);
+            token.map_or(Ok(()), CancelToken::check)?;
+        }
+        Ok(true)
+    }
+}
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.is_woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+impl Iterator for ChangeStream {
+    type Item = Result<ChangeEvent>;
+
+    fn next(&mut self) -> Option<Result<ChangeEvent>> {
+        self.wait(None).transpose()
+    }
+}
+
+impl fmt::Debug for ChangeStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChangeStream").field("watched", self.state.watched()).finish_non_exhaustive()
+    }
+}
+
+/// An event of a [`ChangeStream`]: MongoDB's document, and its parts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ChangeEvent {
+    document: RawDocumentBuf,
+}
+
+impl ChangeEvent {
+    #[cfg(feature = "async")]
+    pub(crate) fn new(document: RawDocumentBuf) -> Self {
+        Self { document }
+    }
+
+    /// Returns what happened: `insert`, `update`, `replace`, `delete`, `drop`, `rename`, `dropDatabase`, `invalidate`, or, among expanded
+    /// events, `create`, `createIndexes`, `dropIndexes` or `modify`. Empty if the pipeline has removed it.
+    pub fn operation_type(&self) -> &str {
+        self.field("operationType").and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// Returns the `_id` of the changed document, as a document.
+    pub fn document_key(&self) -> Option<&RawDocument> {
+        self.part("documentKey")
+    }
+
+    /// Returns what an update changed: `updatedFields`, `removedFields` and `truncatedArrays`.
+    pub fn update_description(&self) -> Option<&RawDocument> {
+        self.part("updateDescription")
+    }
+
+    /// Returns the document after the change, if the event has it.
+    ///
+    /// # Errors
+    /// Fails if it is not a `T`.
+    pub fn full_document<T: DeserializeOwned + Any>(&self) -> Result<Option<T>> {
+        self.document("fullDocument")
+    }
+
+    /// Returns the document before the change, if the event has it.
+    ///
+    /// # Errors
+    /// Fails if it is not a `T`.
+    pub fn full_document_before_change<T: DeserializeOwned + Any>(&self) -> Result<Option<T>> {
+        self.document("fullDocumentBeforeChange")
+    }
+
+    /// Returns the token with which [`Watch::resume_after`] continues after this event.
+    pub fn resume_token(&self) -> RawDocumentBuf {
+        self.part("_id").map(RawDocument::to_owned).unwrap_or_default()
+    }
+
+    /// Returns MongoDB's document.
+    pub fn as_raw(&self) -> &RawDocument {
+        &self.document
+    }
+
+    /// Returns MongoDB's document.
+    pub fn into_raw(self) -> RawDocumentBuf {
+        self.document
+    }
+
+    fn field(&self, name: &str) -> Option<Value<'_>> {
+        Doc::from(&self.document).get(name)
+    }
+
+    fn part(&self, name: &str) -> Option<&RawDocument> {
+        self.document.get_document(name).ok()
+    }
+
+    fn document<T: DeserializeOwned + Any>(&self, name: &str) -> Result<Option<T>> {
+        self.field(name).and_then(Value::as_document).map(|document| from_raw("a change stream", document)).transpose()
+    }
+}

@@ -1,0 +1,479 @@
+//! A stream of changes: reads the log from its position to the end, and makes a document of each event. Nothing runs between two calls; the
+//! caller waits as it likes, with a waker.
+
+use std::{collections::VecDeque, ops::ControlFlow, task::Waker};
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    expression::Bindings,
+    pipeline::{self, Stage},
+    raw::{Doc, Kind, Value, Writer},
+};
+
+use super::{DatabaseHandle, SharedReader};
+use crate::{
+    Error, ErrorKind, FullDocument, FullDocumentBeforeChange, Result,
+    call_context::CallContext,
+    catalog::ChangeLogInfo,
+    changes::{
+        Added, CommitTime, Event, EventKind, Expanded, Images, Position, Token, TokenKind, Waiting, Watched,
+        invalidation,
+    },
+    document::as_raw,
+    entry::record_key,
+};
+
+/// Where a stream begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum StreamStart {
+    /// With the next commit.
+    #[default]
+    Now,
+    /// After an event that did not end a stream.
+    ResumeAfter(Token),
+    /// After any event.
+    StartAfter(Token),
+    /// With the first commit at this time: seconds in the upper half, a counter in the lower half.
+    At(u64),
+}
+
+/// What a stream shows.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamSpec {
+    pub(crate) watched: Watched,
+    pub(crate) start: StreamStart,
+    pub(crate) full_document: FullDocument,
+    pub(crate) before: FullDocumentBeforeChange,
+    pub(crate) expanded: Expanded,
+    /// The stages that follow; each makes one document or none of a document.
+    pub(crate) stages: Vec<Stage>,
+    /// Whether a document that is too large for a reply is split.
+    pub(crate) splits: bool,
+}
+
+/// A document of a stream, and the token with which a stream continues after it.
+#[derive(Clone, Debug)]
+pub(crate) struct StreamDocument {
+    pub(crate) document: RawDocumentBuf,
+    pub(crate) token: Token,
+}
+
+/// A stream of changes.
+pub(crate) struct ChangeStreamState {
+    database: DatabaseHandle,
+    spec: StreamSpec,
+    log: u32,
+    /// Everything up to here was read.
+    position: Position,
+    /// The token of the last document that was taken, or of the last place without one.
+    token: Token,
+    /// Documents that were read and not taken.
+    ready: VecDeque<StreamDocument>,
+    /// Parts of the next event that were taken before the stream was resumed.
+    taken_parts: Option<Token>,
+    /// The stream ended with an invalidation, which is among `ready` or was taken.
+    has_ended: bool,
+}
+
+/// Events that a read looks at before it returns, so that a stream of a quiet collection does not hold its thread.
+const READ_EVENTS: usize = 20_000;
+
+/// Bytes of documents that a read gathers.
+const READ_BYTES: usize = 1 << 20;
+
+/// The size of a document above which it is not sent, MongoDB's.
+const MAX_EVENT: usize = 16 << 20;
+
+impl ChangeStreamState {
+    /// Opens a stream.
+    ///
+    /// # Errors
+    /// 40573 if changes are not logged; `ChangeStreamHistoryLost` (286) if the events after the start are no longer in the log;
+    /// `InvalidResumeToken` (260) for the token of an invalidation, except to start after it.
+    pub(crate) fn open(database: &DatabaseHandle, spec: StreamSpec, call: &CallContext) -> Result<Self> {
+        let reader = database.reader(call)?;
+        let log = changes_of(&reader)?;
+        let (start, resumed) = match spec.start {
+            StreamStart::Now => (reader.last_change()?, None),
+            StreamStart::At(stamp) => (reader.change_at(stamp)?.ok_or_else(history_lost)?, None),
+            StreamStart::ResumeAfter(token) if token.kind == TokenKind::Invalidate => {
+                let message = "Attempting to resume a change stream using 'resumeAfter' is not allowed from an \
+                               invalidate notification";
+                return Err(Error::invalid(Code(260), message).at("resumeAfter"));
+            }
+            StreamStart::ResumeAfter(token) | StreamStart::StartAfter(token) => {
+                if token.log != log.id {
+                    return Err(history_lost());
+                }
+                // Of a part, the event is read again, and the parts that were taken are left out.
+                let is_whole = token.kind != TokenKind::Part;
+                (if is_whole { token.position } else { token.position.previous() }, Some(token))
+            }
+        };
+        let token = resumed.unwrap_or(Token::new(log.id, start, TokenKind::Mark));
+        let mut stream = Self {
+            database: database.clone(),
+            spec,
+            log: log.id,
+            position: start,
+            token,
+            ready: VecDeque::new(),
+            taken_parts: resumed.filter(|token| token.kind == TokenKind::Part),
+            has_ended: false,
+        };
+        stream.check_history(&reader)?;
+        if let Some(token) = resumed.filter(|token| token.kind == TokenKind::Event) {
+            stream.resume_after_event(&reader, token)?;
+        }
+        Ok(stream)
+    }
+
+    /// Adds the invalidation that follows an event after which the stream is resumed, if one follows.
+    fn resume_after_event(&mut self, reader: &SharedReader, token: Token) -> Result<()> {
+        let before = token.position.previous();
+        let mut ends_at = None;
+        reader.changes(before, &mut |position, time, event| {
+            if position == token.position && self.ends_with(event) {
+                ends_at = Some(time);
+            }
+            Ok(ControlFlow::Break(()))
+        })?;
+        if let Some(time) = ends_at {
+            self.end(time, token)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the next document that was read.
+    pub(crate) fn take(&mut self) -> Option<StreamDocument> {
+        let next = self.ready.pop_front()?;
+        self.token = next.token;
+        Some(next)
+    }
+
+    /// Returns the next document without taking it.
+    pub(crate) fn peek(&self) -> Option<&StreamDocument> {
+        self.ready.front()
+    }
+
+    /// Returns the token with which a stream continues after everything that was taken.
+    pub(crate) fn token(&self) -> Token {
+        if self.ready.is_empty() && !self.has_ended && self.token.position < self.position {
+            return Token::new(self.log, self.position, TokenKind::Mark);
+        }
+        self.token
+    }
+
+    /// Whether nothing can follow what was taken.
+    pub(crate) fn is_over(&self) -> bool {
+        self.has_ended && self.ready.is_empty()
+    }
+
+    pub(crate) fn watched(&self) -> &Watched {
+        &self.spec.watched
+    }
+
+    /// Wakes `waker` when a commit has changed what the stream watches. A commit before that is not noticed: read once more.
+    ///
+    /// # Errors
+    /// `Closed` if the database is closed.
+    pub(crate) fn wait(&self, waker: Waker) -> Result<Waiting> {
+        Ok(self.database.engine()?.wakers().wait(&self.spec.watched, waker))
+    }
+
+    /// Whether commits of other processes, which wake nobody here, are to be expected.
+    pub(crate) fn polls(&self) -> Result<bool> {
+        Ok(!self.database.engine()?.capabilities().exclusive)
+    }
+
+    /// Reads what was committed. Returns whether documents are ready, or more is to be read at once.
+    ///
+    /// # Errors
+    /// `ChangeStreamHistoryLost` (286); `NoMatchingDocument` (47) if a required image is missing; the errors of the stages and of the storage.
+    pub(crate) fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
+        if !self.ready.is_empty() || self.has_ended {
+            return Ok(ReadOutcome::Ready);
+        }
+        let reader = self.database.reader(call)?;
+        self.check_history(&reader)?;
+        let (mut seen, mut bytes) = (0, 0);
+        let mut interrupt = call.interrupt.clone();
+        let broken = reader.changes(self.position, &mut |position, time, event| {
+            interrupt.tick()?;
+            seen += 1;
+            if self.shows(event) {
+                let before = self.ready.len();
+                self.add(&reader, position, time, event)?;
+                bytes += self.ready.iter().skip(before).map(|ready| ready.document.as_bytes().len()).sum::<usize>();
+            }
+            let is_full = seen >= READ_EVENTS || bytes >= READ_BYTES || self.has_ended;
+            Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        let is_at_end = broken.is_none();
+        self.position = match broken {
+            Some(position) => position,
+            None => reader.last_change()?.max(self.position),
+        };
+        Ok(if self.ready.is_empty() && is_at_end { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
+    }
+
+    /// Fails if events after the position are no longer in the log, or the log is another one.
+    fn check_history(&self, reader: &SharedReader) -> Result<()> {
+        let log = changes_of(reader)?;
+        if log.id != self.log || self.position < Position::after(reader.trimmed_changes()?) {
+            return Err(history_lost());
+        }
+        Ok(())
+    }
+
+    fn shows(&self, event: &Event<'_>) -> bool {
+        let watched = &self.spec.watched;
+        let is_watched = watched.includes(event.name) || event.renamed_to().is_some_and(|to| watched.includes(to));
+        // A collection knows that its database was dropped from its own drop.
+        let is_shown = event.kind != EventKind::DropDatabase || !matches!(watched, Watched::Collection(_));
+        is_watched && is_shown && (self.spec.expanded == Expanded::Yes || !event.kind.is_expanded())
+    }
+
+    /// Whether the stream ends after this event.
+    fn ends_with(&self, event: &Event<'_>) -> bool {
+        match (&self.spec.watched, event.kind) {
+            (Watched::Collection(_), EventKind::Drop | EventKind::Rename) => self.shows(event),
+            (Watched::Database(_), EventKind::DropDatabase) => self.shows(event),
+            _ => false,
+        }
+    }
+
+    fn end(&mut self, time: CommitTime, token: Token) -> Result<()> {
+        let token = Token { kind: TokenKind::Invalidate, ..token };
+        self.push(&invalidation(time, token), token)?;
+        self.has_ended = true;
+        Ok(())
+    }
+
+    /// Makes the documents of an event.
+    fn add(&mut self, reader: &SharedReader, position: Position, time: CommitTime, event: &Event<'_>) -> Result<()> {
+        let token = Token::new(self.log, position, TokenKind::Event);
+        let looked_up = match (event.kind, self.spec.full_document) {
+            (EventKind::Update, FullDocument::UpdateLookup) => Some(look_up(reader, event)?),
+            _ => None,
+        };
+        let missing = |image: &str| {
+            let message = format!(
+                "Change stream was configured to require a {image} for all update, delete and replace events, but the \
+                 {image} was not found for event: {}",
+                token.data()
+            );
+            Error::new(ErrorKind::NotFound, Code(47), message)
+        };
+        let mut added = Added::default();
+        if event.kind == EventKind::Update {
+            let kept = (event.images == Images::Kept).then_some(event.document);
+            added.full_document = match self.spec.full_document {
+                FullDocument::Default => None,
+                FullDocument::UpdateLookup => looked_up.as_ref().map(|found| found.as_ref().map(Doc::from)),
+                FullDocument::WhenAvailable => Some(kept),
+                FullDocument::Required => Some(Some(kept.ok_or_else(|| missing("post-image"))?)),
+            };
+        }
+        if matches!(event.kind, EventKind::Update | EventKind::Replace | EventKind::Delete) {
+            added.before = match self.spec.before {
+                FullDocumentBeforeChange::Off => None,
+                FullDocumentBeforeChange::WhenAvailable => Some(event.before),
+                FullDocumentBeforeChange::Required => Some(Some(event.before.ok_or_else(|| missing("pre-image"))?)),
+            };
+        }
+        let document = event.shaped(time, token, self.spec.expanded, added);
+        self.push(&document, token)?;
+        if self.ends_with(event) {
+            self.end(time, token)?;
+        }
+        Ok(())
+    }
+
+    /// Passes a document through the stages, and adds what comes out.
+    fn push(&mut self, document: &[u8], token: Token) -> Result<()> {
+        let Some(made) = through(&self.spec.stages, document)? else { return Ok(()) };
+        let id = token.document();
+        if Doc::new(&made).get("_id").and_then(|id| id.as_document()).map(Doc::bytes) != Some(&id) {
+            let message = "Encountered an event whose _id field, which contains the resume token, was modified by the \
+                           pipeline. Modifying the _id field of an event makes it impossible to resume the stream from \
+                           that point. Only transformations that retain the unmodified _id field are allowed.";
+            return Err(Error::invalid(Code(280), message));
+        }
+        if made.len() <= MAX_EVENT {
+            self.taken_parts = None;
+            self.ready.push_back(StreamDocument { document: owned(&made)?, token });
+            return Ok(());
+        }
+        if !self.spec.splits {
+            let message = format!("BSONObj size: {} is invalid. Size must be between 0 and {MAX_EVENT}", made.len());
+            return Err(Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message));
+        }
+        let parts = split(Doc::new(&made), token)?;
+        let taken = self.taken_parts.take().filter(|taken| taken.position == token.position);
+        let first = taken.map_or(0, |taken| usize::try_from(taken.part).unwrap_or(usize::MAX).saturating_add(1));
+        self.ready.extend(parts.into_iter().skip(first));
+        Ok(())
+    }
+}
+
+/// What a read has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ReadOutcome {
+    /// Documents are ready, or the log has more to read.
+    Ready,
+    /// Everything that was committed has been read.
+    AtEnd,
+}
+
+fn changes_of(reader: &SharedReader) -> Result<ChangeLogInfo> {
+    reader.catalog().change_log().copied().ok_or_else(not_logged)
+}
+
+/// Returns the error of a stream without a log; MongoDB's on a standalone server.
+fn not_logged() -> Error {
+    let message = "The $changeStream stage is only supported on replica sets: switch the log of changes on first";
+    Error::invalid(Code(40_573), message).at("$changeStream")
+}
+
+fn history_lost() -> Error {
+    let message =
+        "Resume of change stream was not possible, as the resume point may no longer be in the log of changes";
+    Error::new(ErrorKind::NotFound, Code(286), message)
+}
+
+/// Returns the present document of an event.
+fn look_up(reader: &SharedReader, event: &Event<'_>) -> Result<Option<RawDocumentBuf>> {
+    let Some(id) = event.id() else { return Ok(None) };
+    let mut found = None;
+    let mut visit = |document: Doc<'_>| {
+        found = Some(owned(document.bytes())?);
+        Ok(())
+    };
+    reader.get(event.name, &record_key(id)?, &mut visit)?;
+    Ok(found)
+}
+
+/// Passes a document through stages. `None` if one of them drops it.
+fn through(stages: &[Stage], document: &[u8]) -> Result<Option<Vec<u8>>> {
+    let mut made = document.to_vec();
+    for stage in stages {
+        let mut next = Vec::new();
+        let document = Doc::new(&made);
+        let is_kept = match stage {
+            Stage::Match(filter) => {
+                if filter.evaluate(document)? {
+                    continue;
+                }
+                false
+            }
+            Stage::Project { projection, .. } => {
+                projection.apply(document, None, &mut next)?;
+                true
+            }
+            Stage::Redact(redact) => redact.apply(document, &mut next)?,
+            Stage::ReplaceRoot(replace) => {
+                replace.apply(document, &mut next)?;
+                true
+            }
+            other => return Err(not_in_stream(other.name())),
+        };
+        if !is_kept {
+            return Ok(None);
+        }
+        made = next;
+    }
+    Ok(Some(made))
+}
+
+/// Returns the error for a stage that a stream does not allow.
+pub(crate) fn not_in_stream(stage: &str) -> Error {
+    Error::invalid(Code::ILLEGAL_OPERATION, format!("{stage} is not permitted in a $changeStream pipeline")).at(stage)
+}
+
+/// Splits a document into parts of at most the size of a document, between fields.
+fn split(document: Doc<'_>, token: Token) -> Result<Vec<StreamDocument>> {
+    // `_id`, `splitEvent` and the document's own bytes.
+    const RESERVED: usize = 256;
+    let mut fields: Vec<_> = document.elements().filter(|field| field.name != b"_id").collect();
+    // Small fields together come first.
+    fields.sort_by_key(|field| field.size());
+    let mut groups: Vec<(usize, Vec<_>)> = Vec::new();
+    for field in fields {
+        let size = field.size();
+        if size + RESERVED > MAX_EVENT {
+            let message = format!("a field of {size} bytes is too large for a part of a split event");
+            return Err(Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message));
+        }
+        match groups.last_mut().filter(|(bytes, _)| bytes + size + RESERVED <= MAX_EVENT) {
+            Some((bytes, group)) => {
+                *bytes += size;
+                group.push(field);
+            }
+            None => groups.push((size, vec![field])),
+        }
+    }
+    let of = i32::try_from(groups.len()).unwrap_or(i32::MAX);
+    let parts = (0_u32..).zip(&groups).map(|(part, (bytes, fields))| {
+        let kind = if part + 1 == of.unsigned_abs() { TokenKind::Event } else { TokenKind::Part };
+        let token = Token { kind, part, ..token };
+        let mut out = Writer::with_capacity(bytes + RESERVED);
+        out.append(b"_id", Value::new(Kind::Document, &token.document()));
+        fields.iter().for_each(|field| out.append(field.name, field.value));
+        out.open_document(b"splitEvent");
+        let fragment = i32::try_from(part).unwrap_or(i32::MAX - 1) + 1;
+        out.append(b"fragment", Value::new(Kind::Int32, &fragment.to_le_bytes()));
+        out.append(b"of", Value::new(Kind::Int32, &of.to_le_bytes()));
+        out.close();
+        Ok(StreamDocument { document: owned(&out.finish())?, token })
+    });
+    parts.collect()
+}
+
+fn owned(document: &[u8]) -> Result<RawDocumentBuf> {
+    Ok(as_raw(document)?.to_owned())
+}
+
+/// The stages that may follow `$changeStream`.
+const ALLOWED: [&[u8]; 8] =
+    [b"$addFields", b"$match", b"$project", b"$redact", b"$replaceRoot", b"$replaceWith", b"$set", b"$unset"];
+
+const SPLIT: &[u8] = b"$changeStreamSplitLargeEvent";
+
+/// Parses the stages that follow `$changeStream`. Returns also whether large events are split.
+///
+/// # Errors
+/// `IllegalOperation` (20) for a stage that a stream does not allow; 7182802 for a `$changeStreamSplitLargeEvent` that is not the last stage;
+/// the errors of the stages.
+pub(crate) fn parse_stages<'s>(
+    stages: impl Iterator<Item = Value<'s>>,
+    bindings: &Bindings,
+) -> Result<(Vec<Stage>, bool)> {
+    let (mut parsed, mut splits) = (Vec::new(), false);
+    for stage in stages {
+        if splits {
+            let message = "$changeStreamSplitLargeEvent must be the last stage in the pipeline";
+            return Err(Error::invalid(Code(7_182_802), message).at("$changeStreamSplitLargeEvent"));
+        }
+        let first = stage.as_document().and_then(|stage| stage.elements().next());
+        match first {
+            Some(first) if first.name == SPLIT => {
+                if !first.value.as_document().is_some_and(Doc::is_empty) {
+                    let message = "$changeStreamSplitLargeEvent spec should be an empty object";
+                    return Err(Error::invalid(Code(7_182_800), message).at("$changeStreamSplitLargeEvent"));
+                }
+                splits = true;
+            }
+            Some(first) if !ALLOWED.contains(&first.name) => {
+                // A stage that does not exist fails as in any pipeline.
+                return Err(match pipeline::parse(std::iter::once(stage), bindings) {
+                    Err(error) if error.code() == Code(40_324) => error.into(),
+                    _ => not_in_stream(&first.display_name()),
+                });
+            }
+            _ => parsed.extend(pipeline::parse(std::iter::once(stage), bindings)?),
+        }
+    }
+    Ok((parsed, splits))
+}

@@ -1,0 +1,37 @@
+use std::time::Duration;
+
+use slate_query::raw::{Doc, Kind, Value, Writer};
+use slate_store::Keyspace;
+
+use super::index::{keyspace, put_keyspace};
+use crate::options::ChangeLog;
+
+/// Where the log of changes is, and its limits. It exists while changes are logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ChangeLogInfo {
+    pub(crate) keyspace: Keyspace,
+    /// Distinguishes this log from others, so that a position in another one is not taken for a position in this one.
+    pub(crate) id: u32,
+    pub(crate) limits: ChangeLog,
+}
+
+impl ChangeLogInfo {
+    /// `None` if the document does not describe a log.
+    pub(super) fn read(doc: Doc<'_>) -> Option<Self> {
+        let number = |name: &str| doc.get(name).and_then(Value::as_i64).and_then(|number| u64::try_from(number).ok());
+        let id = u32::try_from(number("id")?).ok()?;
+        let limits = ChangeLog::new().bytes(number("bytes")?).age(Duration::from_secs(number("age")?));
+        Some(Self { keyspace: keyspace(doc, "keyspace")?, id, limits })
+    }
+
+    pub(super) fn write(&self) -> Vec<u8> {
+        let mut writer = Writer::new();
+        put_keyspace(&mut writer, "keyspace", self.keyspace);
+        let numbers = [("id", self.id.into()), ("bytes", self.limits.bytes), ("age", self.limits.age.as_secs())];
+        for (name, number) in numbers {
+            let number = i64::try_from(number).unwrap_or(i64::MAX);
+            writer.append(name.as_bytes(), Value::new(Kind::Int64, &number.to_le_bytes()));
+        }
+        writer.finish()
+    }
+}

@@ -1,0 +1,212 @@
+//! Events as bytes:
+//!
+//! ```text
+//! length (u32), kind (u8), images (u8), length of the name (u16), name, documents
+//! ```
+//!
+//! All numbers are little-endian. The name is the collection's, as it is stored. The documents follow each other, as [`Event`] lists them.
+
+use slate_query::raw::{Doc, Value, write_one};
+
+/// What happened to a document or a definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EventKind {
+    Insert,
+    Update,
+    Replace,
+    Delete,
+    Create,
+    Drop,
+    Rename,
+    CreateIndexes,
+    DropIndexes,
+    Modify,
+    DropDatabase,
+}
+
+/// The kinds, at the positions of their numbers.
+const KINDS: [EventKind; 11] = [
+    EventKind::Insert,
+    EventKind::Update,
+    EventKind::Replace,
+    EventKind::Delete,
+    EventKind::Create,
+    EventKind::Drop,
+    EventKind::Rename,
+    EventKind::CreateIndexes,
+    EventKind::DropIndexes,
+    EventKind::Modify,
+    EventKind::DropDatabase,
+];
+
+/// Whether the collection keeps the documents before and after each change for streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Images {
+    None,
+    Kept,
+}
+
+/// A change.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Event<'e> {
+    pub(crate) kind: EventKind,
+    pub(crate) images: Images,
+    /// The collection, as it is stored.
+    pub(crate) name: &'e str,
+    /// The new document of an insert, an update and a replacement. `{_id}` for a delete. For a definition: what was done.
+    pub(crate) document: Doc<'e>,
+    /// What an update changed.
+    pub(crate) description: Option<Doc<'e>>,
+    /// The document before an update, a replacement or a delete, if images are kept.
+    pub(crate) before: Option<Doc<'e>>,
+}
+
+const LENGTH: usize = 4;
+const HEAD: usize = 4;
+
+impl EventKind {
+    fn number(self) -> u8 {
+        KINDS.iter().position(|kind| *kind == self).and_then(|at| u8::try_from(at).ok()).unwrap_or_default()
+    }
+
+    /// Whether it is about a document.
+    pub(crate) fn is_of_document(self) -> bool {
+        matches!(self, Self::Insert | Self::Update | Self::Replace | Self::Delete)
+    }
+}
+
+impl<'e> Event<'e> {
+    /// Splits the first event off. `None` if the bytes end or are damaged.
+    pub(super) fn split(bytes: &'e [u8]) -> Option<(Self, &'e [u8])> {
+        let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
+        let (event, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+        let ([kind, images, name @ ..], event) = event.split_first_chunk::<HEAD>()?;
+        let (name, mut documents) = event.split_at_checked(u16::from_le_bytes(*name).into())?;
+        let kind = *KINDS.get(usize::from(*kind))?;
+        let images = if *images == 0 { Images::None } else { Images::Kept };
+        let mut next = || {
+            let length = u32::from_le_bytes(*documents.first_chunk()?);
+            let (document, others) = documents.split_at_checked(usize::try_from(length).ok()?)?;
+            documents = others;
+            Some(Doc::new(document))
+        };
+        let document = next()?;
+        let description = if kind == EventKind::Update { Some(next()?) } else { None };
+        let before = next();
+        Some((Self { kind, images, name: std::str::from_utf8(name).ok()?, document, description, before }, rest))
+    }
+
+    /// Returns the `_id` of the changed document.
+    pub(crate) fn id(&self) -> Option<Value<'e>> {
+        self.document.get("_id").filter(|_| self.kind.is_of_document())
+    }
+}
+
+/// Events in the order in which they happened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct EventBuffer {
+    bytes: Vec<u8>,
+}
+
+impl EventBuffer {
+    /// Adds an event with these documents.
+    pub(crate) fn push(&mut self, kind: EventKind, images: Images, name: &str, documents: &[&[u8]]) {
+        let length = HEAD + name.len() + documents.iter().map(|document| document.len()).sum::<usize>();
+        self.bytes.reserve(LENGTH + length);
+        self.bytes.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+        self.bytes.extend_from_slice(&[kind.number(), u8::from(images == Images::Kept)]);
+        self.bytes.extend_from_slice(&u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
+        self.bytes.extend_from_slice(name.as_bytes());
+        documents.iter().for_each(|document| self.bytes.extend_from_slice(document));
+    }
+
+    /// Adds the delete of a document with this `_id`.
+    pub(crate) fn push_delete(&mut self, images: Images, name: &str, id: Value<'_>, before: Option<Doc<'_>>) {
+        let mut key = Vec::new();
+        write_one(b"_id", id, &mut key);
+        match before {
+            Some(before) => self.push(EventKind::Delete, images, name, &[&key, before.bytes()]),
+            None => self.push(EventKind::Delete, images, name, &[&key]),
+        }
+    }
+
+    /// Adds an event that was encoded before.
+    pub(crate) fn push_encoded(&mut self, event: &[u8]) {
+        self.bytes.extend_from_slice(event);
+    }
+
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        if self.bytes.is_empty() {
+            std::mem::swap(self, other);
+        } else {
+            self.bytes.append(&mut other.bytes);
+        }
+    }
+
+    /// Returns the encoded events.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            let length = u32::from_le_bytes(*rest.first_chunk()?);
+            let (event, others) = rest.split_at_checked(LENGTH + usize::try_from(length).ok()?)?;
+            rest = others;
+            Some(event)
+        })
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Returns the bytes of all events.
+    pub(crate) fn size(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.bytes.clear();
+    }
+}
+
+/// Returns whether changes of the collection are logged. Those of MongoDB's internal databases are not.
+pub(crate) fn is_logged(name: &str) -> bool {
+    let database = name.strip_prefix('$').and_then(|full| full.split_once('.'));
+    !matches!(database, Some(("admin" | "config" | "local", _)))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+    use slate_query::raw::OwnedValue;
+
+    use super::*;
+
+    #[test]
+    fn events_are_read_as_they_were_written() {
+        let (old, new, change) = (rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 1, "a": 2 }, rawdoc! { "x": 1 });
+        let mut events = EventBuffer::default();
+        events.push(EventKind::Insert, Images::None, "c", &[old.as_bytes()]);
+        events.push(EventKind::Update, Images::Kept, "$shop.c", &[new.as_bytes(), change.as_bytes(), old.as_bytes()]);
+        let id = OwnedValue::from(bson::Bson::Int32(1));
+        events.push_delete(Images::None, "c", id.as_value(), None);
+        let (insert, rest) = Event::split(&events.bytes).unwrap();
+        assert_eq!((insert.kind, insert.name, insert.document.bytes()), (EventKind::Insert, "c", old.as_bytes()));
+        let (update, rest) = Event::split(rest).unwrap();
+        assert_eq!((update.name, update.images), ("$shop.c", Images::Kept));
+        assert_eq!(update.description.map(Doc::bytes), Some(change.as_bytes()));
+        assert_eq!(update.before.map(Doc::bytes), Some(old.as_bytes()));
+        let (delete, rest) = Event::split(rest).unwrap();
+        assert_eq!((delete.kind, delete.id()), (EventKind::Delete, Some(id.as_value())));
+        assert!(Event::split(rest).is_none() && delete.before.is_none());
+        assert_eq!(events.iter().count(), 3);
+        let damaged = &events.bytes[..events.bytes.len() - 1];
+        assert_eq!(EventBuffer { bytes: damaged.to_vec() }.iter().count(), 2);
+    }
+
+    #[test]
+    fn internal_databases_are_not_logged() {
+        let logged = ["users", "$shop.users", "config", "$configs.x"];
+        assert!(logged.into_iter().all(is_logged));
+        assert!(!["$config.transactions", "$admin.system", "$local.x"].into_iter().any(is_logged));
+    }
+}

@@ -1,0 +1,299 @@
+//! The keyspace of the log.
+//!
+//! ```text
+//! key    version of the commit (u64), number of the entry's first event within the commit (u32)    big-endian
+//! value  time of the commit (u64), its milliseconds (i64), bytes logged before this entry (u64), events    little-endian
+//! ```
+//!
+//! The events of a small commit are one entry; those of a large one are cut into entries of about [`ENTRY`] bytes, so that they are neither
+//! written nor read at once.
+
+use std::ops::ControlFlow;
+
+use slate_store::{Bounds, Cursor as _, Edge, Keyspace, LastWrites, Version, View};
+
+use super::{Event, LogTail};
+use crate::{Error, Result, catalog::ChangeLogInfo};
+
+/// The bytes of events after which an entry ends.
+const ENTRY: usize = 32 << 10;
+
+const KEY: usize = 12;
+const HEAD: usize = 24;
+
+/// A place in the log: everything up to this event is before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    pub(crate) version: u64,
+    /// The number of the event within the commit.
+    pub(crate) event: u32,
+}
+
+impl Position {
+    /// After all events of the commit.
+    pub(crate) fn after(version: u64) -> Self {
+        Self { version, event: u32::MAX }
+    }
+
+    /// Returns the position of the event before; the end of the commit before if this is the first.
+    pub(crate) fn previous(self) -> Self {
+        match self.event.checked_sub(1) {
+            Some(event) => Self { event, ..self },
+            None => Self::after(self.version.saturating_sub(1)),
+        }
+    }
+
+    fn key(self) -> [u8; KEY] {
+        let mut key = [0; KEY];
+        let (version, event) = key.split_at_mut(8);
+        version.copy_from_slice(&self.version.to_be_bytes());
+        event.copy_from_slice(&self.event.to_be_bytes());
+        key
+    }
+
+    fn of_key(key: &[u8]) -> Option<Self> {
+        let (version, event) = key.split_first_chunk()?;
+        Some(Self { version: u64::from_be_bytes(*version), event: u32::from_be_bytes(event.try_into().ok()?) })
+    }
+}
+
+/// When a commit was made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct CommitTime {
+    /// Seconds in the upper half, a counter in the lower half. Unique in the log.
+    pub(crate) stamp: u64,
+    /// Milliseconds since 1970.
+    pub(crate) millis: i64,
+}
+
+/// What precedes the events of an entry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct EntryHead {
+    pub(super) time: CommitTime,
+    /// How many bytes were logged before this entry.
+    pub(super) before: u64,
+}
+
+impl EntryHead {
+    fn write(self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.time.stamp.to_le_bytes());
+        out.extend_from_slice(&self.time.millis.to_le_bytes());
+        out.extend_from_slice(&self.before.to_le_bytes());
+    }
+
+    fn split(value: &[u8]) -> Option<(Self, &[u8])> {
+        let (stamp, rest) = value.split_first_chunk()?;
+        let (millis, rest) = rest.split_first_chunk()?;
+        let (before, rest) = rest.split_first_chunk()?;
+        let time = CommitTime { stamp: u64::from_le_bytes(*stamp), millis: i64::from_le_bytes(*millis) };
+        Some((Self { time, before: u64::from_le_bytes(*before) }, rest))
+    }
+}
+
+/// Writes the events of a commit, in its last stage.
+pub(crate) struct LogWriter<'w> {
+    keyspace: Keyspace,
+    tail: &'w LogTail,
+    position: Position,
+    time: CommitTime,
+    next: u32,
+    entry: Vec<u8>,
+}
+
+impl<'w> LogWriter<'w> {
+    /// Begins the commit of this version.
+    pub(crate) fn begin(log: &ChangeLogInfo, tail: &'w LogTail, version: Version) -> Self {
+        let (version, time) = tail.begin(log, version);
+        let position = Position { version, event: 0 };
+        Self { keyspace: log.keyspace, tail, position, time, next: 0, entry: Vec::new() }
+    }
+
+    /// Adds an event.
+    pub(crate) fn push(&mut self, event: &[u8], into: &mut dyn LastWrites) -> slate_store::Result<()> {
+        if self.entry.len() > ENTRY {
+            self.end_entry(into)?;
+        }
+        if self.entry.is_empty() {
+            self.entry.reserve(HEAD + event.len());
+            EntryHead { time: self.time, before: self.tail.logged() }.write(&mut self.entry);
+        }
+        self.entry.extend_from_slice(event);
+        self.next = self.next.saturating_add(1);
+        Ok(())
+    }
+
+    /// Writes what is left.
+    pub(crate) fn finish(mut self, into: &mut dyn LastWrites) -> slate_store::Result<()> {
+        if self.entry.is_empty() { Ok(()) } else { self.end_entry(into) }
+    }
+
+    fn end_entry(&mut self, into: &mut dyn LastWrites) -> slate_store::Result<()> {
+        into.write(self.keyspace, &[(&self.position.key(), Some(&self.entry))])?;
+        self.tail.add(KEY + self.entry.len());
+        self.position.event = self.next;
+        self.entry.clear();
+        Ok(())
+    }
+}
+
+fn damaged() -> Error {
+    Error::corrupt("the log of changes is damaged")
+}
+
+/// Calls `visitor` with the events after `after`, until it breaks. Returns the position of the event where it broke; at the end of the log
+/// `None`.
+pub(crate) fn read(
+    view: &impl View,
+    log: &ChangeLogInfo,
+    after: Position,
+    mut visitor: impl FnMut(Position, CommitTime, &Event<'_>) -> Result<ControlFlow<()>>,
+) -> Result<Option<Position>> {
+    let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
+    // The entry with the event may contain later ones.
+    let next = Position { version: after.version, event: after.event.saturating_add(1) };
+    let mut more = cursor.seek(Edge::Before(&next.key()))?;
+    let is_of_commit = |key: &[u8]| Position::of_key(key).is_some_and(|position| position.version == after.version);
+    if !more || !cursor.current().is_some_and(|(key, _)| is_of_commit(key)) {
+        more = cursor.seek(Edge::AtOrAfter(&next.key()))?;
+    }
+    while more {
+        let Some((key, value)) = cursor.current() else { break };
+        let mut position = Position::of_key(key).ok_or_else(damaged)?;
+        let (head, mut events) = EntryHead::split(value).ok_or_else(damaged)?;
+        while !events.is_empty() {
+            let (event, rest) = Event::split(events).ok_or_else(damaged)?;
+            if position > after && visitor(position, head.time, &event)?.is_break() {
+                return Ok(Some(position));
+            }
+            position.event += 1;
+            events = rest;
+        }
+        more = cursor.step_forward()?;
+    }
+    Ok(None)
+}
+
+/// Returns the head of the entry that `edge` finds, with its position and its length.
+fn entry(view: &impl View, log: &ChangeLogInfo, edge: Edge<'_>) -> Result<Option<(Position, EntryHead, u64)>> {
+    let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
+    if !cursor.seek(edge)? {
+        return Ok(None);
+    }
+    let Some((key, value)) = cursor.current() else { return Ok(None) };
+    let position = Position::of_key(key).ok_or_else(damaged)?;
+    let (head, _) = EntryHead::split(value).ok_or_else(damaged)?;
+    Ok(Some((position, head, u64::try_from(key.len() + value.len()).unwrap_or(u64::MAX))))
+}
+
+/// Returns the first and the last entry.
+pub(super) fn ends(view: &impl View, log: &ChangeLogInfo) -> Result<Option<Ends>> {
+    let (Some((_, first, _)), Some((last, head, length))) =
+        (entry(view, log, Edge::First)?, entry(view, log, Edge::Last)?)
+    else {
+        return Ok(None);
+    };
+    let Position { version, .. } = last;
+    Ok(Some(Ends { first, version, time: head.time, logged: head.before.saturating_add(length) }))
+}
+
+/// The first entry of a log, and what follows the last one.
+pub(super) struct Ends {
+    pub(super) first: EntryHead,
+    /// The last commit.
+    pub(super) version: u64,
+    pub(super) time: CommitTime,
+    pub(super) logged: u64,
+}
+
+/// Returns the position after the last event.
+pub(crate) fn last_position(view: &impl View, log: &ChangeLogInfo) -> Result<Position> {
+    let last = entry(view, log, Edge::Last)?.map(|(position, ..)| Position::after(position.version));
+    Ok(last.unwrap_or_default().max(Position::after(trimmed(view, log)?)))
+}
+
+/// The size of a log.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct LogCounts {
+    pub(crate) bytes: u64,
+    /// The milliseconds of the first and of the last commit in it.
+    pub(crate) first: Option<i64>,
+    pub(crate) last: Option<i64>,
+}
+
+pub(crate) fn counts(view: &impl View, log: &ChangeLogInfo) -> Result<LogCounts> {
+    let Some(Ends { first, time, logged, .. }) = ends(view, log)? else { return Ok(LogCounts::default()) };
+    let bytes = logged.saturating_sub(first.before);
+    Ok(LogCounts { bytes, first: Some(first.time.millis), last: Some(time.millis) })
+}
+
+/// Returns the least version whose entry fulfils a condition that all later entries fulfil as well; `None` if no entry does.
+fn bisect(view: &impl View, log: &ChangeLogInfo, is_met: impl Fn(&EntryHead, u64) -> bool) -> Result<Option<u64>> {
+    let (Some((first, ..)), Some((last, ..))) = (entry(view, log, Edge::First)?, entry(view, log, Edge::Last)?) else {
+        return Ok(None);
+    };
+    let (mut low, mut high, mut found) = (first.version, last.version, None);
+    // The least version of an entry that meets the condition is at least `low`; all above `high` are known to meet it.
+    while low <= high {
+        let middle = low + (high - low) / 2;
+        let Some((at, head, length)) =
+            entry(view, log, Edge::AtOrAfter(&Position { version: middle, event: 0 }.key()))?
+        else {
+            break;
+        };
+        if at.version <= high && !is_met(&head, length) {
+            let Some(next) = at.version.checked_add(1) else { break };
+            low = next;
+        } else {
+            if is_met(&head, length) {
+                found = Some(at.version);
+            }
+            let Some(below) = middle.checked_sub(1) else { break };
+            high = below;
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the position before the first commit at this time or later. `None` if the log does not reach back to that time.
+pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> Result<Option<Position>> {
+    let trimmed = trimmed(view, log)?;
+    match bisect(view, log, |head, _| head.time.stamp >= stamp)? {
+        None => Ok(Some(last_position(view, log)?)),
+        Some(version) => {
+            let first = entry(view, log, Edge::First)?.map(|(position, ..)| position.version);
+            if first == Some(version) && trimmed > 0 {
+                return Ok(None);
+            }
+            Ok(Some(Position::after(version.saturating_sub(1))))
+        }
+    }
+}
+
+/// What to delete of a log.
+#[derive(Clone, Debug)]
+pub(crate) struct Trim {
+    /// The last commit that is deleted.
+    pub(crate) version: u64,
+    /// The key above all of it.
+    pub(crate) end: Vec<u8>,
+}
+
+/// Returns what exceeds the limits of a log. The last commit stays.
+pub(crate) fn trim(view: &impl View, log: &ChangeLogInfo, now_millis: i64) -> Result<Option<Trim>> {
+    let Some(Ends { first, version: last, logged, .. }) = ends(view, log)? else { return Ok(None) };
+    let age = i64::try_from(log.limits.age.as_millis()).unwrap_or(i64::MAX);
+    let (oldest, least) = (now_millis.saturating_sub(age), logged.saturating_sub(log.limits.bytes));
+    if first.time.millis >= oldest && first.before >= least {
+        return Ok(None);
+    }
+    let kept = bisect(view, log, |head, _| head.time.millis >= oldest && head.before >= least)?;
+    let kept = kept.unwrap_or(last);
+    let Some(version) = kept.checked_sub(1) else { return Ok(None) };
+    let end = Position { version: kept, event: 0 }.key().to_vec();
+    Ok(Some(Trim { version, end }))
+}
+
+/// Returns the last commit whose events are no longer in the log; 0 if it is complete.
+pub(crate) fn trimmed(view: &impl View, log: &ChangeLogInfo) -> Result<u64> {
+    crate::catalog::trimmed_changes(view, log)
+}

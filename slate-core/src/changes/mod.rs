@@ -1,0 +1,47 @@
+//! The log of changes: what each commit did, in the order of commits. Change streams, live queries and tailing cursors read it, and
+//! nothing else.
+//!
+//! ```text
+//! a write ──▶ EventBuffer            one event per document, made with the change itself      (write/change_set.rs)
+//!                 │  the last stage of the commit, which knows its version
+//!                 ▼
+//! keyspace of the log                version ‖ number of the first event → time, size, events
+//!                 │  a snapshot, from a position on
+//!                 ▼
+//! stream ◀── Wakers                  wakes the streams whose collection a commit changed
+//! ```
+//!
+//! # What must stay true
+//!
+//! - **An event is committed with its change or not at all.** Both are in one commit, so a crash loses neither alone.
+//! - **Positions ascend with commits.** A position is the version of a commit and the number of an event within it. A commit gets its version
+//!   under the lock that orders commits. A reader that has seen everything up to a position misses nothing above it.
+//! - **A stream that has read a snapshot to its end waits for a commit that it does not see.** It registers its waker first and reads once
+//!   more, so that no commit falls in between.
+//! - **Time and size ascend with the version**, so that both are found by bisection: each entry has the time of its commit and the number of
+//!   bytes that were logged before it.
+//!
+//! | file | contents |
+//! |---|---|
+//! | [`event`] | events as bytes |
+//! | [`log`] | keys and entries of the log: writing, reading, trimming |
+//! | [`shape`] | events as MongoDB's documents |
+//! | [`tail`] | what this process knows of the end of the log |
+//! | [`token`] | positions as resume tokens |
+//! | [`wakers`] | streams that wait |
+
+mod event;
+mod log;
+mod shape;
+mod tail;
+mod token;
+mod wakers;
+
+pub(crate) use event::{Event, EventBuffer, EventKind, Images, is_logged};
+pub(crate) use log::{
+    CommitTime, LogCounts, LogWriter, Position, counts, last_position, position_at, read, trim, trimmed,
+};
+pub(crate) use shape::{Added, Expanded, invalidation};
+pub(crate) use tail::LogTail;
+pub(crate) use token::{Token, TokenKind};
+pub(crate) use wakers::{Waiting, Wakers, Watched};

@@ -1,0 +1,160 @@
+//! Streams that wait for a commit. A waiting stream is an entry in a table, and no thread. A commit takes the entries of the collections that
+//! it changed out of the table and wakes them; it does not look at the others.
+
+use std::{
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, AtomicUsize, Ordering, fence},
+    },
+    task::Waker,
+};
+
+use ahash::AHashMap;
+
+use crate::namespace;
+
+/// What a stream watches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Watched {
+    /// The collection that is stored under this name.
+    Collection(Box<str>),
+    /// All collections of a database.
+    Database(Box<str>),
+    /// All databases of the store.
+    Store,
+}
+
+impl Watched {
+    /// Returns whether changes of the collection belong to the stream.
+    pub(crate) fn includes(&self, collection: &str) -> bool {
+        match self {
+            Self::Collection(watched) => **watched == *collection,
+            Self::Database(watched) => namespace::split(collection).0 == &**watched,
+            Self::Store => true,
+        }
+    }
+}
+
+/// The streams of a database that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Wakers {
+    /// How many wait, so that a commit takes the lock only if there are some.
+    waiting: AtomicUsize,
+    next: AtomicU64,
+    table: Mutex<AHashMap<Watched, AHashMap<u64, Waker>>>,
+}
+
+/// A stream that waits, until it is woken or this is dropped.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    wakers: Arc<Wakers>,
+    watched: Watched,
+    number: u64,
+}
+
+impl Wakers {
+    /// Wakes `waker` at the next commit that changes what the stream watches. A commit that became visible before is not noticed: read once
+    /// more after this.
+    pub(crate) fn wait(self: &Arc<Self>, watched: &Watched, waker: Waker) -> Waiting {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let mut table = self.table();
+        table.entry(watched.clone()).or_default().insert(number, waker);
+        self.waiting.fetch_add(1, Ordering::SeqCst);
+        drop(table);
+        // Either the commit sees that a stream waits, or the stream sees the commit.
+        fence(Ordering::SeqCst);
+        Waiting { wakers: Arc::clone(self), watched: watched.clone(), number }
+    }
+
+    /// Wakes the streams of these collections. Called when a commit has become visible.
+    pub(crate) fn committed<'n>(&self, collections: impl Iterator<Item = &'n str>) {
+        fence(Ordering::SeqCst);
+        if self.waiting.load(Ordering::SeqCst) == 0 {
+            return;
+        }
+        let mut woken = Vec::new();
+        let mut table = self.table();
+        for name in collections {
+            let database = Watched::Database(namespace::split(name).0.into());
+            for watched in [Watched::Collection(name.into()), database, Watched::Store] {
+                woken.extend(table.remove(&watched));
+            }
+        }
+        let count: usize = woken.iter().map(|streams| streams.len()).sum();
+        self.waiting.fetch_sub(count, Ordering::SeqCst);
+        drop(table);
+        woken.into_iter().flat_map(IntoIterator::into_iter).map(|(_, waker)| waker).for_each(Waker::wake);
+    }
+
+    /// Wakes all streams, because the database is closed.
+    pub(crate) fn wake_all(&self) {
+        let woken = std::mem::take(&mut *self.table());
+        self.waiting.fetch_sub(woken.values().map(|streams| streams.len()).sum(), Ordering::SeqCst);
+        woken.into_values().flat_map(IntoIterator::into_iter).map(|(_, waker)| waker).for_each(Waker::wake);
+    }
+
+    fn table(&self) -> MutexGuard<'_, AHashMap<Watched, AHashMap<u64, Waker>>> {
+        // No code under this lock can panic between two dependent updates.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let mut table = self.wakers.table();
+        let Some(streams) = table.get_mut(&self.watched) else { return };
+        if streams.remove(&self.number).is_some() {
+            if streams.is_empty() {
+                table.remove(&self.watched);
+            }
+            self.wakers.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::task::Wake;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counted(AtomicUsize);
+
+    impl Wake for Counted {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn a_commit_wakes_the_streams_of_what_it_changed_once() {
+        let wakers = Arc::new(Wakers::default());
+        let watched = [
+            Watched::Collection("a".into()),
+            Watched::Collection("b".into()),
+            Watched::Database("test".into()),
+            Watched::Database("shop".into()),
+            Watched::Store,
+        ];
+        let counts: Vec<Arc<Counted>> = watched.iter().map(|_| Arc::default()).collect();
+        let wait = || -> Vec<Waiting> {
+            let each = watched.iter().zip(&counts);
+            each.map(|(watched, count)| wakers.wait(watched, Arc::clone(count).into())).collect()
+        };
+        let woken = || counts.iter().map(|count| count.0.load(Ordering::SeqCst)).collect::<Vec<_>>();
+        let first = wait();
+        wakers.committed(["a"].into_iter());
+        wakers.committed(["a"].into_iter());
+        assert_eq!(woken(), [1, 0, 1, 0, 1]);
+        drop(first);
+        assert_eq!(wakers.waiting.load(Ordering::SeqCst), 0);
+        let second = wait();
+        wakers.committed(["$shop.a", "b"].into_iter());
+        assert_eq!(woken(), [1, 1, 2, 1, 2]);
+        wakers.wake_all();
+        drop(second);
+        assert_eq!(woken(), [2, 1, 2, 1, 2]);
+        assert!(wakers.table().is_empty());
+    }
+}

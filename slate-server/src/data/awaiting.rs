@@ -1,0 +1,59 @@
+//! `getMore` of a change stream: waits for an event without a thread, for as long as the command says.
+
+use std::time::Duration;
+
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use tokio::time::{Instant, timeout};
+
+use crate::{commands::Call, failure::Result};
+
+/// How long a batch is awaited if the command does not say, as in MongoDB.
+const AWAIT: Duration = Duration::from_secs(1);
+
+/// How often a command that waits looks whether it was killed.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Executes a `getMore`.
+pub(super) async fn get_more(call: &Call<'_>, command: RawDocumentBuf) -> Result<RawDocumentBuf> {
+    let commands = call.commands().with_cancel(call.token.clone());
+    let cursor = match call.command.get("getMore")? {
+        Some(RawBsonRef::Int64(cursor)) => cursor,
+        _ => 0,
+    };
+    let until = Instant::now() + most(call)?;
+    loop {
+        // Before the batch is read, so that no commit falls in between.
+        let mut changed = commands.changed(cursor);
+        let reply = commands.run(command.clone()).await?;
+        if !changed.is_of_stream() || !is_empty(&reply) {
+            return Ok(reply);
+        }
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(reply);
+            }
+            if timeout(left.min(LOOK), &mut changed).await.is_ok() || call.token.is_cancelled() {
+                break;
+            }
+        }
+    }
+}
+
+/// Returns how long the command waits.
+fn most(call: &Call<'_>) -> Result<Duration> {
+    let millis = match call.command.get("maxTimeMS")? {
+        Some(RawBsonRef::Int32(millis)) => u64::try_from(millis).ok(),
+        Some(RawBsonRef::Int64(millis)) => u64::try_from(millis).ok(),
+        // The library checks other numbers.
+        _ => None,
+    };
+    Ok(millis.filter(|millis| *millis > 0).map_or(AWAIT, Duration::from_millis))
+}
+
+/// Whether a reply has no documents, and its cursor goes on.
+fn is_empty(reply: &RawDocument) -> bool {
+    let Ok(cursor) = reply.get_document("cursor") else { return false };
+    cursor.get_i64("id").is_ok_and(|id| id != 0)
+        && cursor.get_array("nextBatch").is_ok_and(|batch| batch.into_iter().next().is_none())
+}

@@ -60,7 +60,8 @@ async fn documents(client: &Client) -> Result<()> {
     assert_eq!(collection.estimated_document_count().await?, 1000);
     assert_eq!(collection.find_one(doc! { "_id": 7 }).await?, users().get(7).cloned());
     assert_eq!(collection.update_many(doc! { "age": 1 }, doc! { "$set": { "old": false } }).await?.modified_count, 20);
-    let upserted = collection.update_one(doc! { "_id": 5000 }, doc! { "$set": { "name": "new", "age": 1 } }).upsert(true).await?;
+    let upserted =
+        collection.update_one(doc! { "_id": 5000 }, doc! { "$set": { "name": "new", "age": 1 } }).upsert(true).await?;
     assert_eq!(upserted.upserted_id, Some(Bson::Int32(5000)));
     let changed = collection
         .find_one_and_update(doc! { "_id": 5000 }, doc! { "$inc": { "age": 2 } })
@@ -100,14 +101,19 @@ async fn definitions(client: &Client) -> Result<()> {
     assert_eq!(collection.create_index(index).await?.index_name, "name_1_age_-1");
     assert_eq!(collection.list_index_names().await?, ["_id_", "name_1_age_-1"]);
     let explained = db
-        .run_command(doc! { "explain": { "find": "users", "filter": { "name": "user 3" } }, "verbosity": "executionStats" })
+        .run_command(
+            doc! { "explain": { "find": "users", "filter": { "name": "user 3" } }, "verbosity": "executionStats" },
+        )
         .await?;
     let stages = explained.get_document("executionStats")?.get_document("executionStages")?;
     assert_eq!(stages.get_document("inputStage")?.get_str("indexName")?, "name_1_age_-1");
     db.create_collection("checked").validator(doc! { "name": { "$type": "string" } }).await?;
     let refused = db.collection("checked").insert_one(doc! { "name": 1 }).await.unwrap_err();
     assert!(matches!(*refused.kind, ErrorKind::Write(_)), "{refused}");
-    db.create_collection("young").view_on("users".to_owned()).pipeline(vec![doc! { "$match": { "age": { "$lt": 3 } } }]).await?;
+    db.create_collection("young")
+        .view_on("users".to_owned())
+        .pipeline(vec![doc! { "$match": { "age": { "$lt": 3 } } }])
+        .await?;
     assert_eq!(db.collection::<User>("young").count_documents(doc! {}).await?, 60);
     let mut names = db.list_collection_names().await?;
     names.sort();
@@ -155,7 +161,10 @@ async fn transfer(client: &Client, accounts: &Collection<Document>, log: &Collec
         .write_concern(WriteConcern::majority())
         .and_run2(async |session| {
             for (id, amount) in [("a", -10), ("b", 10)] {
-                accounts.update_one(doc! { "_id": id }, doc! { "$inc": { "n": amount } }).session(&mut *session).await?;
+                accounts
+                    .update_one(doc! { "_id": id }, doc! { "$inc": { "n": amount } })
+                    .session(&mut *session)
+                    .await?;
             }
             log.insert_one(doc! { "amount": 10 }).session(session).await?;
             Ok(())
@@ -169,17 +178,20 @@ fn blocking() -> Result<()> {
     let client = mongodb::sync::Client::with_uri_str(server.uri())?;
     let collection = client.database("rust").collection::<User>("users");
     assert_eq!(collection.insert_many(users()).run()?.inserted_ids.len(), 1000);
-    let found: Vec<User> =
-        collection.find(doc! { "age": 3 }).sort(doc! { "_id": 1 }).limit(2).batch_size(1).run()?.collect::<Result<_, _>>()?;
+    let found: Vec<User> = collection
+        .find(doc! { "age": 3 })
+        .sort(doc! { "_id": 1 })
+        .limit(2)
+        .batch_size(1)
+        .run()?
+        .collect::<Result<_, _>>()?;
     assert_eq!(found.iter().map(|user| user.id).collect::<Vec<_>>(), [3, 53]);
     let mut session = client.start_session().run()?;
-    session
-        .start_transaction()
-        .and_run(|session| {
-            collection.delete_many(doc! { "age": 3 }).session(&mut *session).run()?;
-            collection.insert_one(User { id: 5000, name: "new".into(), age: 3 }).session(session).run()?;
-            Ok(())
-        })?;
+    session.start_transaction().and_run(|session| {
+        collection.delete_many(doc! { "age": 3 }).session(&mut *session).run()?;
+        collection.insert_one(User { id: 5000, name: "new".into(), age: 3 }).session(session).run()?;
+        Ok(())
+    })?;
     assert_eq!(collection.count_documents(doc! { "age": 3 }).run()?, 1);
     Ok(())
 }

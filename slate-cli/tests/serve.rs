@@ -152,3 +152,76 @@ fn a_socket_that_a_server_left_behind_is_replaced() {
         assert_eq!(path.exists(), is_killed);
     }
 }
+
+/// Runs the tool with a line of standard input.
+fn slate_with(arguments: &[&str], input: &str) -> Output {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_slate"))
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn users_are_managed_without_a_password_on_the_command_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("redb:{}", folder.path().join("shop.slate").display());
+    let shown = |output: Output| {
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let add = [&*url, "user", "add", "ada", "--database", "shop", "--role", "readWrite", "--role", "read@other"];
+    assert_eq!(shown(slate_with(&add, "correct horse\n")), "ada added\n");
+    let again = slate_with(&add, "correct horse\n");
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&again.stderr).contains("already exists"));
+    assert_eq!(slate_with(&[&url, "user", "add", "bob", "--role", "root"], "\n").status.code(), Some(1));
+    assert_eq!(slate_with(&[&url, "user", "add", "bob", "--role", "no"], "x\n").status.code(), Some(1));
+    let subject = "CN=bob,O=Slate";
+    shown(slate(&[&url, "user", "add", "--certificate", subject, "--role", "root"]));
+    let ada = "ada@shop: readWrite@shop, read@other\n";
+    assert_eq!(shown(slate(&[&url, "user", "list"])), format!("CN=bob,O=Slate@$external: root@admin\n{ada}"));
+    shown(slate_with(&[&url, "user", "password", "ada", "--database", "shop"], "another\n"));
+    shown(slate(&[&url, "user", "roles", "ada", "--database", "shop", "--role", "read"]));
+    shown(slate(&[&url, "user", "remove", subject, "--database", "$external"]));
+    assert_eq!(shown(slate(&[&url, "user", "list"])), "ada@shop: read@shop\n");
+    assert_eq!(slate(&[&url, "user", "remove", "nobody"]).status.code(), Some(1));
+    // The server lets nobody else in, and may listen elsewhere.
+    let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &["serve", &url, "--auth", "--listen", "0.0.0.0:0"]);
+    let uri = server.line();
+    assert_eq!(run(&uri, doc! { "find": "c" }).get_i32("code").unwrap(), 13);
+    assert_eq!(run(&uri, doc! { "createUser": "x", "pwd": "x", "roles": [] }).get_i32("code").unwrap(), 13);
+    assert_eq!(server.end(), Some(0));
+}
+
+#[test]
+fn tls_is_set_up_by_files() {
+    let certificates = Path::new(env!("CARGO_MANIFEST_DIR")).join("../slate-server/tests/certificates");
+    let file = |name: &str| certificates.join(name).display().to_string();
+    let (certificate, key, both) = (file("server.pem"), file("server.key"), file("server-and-key.pem"));
+    let serve = ["serve", "memory:", "--port", "0", "--tls-certificate", &certificate, "--tls-key", &key];
+    let mongod = ["mongod", "--port", "0", "--storageEngine", "inMemory", "--tlsMode", "preferTLS"];
+    let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &serve);
+    assert!(server.line().ends_with("/?tls=true"));
+    server.end();
+    let mut server =
+        Server::start(env!("CARGO_BIN_EXE_slate"), &[&mongod[..], &["--tlsCertificateKeyFile", &both]].concat());
+    let line = server.line();
+    let (_, uri) = line.split_once("waiting for connections on ").unwrap();
+    assert_eq!(run(uri, doc! { "ping": 1 }).get_f64("ok").unwrap(), 1.0);
+    server.end();
+    for (arguments, reason) in [
+        (&serve[..6], "--tls-key"),
+        (&mongod[..], "--tlsCertificateKeyFile"),
+        (&["serve", "memory:", "--tls-certificate", &certificate, "--tls-key", &certificate], "private key"),
+        (&["serve", "memory:", "--tls-certificate", "/no/such/file", "--tls-key", &key], "/no/such/file"),
+    ] {
+        let refused = slate(arguments);
+        let shown = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && shown.contains(reason), "{shown}");
+    }
+}

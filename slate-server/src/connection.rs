@@ -11,7 +11,7 @@ use slate_core::CancelToken;
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     sync::Notify,
-    time::timeout,
+    time::{sleep, timeout},
 };
 
 use crate::{
@@ -19,13 +19,16 @@ use crate::{
     command::Command,
     commands::{self, Call},
     failure::{Code, Failure},
-    listener::{Accepted, Address},
+    listener::{Address, Opened},
     shared::Shared,
-    wire::{Inbox, Reply, ReplyKind, Request, RequestKind, WireError},
+    wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyKind, Request, RequestKind, WireError},
 };
 
 /// How long a client may take to receive a reply.
 const WRITE_PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long a client may take for its first message.
+const FIRST_PATIENCE: Duration = Duration::from_secs(30);
 
 /// One client.
 pub(crate) struct Connection {
@@ -48,8 +51,9 @@ enum After {
 
 impl Connection {
     /// Answers the requests of a client, one after the other, until it or the server ends the connection.
-    pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted) {
-        let Accepted { reads, mut writes, local, peer } = accepted;
+    /// One that is refused gets the reason as the reply to its first request.
+    pub(crate) async fn serve(shared: &Arc<Shared>, opened: Opened, refusal: Option<Failure>) {
+        let Opened { reads, mut writes, local, peer, certificate } = opened;
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
         let connection = Self {
             shared: Arc::clone(shared),
@@ -58,24 +62,62 @@ impl Connection {
             peer,
             app_name: OnceLock::new(),
             login: Login::default(),
-            certificate: None,
+            certificate,
         };
-        let mut inbox = Inbox::new(reads);
+        let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
         let mut stopping = shared.stopping.subscribe();
+        let mut is_first = true;
         loop {
+            let most = connection.longest_message();
             let frame = tokio::select! {
-                frame = inbox.next() => frame,
+                frame = inbox.next(most) => frame,
                 _ = stopping.wait_for(|stopping| *stopping) => return,
+                () = sleep(FIRST_PATIENCE), if is_first => return,
             };
-            let Ok(Some(frame)) = frame else { return };
+            is_first = false;
+            let frame = match frame {
+                Ok(Some(frame)) => frame,
+                Ok(None) => return,
+                Err(error) => {
+                    if let Some((id, failure)) = too_much(&error) {
+                        connection.say_farewell(id, &failure, &mut inbox, &mut writes).await;
+                    }
+                    return;
+                }
+            };
             shared.counts.requests.fetch_add(1, Ordering::Relaxed);
             shared.counts.bytes_in.fetch_add(frame.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
-            let Ok(request) = Request::decode(&frame) else { return };
+            let Ok(request) = Request::decode(&frame, most) else { return };
             drop(frame);
+            if let Some(refusal) = &refusal {
+                connection.say_farewell(request.id, refusal, &mut inbox, &mut writes).await;
+                return;
+            }
             match connection.answer(request, &mut inbox, &mut writes).await {
                 Ok(After::Continue) => {}
                 Ok(After::Close) | Err(_) => return,
             }
+        }
+    }
+
+    /// Returns the length of the longest message that the client may send: a small one before it has logged in.
+    fn longest_message(&self) -> usize {
+        let is_stranger = self.shared.settings.authentication && self.login.user().is_none();
+        if is_stranger { MAX_BEFORE_LOGIN } else { MAX_MESSAGE }
+    }
+
+    /// Sends a reply after which the connection is closed.
+    async fn say_farewell(
+        &self,
+        request: i32,
+        failure: &Failure,
+        inbox: &mut Inbox<impl AsyncRead + Unpin>,
+        writes: &mut (impl AsyncWrite + Unpin),
+    ) {
+        let reply = failure.reply();
+        let reply = Reply { id: 0, response_to: request, kind: ReplyKind::Message, document: &reply, compressor: None };
+        if self.send(writes, &reply).await.is_ok() && writes.shutdown().await.is_ok() {
+            inbox.discard().await;
         }
     }
 
@@ -153,6 +195,15 @@ impl Connection {
         self.shared.counts.bytes_out.fetch_add(bytes.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
         timeout(WRITE_PATIENCE, writes.write_all(&bytes)).await.map_err(|_| WireError::Truncated("reply"))??;
         Ok(())
+    }
+}
+
+/// Returns the id of a message that is refused for its length, and the reply to it.
+fn too_much(error: &WireError) -> Option<(i32, Failure)> {
+    match error {
+        WireError::BeforeLogin { id, .. } => Some((*id, Failure::new(Code::UNAUTHORIZED, error.to_string()))),
+        WireError::Memory { id, .. } => Some((*id, Failure::new(Code(146, "ExceededMemoryLimit"), error.to_string()))),
+        _ => None,
     }
 }
 

@@ -78,6 +78,10 @@ impl Failure {
         Self::new(Code::TYPE_MISMATCH, format!("BSON field '{field}' is the wrong type, expected type '{expected}'"))
     }
 
+    pub(crate) fn message(&self) -> &str {
+        &self.message
+    }
+
     #[must_use]
     pub(crate) fn with_label(mut self, label: &str) -> Self {
         if !self.has_all_labels && !self.labels.iter().any(|known| known == label) {

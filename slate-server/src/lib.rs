@@ -22,6 +22,7 @@
 //! |---|---|
 //! | `server` | the public API: accepts connections, shuts down |
 //! | `test_server` | a server for tests |
+//! | `accounts` | the public API for users, without a server |
 //! | `auth` | who may enter, and what they may do |
 //! | `connection` | one client: reads requests, writes replies, notices when the client vanishes |
 //! | `commands` | the commands of the server itself, and their table |
@@ -35,9 +36,12 @@
 //! | `failure` | errors as replies |
 //! | `labels` | labels of errors, by which drivers decide what they repeat |
 //! | `fail_points` | failures on demand, for tests of drivers |
+//! | `fuzz` | what fuzzers call |
 //! | `listener` | TCP and Unix sockets |
+//! | `tls` | certificates, and the handshake (feature `tls`) |
 //! | `wire` | messages as bytes |
 
+mod accounts;
 mod api_version;
 mod auth;
 mod clock;
@@ -47,6 +51,8 @@ mod connection;
 mod data;
 mod fail_points;
 mod failure;
+#[doc(hidden)]
+pub mod fuzz;
 mod labels;
 mod listener;
 mod operations;
@@ -54,8 +60,13 @@ mod server;
 mod session;
 mod shared;
 mod test_server;
+#[cfg(feature = "tls")]
+mod tls;
 mod wire;
 
+pub use accounts::{Account, AccountError, Accounts};
 pub use listener::Listener;
 pub use server::{Server, Shutdown};
 pub use test_server::TestServer;
+#[cfg(feature = "tls")]
+pub use tls::{ClientCertificates, Tls};

@@ -1,9 +1,17 @@
-use std::{fmt, io, net::SocketAddr};
+use std::{fmt, io, net::SocketAddr, time::Duration};
 
+use socket2::{SockRef, TcpKeepalive};
+#[cfg(feature = "tls")]
+use tokio::time::sleep;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpListener,
+    net::{TcpListener, TcpStream},
 };
+
+use crate::shared::Settings;
+
+/// After this time without a byte, the system asks whether the client is still there, and closes the connection of one that is not.
+const KEEPALIVE: Duration = Duration::from_secs(120);
 
 /// Where a server listens: on a TCP port or, on Unix, on a socket in the file system, whose file is removed with the listener.
 #[derive(Debug)]
@@ -24,13 +32,28 @@ pub(crate) enum Address {
     Unix(String),
 }
 
-/// A connection's two halves.
+/// A connection of which nothing was read.
 pub(crate) struct Accepted {
+    stream: Stream,
+    local: Address,
+    peer: Address,
+}
+
+enum Stream {
+    Tcp(TcpStream),
+    #[cfg(unix)]
+    Unix(tokio::net::UnixStream),
+}
+
+/// A connection's two halves, after the handshake of TLS if there is one.
+pub(crate) struct Opened {
     pub(crate) reads: Box<dyn AsyncRead + Send + Unpin>,
     pub(crate) writes: Box<dyn AsyncWrite + Send + Unpin>,
     /// The address that the client has reached.
     pub(crate) local: Address,
     pub(crate) peer: Address,
+    /// The subject of the client's certificate, which was verified.
+    pub(crate) certificate: Option<String>,
 }
 
 impl From<TcpListener> for Listener {
@@ -85,22 +108,64 @@ impl Listener {
                 let (stream, peer) = listener.accept().await?;
                 // Replies are whole messages: waiting for more bytes only delays them.
                 stream.set_nodelay(true)?;
-                let local = stream.local_addr()?;
-                let (reads, writes) = stream.into_split();
-                Ok(Accepted {
-                    reads: Box::new(reads),
-                    writes: Box::new(writes),
-                    local: Address::Tcp(local),
-                    peer: Address::Tcp(peer),
-                })
+                SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+                let local = Address::Tcp(stream.local_addr()?);
+                Ok(Accepted { stream: Stream::Tcp(stream), local, peer: Address::Tcp(peer) })
             }
             #[cfg(unix)]
             Kind::Unix(listener, path) => {
                 let (stream, _) = listener.accept().await?;
-                let (reads, writes) = stream.into_split();
                 let (local, peer) = (Address::Unix(path.clone()), Address::Unix("anonymous unix socket".into()));
-                Ok(Accepted { reads: Box::new(reads), writes: Box::new(writes), local, peer })
+                Ok(Accepted { stream: Stream::Unix(stream), local, peer })
             }
+        }
+    }
+}
+
+impl Accepted {
+    /// Makes the handshake of TLS, if the server has a certificate. A Unix socket needs none.
+    ///
+    /// # Errors
+    /// Fails if the client does not speak TLS, or has no certificate that is accepted.
+    pub(crate) async fn open(self, settings: &Settings) -> io::Result<Opened> {
+        let Self { stream, local, peer } = self;
+        let plain =
+            |reads, writes| Opened { reads, writes, local: local.clone(), peer: peer.clone(), certificate: None };
+        match stream {
+            Stream::Tcp(stream) => {
+                #[cfg(feature = "tls")]
+                if let Some(tls) = &settings.tls
+                    && !(tls.accepts_plain() && is_plain(&stream).await?)
+                {
+                    let (stream, certificate) = tls.accept(stream).await?;
+                    let (reads, writes) = tokio::io::split(stream);
+                    return Ok(Opened { certificate, ..plain(Box::new(reads), Box::new(writes)) });
+                }
+                #[cfg(not(feature = "tls"))]
+                let _ = settings;
+                let (reads, writes) = stream.into_split();
+                Ok(plain(Box::new(reads), Box::new(writes)))
+            }
+            #[cfg(unix)]
+            Stream::Unix(stream) => {
+                let (reads, writes) = stream.into_split();
+                Ok(plain(Box::new(reads), Box::new(writes)))
+            }
+        }
+    }
+}
+
+/// Whether a client begins with a message of MongoDB, and not with the handshake of TLS: a record of the kind 22 and the version 3.
+/// A message that begins with these bytes has many megabytes, and a client's first one has not.
+#[cfg(feature = "tls")]
+async fn is_plain(stream: &TcpStream) -> io::Result<bool> {
+    let mut first = [0; 3];
+    loop {
+        match (stream.peek(&mut first).await?, first) {
+            (0, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            (_, [kind, ..]) if kind != 22 => return Ok(true),
+            (1 | 2, _) => sleep(Duration::from_millis(5)).await,
+            (_, [_, version, minor]) => return Ok(version != 3 || minor > 4),
         }
     }
 }

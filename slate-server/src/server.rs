@@ -7,7 +7,7 @@ use std::{
 use bson::{DateTime, oid::ObjectId};
 use slate_core::aio::Database;
 use tokio::{
-    sync::watch,
+    sync::{Semaphore, watch},
     task::JoinSet,
     time::{interval, sleep, timeout},
 };
@@ -18,14 +18,31 @@ use crate::{
     clock::ClusterClock,
     connection::Connection,
     fail_points::FailPoints,
+    failure::{Code, Failure},
     listener::Accepted,
     operations::Operations,
-    session::Sessions,
+    session::{MAX_SESSIONS, Sessions},
     shared::{Counts, Settings, Shared},
+    wire::MessageMemory,
 };
 
 /// The default of [`Server::max_connections`].
 const MAX_CONNECTIONS: usize = 10_000;
+
+/// The default of [`Server::max_cursors`].
+const MAX_CURSORS: usize = 10_000;
+
+/// The default of [`Server::max_message_memory`].
+const MAX_MESSAGE_MEMORY: usize = 1 << 30;
+
+/// How many connections above the limit are told so at the same time.
+const REFUSALS: usize = 64;
+
+/// How long a connection above the limit has for its first message.
+const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a client may take for the handshake of TLS.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.
 const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
@@ -87,6 +104,11 @@ impl Server {
             authentication: false,
             replica_set: "slate".into(),
             max_connections: MAX_CONNECTIONS,
+            max_cursors: MAX_CURSORS,
+            max_message_memory: MAX_MESSAGE_MEMORY,
+            max_sessions: MAX_SESSIONS,
+            #[cfg(feature = "tls")]
+            tls: None,
             test_commands: false,
             transaction_life: TRANSACTION_LIFE,
             expire_every: EXPIRE_EVERY,
@@ -117,7 +139,36 @@ impl Server {
         self
     }
 
-    /// Sets how many connections may be open; further ones are closed at once. The default is 10,000.
+    /// Lets clients connect by TLS only, and with certificates of their own if it says so. Unix sockets are used without.
+    #[cfg(feature = "tls")]
+    pub fn tls(mut self, tls: crate::Tls) -> Self {
+        self.settings.tls = Some(tls);
+        self
+    }
+
+    /// Sets how many cursors may be open: a command that opens a further one fails with `ExceededMemoryLimit` (146). The default is
+    /// 10,000.
+    pub fn max_cursors(mut self, most: usize) -> Self {
+        self.settings.max_cursors = most;
+        self
+    }
+
+    /// Sets how many bytes the messages of all connections may have while they arrive and are executed, not counting those of at most
+    /// 64 KiB. One that exceeds it is answered with `ExceededMemoryLimit` (146), and its connection is closed. The default is 1 GiB.
+    pub fn max_message_memory(mut self, bytes: usize) -> Self {
+        self.settings.max_message_memory = bytes;
+        self
+    }
+
+    /// Sets how many logical sessions there may be: a further one fails with `TooManyLogicalSessions` (261). The default is MongoDB's
+    /// 1,000,000.
+    pub fn max_sessions(mut self, most: usize) -> Self {
+        self.settings.max_sessions = most;
+        self
+    }
+
+    /// Sets how many connections may be open. Further ones get an error as their first reply and are closed; of many at a time, most are
+    /// closed at once. The default is 10,000.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.settings.max_connections = most;
         self
@@ -189,10 +240,14 @@ impl Server {
 
     fn into_shared(self) -> io::Result<Arc<Shared>> {
         let database = if self.settings.read_only { self.database.read_only() } else { self.database };
+        let commands = database.commands();
+        commands.as_blocking().limit_cursors(self.settings.max_cursors);
         Ok(Arc::new(Shared {
-            commands: database.commands(),
+            commands,
             clock: ClusterClock::new(),
-            sessions: Sessions::default(),
+            sessions: Sessions::new(self.settings.max_sessions),
+            message_memory: Arc::new(MessageMemory::new(self.settings.max_message_memory)),
+            refusals: Semaphore::new(REFUSALS),
             users: Users::new(database.commands()),
             throttle: Throttle::default(),
             secret: random()?,
@@ -220,9 +275,40 @@ async fn expire(database: Database, pause: Duration) {
 
 /// Serves one client.
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
-    let open = shared.counts.connections.fetch_add(1, Ordering::Relaxed);
-    if open < shared.settings.max_connections {
-        Connection::serve(&shared, accepted).await;
+    let open = OpenConnection::count(&shared);
+    if open.number > shared.settings.max_connections {
+        // The client is told, if there are not too many to tell.
+        let Ok(_permit) = shared.refusals.try_acquire() else { return };
+        let message = format!("the server has {} connections, which is its limit", shared.settings.max_connections);
+        let refusal = Failure::new(Code(264, "TooManyFilesOpen"), message);
+        let refuse = async {
+            if let Ok(opened) = accepted.open(&shared.settings).await {
+                Connection::serve(&shared, opened, Some(refusal)).await;
+            }
+        };
+        let _ = timeout(REFUSAL_PATIENCE, refuse).await;
+        return;
     }
-    shared.counts.connections.fetch_sub(1, Ordering::Relaxed);
+    if let Ok(Ok(opened)) = timeout(HANDSHAKE_PATIENCE, accepted.open(&shared.settings)).await {
+        Connection::serve(&shared, opened, None).await;
+    }
+}
+
+/// Counts an open connection, until it is dropped.
+struct OpenConnection<'s> {
+    shared: &'s Shared,
+    /// How many are open with it.
+    number: usize,
+}
+
+impl<'s> OpenConnection<'s> {
+    fn count(shared: &'s Shared) -> Self {
+        Self { shared, number: shared.counts.connections.fetch_add(1, Ordering::Relaxed).saturating_add(1) }
+    }
+}
+
+impl Drop for OpenConnection<'_> {
+    fn drop(&mut self) {
+        self.shared.counts.connections.fetch_sub(1, Ordering::Relaxed);
+    }
 }

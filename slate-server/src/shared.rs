@@ -1,11 +1,14 @@
 use std::{
-    sync::atomic::{AtomicI64, AtomicU64, AtomicUsize},
+    sync::{
+        Arc,
+        atomic::{AtomicI64, AtomicU64, AtomicUsize},
+    },
     time::{Duration, Instant},
 };
 
 use bson::{DateTime, oid::ObjectId};
 use slate_core::aio::{Commands, Database};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::{
     auth::{Throttle, Users},
@@ -13,6 +16,7 @@ use crate::{
     fail_points::FailPoints,
     operations::Operations,
     session::Sessions,
+    wire::MessageMemory,
 };
 
 /// What all connections share.
@@ -27,6 +31,9 @@ pub(crate) struct Shared {
     /// Hides which users exist, for as long as the server runs.
     pub(crate) secret: [u8; 32],
     pub(crate) operations: Operations,
+    pub(crate) message_memory: Arc<MessageMemory>,
+    /// Connections above the limit that are told so.
+    pub(crate) refusals: Semaphore,
     pub(crate) counts: Counts,
     pub(crate) fail_points: FailPoints,
     pub(crate) settings: Settings,
@@ -46,6 +53,11 @@ pub(crate) struct Settings {
     pub(crate) authentication: bool,
     pub(crate) replica_set: String,
     pub(crate) max_connections: usize,
+    pub(crate) max_cursors: usize,
+    pub(crate) max_message_memory: usize,
+    pub(crate) max_sessions: usize,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<crate::Tls>,
     pub(crate) test_commands: bool,
     pub(crate) transaction_life: Duration,
     /// The pause between two deletions of what is due by TTL indexes; zero: none are made.

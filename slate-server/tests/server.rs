@@ -16,5 +16,10 @@ mod client;
 mod commands;
 #[path = "server/fail_points.rs"]
 mod fail_points;
+#[path = "server/limits.rs"]
+mod limits;
+#[cfg(feature = "tls")]
+#[path = "server/tls.rs"]
+mod tls;
 #[path = "server/transactions.rs"]
 mod transactions;

@@ -79,6 +79,8 @@ pub(crate) enum Invocation {
     #[cfg(feature = "server")]
     #[command(hide = true)]
     Mongod(crate::server::Mongod),
+    #[cfg(feature = "server")]
+    User(crate::server::User),
 }
 
 impl Invocation {
@@ -96,6 +98,8 @@ impl Invocation {
             Self::Serve(serve) => serve.run(session),
             #[cfg(feature = "server")]
             Self::Mongod(mongod) => mongod.run(session),
+            #[cfg(feature = "server")]
+            Self::User(user) => user.run(session),
         }
     }
 }

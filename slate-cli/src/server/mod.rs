@@ -1,7 +1,9 @@
-//! Commands that serve a database over MongoDB's protocol.
+//! Commands that serve a database over MongoDB's protocol, and that manage the users of one.
 
 mod mongod;
+mod security;
 mod serve;
+mod user;
 
 use std::{future::Future, io::Write, net::SocketAddr, path::Path, time::Duration};
 
@@ -9,7 +11,7 @@ use slate_core::{Access, Database};
 use slate_server::{Listener, Server};
 use tokio::{net::TcpListener, runtime, time::sleep};
 
-pub(crate) use self::{mongod::Mongod, serve::Serve};
+pub(crate) use self::{mongod::Mongod, serve::Serve, user::User};
 use crate::{
     failure::{Exit, Failure, Result},
     session::Session,

@@ -8,9 +8,13 @@ use std::{
 
 use clap::Args;
 use slate_core::{Access, ChangeLog};
-use slate_server::Server;
+use slate_server::{ClientCertificates, Server, Tls};
 
-use super::{open, run, tcp};
+use super::{
+    open, run,
+    security::{TlsFiles, check_address},
+    tcp,
+};
 use crate::{
     failure::{Exit, Failure, Result},
     session::Session,
@@ -43,12 +47,27 @@ pub(crate) struct Mongod {
     /// A parameter: enableTestCommands or transactionLifetimeLimitSeconds
     #[arg(long = "setParameter", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
-    /// Without authentication, as always
+    /// Without authentication, as is the default
     #[arg(long)]
     noauth: bool,
-    /// With authentication, which is not supported
+    /// Let only users in, who may do what their roles allow
     #[arg(long, conflicts_with = "noauth")]
     auth: bool,
+    /// TLS: disabled; allowTLS and preferTLS, which let clients connect without it, too; requireTLS
+    #[arg(long = "tlsMode", value_name = "MODE", value_parser = ["disabled", "allowTLS", "preferTLS", "requireTLS"])]
+    tls_mode: Option<String>,
+    /// The server's certificate and its private key: a file of PEM
+    #[arg(long = "tlsCertificateKeyFile", value_name = "FILE")]
+    tls_certificate_key_file: Option<PathBuf>,
+    /// The authorities of the certificates of clients: a file of PEM
+    #[arg(long = "tlsCAFile", value_name = "FILE")]
+    tls_ca_file: Option<PathBuf>,
+    /// Let clients without a certificate in, too
+    #[arg(long = "tlsAllowConnectionsWithoutCertificates")]
+    tls_allow_connections_without_certificates: bool,
+    /// How many connections may be open
+    #[arg(long = "maxConns", value_name = "NUMBER")]
+    max_connections: Option<usize>,
     /// A configuration file, which is not supported
     #[arg(long, short = 'f', value_name = "PATH")]
     config: Option<PathBuf>,
@@ -67,24 +86,27 @@ impl Mongod {
             writeln!(session.out(), "db version v8.2.0\nBuild Info: slate {}", env!("CARGO_PKG_VERSION"))?;
             return Ok(Exit::Success);
         }
-        if self.auth {
-            return Err(Failure::usage("--auth is not supported: there is no authentication yet"));
-        }
         if self.config.is_some() {
             return Err(Failure::usage("--config is not supported: give the options as arguments"));
         }
         let ip = self.ip()?;
-        if !ip.is_loopback() && !self.allow_without_authentication {
-            let failure =
-                Failure::usage(format!("{ip} can be reached from other machines, and there is no authentication"));
-            return Err(failure.hint("listen on 127.0.0.1, or say --allow-without-authentication"));
-        }
+        check_address(ip, self.auth, self.allow_without_authentication)?;
+        let tls = self.tls()?;
         let database = open(session, &self.url()?, Access::CreateOrOpen)?;
         if self.replica_set.is_some() {
             // As a member of a replica set, it has change streams.
             database.enable_changes(ChangeLog::new())?;
         }
         let mut server = Server::new(database).arguments(std::env::args());
+        if self.auth {
+            server = server.authentication();
+        }
+        if let Some(tls) = tls {
+            server = server.tls(tls);
+        }
+        if let Some(most) = self.max_connections {
+            server = server.max_connections(most);
+        }
         if let Some(name) = &self.replica_set {
             server = server.replica_set(name);
         }
@@ -96,6 +118,24 @@ impl Mongod {
             writeln!(session.out(), "waiting for connections on {}", listener.uri()?)?;
             Ok(writeln!(session.out(), "transition to primary complete; database writes are now permitted")?)
         })
+    }
+
+    fn tls(&self) -> Result<Option<Tls>> {
+        let mode = self.tls_mode.as_deref().unwrap_or("disabled");
+        if mode == "disabled" {
+            return Ok(None);
+        }
+        let Some(file) = self.tls_certificate_key_file.as_deref() else {
+            return Err(Failure::usage(format!("--tlsMode {mode} needs --tlsCertificateKeyFile")));
+        };
+        let clients = if self.tls_allow_connections_without_certificates {
+            ClientCertificates::Optional
+        } else {
+            ClientCertificates::Required
+        };
+        let files = TlsFiles { certificate: file, key: file, authorities: self.tls_ca_file.as_deref(), clients };
+        let tls = files.read()?;
+        Ok(Some(if mode == "requireTLS" { tls } else { tls.or_plain() }))
     }
 
     fn ip(&self) -> Result<IpAddr> {

@@ -7,11 +7,15 @@ use std::{
 
 use clap::{Args, ValueHint};
 use slate_core::{Access, ChangeLog};
-use slate_server::Server;
+use slate_server::{ClientCertificates, Server, Tls};
 
-use super::{open, run, tcp, unix};
+use super::{
+    open, run,
+    security::{TlsFiles, check_address},
+    tcp, unix,
+};
 use crate::{
-    failure::{Exit, Failure, Result},
+    failure::{Exit, Result},
     session::Session,
 };
 
@@ -33,6 +37,24 @@ pub(crate) struct Serve {
     /// A Unix socket in place of a port; drivers know those whose names end with .sock
     #[arg(long, value_name = "PATH", value_hint = ValueHint::FilePath)]
     unix: Option<PathBuf>,
+    /// Let only users in, who may do what their roles allow; `slate user add` adds the first
+    #[arg(long)]
+    auth: bool,
+    /// Use TLS with this certificate: a file of PEM, with the certificates that lead to its authority
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_key")]
+    tls_certificate: Option<PathBuf>,
+    /// The private key of the certificate: a file of PEM that is not encrypted
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_certificate")]
+    tls_key: Option<PathBuf>,
+    /// Verify the certificates of clients with these authorities: a file of PEM
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "tls_certificate")]
+    tls_ca: Option<PathBuf>,
+    /// Let clients without a certificate in, too
+    #[arg(long, requires = "tls_ca")]
+    tls_optional_client_certificates: bool,
+    /// How many connections may be open
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    max_connections: usize,
     /// Refuse every write
     #[arg(long)]
     read_only: bool,
@@ -68,11 +90,10 @@ impl Serve {
         };
         let default = self.port.map_or(DEFAULT, |port| SocketAddr::new(DEFAULT.ip(), port));
         let address = self.listen.unwrap_or(default);
-        if self.unix.is_none() && !address.ip().is_loopback() && !self.allow_without_authentication {
-            let failure =
-                Failure::usage(format!("{address} can be reached from other machines, and there is no authentication"));
-            return Err(failure.hint("listen on 127.0.0.1, or say --allow-without-authentication"));
+        if self.unix.is_none() {
+            check_address(address.ip(), self.auth, self.allow_without_authentication)?;
         }
+        let tls = self.tls()?;
         let access =
             if self.read_only && !url.starts_with("memory:") { Access::ReadOnly } else { Access::CreateOrOpen };
         let database = open(session, &url, access)?;
@@ -84,6 +105,14 @@ impl Serve {
             .expire_every(Duration::from_secs(self.expire_every))
             .arguments(std::env::args());
         server = server.transaction_lifetime(Duration::from_secs(self.transaction_lifetime));
+        server = server.max_connections(self.max_connections);
+        if self.auth {
+            server = server.authentication();
+        }
+        let options = if tls.is_some() && self.unix.is_none() { "?tls=true" } else { "" };
+        if let Some(tls) = tls {
+            server = server.tls(tls);
+        }
         if self.test_commands {
             server = server.test_commands();
         }
@@ -96,6 +125,18 @@ impl Serve {
                 None => tcp(address).await,
             }
         };
-        run(session, server, bind, |session, listener| Ok(writeln!(session.out(), "{}", listener.uri()?)?))
+        run(session, server, bind, |session, listener| Ok(writeln!(session.out(), "{}{options}", listener.uri()?)?))
+    }
+
+    fn tls(&self) -> Result<Option<Tls>> {
+        let Some((certificate, key)) = self.tls_certificate.as_deref().zip(self.tls_key.as_deref()) else {
+            return Ok(None);
+        };
+        let clients = if self.tls_optional_client_certificates {
+            ClientCertificates::Optional
+        } else {
+            ClientCertificates::Required
+        };
+        TlsFiles { certificate, key, authorities: self.tls_ca.as_deref(), clients }.read().map(Some)
     }
 }

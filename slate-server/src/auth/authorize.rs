@@ -257,7 +257,7 @@ mod tests {
             (
                 "------RW--------*",
                 "admin",
-                doc! { "aggregate": 1, "pipeline": [{ "$changeStream": { "allChangesForCluster": true } }] },
+                doc! { "aggregate": 1, "pipeline": [{ "$changeStream": { "allChangesForCluster": 1 } }] },
             ),
             ("rwduoxRWDUmhcCbs*", "admin", doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }] }),
             (

@@ -117,9 +117,11 @@ pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str
     let version = shared.users.version();
     // A user that does not exist has an exchange like the others, at the end of which no password is right.
     let known = shared.users.get(&user).await?;
-    let credential = known.as_ref().and_then(|user| user.credential(mechanism)).cloned();
-    let known = known.filter(|_| credential.is_some());
-    let credential = credential.unwrap_or_else(|| Credential::of_nobody(mechanism, &shared.secret, &user.key()));
+    let credential = match &known {
+        // A driver that has begun with another mechanism than the user's is to begin again.
+        Some(known) => known.credential(mechanism).cloned().ok_or_else(failed)?,
+        None => Credential::of_nobody(mechanism, &shared.secret, &user.key()),
+    };
     let (exchange, sent) = Exchange::begin(mechanism, &first, credential).map_err(|_| failed())?;
     let skips_empty =
         options.get_document("options").is_ok_and(|options| options.get_bool("skipEmptyExchange").unwrap_or_default());

@@ -233,7 +233,7 @@ fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
 }
 
 /// Whether a value switches something on.
-fn is_true(value: RawBsonRef<'_>) -> bool {
+pub(super) fn is_true(value: RawBsonRef<'_>) -> bool {
     match value {
         RawBsonRef::Boolean(value) => value,
         RawBsonRef::Int32(number) => number != 0,

@@ -1,7 +1,7 @@
 use bson::{RawArray, RawBsonRef, RawDocument};
 
 use super::{
-    needs::{Needs, only},
+    needs::{Needs, is_true, only},
     privilege::{
         Action::{self, *},
         Target,
@@ -22,8 +22,10 @@ pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Actio
 
 /// Adds the needs of a pipeline without a collection: `{aggregate: 1}`.
 pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, needs: &mut Needs) -> Result<()> {
-    let is_about_all = |options: RawBsonRef<'_>, name| {
-        options.as_document().is_some_and(|options| options.get_bool(name).unwrap_or_default())
+    // As true as the library takes it to be: a number, too.
+    let is_about_all = |options: RawBsonRef<'_>, name: &str| {
+        let mut fields = options.as_document().into_iter().flatten().flatten();
+        fields.any(|(key, value)| key == name && is_true(value))
     };
     let Some((name, options)) = first_element(stages)? else { return Ok(()) };
     match name {

@@ -163,6 +163,15 @@ impl Role {
         Err(Failure::new(Code(31, "RoleNotFound"), format!("Could not find role: {}@{}", role.name, role.database)))
     }
 
+    /// Reads a role as the command line writes it: `name` of a database, or `name@other`.
+    ///
+    /// # Errors
+    /// Fails with `RoleNotFound` (31) if there is no such role.
+    pub(crate) fn parse(text: &str, database: &str) -> Result<Self> {
+        let (name, database) = text.split_once('@').unwrap_or((text, database));
+        Self::read(RawBsonRef::Document(&Self::new(name, database).document()), database)
+    }
+
     /// Returns the built-in roles of a database.
     pub(crate) fn all(database: &str) -> Vec<Self> {
         let of_admin = OF_ADMIN.iter().filter(|_| database == "admin");

@@ -24,7 +24,7 @@ fn parameters(call: &Call<'_>) -> RawDocumentBuf {
         "enableTestCommands": settings.test_commands,
         "featureCompatibilityVersion": { "version": "8.2" },
         "localLogicalSessionTimeoutMinutes": 30,
-        "maxSessions": 1_000_000,
+        "maxSessions": i32::try_from(settings.max_sessions).unwrap_or(i32::MAX),
         "minSnapshotHistoryWindowInSeconds": 300,
         "requireApiVersion": false,
         "scramIterationCount": iterations(Mechanism::Sha1),

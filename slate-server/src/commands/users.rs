@@ -12,9 +12,6 @@ use crate::{
 pub(super) async fn create(call: &Call<'_>) -> Result<RawDocumentBuf> {
     check_fields(call)?;
     let name = target(call)?;
-    if name.name.is_empty() || name.name.contains('\0') {
-        return Err(refused("the name of a user is not empty and has no NUL character"));
-    }
     if name.database == "local" {
         return Err(refused("Cannot create users in the local database"));
     }
@@ -217,12 +214,8 @@ pub(super) fn roles_info(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// Returns the user that the command names.
 fn target(call: &Call<'_>) -> Result<UserName> {
     let (name, database) = (&*call.command.name, &*call.command.database);
-    if database.is_empty() || (database != UserName::EXTERNAL && database.contains(['.', '$', '\0'])) {
-        let message = format!("Invalid namespace specified '{database}'");
-        return Err(Failure::new(Code(73, "InvalidNamespace"), message));
-    }
     let value = call.command.get(name)?.ok_or_else(|| missing(name))?;
-    Ok(UserName::new(text(&format!("{name}.{name}"), value)?, database))
+    UserName::checked(text(&format!("{name}.{name}"), value)?, database)
 }
 
 /// Refuses fields that a command about users does not have: an ignored restriction would be none.

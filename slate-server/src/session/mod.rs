@@ -23,7 +23,7 @@ use slate_core::aio;
 
 pub(crate) use id::SessionId;
 pub(crate) use record::Record;
-pub(crate) use table::Sessions;
+pub(crate) use table::{MAX_SESSIONS, Sessions};
 
 /// What a session holds between its commands.
 #[derive(Default)]

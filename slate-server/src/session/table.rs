@@ -22,14 +22,15 @@ const SNAPSHOT_LIFE: Duration = Duration::from_secs(300);
 const CURSOR_LIFE: Duration = Duration::from_secs(600);
 
 /// MongoDB's limit on the number of sessions.
-const MAX_SESSIONS: usize = 1_000_000;
+pub(crate) const MAX_SESSIONS: usize = 1_000_000;
 
 /// How often records that nobody can ask for any more are deleted.
 const SWEEP: Duration = Duration::from_secs(300);
 
 /// The sessions of all clients.
-#[derive(Default)]
 pub(crate) struct Sessions {
+    /// How many there may be.
+    most: usize,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     swept: Mutex<Option<Instant>>,
 }
@@ -41,6 +42,10 @@ pub(crate) struct Session {
 }
 
 impl Sessions {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, sessions: Mutex::default(), swept: Mutex::default() }
+    }
+
     /// Returns a session, which begins with its first command.
     ///
     /// # Errors
@@ -51,8 +56,10 @@ impl Sessions {
             *session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
             return Ok(Arc::clone(session));
         }
-        if sessions.len() >= MAX_SESSIONS {
-            return Err(Failure::new(Code::TOO_MANY_SESSIONS, "cannot add a session: there are too many"));
+        if sessions.len() >= self.most {
+            let message =
+                format!("cannot add session into the cache: there are {} sessions, which is the limit", self.most);
+            return Err(Failure::new(Code::TOO_MANY_SESSIONS, message));
         }
         let session = Arc::new(Session { used: Mutex::new(Instant::now()), state: tokio::sync::Mutex::default() });
         sessions.insert(id, Arc::clone(&session));

@@ -3,6 +3,10 @@
 pub(crate) enum WireError {
     #[error("a message of {0} bytes; messages have from 16 to 48000000")]
     Length(i32),
+    #[error("a message of {length} bytes; before the login, messages have at most {most}")]
+    BeforeLogin { id: i32, length: usize, most: usize },
+    #[error("the messages of all connections have more than {most} bytes")]
+    Memory { id: i32, most: usize },
     #[error("a message ends within its {0}")]
     Truncated(&'static str),
     #[error("the op code {0} is not supported")]

@@ -1,12 +1,12 @@
-use std::{future::pending, time::Duration};
+use std::{future::pending, sync::Arc, time::Duration};
 
 use bytes::{Buf, Bytes, BytesMut};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
-    time::timeout,
+    time::{Instant, timeout, timeout_at},
 };
 
-use super::{Request, WireError};
+use super::{MessageMemory, Request, WireError, memory::Held};
 
 /// The bytes that are read ahead while a command runs: a pipelining client gets no further.
 const READ_AHEAD: usize = 64 << 10;
@@ -17,49 +17,92 @@ const KEPT: usize = 64 << 10;
 /// The most bytes for which memory is reserved before they have arrived.
 const RESERVED: usize = 256 << 10;
 
-/// How long the next bytes of a message that has begun may take.
+/// How long a message may take, in addition to the time of its bytes.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The bytes of a message that a client sends in a second at least, on average.
+const SLOWEST: usize = 1 << 10;
+
+/// Messages of at most this length are not counted as memory: every connection may have one.
+const UNCOUNTED: usize = 64 << 10;
+
+/// How long bytes of a client that is told of an error are read and thrown away, so that it reads the error.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Reads messages from a connection. Holds as many bytes as have arrived, whatever length a client announces.
 pub(crate) struct Inbox<R> {
     stream: R,
     buffer: BytesMut,
+    held: Held,
+    /// When the message that arrives has begun.
+    since: Option<Instant>,
 }
 
 impl<R: AsyncRead + Unpin> Inbox<R> {
-    pub(crate) fn new(stream: R) -> Self {
-        Self { stream, buffer: BytesMut::new() }
+    pub(crate) fn new(stream: R, memory: Arc<MessageMemory>) -> Self {
+        Self { stream, buffer: BytesMut::new(), held: Held::new(memory), since: None }
     }
 
-    /// Waits for a whole message. `None` when the client has closed the connection between two messages. Nothing is lost when the
-    /// future is dropped.
+    /// Waits for a whole message of at most this length. `None` when the client has closed the connection between two messages. Nothing
+    /// is lost when the future is dropped.
     ///
     /// # Errors
-    /// Fails if the bytes are no message, or end or pause within one.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, WireError> {
+    /// Fails if the bytes are no message, are too many, end within a message or take too long.
+    pub(crate) async fn next(&mut self, most: usize) -> Result<Option<Bytes>, WireError> {
+        self.held.release();
         loop {
             let length = Request::length(&self.buffer)?;
+            if let Some((length, id)) = length.zip(Request::id(&self.buffer)) {
+                if length > most {
+                    return Err(WireError::BeforeLogin { id, length, most });
+                }
+                let arrived = self.buffer.len().min(length);
+                if arrived > UNCOUNTED && !self.held.grow_to(arrived) {
+                    // Nothing more is read of it.
+                    self.buffer = BytesMut::new();
+                    self.held.release();
+                    return Err(WireError::Memory { id, most: self.held.most() });
+                }
+            }
             if let Some(length) = length.filter(|length| self.buffer.len() >= *length) {
                 let frame = self.buffer.split_to(length).freeze();
                 if self.buffer.is_empty() && length > KEPT {
                     self.buffer = BytesMut::new();
                 }
+                self.since = None;
                 return Ok(Some(frame));
             }
             let missing = length.map_or(1 << 10, |length| length - self.buffer.len());
             // Grows with what arrives, by doubling.
             self.buffer.reserve(missing.min(self.buffer.len().max(RESERVED)));
-            let has_begun = !self.buffer.is_empty();
+            let begun = if self.buffer.is_empty() { None } else { Some(*self.since.get_or_insert_with(Instant::now)) };
+            let seconds = u64::try_from(self.buffer.len() / SLOWEST).unwrap_or(u64::MAX);
             let read = self.stream.read_buf(&mut self.buffer);
-            let read = if has_begun {
-                timeout(PATIENCE, read).await.map_err(|_| WireError::Truncated("bytes for a minute"))??
-            } else {
-                read.await?
+            let read = match begun {
+                Some(begun) => {
+                    let end = begun + PATIENCE + Duration::from_secs(seconds);
+                    timeout_at(end, read).await.map_err(|_| WireError::Truncated("bytes, for too long a time"))??
+                }
+                None => read.await?,
             };
             if read == 0 {
                 return if self.buffer.has_remaining() { Err(WireError::Truncated("bytes")) } else { Ok(None) };
             }
         }
+    }
+
+    /// Throws away what a client still sends, for a short time.
+    pub(crate) async fn discard(&mut self) {
+        let all = async {
+            loop {
+                self.buffer.clear();
+                self.buffer.reserve(1 << 10);
+                if !matches!(self.stream.read_buf(&mut self.buffer).await, Ok(1..)) {
+                    return;
+                }
+            }
+        };
+        let _ = timeout(FAREWELL, all).await;
     }
 
     /// Returns when the client has closed the connection, while a command runs. Reads a little ahead. Nothing is lost when the future is
@@ -79,7 +122,49 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::MAX_MESSAGE, *};
+
+    /// The first bytes of a message of a length, with the id 7.
+    fn header(length: usize) -> Vec<u8> {
+        [i32::try_from(length).unwrap().to_le_bytes(), [7, 0, 0, 0]].concat()
+    }
+
+    #[tokio::test]
+    async fn what_is_too_long_before_a_login_is_refused_by_its_header() {
+        let (near, mut far) = tokio::io::duplex(64);
+        tokio::io::AsyncWriteExt::write_all(&mut far, &header(1001)).await.unwrap();
+        let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
+        let refused = inbox.next(1000).await;
+        assert!(matches!(refused, Err(WireError::BeforeLogin { id: 7, length: 1001, most: 1000 })), "{refused:?}");
+    }
+
+    #[tokio::test]
+    async fn all_messages_together_have_a_limit_and_give_back_what_they_took() {
+        let memory = Arc::new(MessageMemory::new(150 << 10));
+        let message = [header(100 << 10), vec![0; (100 << 10) - 8]].concat();
+        let inbox = || {
+            let (near, mut far) = tokio::io::duplex(1 << 10);
+            let message = message.clone();
+            tokio::spawn(async move { tokio::io::AsyncWriteExt::write_all(&mut far, &message).await });
+            Inbox::new(near, Arc::clone(&memory))
+        };
+        let (mut first, mut second, mut third) = (inbox(), inbox(), inbox());
+        assert!(first.next(MAX_MESSAGE).await.unwrap().is_some());
+        let refused = second.next(MAX_MESSAGE).await;
+        assert!(matches!(refused, Err(WireError::Memory { id: 7, .. })), "{refused:?}");
+        drop((first, second));
+        assert!(third.next(MAX_MESSAGE).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_message_that_trickles_in_ends() {
+        let (near, mut far) = tokio::io::duplex(64);
+        tokio::io::AsyncWriteExt::write_all(&mut far, &header(1 << 20)).await.unwrap();
+        let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
+        assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE)).await.is_err());
+        inbox.since = Some(Instant::now().checked_sub(PATIENCE * 2).unwrap());
+        assert!(matches!(inbox.next(MAX_MESSAGE).await, Err(WireError::Truncated(_))));
+    }
 
     #[tokio::test]
     async fn messages_arrive_in_pieces_and_many_at_once() {
@@ -91,20 +176,20 @@ mod tests {
                 tokio::io::AsyncWriteExt::write_all(&mut far, part).await.unwrap();
             }
         });
-        let mut inbox = Inbox::new(near);
+        let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
         for id in [1, 2, 3] {
-            assert_eq!(inbox.next().await.unwrap().unwrap(), message(id));
+            assert_eq!(inbox.next(MAX_MESSAGE).await.unwrap().unwrap(), message(id));
         }
-        assert!(inbox.next().await.unwrap().is_none());
+        assert!(inbox.next(MAX_MESSAGE).await.unwrap().is_none());
     }
 
     #[tokio::test]
     async fn an_announced_length_reserves_no_memory() {
         let (near, mut far) = tokio::io::duplex(64);
-        let length = i32::try_from(super::super::MAX_MESSAGE).unwrap();
+        let length = i32::try_from(MAX_MESSAGE).unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut far, &length.to_le_bytes()).await.unwrap();
-        let mut inbox = Inbox::new(near);
-        let waits = timeout(Duration::from_millis(50), inbox.next()).await;
+        let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
+        let waits = timeout(Duration::from_millis(50), inbox.next(MAX_MESSAGE)).await;
         assert!(waits.is_err() && inbox.buffer.capacity() < 2 * RESERVED, "{}", inbox.buffer.capacity());
     }
 }

@@ -12,6 +12,7 @@
 mod compression;
 mod error;
 mod inbox;
+mod memory;
 mod message;
 mod query;
 mod reader;
@@ -21,11 +22,15 @@ mod request;
 pub(crate) use compression::Compressor;
 pub(crate) use error::WireError;
 pub(crate) use inbox::Inbox;
+pub(crate) use memory::MessageMemory;
 pub(crate) use reply::{Reply, ReplyKind};
 pub(crate) use request::{Request, RequestKind};
 
 /// The longest message in bytes, as MongoDB's `maxMessageSizeBytes`.
 pub(crate) const MAX_MESSAGE: usize = 48_000_000;
+
+/// The longest message in bytes of a client that has not logged in, where logins are required; as in MongoDB.
+pub(crate) const MAX_BEFORE_LOGIN: usize = 16 << 10;
 
 /// The bytes of a message's header.
 const HEADER: usize = 16;

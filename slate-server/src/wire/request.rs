@@ -40,11 +40,17 @@ impl Request {
         valid.map(Some).ok_or(WireError::Length(length))
     }
 
-    /// Decodes a whole message.
+    /// Returns the id of the first message, as soon as `bytes` contain it.
+    pub(super) fn id(bytes: &[u8]) -> Option<i32> {
+        let (_, rest) = bytes.split_first_chunk::<4>()?;
+        rest.first_chunk().map(|id| i32::from_le_bytes(*id))
+    }
+
+    /// Decodes a whole message, which has at most `most` bytes without compression.
     ///
     /// # Errors
     /// Fails if the bytes are not a request.
-    pub(crate) fn decode(frame: &[u8]) -> Result<Self, WireError> {
+    pub(crate) fn decode(frame: &[u8], most: usize) -> Result<Self, WireError> {
         let mut reader = Reader::new(frame);
         reader.int("header")?;
         let (id, _, op_code) = (reader.int("header")?, reader.int("header")?, reader.int("header")?);
@@ -55,7 +61,7 @@ impl Request {
         let (op_code, length) = (reader.int("original op code")?, reader.int("original length")?);
         let compressor = reader.byte("compressor")?;
         let compressor = Compressor::from_id(compressor).ok_or(WireError::Compressor(compressor))?;
-        let original = usize::try_from(length).ok().filter(|length| *length <= MAX_MESSAGE - HEADER);
+        let original = usize::try_from(length).ok().filter(|length| *length <= most.saturating_sub(HEADER));
         let original = original.ok_or(WireError::Length(length))?;
         let mut plain = vec![0; HEADER];
         compressor.decompress(reader.rest(), original, &mut plain)?;
@@ -108,7 +114,7 @@ mod tests {
     }
 
     fn command(frame: &[u8]) -> Document {
-        Document::try_from(&Request::decode(frame).unwrap().command).unwrap()
+        Document::try_from(&Request::decode(frame, MAX_MESSAGE).unwrap().command).unwrap()
     }
 
     #[test]
@@ -129,12 +135,12 @@ mod tests {
         let ping = body(&doc! { "ping": 1 });
         let mut checked = message(1, &ping);
         *checked.last_mut().unwrap() ^= 1;
-        assert!(matches!(Request::decode(&checked), Err(WireError::Checksum)));
-        assert!(matches!(Request::decode(&message(1 << 3, &ping)), Err(WireError::Flags(8))));
-        assert!(matches!(Request::decode(&message(0, &[])), Err(WireError::Body)));
-        assert!(matches!(Request::decode(&message(0, &[&*ping, &*ping].concat())), Err(WireError::Body)));
-        assert!(matches!(Request::decode(&message(0, &[9])), Err(WireError::Section(9))));
-        assert!(matches!(Request::decode(&message(0, &ping[..9])), Err(WireError::Truncated(_))));
+        assert!(matches!(Request::decode(&checked, MAX_MESSAGE), Err(WireError::Checksum)));
+        assert!(matches!(Request::decode(&message(1 << 3, &ping), MAX_MESSAGE), Err(WireError::Flags(8))));
+        assert!(matches!(Request::decode(&message(0, &[]), MAX_MESSAGE), Err(WireError::Body)));
+        assert!(matches!(Request::decode(&message(0, &[&*ping, &*ping].concat()), MAX_MESSAGE), Err(WireError::Body)));
+        assert!(matches!(Request::decode(&message(0, &[9]), MAX_MESSAGE), Err(WireError::Section(9))));
+        assert!(matches!(Request::decode(&message(0, &ping[..9]), MAX_MESSAGE), Err(WireError::Truncated(_))));
         assert!(matches!(Request::length(&[0xff, 0xff, 0xff, 0x7f]), Err(WireError::Length(_))));
         assert!(matches!(Request::length(&[15, 0, 0, 0]), Err(WireError::Length(15))));
         assert!(matches!(Request::length(&[15, 0, 0]), Ok(None)));
@@ -149,7 +155,7 @@ mod tests {
         frame.extend([0; 4]);
         frame.extend((-1_i32).to_le_bytes());
         frame.extend(RawDocumentBuf::try_from(&doc! { "isMaster": 1 }).unwrap().into_bytes());
-        let request = Request::decode(&frame).unwrap();
+        let request = Request::decode(&frame, MAX_MESSAGE).unwrap();
         assert_eq!(request.kind, RequestKind::Query);
         assert_eq!(command(&frame), doc! { "isMaster": 1, "$db": "admin" });
     }
@@ -165,26 +171,26 @@ mod tests {
             frame.extend(i32::try_from(plain.len() - HEADER).unwrap().to_le_bytes());
             frame.push(compressor.id());
             compressor.compress(&plain[HEADER..], &mut frame).unwrap();
-            let request = Request::decode(&frame).unwrap();
+            let request = Request::decode(&frame, MAX_MESSAGE).unwrap();
             assert_eq!(request.compressor, Some(compressor));
             assert_eq!(command(&frame), doc! { "ping": 1, "comment": &text });
             // A length that is not that of the message, and bytes that are cut off.
             let mut wrong = frame.clone();
             wrong[20] ^= 1;
-            assert!(Request::decode(&wrong).is_err(), "{compressor:?}");
-            assert!(Request::decode(&frame[..frame.len() - 3]).is_err(), "{compressor:?}");
+            assert!(Request::decode(&wrong, MAX_MESSAGE).is_err(), "{compressor:?}");
+            assert!(Request::decode(&frame[..frame.len() - 3], MAX_MESSAGE).is_err(), "{compressor:?}");
         }
     }
 
     proptest! {
         #[test]
         fn no_bytes_make_the_decoder_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Request::decode(&bytes);
+            let _ = Request::decode(&bytes, MAX_MESSAGE);
         }
 
         #[test]
         fn no_sections_make_the_decoder_panic(flags in any::<u32>(), bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-            let _ = Request::decode(&message(flags & 0x1_0003, &bytes));
+            let _ = Request::decode(&message(flags & 0x1_0003, &bytes), MAX_MESSAGE);
         }
 
         #[test]
@@ -192,7 +198,7 @@ mod tests {
             let sections = [body(&doc! { "insert": "c" }), sequence("documents", &[doc! { "a": [1, 2] }])].concat();
             let mut frame = message(0, &sections);
             *place.get_mut(&mut frame) = byte;
-            let _ = Request::decode(&frame);
+            let _ = Request::decode(&frame, MAX_MESSAGE);
         }
 
         #[test]
@@ -207,7 +213,7 @@ mod tests {
             frame.extend(length.to_le_bytes());
             frame.push(id);
             frame.extend(bytes);
-            let _ = Request::decode(&frame);
+            let _ = Request::decode(&frame, MAX_MESSAGE);
         }
     }
 }

@@ -187,6 +187,11 @@ fn drivers_log_in_with_hello() {
     assert_eq!(reply.get_array("saslSupportedMechs").unwrap().len(), 2);
     assert!(!reply.contains_key("speculativeAuthenticate"));
     client.refused(doc! { "hello": 1, "saslSupportedMechs": "root" }, 2);
+    // Nor does one begin with a mechanism that the user has no keys for: the driver goes on with another.
+    let mut other = first_message("root", "admin");
+    other.extend(doc! { "db": "admin", "mechanism": "SCRAM-SHA-1" });
+    let reply = client.ok(doc! { "hello": 1, "saslSupportedMechs": "admin.root", "speculativeAuthenticate": other });
+    assert!(!reply.contains_key("speculativeAuthenticate"));
     // Without the option, the exchange ends with an empty message.
     let mut client = Client::connect(&server);
     let mut first = first_message("root", "admin");

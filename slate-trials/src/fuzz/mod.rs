@@ -20,7 +20,7 @@ use self::input::Input;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: [Target; 14] = [
+pub const TARGETS: [Target; 15] = [
     ("backup", backup),
     ("catalog", catalog),
     ("command", command),
@@ -30,6 +30,7 @@ pub const TARGETS: [Target; 14] = [
     ("filter", language::filter),
     ("index", language::index),
     ("key", key),
+    ("message", slate_server::fuzz::message),
     ("pipeline", language::pipeline),
     ("projection", language::projection),
     ("sort", language::sort),

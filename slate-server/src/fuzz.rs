@@ -1,0 +1,35 @@
+//! What fuzzers call; not part of the API.
+
+use crate::{
+    command::Command,
+    wire::{MAX_MESSAGE, Reply, ReplyKind, Request},
+};
+
+/// The op codes of requests.
+const OP_CODES: [i32; 3] = [2004, 2012, 2013];
+
+/// Decodes bytes as a message, and as the body of a message whose kind the first byte chooses. What was decoded is the same after it was
+/// encoded and decoded once more.
+///
+/// # Panics
+/// If it is not.
+pub fn message(data: &[u8]) {
+    decode(data);
+    let Some((kind, body)) = data.split_first() else { return };
+    let Some(op_code) = OP_CODES.get(usize::from(kind % 3)) else { return };
+    let length = i32::try_from(body.len().saturating_add(16)).unwrap_or(i32::MAX);
+    let header = [length, 1, 0, *op_code].map(i32::to_le_bytes).concat();
+    decode(&[&header, body].concat());
+}
+
+fn decode(frame: &[u8]) {
+    let Ok(request) = Request::decode(frame, MAX_MESSAGE) else { return };
+    let document = &request.command;
+    let reply = Reply { id: 1, response_to: 0, kind: ReplyKind::Message, document, compressor: request.compressor };
+    let again = reply.encode().ok().and_then(|encoded| Request::decode(&encoded, usize::MAX).ok());
+    assert!(
+        again.is_some_and(|again| again.command.as_bytes() == document.as_bytes()),
+        "a message is the same after it was encoded: {document:?}"
+    );
+    let _ = Command::read(request.command);
+}

@@ -1,0 +1,58 @@
+use std::sync::{
+    Arc,
+    atomic::{AtomicUsize, Ordering},
+};
+
+/// The memory that the messages of all connections may take while they arrive and are executed.
+#[derive(Debug)]
+pub(crate) struct MessageMemory {
+    pub(crate) most: usize,
+    used: AtomicUsize,
+}
+
+/// What one connection has taken of it, which is given back when it is dropped.
+#[derive(Debug)]
+pub(super) struct Held {
+    memory: Arc<MessageMemory>,
+    bytes: usize,
+}
+
+impl MessageMemory {
+    pub(crate) fn new(most: usize) -> Self {
+        Self { most, used: AtomicUsize::new(0) }
+    }
+}
+
+impl Held {
+    pub(super) fn new(memory: Arc<MessageMemory>) -> Self {
+        Self { memory, bytes: 0 }
+    }
+
+    /// Takes as many bytes more as are missing to the number. Returns false if others hold too much.
+    pub(super) fn grow_to(&mut self, bytes: usize) -> bool {
+        let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
+        let before = self.memory.used.fetch_add(more, Ordering::Relaxed);
+        if before.saturating_add(more) > self.memory.most {
+            self.memory.used.fetch_sub(more, Ordering::Relaxed);
+            return false;
+        }
+        self.bytes = bytes;
+        true
+    }
+
+    /// Gives everything back.
+    pub(super) fn release(&mut self) {
+        self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.bytes = 0;
+    }
+
+    pub(super) fn most(&self) -> usize {
+        self.memory.most
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.release();
+    }
+}

@@ -1,0 +1,93 @@
+//! What one client, and all together, may take of the server.
+
+use std::{
+    io::{Read, Write},
+    time::{Duration, Instant},
+};
+
+use bson::doc;
+use slate_core::Database;
+use slate_server::{Server, TestServer};
+
+use crate::client::{Client, batch, session};
+
+fn start(configure: impl FnOnce(Server) -> Server) -> TestServer {
+    TestServer::with(Database::open("memory:").unwrap(), configure).unwrap()
+}
+
+/// Returns what a connection still gets, and whether the server has closed it.
+fn is_closed(client: &mut Client) -> bool {
+    client.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+    !matches!(client.stream.read(&mut [0; 1]), Ok(1..))
+}
+
+#[test]
+fn connections_above_the_limit_are_told_so() {
+    let server = start(|server| server.max_connections(2));
+    let (mut first, mut second) = (Client::connect(&server), Client::connect(&server));
+    first.ok(doc! { "ping": 1 });
+    second.ok(doc! { "ping": 1 });
+    let mut third = Client::connect(&server);
+    let refused = third.refused(doc! { "hello": 1 }, 264);
+    assert!(refused.get_str("errmsg").unwrap().contains("2 connections"), "{refused}");
+    assert!(is_closed(&mut third));
+    drop((second, third));
+    let end = Instant::now() + Duration::from_secs(5);
+    while Client::connect(&server).run(doc! { "ping": 1 }).get_f64("ok").unwrap() < 1.0 {
+        assert!(Instant::now() < end, "a place is free again");
+    }
+    first.ok(doc! { "ping": 1 });
+}
+
+#[test]
+fn cursors_and_sessions_have_limits() {
+    let server = start(|server| server.max_cursors(2).max_sessions(2));
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "c", "documents": [{}, {}, {}] });
+    let find = doc! { "find": "c", "batchSize": 1 };
+    let (_, id) = batch(&client.ok(find.clone()));
+    client.ok(find.clone());
+    let refused = client.refused(find.clone(), 146);
+    assert_eq!(refused.get_str("codeName").unwrap(), "ExceededMemoryLimit");
+    // One that ends with its first batch needs no place.
+    client.ok(doc! { "find": "c" });
+    client.ok(doc! { "killCursors": "c", "cursors": [id] });
+    client.ok(find);
+    for number in [1, 2, 1] {
+        client.ok(doc! { "find": "c", "lsid": session(number) });
+    }
+    client.refused(doc! { "find": "c", "lsid": session(3) }, 261);
+    client.ok(doc! { "endSessions": [session(1)] });
+    client.ok(doc! { "find": "c", "lsid": session(3) });
+}
+
+#[test]
+fn all_messages_together_have_a_limit() {
+    let server = start(|server| server.max_message_memory(1 << 20));
+    let mut client = Client::connect(&server);
+    let insert = |length: usize| doc! { "insert": "c", "documents": [{ "text": "x".repeat(length) }] };
+    client.ok(insert(900 << 10));
+    client.ok(insert(900 << 10));
+    let refused = client.refused(insert(2 << 20), 146);
+    assert!(refused.get_str("errmsg").unwrap().contains("1048576 bytes"), "{refused}");
+    assert!(is_closed(&mut client));
+    Client::connect(&server).ok(insert(900 << 10));
+}
+
+#[test]
+fn a_client_that_has_not_logged_in_sends_small_messages_only() {
+    let server = start(Server::authentication);
+    let mut client = Client::connect(&server);
+    client.refused(doc! { "find": "c", "comment": "x".repeat(16_000) }, 13);
+    let refused = client.refused(doc! { "ping": 1, "comment": "x".repeat(1_000_000) }, 13);
+    assert!(refused.get_str("errmsg").unwrap().contains("at most 16384"), "{refused}");
+    assert!(is_closed(&mut client));
+    // The header alone is enough, and so is the announcement of a compressed message.
+    let mut client = Client::connect(&server);
+    client.stream.write_all(&[48_000_000_i32, 7, 0, 2013].map(i32::to_le_bytes).concat()).unwrap();
+    assert_eq!(client.receive().1.get_i32("code").unwrap(), 13);
+    let mut client = Client::connect(&server);
+    let compressed = [34_i32, 7, 0, 2012, 2013, 40_000_000].map(i32::to_le_bytes).concat();
+    client.stream.write_all(&[&*compressed, &[2], &[0; 9]].concat()).unwrap();
+    assert!(is_closed(&mut client));
+}

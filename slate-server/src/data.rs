@@ -70,7 +70,9 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let shared = call.shared();
     let session = command.session.as_deref().map(|lsid| SessionId::read(lsid, call.owner())).transpose()?;
-    if let Some(id) = session {
+    // A client that has not logged in takes no place among the sessions.
+    let is_stranger = shared.settings.authentication && call.user().is_none();
+    if let Some(id) = session.filter(|_| !is_stranger) {
         shared.sessions.use_session(id)?;
     }
     if writes(&command.name) {

@@ -234,7 +234,7 @@ impl Server {
             shared.operations.kill_all();
             let _ = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
         }
-        shared.sessions.end_all(&shared).await;
+        shared.sessions.end_all(&shared, |_| true).await;
         Ok(())
     }
 

@@ -65,7 +65,7 @@ pub(super) static RULES: &[(&str, Rule)] = &[
     ("distinct", Collection(Find)),
     ("drop", Collection(DropCollection)),
     ("dropAllUsersFromDatabase", Database(DropUser)),
-    ("dropDatabase", Database(DropDatabase)),
+    ("dropDatabase", Of(drop_database)),
     ("dropIndexes", Collection(DropIndex)),
     ("dropRole", Database(DropRole)),
     ("dropUser", Database(DropUser)),
@@ -326,6 +326,15 @@ fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if !request.truth("$ownOps")? {
         needs.add(Target::Cluster, &[Inprog]);
     }
+    Ok(())
+}
+
+/// The database of the users can be dropped by nobody: who may not change users could do so by dropping them.
+fn drop_database(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    if request.database == "admin" {
+        return Err(Failure::new(Code(20, "IllegalOperation"), "Dropping the 'admin' database is prohibited."));
+    }
+    needs.add(Target::Database(request.database.into()), &[DropDatabase]);
     Ok(())
 }
 

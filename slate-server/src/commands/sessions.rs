@@ -30,11 +30,14 @@ pub(super) async fn end(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{killSessions: [lsid, …]}`: ends the sessions, or all if none are named.
+/// `{killSessions: [lsid, …]}`: ends the sessions, or all of the user if none are named.
 pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let ids = ids(call)?;
     if ids.is_empty() {
-        return kill_all(call).await;
+        let owner = call.owner();
+        let has_users = call.shared().settings.authentication;
+        call.shared().sessions.end_all(call.shared(), |id| !has_users || id.owner() == owner).await;
+        return Ok(rawdoc! { "ok": 1.0 });
     }
     call.shared().sessions.end(call.shared(), ids).await;
     Ok(rawdoc! { "ok": 1.0 })
@@ -42,7 +45,7 @@ pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `killAllSessions`.
 pub(super) async fn kill_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    call.shared().sessions.end_all(call.shared()).await;
+    call.shared().sessions.end_all(call.shared(), |_| true).await;
     Ok(rawdoc! { "ok": 1.0 })
 }
 

@@ -101,9 +101,9 @@ impl Sessions {
         }
     }
 
-    /// Ends all sessions.
-    pub(crate) async fn end_all(&self, shared: &Shared) {
-        let ids: Vec<SessionId> = self.lock().keys().copied().collect();
+    /// Ends all sessions of a kind.
+    pub(crate) async fn end_all(&self, shared: &Shared, is_ended: impl Fn(SessionId) -> bool) {
+        let ids: Vec<SessionId> = self.lock().keys().copied().filter(|id| is_ended(*id)).collect();
         self.end(shared, ids).await;
     }
 

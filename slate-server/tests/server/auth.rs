@@ -333,6 +333,8 @@ fn cursors_sessions_and_operations_belong_to_their_user() {
     ada.ok(within(doc! { "insert": "c", "documents": [{ "_id": 4 }] }, &lsid, 1, true));
     bob.refused(within(doc! { "find": "c" }, &lsid, 1, false), 251);
     bob.ok(doc! { "killSessions": [lsid.clone()] });
+    bob.ok(doc! { "killSessions": [] });
+    bob.refused(doc! { "killAllSessions": [], "$db": "admin" }, 13);
     bob.ok(doc! { "endSessions": [lsid.clone()] });
     let (_, id) = batch(&ada.ok(doc! { "find": "c", "batchSize": 1, "lsid": session(2) }));
     bob.ok(doc! { "endSessions": [session(2)] });
@@ -412,6 +414,7 @@ fn a_user_reaches_no_more_than_the_roles_say() {
         ada.refused(command, 13);
     }
     ada.ok(doc! { "usersInfo": "ada" });
+    root.refused(doc! { "dropDatabase": 1, "$db": "admin" }, 20);
     root.refused(doc! { "insert": "system.other", "documents": [{}], "$db": "admin" }, 13);
     // Names as they are stored are no way around.
     ada.refused(doc! { "find": "$admin.system.users" }, 73);

@@ -57,6 +57,7 @@ fn cursors_and_sessions_have_limits() {
         client.ok(doc! { "find": "c", "lsid": session(number) });
     }
     client.refused(doc! { "find": "c", "lsid": session(3) }, 261);
+    client.refused(doc! { "startSession": 1 }, 261);
     client.ok(doc! { "endSessions": [session(1)] });
     client.ok(doc! { "find": "c", "lsid": session(3) });
 }
@@ -90,4 +91,15 @@ fn a_client_that_has_not_logged_in_sends_small_messages_only() {
     let compressed = [34_i32, 7, 0, 2012, 2013, 40_000_000].map(i32::to_le_bytes).concat();
     client.stream.write_all(&[&*compressed, &[2], &[0; 9]].concat()).unwrap();
     assert!(is_closed(&mut client));
+}
+
+#[test]
+fn a_client_that_has_not_logged_in_takes_no_place_among_the_sessions() {
+    let server = start(|server| server.authentication().max_sessions(1));
+    let mut client = Client::connect(&server);
+    for number in 1..5 {
+        client.ok(doc! { "ping": 1, "lsid": session(number) });
+    }
+    client.refused(doc! { "startSession": 1 }, 13);
+    client.refused(doc! { "refreshSessions": [session(1)] }, 13);
 }

@@ -123,6 +123,7 @@ pub use api::find_one::FindOne;
 pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};
 pub use api::index::{CreateIndex, Index};
 pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};
+pub use api::live::{LiveChange, LiveQuery};
 pub use api::migrations::{MigrationResult, Migrations};
 pub use api::modifications::{IntoUpdate, UpdateModifications};
 pub use api::row::Row;

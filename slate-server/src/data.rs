@@ -123,6 +123,19 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
 }
 
+/// Whether a command opens or reads a change stream.
+pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
+    match &*call.command.name {
+        "getMore" => awaiting::is_of_stream(call),
+        "aggregate" => {
+            let pipeline = call.command.get("pipeline").ok().flatten().and_then(|pipeline| pipeline.as_array());
+            let first = pipeline.and_then(|stages| stages.into_iter().next()?.ok()?.as_document());
+            first.is_some_and(|first| first.get("$changeStream").is_ok_and(|found| found.is_some()))
+        }
+        _ => false,
+    }
+}
+
 fn writes(name: &str) -> bool {
     !matches!(
         name,

@@ -16,6 +16,16 @@ const RETRYABLE_WRITE: &str = "RetryableWriteError";
 /// The label of a commit whose outcome is not known.
 pub(crate) const UNKNOWN_COMMIT: &str = "UnknownTransactionCommitResult";
 
+/// The labels of failures after which a driver resumes a change stream, or does not.
+const RESUMABLE: &str = "ResumableChangeStreamError";
+const NOT_RESUMABLE: &str = "NonResumableChangeStreamError";
+
+/// Failures that pass for a change stream, beside those that pass for every command.
+const PASSING_FOR_STREAMS: [i32; 5] = [63, 133, 150, 234, 13388];
+
+/// Failures that end a change stream: `ChangeStreamFatalError` and `ChangeStreamHistoryLost`.
+const FATAL_FOR_STREAMS: [i32; 2] = [280, 286];
+
 /// Failures that pass: MongoDB's category `RetriableError`.
 const PASSING: [Code; 13] = [
     Code(6, "HostUnreachable"),
@@ -48,6 +58,15 @@ pub(crate) fn add(command: &Command, failure: Failure) -> Failure {
         command.in_transaction && (LOST.contains(&failure.code) || (passes && !ends_transaction(command)));
     let failure = if is_transient { failure.with_label(TRANSIENT) } else { failure };
     if passes && is_repeated(command) { failure.with_label(RETRYABLE_WRITE) } else { failure }
+}
+
+/// Adds the labels of a change stream. `is_of_stream` tells whether the command is one of a stream.
+pub(crate) fn add_of_stream(failure: Failure, is_of_stream: impl FnOnce() -> bool) -> Failure {
+    if FATAL_FOR_STREAMS.contains(&failure.code) {
+        return failure.with_label(NOT_RESUMABLE);
+    }
+    let passes = name_of(failure.code).is_some() || PASSING_FOR_STREAMS.contains(&failure.code);
+    if passes && is_of_stream() { failure.with_label(RESUMABLE) } else { failure }
 }
 
 /// Appends the label of a write that was done, but not as its write concern demands.

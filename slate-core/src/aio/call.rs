@@ -43,6 +43,11 @@ impl<B> Call<B> {
         Self { builder, runner }
     }
 
+    /// Returns the builder and what runs it.
+    pub(super) fn into_parts(self) -> (B, Runner) {
+        (self.builder, self.runner)
+    }
+
     pub(super) fn map<C>(self, map: impl FnOnce(B) -> C) -> Call<C> {
         Call { builder: map(self.builder), runner: self.runner }
     }

@@ -1,5 +1,8 @@
 use std::{
-    fmt, mem,
+    any::Any,
+    fmt,
+    marker::PhantomData,
+    mem,
     pin::Pin,
     sync::Arc,
     sync::atomic::{AtomicBool, Ordering},
@@ -9,6 +12,7 @@ use std::{
 
 use bson::{RawDocumentBuf, Timestamp};
 use futures_core::Stream;
+use serde::de::DeserializeOwned;
 
 use super::{
     Call, Operation,
@@ -17,48 +21,40 @@ use super::{
     runner::{Runner, on_pool},
 };
 use crate::{
-    CancelToken, ChangeEvent, FullDocument, FullDocumentBeforeChange, IntoDocument, Result, Watch,
+    CancelToken, ChangeEvent, Find, FullDocument, FullDocumentBeforeChange, IntoDocument, LiveChange, Result, Watch,
+    api::live::converted,
     api::watch::POLL,
-    call::change_stream::{ChangeStreamState, ReadOutcome},
+    call::{
+        change_stream::{ChangeStreamState, Follower, ReadOutcome},
+        live::LiveState,
+    },
     call_context::CallContext,
     changes::Waiting,
+    document::As,
 };
 
-/// A stream of changes; see [`slate_core::ChangeStream`](crate::ChangeStream). It occupies no thread while it waits: a commit that changes
-/// what it watches wakes its task.
-///
-/// ```
-/// # use slate_core::{ChangeLog, aio::Database, bson::{Document, doc, rawdoc}};
-/// # #[tokio::main]
-/// # async fn main() -> slate_core::Result<()> {
-/// let db = Database::open("memory:").await?;
-/// db.as_blocking().enable_changes(ChangeLog::new())?;
-/// let users = db.collection("users");
-/// let mut changes = users.watch([] as [Document; 0]).await?;
-/// users.insert_one(&rawdoc! { "_id": 1 }).await?;
-/// assert_eq!(changes.next().await.unwrap()?.operation_type(), "insert");
-/// # Ok(())
-/// # }
-/// ```
-pub struct ChangeStream {
-    phase: Phase,
+/// Follows the log, and wakes a task.
+pub(super) struct Following<F: Follower> {
+    phase: Phase<F>,
     call: CallContext,
     /// Cancels a read when the stream is dropped.
     _abandoned: CancelOnDrop,
+    /// Called with the state whenever it was read or something was taken.
+    seen: fn(&F, &mut RawDocumentBuf),
     token: RawDocumentBuf,
 }
 
-enum Phase {
+enum Phase<F: Follower> {
     /// Documents may be ready.
-    Ready(Box<ChangeStreamState>),
+    Ready(Box<F>),
     /// A thread of the pool reads. A commit since the read began wakes the signal.
-    Reading(Answer<Read>, Waiting, Arc<Signal>),
+    Reading(Answer<Read<F>>, Waiting, Arc<Signal>),
     /// Everything was read.
-    Waiting(Box<ChangeStreamState>, Waiting, Arc<Signal>, Option<Answer<()>>),
+    Waiting(Box<F>, Waiting, Arc<Signal>, Option<Answer<()>>),
     Over,
 }
 
-type Read = (Box<ChangeStreamState>, Result<ReadOutcome>);
+type Read<F> = (Box<F>, Result<ReadOutcome>);
 
 /// Remembers that a commit was made, and wakes the task.
 struct Signal {
@@ -83,23 +79,14 @@ impl Signal {
     }
 }
 
-impl ChangeStream {
-    fn new(state: ChangeStreamState, call: CallContext, token: CancelToken) -> Self {
-        let resume = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
-        Self { phase: Phase::Ready(Box::new(state)), call, _abandoned: CancelOnDrop(token), token: resume }
+impl<F: Follower> Following<F> {
+    fn new(state: F, call: CallContext, token: CancelToken, seen: fn(&F, &mut RawDocumentBuf)) -> Self {
+        let mut resume = RawDocumentBuf::new();
+        seen(&state, &mut resume);
+        Self { phase: Phase::Ready(Box::new(state)), call, _abandoned: CancelOnDrop(token), seen, token: resume }
     }
 
-    /// Waits for the next event; `None` when the stream has ended.
-    pub async fn next(&mut self) -> Option<Result<ChangeEvent>> {
-        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
-    }
-
-    /// Returns the token with which [`Watch::resume_after`] continues after what was returned.
-    pub fn resume_token(&self) -> RawDocumentBuf {
-        self.token.clone()
-    }
-
-    fn read(&self, mut state: Box<ChangeStreamState>, context: &Context<'_>) -> Result<Phase> {
+    fn read(&self, mut state: Box<F>, context: &Context<'_>) -> Result<Phase<F>> {
         // Before the read, so that no commit falls in between.
         let signal = Signal::new(context.waker());
         let waiting = state.wait(Arc::clone(&signal).into())?;
@@ -111,16 +98,16 @@ impl ChangeStream {
         Ok(Phase::Reading(on_pool(CancelToken::new(), read)?, waiting, signal))
     }
 
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<ChangeEvent>>> {
+    fn poll_item(&mut self, context: &mut Context<'_>) -> Poll<Result<Option<F::Item>>> {
         loop {
             match mem::replace(&mut self.phase, Phase::Over) {
                 Phase::Over => return Poll::Ready(Ok(None)),
                 Phase::Ready(mut state) => {
                     let taken = state.take();
-                    self.token = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
+                    (self.seen)(&state, &mut self.token);
                     if let Some(taken) = taken {
                         self.phase = Phase::Ready(state);
-                        return Poll::Ready(Ok(Some(ChangeEvent::new(taken.document))));
+                        return Poll::Ready(Ok(Some(taken)));
                     }
                     if state.is_over() {
                         return Poll::Ready(Ok(None));
@@ -142,7 +129,7 @@ impl ChangeStream {
                                 Ok(())
                             };
                             let pause = polls.then(|| on_pool(CancelToken::new(), pause)).transpose()?;
-                            self.token = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
+                            (self.seen)(&state, &mut self.token);
                             Phase::Waiting(state, waiting, signal, pause)
                         }
                     };
@@ -166,11 +153,44 @@ impl ChangeStream {
     }
 }
 
+/// A stream of changes; see [`slate_core::ChangeStream`](crate::ChangeStream). It occupies no thread while it waits: a commit that changes
+/// what it watches wakes its task.
+///
+/// ```
+/// # use slate_core::{ChangeLog, aio::Database, bson::{Document, doc, rawdoc}};
+/// # #[tokio::main]
+/// # async fn main() -> slate_core::Result<()> {
+/// let db = Database::open("memory:").await?;
+/// db.as_blocking().enable_changes(ChangeLog::new())?;
+/// let users = db.collection("users");
+/// let mut changes = users.watch([] as [Document; 0]).await?;
+/// users.insert_one(&rawdoc! { "_id": 1 }).await?;
+/// assert_eq!(changes.next().await.unwrap()?.operation_type(), "insert");
+/// # Ok(())
+/// # }
+/// ```
+pub struct ChangeStream {
+    following: Following<ChangeStreamState>,
+}
+
+impl ChangeStream {
+    /// Waits for the next event; `None` when the stream has ended.
+    pub async fn next(&mut self) -> Option<Result<ChangeEvent>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+
+    /// Returns the token with which [`Watch::resume_after`] continues after what was returned.
+    pub fn resume_token(&self) -> RawDocumentBuf {
+        self.following.token.clone()
+    }
+}
+
 impl Stream for ChangeStream {
     type Item = Result<ChangeEvent>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        Poll::Ready(ready!(self.poll_event(context)).transpose())
+        let next = ready!(self.following.poll_item(context)).transpose();
+        Poll::Ready(next.map(|next| next.map(|ready| ChangeEvent::new(ready.document))))
     }
 }
 
@@ -180,12 +200,61 @@ impl fmt::Debug for ChangeStream {
     }
 }
 
+/// A live query; see [`slate_core::LiveQuery`](crate::LiveQuery). It occupies no thread while it waits.
+pub struct LiveQuery<T> {
+    following: Following<LiveState>,
+    collection: Arc<str>,
+    documents: As<T>,
+}
+
+impl<T: DeserializeOwned + Any> LiveQuery<T> {
+    /// Waits for the next step; `None` after an error.
+    pub async fn next(&mut self) -> Option<Result<LiveChange<T>>> {
+        std::future::poll_fn(|context| Pin::new(&mut *self).poll_next(context)).await
+    }
+}
+
+impl<T: DeserializeOwned + Any> Stream for LiveQuery<T> {
+    type Item = Result<LiveChange<T>>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = ready!(self.following.poll_item(context)).transpose();
+        Poll::Ready(next.map(|next| next.and_then(|step| converted(&step, &self.collection))))
+    }
+}
+
+impl<T> fmt::Debug for LiveQuery<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LiveQuery").field("collection", &self.collection).finish_non_exhaustive()
+    }
+}
+
+impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
+    /// Runs the query and keeps its result up to date; see [`Find::live`].
+    ///
+    /// # Errors
+    /// Fails as the blocking method does.
+    pub fn live(self) -> Operation<LiveQuery<T>> {
+        let (mut find, runner) = self.into_parts();
+        let token = find.child_token();
+        let opened = runner.block(CancelToken::new(), move || find.open_live());
+        Operation::new(async move {
+            let (state, call, collection) = opened.await?;
+            let following = Following::new(state, call, token, |_, _| {});
+            Ok(LiveQuery { following, collection, documents: PhantomData })
+        })
+    }
+}
+
 /// Opens a stream.
 pub(super) fn open(watch: Watch, token: CancelToken, runner: &Runner) -> Operation<ChangeStream> {
     let opened = runner.block(CancelToken::new(), move || watch.open());
     Operation::new(async move {
         let (state, call) = opened.await?;
-        Ok(ChangeStream::new(state, call, token))
+        let seen = |state: &ChangeStreamState, token: &mut RawDocumentBuf| {
+            *token = RawDocumentBuf::from_bytes(state.token().document()).unwrap_or_default();
+        };
+        Ok(ChangeStream { following: Following::new(state, call, token, seen) })
     })
 }
 

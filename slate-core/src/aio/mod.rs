@@ -74,7 +74,7 @@ mod transaction;
 mod transaction_calls;
 
 pub use call::{Builder, Call};
-pub use change_stream::ChangeStream;
+pub use change_stream::{ChangeStream, LiveQuery};
 pub use collection::{Collection, ReadCollection};
 pub use commands::{Changed, Commands};
 pub use database::{Database, Snapshot};

@@ -5,9 +5,11 @@ use serde::de::DeserializeOwned;
 use slate_query::serde::deserialize_value;
 
 use crate::{
-    Cursor, Documents, Error, Explain, ExplainVerbosity, IntoDocument, Result,
+    Cursor, Documents, Error, Explain, ExplainVerbosity, IntoDocument, LiveQuery, Result,
     api::setters::setters,
-    call::{Request, Scope},
+    api::watch::Following,
+    call::{Request, Scope, live::LiveState},
+    call_context::CallContext,
     document::As,
 };
 
@@ -136,6 +138,46 @@ impl<T> Find<T> {
 }
 
 impl<T: DeserializeOwned + Any> Find<T> {
+    /// Runs the query and keeps its result up to date: the first steps add its rows, and later ones say what commits changed. Changes must be
+    /// [logged](crate::Database::enable_changes). Rows that are equal in the sort, and all rows without one, are in the order of `_id`.
+    ///
+    /// Changes are matched by the filter as they are read from the log; the query is executed again only if a limited result loses a row.
+    ///
+    /// ```
+    /// # use slate_core::{ChangeLog, Database, bson::{Document, doc}};
+    /// let db = Database::open("memory:")?;
+    /// db.enable_changes(ChangeLog::new())?;
+    /// let scores = db.collection::<Document>("scores");
+    /// scores.insert_many(&[doc! { "_id": "Ada", "points": 3 }, doc! { "_id": "Bob", "points": 5 }]).run()?;
+    /// let mut best = scores.find(doc! {}).sort(doc! { "points": -1 }).limit(1).live()?;
+    /// let mut rows = Vec::new();
+    /// best.next().unwrap()?.apply(&mut rows);
+    /// assert_eq!(rows, [doc! { "_id": "Bob", "points": 5 }]);
+    /// scores.update_one(doc! { "_id": "Ada" }, doc! { "$inc": { "points": 3 } }).run()?;
+    /// for _ in 0..2 {
+    ///     best.next().unwrap()?.apply(&mut rows);                             // Bob leaves, Ada comes
+    /// }
+    /// assert_eq!(rows, [doc! { "_id": "Ada", "points": 6 }]);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// Cost: holds the documents of its result in memory; a change costs a search in it.
+    ///
+    /// # Errors
+    /// Code 40573 if changes are not logged; 72 for a skip or a projection; 166 for a view; otherwise as [`Find::run`].
+    pub fn live(self) -> Result<LiveQuery<T>> {
+        let (state, call, collection) = self.open_live()?;
+        Ok(LiveQuery::new(Following::new(state, call), collection))
+    }
+
+    /// Opens a live query; returns it with the limits of its reads.
+    pub(crate) fn open_live(self) -> Result<(LiveState, CallContext, Arc<str>)> {
+        let FindTarget { scope, collection, request } = self.target;
+        let call = request.call.clone();
+        let state = LiveState::open(scope.database("a live query")?, &collection, request)?;
+        Ok((state, call, collection))
+    }
+
     /// Runs the query; the iterator returns each document as `T`.
     ///
     /// # Errors

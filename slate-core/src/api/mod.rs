@@ -61,6 +61,7 @@ pub(crate) mod find_one_and;
 pub(crate) mod index;
 pub(crate) mod index_build;
 pub(crate) mod insert_many;
+pub(crate) mod live;
 pub(crate) mod migrations;
 pub(crate) mod modifications;
 pub(crate) mod row;

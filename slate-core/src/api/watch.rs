@@ -22,7 +22,7 @@ use crate::{
     api::setters::setters,
     call::{
         Request, Scope,
-        change_stream::{ChangeStreamState, ReadOutcome, StreamSpec, StreamStart, parse_stages},
+        change_stream::{ChangeStreamState, Follower, ReadOutcome, StreamSpec, StreamStart, parse_stages},
     },
     call_context::CallContext,
     changes::{Expanded, Token, Watched},
@@ -118,7 +118,7 @@ impl Watch {
     /// the log; MongoDB's code for a pipeline or a token that is not valid.
     pub fn run(self) -> Result<ChangeStream> {
         let (state, call) = self.open()?;
-        Ok(ChangeStream { state, call, has_failed: false })
+        Ok(ChangeStream { following: Following::new(state, call) })
     }
 
     /// Opens the stream; returns it with the limits of its reads.
@@ -162,9 +162,7 @@ impl fmt::Debug for Watch {
 /// # Ok::<(), slate_core::Error>(())
 /// ```
 pub struct ChangeStream {
-    state: ChangeStreamState,
-    call: CallContext,
-    has_failed: bool,
+    following: Following<ChangeStreamState>,
 }
 
 /// How long a stream waits at most before it looks for a cancelled token or a passed deadline.
@@ -180,26 +178,48 @@ impl ChangeStream {
     /// `ChangeStreamHistoryLost` (286) if the log was trimmed beyond the stream's position; code 47 if a required image is missing; an
     /// interruption; the errors of the storage. The stream then has ended.
     pub fn next_within(&mut self, time: Duration) -> Result<Option<ChangeEvent>> {
-        self.wait(Instant::now().checked_add(time))
+        self.next_until(Instant::now().checked_add(time))
+    }
+
+    fn next_until(&mut self, until: Option<Instant>) -> Result<Option<ChangeEvent>> {
+        let next = self.following.next_until(until)?;
+        Ok(next.map(|ready| ChangeEvent { document: ready.document }))
     }
 
     /// Returns the token with which [`Watch::resume_after`] continues after what was returned. It advances also while no event comes.
     pub fn resume_token(&self) -> RawDocumentBuf {
-        RawDocumentBuf::from_bytes(self.state.token().document()).unwrap_or_default()
+        RawDocumentBuf::from_bytes(self.following.state.token().document()).unwrap_or_default()
+    }
+}
+
+/// Follows the log, and waits on the thread of the caller.
+pub(crate) struct Following<F> {
+    pub(crate) state: F,
+    call: CallContext,
+    has_failed: bool,
+}
+
+impl<F: Follower> Following<F> {
+    pub(crate) fn new(state: F, call: CallContext) -> Self {
+        Self { state, call, has_failed: false }
     }
 
-    fn wait(&mut self, until: Option<Instant>) -> Result<Option<ChangeEvent>> {
-        let waited = self.wait_for_event(until);
+    /// Returns the next item that comes until then; `None` after that, or when the follower has ended.
+    pub(crate) fn next_until(&mut self, until: Option<Instant>) -> Result<Option<F::Item>> {
+        if self.has_failed {
+            return Ok(None);
+        }
+        let waited = self.wait(until);
         self.has_failed |= waited.is_err();
         waited
     }
 
-    fn wait_for_event(&mut self, until: Option<Instant>) -> Result<Option<ChangeEvent>> {
+    fn wait(&mut self, until: Option<Instant>) -> Result<Option<F::Item>> {
         loop {
             if let Some(ready) = self.state.take() {
-                return Ok(Some(ChangeEvent { document: ready.document }));
+                return Ok(Some(ready));
             }
-            if self.has_failed || self.state.is_over() {
+            if self.state.is_over() {
                 return Ok(None);
             }
             if self.state.read(&self.call)? == ReadOutcome::Ready {
@@ -272,13 +292,13 @@ impl Iterator for ChangeStream {
     type Item = Result<ChangeEvent>;
 
     fn next(&mut self) -> Option<Result<ChangeEvent>> {
-        self.wait(None).transpose()
+        self.next_until(None).transpose()
     }
 }
 
 impl fmt::Debug for ChangeStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChangeStream").field("watched", self.state.watched()).finish_non_exhaustive()
+        f.debug_struct("ChangeStream").field("watched", self.following.state.watched()).finish_non_exhaustive()
     }
 }
 

@@ -59,6 +59,31 @@ pub(crate) struct StreamDocument {
     pub(crate) token: Token,
 }
 
+/// Something that follows the log: it reads what was committed, and hands out what follows from it. The caller waits between reads.
+pub(crate) trait Follower: Send + 'static {
+    type Item;
+
+    /// Returns the next item that was read.
+    fn take(&mut self) -> Option<Self::Item>;
+    /// Whether nothing can follow what was taken.
+    fn is_over(&self) -> bool;
+    /// Reads what was committed. Returns whether items are ready, or more is to be read at once.
+    ///
+    /// # Errors
+    /// Those of what is read. The follower then has ended.
+    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome>;
+    /// Wakes `waker` when a commit has changed what is watched. A commit before that is not noticed: read once more.
+    ///
+    /// # Errors
+    /// `Closed` if the database is closed.
+    fn wait(&self, waker: Waker) -> Result<Waiting>;
+    /// Whether commits of other processes, which wake nobody here, are to be expected.
+    ///
+    /// # Errors
+    /// `Closed` if the database is closed.
+    fn polls(&self) -> Result<bool>;
+}
+
 /// A stream of changes.
 pub(crate) struct ChangeStreamState {
     database: DatabaseHandle,
@@ -100,7 +125,7 @@ impl ChangeStreamState {
             StreamStart::ResumeAfter(token) if token.kind == TokenKind::Invalidate => {
                 let message = "Attempting to resume a change stream using 'resumeAfter' is not allowed from an \
                                invalidate notification";
-                return Err(Error::invalid(Code(260), message).at("resumeAfter"));
+                return Err(Error::invalid(Code::INVALID_RESUME_TOKEN, message).at("resumeAfter"));
             }
             StreamStart::ResumeAfter(token) | StreamStart::StartAfter(token) => {
                 if token.log != log.id {
@@ -145,13 +170,6 @@ impl ChangeStreamState {
         Ok(())
     }
 
-    /// Returns the next document that was read.
-    pub(crate) fn take(&mut self) -> Option<StreamDocument> {
-        let next = self.ready.pop_front()?;
-        self.token = next.token;
-        Some(next)
-    }
-
     /// Returns the next document without taking it.
     pub(crate) fn peek(&self) -> Option<&StreamDocument> {
         self.ready.front()
@@ -165,57 +183,8 @@ impl ChangeStreamState {
         self.token
     }
 
-    /// Whether nothing can follow what was taken.
-    pub(crate) fn is_over(&self) -> bool {
-        self.has_ended && self.ready.is_empty()
-    }
-
     pub(crate) fn watched(&self) -> &Watched {
         &self.spec.watched
-    }
-
-    /// Wakes `waker` when a commit has changed what the stream watches. A commit before that is not noticed: read once more.
-    ///
-    /// # Errors
-    /// `Closed` if the database is closed.
-    pub(crate) fn wait(&self, waker: Waker) -> Result<Waiting> {
-        Ok(self.database.engine()?.wakers().wait(&self.spec.watched, waker))
-    }
-
-    /// Whether commits of other processes, which wake nobody here, are to be expected.
-    pub(crate) fn polls(&self) -> Result<bool> {
-        Ok(!self.database.engine()?.capabilities().exclusive)
-    }
-
-    /// Reads what was committed. Returns whether documents are ready, or more is to be read at once.
-    ///
-    /// # Errors
-    /// `ChangeStreamHistoryLost` (286); `NoMatchingDocument` (47) if a required image is missing; the errors of the stages and of the storage.
-    pub(crate) fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
-        if !self.ready.is_empty() || self.has_ended {
-            return Ok(ReadOutcome::Ready);
-        }
-        let reader = self.database.reader(call)?;
-        self.check_history(&reader)?;
-        let (mut seen, mut bytes) = (0, 0);
-        let mut interrupt = call.interrupt.clone();
-        let broken = reader.changes(self.position, &mut |position, time, event| {
-            interrupt.tick()?;
-            seen += 1;
-            if self.shows(event) {
-                let before = self.ready.len();
-                self.add(&reader, position, time, event)?;
-                bytes += self.ready.iter().skip(before).map(|ready| ready.document.as_bytes().len()).sum::<usize>();
-            }
-            let is_full = seen >= READ_EVENTS || bytes >= READ_BYTES || self.has_ended;
-            Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-        })?;
-        let is_at_end = broken.is_none();
-        self.position = match broken {
-            Some(position) => position,
-            None => reader.last_change()?.max(self.position),
-        };
-        Ok(if self.ready.is_empty() && is_at_end { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
     }
 
     /// Fails if events after the position are no longer in the log, or the log is another one.
@@ -264,7 +233,7 @@ impl ChangeStreamState {
                  {image} was not found for event: {}",
                 token.data()
             );
-            Error::new(ErrorKind::NotFound, Code(47), message)
+            Error::new(ErrorKind::NotFound, Code::NO_MATCHING_DOCUMENT, message)
         };
         let mut added = Added::default();
         if event.kind == EventKind::Update {
@@ -299,7 +268,7 @@ impl ChangeStreamState {
             let message = "Encountered an event whose _id field, which contains the resume token, was modified by the \
                            pipeline. Modifying the _id field of an event makes it impossible to resume the stream from \
                            that point. Only transformations that retain the unmodified _id field are allowed.";
-            return Err(Error::invalid(Code(280), message));
+            return Err(Error::invalid(Code::CHANGE_STREAM_FATAL_ERROR, message));
         }
         if made.len() <= MAX_EVENT {
             self.taken_parts = None;
@@ -318,6 +287,55 @@ impl ChangeStreamState {
     }
 }
 
+impl Follower for ChangeStreamState {
+    type Item = StreamDocument;
+
+    fn take(&mut self) -> Option<StreamDocument> {
+        let next = self.ready.pop_front()?;
+        self.token = next.token;
+        Some(next)
+    }
+
+    fn is_over(&self) -> bool {
+        self.has_ended && self.ready.is_empty()
+    }
+
+    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
+        if !self.ready.is_empty() || self.has_ended {
+            return Ok(ReadOutcome::Ready);
+        }
+        let reader = self.database.reader(call)?;
+        self.check_history(&reader)?;
+        let (mut seen, mut bytes) = (0, 0);
+        let mut interrupt = call.interrupt.clone();
+        let broken = reader.changes(self.position, &mut |position, time, event| {
+            interrupt.tick()?;
+            seen += 1;
+            if self.shows(event) {
+                let before = self.ready.len();
+                self.add(&reader, position, time, event)?;
+                bytes += self.ready.iter().skip(before).map(|ready| ready.document.as_bytes().len()).sum::<usize>();
+            }
+            let is_full = seen >= READ_EVENTS || bytes >= READ_BYTES || self.has_ended;
+            Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        })?;
+        let is_at_end = broken.is_none();
+        self.position = match broken {
+            Some(position) => position,
+            None => reader.last_change()?.max(self.position),
+        };
+        Ok(if self.ready.is_empty() && is_at_end { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
+    }
+
+    fn wait(&self, waker: Waker) -> Result<Waiting> {
+        Ok(self.database.engine()?.wakers().wait(&self.spec.watched, waker))
+    }
+
+    fn polls(&self) -> Result<bool> {
+        Ok(!self.database.engine()?.capabilities().exclusive)
+    }
+}
+
 /// What a read has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReadOutcome {
@@ -332,7 +350,7 @@ fn changes_of(reader: &SharedReader) -> Result<ChangeLogInfo> {
 }
 
 /// Returns the error of a stream without a log; MongoDB's on a standalone server.
-fn not_logged() -> Error {
+pub(crate) fn not_logged() -> Error {
     let message = "The $changeStream stage is only supported on replica sets: switch the log of changes on first";
     Error::invalid(Code(40_573), message).at("$changeStream")
 }
@@ -340,7 +358,7 @@ fn not_logged() -> Error {
 fn history_lost() -> Error {
     let message =
         "Resume of change stream was not possible, as the resume point may no longer be in the log of changes";
-    Error::new(ErrorKind::NotFound, Code(286), message)
+    Error::new(ErrorKind::NotFound, Code::CHANGE_STREAM_HISTORY_LOST, message)
 }
 
 /// Returns the present document of an event.

@@ -31,6 +31,7 @@ mod bound_request;
 pub(crate) mod change_stream;
 mod database_handle;
 mod engine;
+pub(crate) mod live;
 mod measured;
 mod open;
 pub(crate) mod open_transactions;

@@ -109,6 +109,18 @@ impl Request {
         self.fault.get_or_insert_with(|| Fault(Arc::new(error)));
     }
 
+    /// Returns an option that a live query does not have.
+    pub(crate) fn unlike_live(&self) -> Option<&'static str> {
+        let given = [
+            ("skip", self.skip > 0),
+            ("projection", self.projection.is_some()),
+            ("min", self.min.is_some()),
+            ("max", self.max.is_some()),
+            ("returnKey", self.find_result == FindResult::Key),
+        ];
+        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+    }
+
     /// Returns the stages of an aggregation.
     pub(crate) fn stages(&self) -> &[RawDocumentBuf] {
         &self.pipeline

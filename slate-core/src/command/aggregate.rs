@@ -58,7 +58,12 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
     let is_bypassed = fields.boolean_not_null("bypassDocumentValidation")?.unwrap_or_default();
     fields.boolean_not_null("isMapReduceCommand")?;
     fields.boolean_not_null("explain")?;
-    let common = call.common(if writes(&pipeline) { Concerns::ReadAndWrite } else { Concerns::Read })?;
+    let concerns = match change_stream::argument(&pipeline) {
+        Some(_) => Concerns::Majority,
+        None if writes(&pipeline) => Concerns::ReadAndWrite,
+        None => Concerns::Read,
+    };
+    let common = call.common(concerns)?;
     call.fields.finish()?;
     if cursor.is_none() && field == CursorField::Required {
         let message = "The 'cursor' option is required, except for aggregate with the explain argument";

@@ -58,7 +58,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             refuse([("viewOn", on.is_some()), ("pipeline", pipeline.is_some())], "only supported on a view")?;
         }
         let spec = options.over(there.as_ref().and_then(|there| there.validator.as_deref()))?;
-        if options.is_given() || there.is_none() {
+        // A command without options is a change that changes nothing, and an event.
+        if options.is_given() || there.is_none() || (index.is_none() && images.is_none()) {
             writer.set_validator(collection, spec.as_ref())?;
         }
         if let Some(is_kept) = images {

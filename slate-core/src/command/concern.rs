@@ -20,6 +20,8 @@ const MAX_NODES: i64 = 50;
 pub(super) enum Concerns {
     /// A read: any read concern, no write concern.
     Read,
+    /// A change stream: it reads what a majority has confirmed.
+    Majority,
     /// A write: a write concern, and only the default read concern.
     Write,
     /// A pipeline that writes: both, but it cannot write what only a majority has confirmed to have read.
@@ -39,6 +41,7 @@ pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns) -> Result<()> {
         let level = read_concern(read)?;
         let is_taken = match concerns {
             Concerns::Read => true,
+            Concerns::Majority => matches!(level, None | Some("majority")),
             Concerns::ReadAndWrite => level != Some("linearizable"),
             Concerns::Write | Concerns::Neither => matches!(level, None | Some("local")),
         };

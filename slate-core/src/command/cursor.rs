@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     CancelToken, Error, ErrorKind, Result,
-    call::change_stream::{ChangeStreamState, ReadOutcome},
+    call::change_stream::{ChangeStreamState, Follower, ReadOutcome},
     call_context::CallContext,
     changes::Waiting,
     exec::Rows,
@@ -326,6 +326,11 @@ impl ParkedCursors {
     /// Returns whether the cursor is that of a change stream, whose batches may come later.
     pub(super) fn awaits(&self, id: i64) -> bool {
         self.with_changes(id, |_| Ok(())).is_some()
+    }
+
+    /// Returns whether the cursor is there, and that of a query.
+    pub(super) fn is_of_query(&self, id: i64) -> bool {
+        matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
     }
 
     /// Wakes `waker` when a commit has changed what the change stream with this cursor watches. `None` if it is no change stream, or is in

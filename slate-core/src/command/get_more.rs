@@ -28,7 +28,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.fields.finish()?;
     let Some(cursors) = call.at.cursors else { return Err(no_cursors("getMore")) };
     let awaits = cursors.awaits(id);
-    if common.max_time.is_some() && !awaits {
+    if common.max_time.is_some() && cursors.is_of_query(id) {
         let message = "cannot set maxTimeMS on getMore command for a non-awaitData cursor";
         return Err(Error::invalid(Code::BAD_VALUE, message).at("maxTimeMS"));
     }

@@ -117,7 +117,11 @@ async fn collections(awaited: &Awaited, db: &Database) {
     users.insert_one(&rawdoc! { "_id": 100 }).await.unwrap();
     assert_eq!(ChangeStream::next(&mut stream).await.unwrap().unwrap().operation_type(), "insert");
     awaited.add("ChangeStream", "next");
-    drop(stream);
+    let mut live = users.find(doc! {}).live().await.unwrap();
+    assert!(matches!(live.next().await, Some(Ok(slate_core::LiveChange::Added { position: 0, .. }))));
+    awaited.add("Find", "live");
+    awaited.add("LiveQuery", "next");
+    drop((stream, live));
     users.delete_one(doc! { "_id": 100 }).await.unwrap();
     act!(awaited, Database::disable_changes(db));
     let view: Documents = db.collection("view");

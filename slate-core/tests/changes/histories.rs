@@ -297,3 +297,77 @@ fn the_events_of_concurrent_writers_rebuild_the_collections() {
         assert_copied(&copy, db);
     });
 }
+
+#[test]
+fn a_live_query_has_the_rows_of_the_query_at_every_step() {
+    for seed in 0..3 {
+        logged(|database| {
+            let mut random = Random(seed);
+            let collection = database.collection("a");
+            let queries = [
+                (doc! {}, doc! {}, 0_u64),
+                (doc! { "a": { "$exists": true } }, doc! { "a": 1 }, 3),
+                (doc! { "_id": { "$gte": 2 } }, doc! { "b": -1, "_id": -1 }, 4),
+                (doc! { "$or": [{ "b": null }, { "a": { "$gt": 2 } }] }, doc! { "z": 1 }, 1),
+                (doc! { "m": 1 }, doc! { "_id": -1 }, 0),
+            ];
+            let find = |(filter, sort, limit): &(Document, Document, u64)| {
+                let mut sort = sort.clone();
+                sort.entry("_id".to_owned()).or_insert(Bson::Int32(1));
+                let find = collection.find(filter).sort(&sort);
+                if *limit > 0 { find.limit(*limit) } else { find }
+            };
+            let mut live: Vec<_> = queries.iter().map(|query| (find(query).live().unwrap(), Vec::new())).collect();
+            for _ in 0..80 {
+                for _ in 0..=random.below(3) {
+                    let _ = act(&mut random, &collection);
+                }
+                for (query, (live, rows)) in queries.iter().zip(&mut live) {
+                    while let Some(step) = live.next_within(std::time::Duration::ZERO).unwrap() {
+                        step.apply(rows);
+                    }
+                    assert_eq!(*rows, find(query).collect().unwrap(), "{query:?}");
+                }
+            }
+        });
+    }
+}
+
+#[test]
+fn the_steps_of_a_live_query_are_few() {
+    logged(|database| {
+        let users = database.collection("users");
+        let row = |id: i32, n: i32| bson::rawdoc! { "_id": id, "n": n };
+        users.insert_many(&(0..6).map(|id| row(id, id)).collect::<Vec<_>>()).run().unwrap();
+        let mut live = users.find(doc! { "n": { "$lt": 100 } }).sort(doc! { "n": 1 }).limit(4).live().unwrap();
+        let mut steps = || {
+            let next = || live.next_within(std::time::Duration::ZERO).unwrap();
+            std::iter::from_fn(next).collect::<Vec<_>>()
+        };
+        use slate_core::LiveChange::{Added, Changed, Moved, Removed};
+        let first: Vec<_> = (0..4)
+            .map(|position| Added {
+                position,
+                document: row(i32::try_from(position).unwrap(), i32::try_from(position).unwrap()),
+            })
+            .collect();
+        assert_eq!(steps(), first);
+        let set =
+            |id: i32, change: Document| users.update_one(doc! { "_id": id }, doc! { "$set": change }).run().unwrap();
+        set(5, doc! { "n": 50 });
+        assert_eq!(steps(), [], "outside of the window");
+        set(1, doc! { "n": 1, "x": 1 });
+        assert_eq!(steps(), [Changed { position: 1, document: bson::rawdoc! { "_id": 1, "n": 1, "x": 1 } }]);
+        set(3, doc! { "n": -1 });
+        assert_eq!(steps(), [Moved { from: 3, to: 0, document: row(3, -1) }]);
+        set(3, doc! { "n": 3 });
+        assert_eq!(steps(), [Moved { from: 0, to: 3, document: row(3, 3) }]);
+        users.delete_one(doc! { "_id": 0 }).run().unwrap();
+        assert_eq!(steps(), [Removed { position: 0 }, Added { position: 3, document: row(4, 4) }], "refilled");
+        set(2, doc! { "n": 100 });
+        assert_eq!(steps(), [Removed { position: 1 }, Added { position: 3, document: row(5, 50) }]);
+        users.drop().unwrap();
+        assert_eq!(steps().len(), 4);
+        assert_eq!(users.find(doc! {}).skip(1).live().unwrap_err().code(), 72);
+    });
+}

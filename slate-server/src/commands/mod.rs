@@ -168,7 +168,9 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
         Ok(()) => run(call).await,
         Err(failure) => Err(failure),
     };
-    let mut reply = result.unwrap_or_else(|failure| labels::add(command, failure).reply());
+    let mut reply = result.unwrap_or_else(|failure| {
+        labels::add_of_stream(labels::add(command, failure), || data::is_of_stream(call)).reply()
+    });
     shared.fail_points.after(call, &mut reply);
     drop(running);
     shared.clock.append_to(&mut reply);

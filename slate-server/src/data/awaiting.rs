@@ -16,10 +16,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// Executes a `getMore`.
 pub(super) async fn get_more(call: &Call<'_>, command: RawDocumentBuf) -> Result<RawDocumentBuf> {
     let commands = call.commands().with_cancel(call.token.clone());
-    let cursor = match call.command.get("getMore")? {
-        Some(RawBsonRef::Int64(cursor)) => cursor,
-        _ => 0,
-    };
+    let cursor = cursor(call);
     let until = Instant::now() + most(call)?;
     loop {
         // Before the batch is read, so that no commit falls in between.
@@ -38,6 +35,15 @@ pub(super) async fn get_more(call: &Call<'_>, command: RawDocumentBuf) -> Result
             }
         }
     }
+}
+
+/// Whether the cursor of a `getMore` is that of a change stream.
+pub(super) fn is_of_stream(call: &Call<'_>) -> bool {
+    call.commands().changed(cursor(call)).is_of_stream()
+}
+
+fn cursor(call: &Call<'_>) -> i64 {
+    call.command.get("getMore").ok().flatten().and_then(|cursor| cursor.as_i64()).unwrap_or_default()
 }
 
 /// Returns how long the command waits.

@@ -1,0 +1,290 @@
+//! A live query: its result, kept up to date by the log of changes.
+//!
+//! The rows of the result are held in their order, each with its sort key. A change of the collection is evaluated by the filter of the query and put
+//! where its key belongs. If a limited result loses a row, or one may have moved behind those that are held, the query is executed again on the
+//! snapshot whose log was read, which the indexes serve like any query; also if the collection was dropped, or the log no longer reaches
+//! back. What changed is then the difference between the two lists of rows.
+
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, task::Waker};
+
+use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    filter::Filter,
+    raw::{Doc, SmallBytes},
+    sort::Sort,
+};
+
+use super::{
+    DatabaseHandle, Request, SharedReader,
+    change_stream::{Follower, ReadOutcome, not_logged},
+};
+use crate::{
+    Error, Result,
+    call_context::CallContext,
+    catalog::not_on_view,
+    changes::{Event, EventKind, Position, Waiting, Watched},
+    document::as_raw,
+    entry::record_key,
+    plan::{self, Output, Query, Ties},
+};
+
+/// A step from one result to the next. Positions are those after the steps before it.
+#[derive(Clone, Debug)]
+pub(crate) enum LiveStep {
+    Added { position: usize, document: Arc<RawDocumentBuf> },
+    Changed { position: usize, document: Arc<RawDocumentBuf> },
+    Moved { from: usize, to: usize, document: Arc<RawDocumentBuf> },
+    Removed { position: usize },
+}
+
+/// A row of the result.
+#[derive(Clone, Debug)]
+struct Row {
+    /// The sort key, and the key of the record, which decides between equal ones.
+    order: SmallBytes,
+    id: SmallBytes,
+    document: Arc<RawDocumentBuf>,
+}
+
+/// A query, parsed for the collection as it is.
+struct Parsed {
+    query: Query,
+    filter: Filter,
+    sort: Option<Sort>,
+}
+
+/// The state of a live query.
+pub(crate) struct LiveState {
+    database: DatabaseHandle,
+    collection: Arc<str>,
+    watched: Watched,
+    request: Request,
+    parsed: Parsed,
+    log: u32,
+    position: Position,
+    rows: Vec<Row>,
+    steps: VecDeque<LiveStep>,
+}
+
+impl LiveState {
+    /// Executes the query. Its rows are the first steps.
+    ///
+    /// # Errors
+    /// 40573 if changes are not logged; 72 for options that a live query does not have; the errors of the query.
+    pub(crate) fn open(database: &DatabaseHandle, collection: &Arc<str>, request: Request) -> Result<Self> {
+        let reader = database.reader(&request.call)?;
+        let log = reader.catalog().change_log().ok_or_else(not_logged)?.id;
+        let parsed = parse(&reader, collection, &request)?;
+        let position = reader.last_change()?;
+        let mut live = Self {
+            database: database.clone(),
+            collection: Arc::clone(collection),
+            watched: Watched::Collection((&**collection).into()),
+            request,
+            parsed,
+            log,
+            position,
+            rows: Vec::new(),
+            steps: VecDeque::new(),
+        };
+        live.rows = live.execute(&reader)?;
+        let added = live.rows.iter().enumerate();
+        live.steps
+            .extend(added.map(|(position, row)| LiveStep::Added { position, document: Arc::clone(&row.document) }));
+        Ok(live)
+    }
+
+    /// Executes the query on a snapshot.
+    fn execute(&self, reader: &SharedReader) -> Result<Vec<Row>> {
+        let source = reader.catalog().collection_or_empty(&self.collection);
+        let mut rows = reader.find(&source, &self.parsed.query, &self.request.call)?;
+        let mut found = Vec::new();
+        while rows.advance()? {
+            if let Some(document) = rows.current() {
+                found.push(self.row(document)?);
+            }
+        }
+        // A query without a limit may return equal rows in any order.
+        found.sort_by(|a, b| a.order.as_slice().cmp(&b.order));
+        Ok(found)
+    }
+
+    fn row(&self, document: Doc<'_>) -> Result<Row> {
+        let id = record_key(document.get("_id").unwrap_or(slate_query::raw::Value::NULL))?;
+        let mut order = Vec::new();
+        if let Some(sort) = &self.parsed.sort {
+            sort.key(document, &mut order)?;
+        }
+        order.extend_from_slice(&id);
+        let document = Arc::new(as_raw(document.bytes())?.to_owned());
+        Ok(Row { order: order.as_slice().into(), id: id.as_slice().into(), document })
+    }
+
+    /// Whether all matching documents are among the rows.
+    fn has_all(&self, rows: &[Row]) -> bool {
+        self.request.limit.is_none_or(|limit| u64::try_from(rows.len()).unwrap_or(u64::MAX) < limit)
+    }
+
+    /// Applies a change to the rows. Returns `false` if the query has to be executed again.
+    fn apply(&self, rows: &mut Vec<Row>, had_all: bool, event: &Event<'_>) -> Result<bool> {
+        let Some(id) = event.id() else { return Ok(false) };
+        let id = record_key(id)?;
+        let held = rows.iter().position(|row| *row.id == *id);
+        let is_there = event.kind != EventKind::Delete && self.parsed.filter.evaluate(event.document)?;
+        if let Some(held) = held {
+            rows.remove(held);
+        }
+        if !is_there {
+            return Ok(held.is_none() || had_all);
+        }
+        let row = self.row(event.document)?;
+        let at = rows.partition_point(|other| *other.order < *row.order);
+        if at == rows.len() && !had_all {
+            // Behind the rows that are held, among those that are not.
+            return Ok(held.is_none());
+        }
+        rows.insert(at, row);
+        if let Some(limit) = self.request.limit.and_then(|limit| usize::try_from(limit).ok()) {
+            rows.truncate(limit);
+        }
+        Ok(true)
+    }
+
+    /// Reads the changes since the position. Returns the new rows; `None` if the query has to be executed again.
+    fn follow(&self, reader: &SharedReader, call: &CallContext) -> Result<Option<Vec<Row>>> {
+        if self.position < Position::after(reader.trimmed_changes()?) {
+            return Ok(None);
+        }
+        let (mut rows, mut had_all) = (self.rows.clone(), self.has_all(&self.rows));
+        let mut interrupt = call.interrupt.clone();
+        let stopped = reader.changes(self.position, &mut |_, _, event| {
+            interrupt.tick()?;
+            let is_ours = self.watched.includes(event.name) || event.renamed_to() == Some(&self.collection);
+            if !is_ours || matches!(event.kind, EventKind::Create | EventKind::CreateIndexes | EventKind::DropIndexes) {
+                return Ok(ControlFlow::Continue(()));
+            }
+            if !self.apply(&mut rows, had_all, event)? {
+                return Ok(ControlFlow::Break(()));
+            }
+            had_all = had_all && self.has_all(&rows);
+            Ok(ControlFlow::Continue(()))
+        })?;
+        Ok(stopped.is_none().then_some(rows))
+    }
+}
+
+impl Follower for LiveState {
+    type Item = LiveStep;
+
+    fn take(&mut self) -> Option<LiveStep> {
+        self.steps.pop_front()
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
+        if !self.steps.is_empty() {
+            return Ok(ReadOutcome::Ready);
+        }
+        let reader = self.database.reader(call)?;
+        let log = reader.catalog().change_log().ok_or_else(not_logged)?.id;
+        let end = reader.last_change()?;
+        if log == self.log && end == self.position {
+            return Ok(ReadOutcome::AtEnd);
+        }
+        let followed = if log == self.log { self.follow(&reader, call)? } else { None };
+        let rows = match followed {
+            Some(rows) => rows,
+            None => {
+                self.parsed = parse(&reader, &self.collection, &self.request)?;
+                self.execute(&reader)?
+            }
+        };
+        (self.log, self.position) = (log, end);
+        differences(&self.rows, &rows, &mut self.steps);
+        self.rows = rows;
+        Ok(if self.steps.is_empty() { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
+    }
+
+    fn wait(&self, waker: Waker) -> Result<Waiting> {
+        Ok(self.database.engine()?.wakers().wait(&self.watched, waker))
+    }
+
+    fn polls(&self) -> Result<bool> {
+        Ok(!self.database.engine()?.capabilities().exclusive)
+    }
+}
+
+/// Parses the query for the collection of this snapshot.
+fn parse(reader: &SharedReader, collection: &str, request: &Request) -> Result<Parsed> {
+    if reader.catalog().view(collection).is_some() {
+        return Err(not_on_view(collection));
+    }
+    let unsupported = request.unlike_live();
+    if let Some(option) = unsupported {
+        let message = format!("a live query has no {option}");
+        return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
+    }
+    let bound = request.bind(reader.catalog(), collection)?;
+    let mut query = bound.parse(Output::Whole, Ties::ById)?;
+    if query.sort.is_none() {
+        query.sort = Some(plan::sort_by_id(slate_query::pattern::Direction::Ascending)?);
+    }
+    let (filter, sort) = (query.filter.clone(), query.sort.clone());
+    Ok(Parsed { query, filter, sort })
+}
+
+/// Adds the steps from one list of rows to the other.
+fn differences(before: &[Row], after: &[Row], steps: &mut VecDeque<LiveStep>) {
+    let positions: ahash::AHashMap<&[u8], usize> =
+        after.iter().enumerate().map(|(position, row)| (row.id.as_slice(), position)).collect();
+    let mut rows: Vec<&Row> = before.iter().collect();
+    for position in (0..rows.len()).rev() {
+        if rows.get(position).is_some_and(|row| !positions.contains_key(row.id.as_slice())) {
+            rows.remove(position);
+            steps.push_back(LiveStep::Removed { position });
+        }
+    }
+    for (position, row) in after.iter().enumerate() {
+        loop {
+            let there = rows.get(position).copied();
+            match there {
+                Some(there) if there.id == row.id => {
+                    if !Arc::ptr_eq(&there.document, &row.document) && there.document != row.document {
+                        let document = Arc::clone(&row.document);
+                        steps.push_back(LiveStep::Changed { position, document });
+                    }
+                    break;
+                }
+                // The row that is here belongs further behind, if the one behind it belongs here.
+                Some(there) if rows.get(position + 1).is_some_and(|next| next.id == row.id) => {
+                    let wanted = positions.get(there.id.as_slice()).copied().unwrap_or(position);
+                    let to = wanted.min(rows.len() - 1);
+                    let moved = rows.remove(position);
+                    rows.insert(to, moved);
+                    let document = after.get(wanted).map_or(&there.document, |row| &row.document);
+                    steps.push_back(LiveStep::Moved { from: position, to, document: Arc::clone(document) });
+                    if let (Some(place), Some(row)) = (rows.get_mut(to), after.get(wanted)) {
+                        *place = row;
+                    }
+                }
+                _ => {
+                    let document = Arc::clone(&row.document);
+                    match rows.iter().skip(position).position(|other| other.id == row.id) {
+                        Some(behind) => {
+                            let from = position + behind;
+                            rows.remove(from);
+                            steps.push_back(LiveStep::Moved { from, to: position, document });
+                        }
+                        None => steps.push_back(LiveStep::Added { position, document }),
+                    }
+                    rows.insert(position, row);
+                    break;
+                }
+            }
+        }
+    }
+}

@@ -17,16 +17,18 @@ use crate::{
 pub(crate) use transaction::{abort, commit};
 
 /// The commands of the library that a server offers, sorted.
-pub(crate) const NAMES: [&str; 29] = [
+pub(crate) const NAMES: [&str; 31] = [
     "aggregate",
     "bulkWrite",
     "collMod",
     "collStats",
+    "collstats",
     "compact",
     "count",
     "create",
     "createIndexes",
     "dbStats",
+    "dbstats",
     "delete",
     "deleteIndexes",
     "distinct",
@@ -150,7 +152,9 @@ fn writes(name: &str) -> bool {
             | "listIndexes"
             | "listDatabases"
             | "collStats"
+            | "collstats"
             | "dbStats"
+            | "dbstats"
             | "validate"
             | "compact"
     )

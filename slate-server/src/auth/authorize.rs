@@ -216,7 +216,8 @@ mod tests {
             // Reading.
             ("rw--o-RW------b-*", "shop", doc! { "find": "c" }),
             ("-----xRW------b-*", "other", doc! { "find": "c" }),
-            ("-----------------", "local", doc! { "find": "c" }),
+            ("----------m--C--*", "local", doc! { "find": "c" }),
+            ("-----------------", "local", doc! { "insert": "c", "documents": [] }),
             ("----------m--Cb-*", "config", doc! { "find": "transactions" }),
             ("---------U----bs*", "admin", doc! { "find": "system.users" }),
             ("rw--o-RW------b-*", "shop", doc! { "count": "c" }),

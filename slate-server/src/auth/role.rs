@@ -231,7 +231,9 @@ impl Role {
             "clusterMonitor" => {
                 add(Resource::Cluster, MONITOR_CLUSTER);
                 add(Resource::AnyNormal, MONITOR_DATABASE);
-                add(config(), READ.and(MONITOR_DATABASE));
+                for database in ["config", "local"] {
+                    add(Resource::Database(database.into()), READ.and(MONITOR_DATABASE));
+                }
             }
             "hostManager" | "clusterManager" => add(Resource::Cluster, MANAGE_CLUSTER),
             "clusterAdmin" => {

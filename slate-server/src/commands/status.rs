@@ -145,6 +145,9 @@ pub(super) fn command_line(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.shared().settings.test_commands {
         parsed.append(cstr!("setParameter"), rawdoc! { "enableTestCommands": "1" });
     }
+    if call.shared().settings.authentication {
+        parsed.append(cstr!("security"), rawdoc! { "authorization": "enabled" });
+    }
     Ok(rawdoc! { "argv": arguments, "parsed": parsed, "ok": 1.0 })
 }
 

@@ -62,6 +62,7 @@ func main() {
 	definitions(ctx, db)
 	transactions(ctx, client, db)
 	sessions(ctx, client, db)
+	changes(ctx, db)
 	if err := db.Drop(ctx); err != nil {
 		panic(err)
 	}
@@ -229,4 +230,31 @@ func sessions(ctx context.Context, client *mongo.Client, db *mongo.Database) {
 	must(users.InsertOne(ctx, user{ID: 7000}))
 	check("snapshot", must(users.CountDocuments(within, bson.D{})), before)
 	check("outside of the snapshot", must(users.CountDocuments(ctx, bson.D{})), before+1)
+}
+
+func changes(ctx context.Context, db *mongo.Database) {
+	watched := db.Collection("watched")
+	stream := must(watched.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetFullDocument(options.UpdateLookup)))
+	must(watched.InsertOne(ctx, user{ID: 1, Name: "new"}))
+	must(watched.UpdateOne(ctx, bson.D{{"_id", 1}}, bson.D{{"$set", bson.D{{"name", "changed"}}}}))
+	type event struct {
+		Operation string `bson:"operationType"`
+		Document  user   `bson:"fullDocument"`
+	}
+	for _, operation := range []string{"insert", "update"} {
+		if !stream.Next(ctx) {
+			panic(stream.Err())
+		}
+		var seen event
+		if err := stream.Decode(&seen); err != nil {
+			panic(err)
+		}
+		check("change stream", []any{seen.Operation, seen.Document.ID}, []any{operation, 1})
+	}
+	token := stream.ResumeToken()
+	stream.Close(ctx)
+	must(watched.DeleteOne(ctx, bson.D{{"_id", 1}}))
+	stream = must(watched.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetResumeAfter(token)))
+	defer stream.Close(ctx)
+	check("resumed change stream", stream.Next(ctx) && stream.Current.Lookup("operationType").StringValue() == "delete", true)
 }

@@ -85,11 +85,16 @@ impl FailPoints {
         if is_limited && self.enter(TIME_LIMIT, |_| true).is_some() {
             return Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit"));
         }
-        let data = self.enter(COMMAND, |data| data.acts_before() && data.concerns(call)).or_else(|| {
-            let is_get_more = call.command.name == "getMore";
-            is_get_more.then(|| self.enter(GET_MORE, FailPointData::acts_before)).flatten()
+        let is_get_more = call.command.name == "getMore";
+        let data = self.enter(COMMAND, |data| data.acts_before() && data.concerns(call)).map(|mut data| {
+            if is_get_more && !call.command.in_transaction {
+                // It fails before the cursor is known, so that it has no label of change streams.
+                data.labels.get_or_insert_default();
+            }
+            data
         });
-        let Some(data) = data else { return Ok(()) };
+        let after_checkout = || is_get_more.then(|| self.enter(GET_MORE, FailPointData::acts_before)).flatten();
+        let Some(data) = data.or_else(after_checkout) else { return Ok(()) };
         if let Some(block) = data.block {
             let limit = call.command.max_time().filter(|limit| *limit < block);
             tokio::select! {

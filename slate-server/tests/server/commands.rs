@@ -275,3 +275,55 @@ fn a_million_bytes_of_requests_ahead_wait_without_being_read() {
         assert_eq!(client.receive().1.get_f64("ok").unwrap(), 1.0);
     }
 }
+
+#[test]
+fn a_change_stream_awaits_events() {
+    let server = TestServer::start().unwrap();
+    let (mut client, mut writer) = (Client::connect(&server), Client::connect(&server));
+    let stream =
+        |options: Document| doc! { "aggregate": "c", "pipeline": [{ "$changeStream": options }], "cursor": {} };
+    let opened = client.ok(stream(doc! {}));
+    let token = opened.get_document("cursor").unwrap().get_document("postBatchResumeToken").unwrap().clone();
+    let (first, id) = batch(&opened);
+    assert!(first.is_empty() && id != 0);
+    let more = move |wait: i32| doc! { "getMore": id, "collection": "c", "maxTimeMS": wait };
+    let began = Instant::now();
+    assert!(batch(&client.ok(more(50))).0.is_empty() && began.elapsed() >= Duration::from_millis(50));
+    let waiting = thread::spawn(move || {
+        let reply = client.ok(more(20_000));
+        (client, reply)
+    });
+    thread::sleep(Duration::from_millis(20));
+    let inserted = writer.ok(doc! { "insert": "c", "documents": [{ "_id": 1 }] });
+    let (mut client, reply) = waiting.join().unwrap();
+    assert!(began.elapsed() < Duration::from_secs(10), "the insert has ended the wait");
+    let (events, _) = batch(&reply);
+    assert_eq!(events[0].get_str("operationType").unwrap(), "insert");
+    assert!(events[0].get_timestamp("clusterTime").unwrap() <= inserted.get_timestamp("operationTime").unwrap());
+    let (again, _) = batch(&client.ok(stream(doc! { "resumeAfter": &token })));
+    assert_eq!(again, events);
+    let (at, _) =
+        batch(&client.ok(stream(doc! { "startAtOperationTime": events[0].get_timestamp("clusterTime").unwrap() })));
+    assert_eq!(at, events);
+    for (options, code) in [
+        (doc! { "fullDocument": "no" }, 2),
+        (doc! { "resumeAfter": {} }, 40647),
+        (doc! { "resumeAfter": &token, "startAfter": &token }, 50865),
+        (doc! { "resumeAfter": &token, "startAtOperationTime": bson::Timestamp { time: 1, increment: 1 } }, 40674),
+        (doc! { "allChangesForCluster": true }, 72),
+        (doc! { "nothing": 1 }, 40415),
+    ] {
+        client.refused(stream(options), code);
+    }
+    let mut local = stream(doc! {});
+    local.insert("readConcern", doc! { "level": "local" });
+    client.refused(local, 72);
+    let all = doc! { "aggregate": 1, "pipeline": [{ "$changeStream": { "allChangesForCluster": true } }], "cursor": {}, "$db": "admin" };
+    let (_, cluster) = batch(&client.ok(all));
+    writer.ok(doc! { "drop": "c" });
+    let (events, _) = batch(&client.ok(doc! { "getMore": cluster, "collection": "$cmd.aggregate", "$db": "admin" }));
+    assert_eq!(events.last().unwrap().get_str("operationType").unwrap(), "drop");
+    let (events, next) = batch(&client.ok(more(1_000)));
+    assert_eq!((events.last().unwrap().get_str("operationType").unwrap(), next), ("invalidate", 0));
+    client.refused(more(1), 43);
+}

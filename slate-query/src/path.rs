@@ -81,6 +81,7 @@ impl Path {
     /// # Errors
     /// `BadValue` (2) if the path contains a NUL byte; `Overflow` (15) if it has more than 200 names.
     pub fn parse(text: &str) -> Result<Self> {
+        work::take(work::PARSED)?;
         let (mut dots, mut nuls) = (0, 0);
         for byte in text.bytes() {
             dots += usize::from(byte == b'.');

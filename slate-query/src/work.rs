@@ -10,6 +10,7 @@
 //! here          during(limit, work)           the thread counts for this limit
 //! evaluators    take(steps)?                  functions that can fail: expressions, updates, parsers
 //!               spend(steps)                  conditions, which return `bool`
+//! rows          take_copied(bytes)?           what holds, copies or spills rows, which can be large
 //! ```
 //!
 //! What must stay true:
@@ -149,6 +150,27 @@ pub fn take(steps: usize) -> Result<()> {
 #[inline]
 pub(crate) fn of_bytes(bytes: usize) -> usize {
     bytes / 16
+}
+
+/// The steps of parsing a part of an argument, such as a path or an expression: mostly allocations.
+pub(crate) const PARSED: usize = 16;
+
+/// Rows of this many bytes and fewer are counted as rows alone: copying one takes less than a microsecond.
+const USUAL_ROW: usize = 1 << 12;
+
+/// Counts a row that is copied, in memory or to a file. Returns `false` if the call is over.
+#[inline]
+pub(crate) fn spend_copied(bytes: usize) -> bool {
+    bytes <= USUAL_ROW || spend(bytes / 64)
+}
+
+/// Counts a row that is copied, in memory or to a file.
+///
+/// # Errors
+/// As [`take`].
+#[inline]
+pub fn take_copied(bytes: usize) -> Result<()> {
+    if spend_copied(bytes) { Ok(()) } else { Err(ended()) }
 }
 
 /// Asks the calls of the thread whether they must end.

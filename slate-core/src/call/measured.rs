@@ -265,14 +265,16 @@ pub(super) struct ObservedRows<R> {
     length: Cell<usize>,
     /// What ends the evaluations of a move early.
     interrupt: Interrupt,
+    /// What ends the call between two large rows.
+    between_rows: Interrupt,
     /// Names the collection of damage.
     catalog: Arc<Catalog>,
 }
 
 impl<R: Rows> ObservedRows<R> {
     pub(super) fn new(rows: R, call: MeasuredCall, catalog: &Arc<Catalog>) -> Self {
-        let (interrupt, catalog) = (Interrupt::default(), Arc::clone(catalog));
-        Self { rows, call, length: Cell::new(0), interrupt, catalog }
+        let (interrupt, between_rows) = (Interrupt::default(), Interrupt::default());
+        Self { rows, call, length: Cell::new(0), interrupt, between_rows, catalog: Arc::clone(catalog) }
     }
 
     /// Limits the evaluations of each move, if the query has any.
@@ -280,7 +282,19 @@ impl<R: Rows> ObservedRows<R> {
         if query.evaluates() {
             self.interrupt = interrupt.clone();
         }
+        self.between_rows = interrupt.clone();
         self
+    }
+
+    /// Counts the row that the caller has read. A large one is worth a check: the caller may have decoded it, which takes longer than all that
+    /// the nodes do between two checks of theirs.
+    #[inline]
+    fn finish_row(&mut self) -> Result<()> {
+        /// Decoding fewer bytes takes less than a millisecond.
+        const LARGE_ROW: usize = 1 << 16;
+        let length = self.length.take();
+        self.call.add_bytes(length);
+        if length < LARGE_ROW { Ok(()) } else { self.between_rows.check() }
     }
 
     #[inline]
@@ -301,11 +315,15 @@ impl<R: Rows> ObservedRows<R> {
 impl<R: Rows> Rows for ObservedRows<R> {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
-        self.call.add_bytes(self.length.take());
+        let finished = self.finish_row();
         if self.call.is_stopped() {
             self.call.resume();
         }
-        let more = if self.call.is_traced() { self.advance_in_span() } else { self.advance_rows() };
+        let more = match finished {
+            Ok(()) if self.call.is_traced() => self.advance_in_span(),
+            Ok(()) => self.advance_rows(),
+            Err(error) => Err(error),
+        };
         let more = self.call.checked(more);
         match more {
             Ok(true) => self.call.add_row(),

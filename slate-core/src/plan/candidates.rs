@@ -11,6 +11,7 @@ use slate_query::{
     path::Path,
     pattern::Direction,
     raw::Value,
+    work,
 };
 
 use super::{
@@ -28,6 +29,9 @@ pub(super) use merges::merges;
 
 /// Maximum number of combinations of conjuncts on an index's multikey fields. Further ones are not considered.
 const MAX_MULTIKEY_BOUNDS: usize = 16;
+
+/// The steps of comparing a conjunct with each index; see [`work`].
+const STEPS_PER_CONJUNCT: usize = 8;
 
 /// The terms of a filter's conjuncts on `_id` and on indexed paths.
 #[derive(Clone)]
@@ -64,6 +68,9 @@ impl<'c> Terms<'c> {
         };
         let mut terms = Vec::new();
         for (at, node) in conjuncts.iter().enumerate() {
+            if work::take(STEPS_PER_CONJUNCT).is_err() {
+                break;
+            }
             if node.only_path().is_none_or(is_indexed) {
                 let before = terms.len();
                 node.each_term(collation, &mut |term| {

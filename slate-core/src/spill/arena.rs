@@ -1,7 +1,7 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use branches::prefetch_read_data;
-use slate_query::raw::leading;
+use slate_query::{raw::leading, work};
 
 use super::{
     prefix_sort::{SortEntry, leading_bytes_mask, sort_by_key, sort_by_prefix},
@@ -93,6 +93,7 @@ impl Arena {
     }
 
     fn write(&mut self, sort_key: &[u8], tie_key: &[u8], payload: &[u8], limit: usize) -> Result<()> {
+        work::take_copied(payload.len())?;
         let start = self.bytes.len();
         let needed = start + HEADER + sort_key.len() + tie_key.len() + payload.len();
         if needed > self.bytes.capacity() {

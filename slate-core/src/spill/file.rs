@@ -5,6 +5,8 @@ use std::{
     sync::Arc,
 };
 
+use slate_query::work;
+
 use super::{
     memory::Memory,
     row::{HEADER, Row, lengths},
@@ -39,6 +41,7 @@ impl RowWriter {
     }
 
     pub(super) fn write(&mut self, row: Row<'_>) -> Result<()> {
+        work::take_copied(row.written_len())?;
         let length = |part: usize| u32::try_from(part).unwrap_or(u32::MAX).to_le_bytes();
         let header = [length(row.key.len()), length(row.split), length(row.payload.len())];
         for part in [header.as_flattened(), row.key, row.payload] {
@@ -111,6 +114,7 @@ impl RowReader {
         let filled = self.buffer.len();
         let unread = usize::try_from(self.unread.end - self.unread.start).unwrap_or(usize::MAX);
         let more = (length.max(self.buffer_size) - filled).min(unread);
+        work::take_copied(more)?;
         self.buffer.resize(filled + more, 0);
         let target = self.buffer.get_mut(filled..).unwrap_or_default();
         // All readers share the file and its position.

@@ -11,6 +11,7 @@ use crate::{
     Code, Error, Result,
     path::field_path,
     raw::{Doc, FieldName, Kind, Value},
+    work,
 };
 
 impl Expression {
@@ -22,6 +23,7 @@ impl Expression {
     /// MongoDB's code and the operator's name; [`Refusal::Unsupported`](crate::Refusal::Unsupported) for operators that
     /// MongoDB has and Slate does not.
     pub fn parse(value: Value<'_>, variables: &Variables) -> Result<Self> {
+        work::take(work::PARSED)?;
         match value.kind() {
             Kind::String => match value.as_str() {
                 Some(text) if text.starts_with('$') => reference(text, variables),

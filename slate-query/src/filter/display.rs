@@ -1,11 +1,14 @@
-use std::fmt;
+use std::{collections::HashMap, fmt};
 
 use super::{
     Filter, Node,
     field::{Field, Sense},
     node::Tree,
 };
-use crate::raw::{Doc, Writer};
+use crate::{
+    path::Path,
+    raw::{Doc, Writer},
+};
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,10 +88,14 @@ fn write_list(name: &[u8], nodes: &[Node], out: &mut Writer) {
 /// have one run, and each run must contain an operator only once.
 fn runs(nodes: &[Node]) -> Option<Vec<Vec<&Field>>> {
     let mut runs: Vec<Vec<&Field>> = Vec::new();
+    let mut places: HashMap<&Path, usize> = HashMap::new();
     for node in nodes {
         let Tree::Field(field) = &node.tree else { return None };
-        match runs.iter().position(|run| run.first().is_some_and(|first| first.path == field.path)) {
-            None => runs.push(vec![field]),
+        match places.get(&field.path) {
+            None => {
+                places.insert(&field.path, runs.len());
+                runs.push(vec![field]);
+            }
             Some(place) if place + 1 == runs.len() => {
                 let run = runs.last_mut()?;
                 let key = |field: &Field| (field.sense == Sense::Fails, field.operator.rank());

@@ -5,12 +5,13 @@ use super::{
     clause::{Clause, ClauseScope, is_operators},
     collate, operators,
 };
-use crate::{Code, Error, Result, path::Path, raw::Doc};
+use crate::{Code, Error, Result, path::Path, raw::Doc, work};
 
 /// Parses a filter document.
 pub(super) fn document(filter: Doc<'_>, scope: ClauseScope<'_>) -> Result<Node> {
     let scope = scope.inner()?;
     let mut parsed = Parsed::default();
+    work::take(work::PARSED)?;
     for element in filter.elements() {
         if let Some(collation) = scope.collation
             && let Some(node) = collate::parse(element, scope, collation)?
@@ -94,6 +95,7 @@ pub(super) fn field_operators(path: &Path, operators: Doc<'_>, scope: ClauseScop
 fn push_operators(path: &Path, operators: Doc<'_>, scope: ClauseScope<'_>, parsed: &mut Parsed) -> Result<()> {
     let scope = scope.inner()?;
     for element in operators.elements() {
+        work::take(work::PARSED)?;
         let name = name_of(element.name)?;
         let clause = Clause { path, name, operand: element.value, siblings: operators, scope };
         let parse = operators::on_field(name).ok_or_else(|| clause.refuse(format!("unknown operator: {name}")))?;

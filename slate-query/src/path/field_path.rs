@@ -1,6 +1,7 @@
 use crate::{
     Code, Error, Result,
     path::{MAX_NAMES, Path},
+    work,
 };
 
 /// Names that may begin with `$`: the fields of a DBRef, and those of MongoDB's metadata.
@@ -29,6 +30,7 @@ pub(crate) fn names(path: &str) -> Result<Vec<&str>> {
     if path.ends_with('.') {
         return Err(Error::new(Code(40353), "a field path may not end with a dot").at(path));
     }
+    work::take(work::PARSED)?;
     let names: Vec<&str> = path.split('.').collect();
     if names.len() > MAX_NAMES {
         return Err(Error::new(Code::OVERFLOW, "a field path is too long"));

@@ -2,6 +2,7 @@ use crate::expression::Needs;
 use crate::{
     path::Path,
     raw::{Doc, FieldName, Names, Value, Writer, store_fields},
+    work,
 };
 
 /// The fields that later stages need. Copies of documents have only these, in the order of the document, because a later
@@ -29,6 +30,7 @@ impl Kept {
 
     /// Like [`copy`](Self::copy), but writes the stored form; see [`store`](crate::raw::store).
     pub fn copy_stored(&self, document: Doc<'_>, out: &mut Vec<u8>) {
+        work::spend_copied(document.bytes().len());
         match &self.0 {
             Some(names) => store_fields(names, document, out),
             None => {
@@ -51,6 +53,7 @@ impl Kept {
     #[inline]
     pub fn copy(&self, document: Doc<'_>, out: &mut Vec<u8>) {
         out.clear();
+        work::spend_copied(document.bytes().len());
         let Some(names) = &self.0 else { return out.extend_from_slice(document.bytes()) };
         let mut writer = Writer::into_buffer(std::mem::take(out));
         if document.has_table() {

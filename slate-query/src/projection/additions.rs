@@ -54,11 +54,11 @@ impl Additions {
         self
     }
 
-    /// Returns whether a computed value reads one of these fields.
+    /// Returns whether a computed value reads one of these fields, which are sorted.
     pub(crate) fn reads_any(&self, names: &[Box<str>]) -> bool {
         let mut reads = false;
         self.visit_fields(&mut |field| {
-            reads |= field.is_none_or(|field| names.iter().any(|name| **name == *field.as_str()));
+            reads |= field.is_none_or(|field| names.binary_search_by(|name| (**name).cmp(field.as_str())).is_ok());
         });
         reads
     }

@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use super::{
     add_fields,
     additions::Additions,
@@ -33,7 +35,7 @@ struct Computed {
     bindings: Bindings,
 }
 
-/// The top-level fields that are the same in a projected document.
+/// The top-level fields that are the same in a projected document, sorted.
 #[derive(Clone, Debug)]
 enum Kept {
     Only(Box<[Box<str>]>),
@@ -46,6 +48,12 @@ enum Pass {
     Shape(Shape),
     Slice(Box<[Box<str>]>, Slice),
     Positional(Box<[Box<str>]>),
+}
+
+fn sorted(names: impl Iterator<Item = Box<str>>) -> Box<[Box<str>]> {
+    let mut names: Box<[_]> = names.collect();
+    names.sort_unstable();
+    names
 }
 
 impl Projection {
@@ -72,7 +80,7 @@ impl Projection {
     /// MongoDB's codes.
     pub fn parse_additions(spec: Doc<'_>, bindings: &Bindings) -> Result<Self> {
         let root = add_fields::parse(spec, bindings.names())?;
-        let kept = Kept::AllBut(root.fields.iter().map(|(name, _)| name.clone()).collect());
+        let kept = Kept::AllBut(sorted(root.fields.iter().map(|(name, _)| name.clone())));
         let computed = Some(Box::new(Computed { additions: root.additions(), bindings: bindings.clone() }));
         Ok(Self { passes: Box::default(), computed, kept, included: None, shown: None })
     }
@@ -81,7 +89,7 @@ impl Projection {
         let additions = root.additions();
         let names = |holds: fn(&Action) -> bool| {
             let names = root.fields.iter().filter(|(_, action)| holds(action)).map(|(name, _)| name.clone());
-            names.collect()
+            sorted(names)
         };
         let kept = match sense {
             Sense::Inclusion => Kept::Only(names(|action| matches!(action, Action::Include))),
@@ -147,7 +155,7 @@ impl Projection {
     /// through the same documents and arrays. `false` means that this is not known.
     pub fn preserves(&self, path: &Path) -> bool {
         let is_among = |names: &[Box<str>]| {
-            path.parts().first().is_some_and(|first| names.iter().any(|name| **name == *first.name()))
+            path.parts().first().is_some_and(|first| names.binary_search_by(|name| (**name).cmp(first.name())).is_ok())
         };
         match &self.kept {
             Kept::Only(names) => is_among(names),
@@ -175,7 +183,10 @@ impl Projection {
     /// projection.
     pub(crate) fn shows_all_of(&self, next: &Self) -> bool {
         match (&self.included, &next.included) {
-            (Some(included), Some(shown)) => shown.iter().all(|path| included.contains(path)),
+            (Some(included), Some(shown)) => {
+                let included: HashSet<&Path> = included.iter().collect();
+                shown.iter().all(|path| included.contains(path))
+            }
             _ => false,
         }
     }
@@ -186,12 +197,12 @@ impl Projection {
         let (Some(first), Some(second)) = (&self.computed, &next.computed) else { return None };
         let (Kept::AllBut(names), Kept::AllBut(more)) = (&self.kept, &next.kept) else { return None };
         let is_plain = self.passes.is_empty() && next.passes.is_empty();
-        if !is_plain || names.iter().any(|name| more.contains(name)) || second.additions.reads_any(names) {
+        if !is_plain || names.iter().any(|name| more.binary_search(name).is_ok()) || second.additions.reads_any(names) {
             return None;
         }
         let additions = first.additions.clone().and(&second.additions);
         let computed = Some(Box::new(Computed { additions, bindings: first.bindings.clone() }));
-        let kept = Kept::AllBut(names.iter().chain(more).cloned().collect());
+        let kept = Kept::AllBut(sorted(names.iter().chain(more).cloned()));
         Some(Self { passes: Box::default(), computed, kept, included: None, shown: None })
     }
 

@@ -83,7 +83,8 @@ impl<'a> Doc<'a> {
         let at_places =
             self.table.spans(names, self.end()).filter_map(move |(mark, span)| self.located_in(span, mark, names));
         // Without a table every field is checked.
-        let mut next = if self.has_table() { self.bytes.len() } else { 4 };
+        let is_walked = !self.has_table() && work::spend(work::of_bytes(self.bytes.len()));
+        let mut next = if is_walked { 4 } else { self.bytes.len() };
         let walked = std::iter::from_fn(move || {
             loop {
                 let place = next;
@@ -120,6 +121,9 @@ impl<'a> Doc<'a> {
     #[inline(always)]
     fn located_in(self, span: Range<usize>, mark: u8, names: &Names) -> Option<Located<'a>> {
         let field = self.bytes.get(span.clone())?;
+        if names.are_many() {
+            return self.located(span.start, mark, names);
+        }
         names.of_mark(mark).find_map(|(number, name)| {
             let value = value_of_field(field, name)?;
             Some(Located { number, mark, value, place: span.clone() })
@@ -131,11 +135,22 @@ impl<'a> Doc<'a> {
     #[inline(always)]
     fn located(self, place: usize, mark: u8, names: &Names) -> Option<Located<'a>> {
         let rest = self.bytes.get(place..)?;
+        if names.are_many() {
+            return self.located_among_many(place, mark, names);
+        }
         names.of_mark(mark).find_map(|(number, name)| {
             let value = named(rest, name)?;
             let end = place + 2 + name.len() + value.bytes().len();
             Some(Located { number, mark, value, place: place..end })
         })
+    }
+
+    #[inline(never)]
+    fn located_among_many(self, place: usize, mark: u8, names: &Names) -> Option<Located<'a>> {
+        let (field, rest) = split(self.bytes.get(place..)?)?;
+        let number = names.number_of(mark, field.name)?;
+        let value = Value::new(Kind::from_byte(field.byte)?, field.value);
+        Some(Located { number, mark, value, place: place..self.bytes.len() - rest.len() })
     }
 
     /// Returns whether the field at offset `place` has this name.
@@ -223,6 +238,9 @@ impl<'a> Doc<'a> {
     /// Scans the fields for the first of that name.
     #[inline]
     fn scan(self, name: &[u8]) -> Option<Value<'a>> {
+        if work::is_over() {
+            return None;
+        }
         let mut rest = self.bytes.get(4..)?;
         let found = loop {
             // No name contains a NUL, so a field whose name begins with this one and a NUL has this name.

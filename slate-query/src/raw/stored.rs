@@ -21,7 +21,7 @@ impl FieldTable<'_> {
 /// was made from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// Sorted by mark.
+    /// Sorted by mark, then by text.
     names: Box<[Name]>,
     marks: Marks,
 }
@@ -29,9 +29,12 @@ pub struct Names {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Name {
     mark: u8,
-    number: usize,
     text: Box<[u8]>,
+    number: usize,
 }
+
+/// From this number of names on, one is found by a binary search among those with its hash byte.
+const MANY: usize = 64;
 
 /// Appends `document` in the stored form to `out`. Documents of more than 255 fields, of 64 KiB and more, or with a
 /// repeated field name get an empty table.
@@ -313,10 +316,26 @@ impl Names {
     #[inline]
     pub(super) fn is_name_of(&self, mark: u8, field: &[u8]) -> bool {
         let named = field.get(1..).unwrap_or_default();
+        if self.are_many() {
+            return self.number_of(mark, named).is_some();
+        }
         let has = |name: &[u8]| {
             named.get(name.len()) == Some(&0) && named.get(..name.len()).is_some_and(|front| same(front, name))
         };
         self.names.iter().any(|name| name.mark == mark && has(&name.text))
+    }
+
+    #[inline]
+    pub(super) fn are_many(&self) -> bool {
+        self.names.len() >= MANY
+    }
+
+    /// Returns the number of the name with which these bytes begin, up to a NUL byte. `mark` is its hash byte.
+    pub(super) fn number_of(&self, mark: u8, named: &[u8]) -> Option<usize> {
+        let text = named.split(|byte| *byte == 0).next()?;
+        // Of equal names, the first.
+        let place = self.names.partition_point(|name| (name.mark, &*name.text) < (mark, text));
+        self.names.get(place).filter(|name| *name.text == *text).map(|name| name.number)
     }
 
     /// Returns the number and the text of each name with this hash byte.

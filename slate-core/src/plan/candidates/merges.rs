@@ -71,18 +71,22 @@ fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     (0..query.filter.conjuncts().len()).filter_map(|place| union(collection, query, place)).collect()
 }
 
+/// Paths are known to be exact for the first conjuncts only; see [`Conjuncts`].
+const MOST_EXACT: usize = 64;
+
 /// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts hold in every branch and limit
 /// its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
 fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Access> {
     let conjuncts = query.filter.conjuncts();
     let node = conjuncts.get(place)?;
+    let branches = node.branches()?;
     let others = || conjuncts.iter().enumerate().filter(|(at, _)| *at != place);
     let mut inputs: Vec<Input> = Vec::new();
     // The other conjuncts for which the paths so far are exact.
-    let mut exact_others: Vec<usize> = others().map(|(at, _)| at).collect();
+    let mut exact_others: Vec<usize> = others().map(|(at, _)| at).take(MOST_EXACT).collect();
     // Expressions are evaluated in any case, because they can fail.
     let mut is_exact = !node.computes();
-    for branch in node.branches()? {
+    for branch in branches {
         // A call that is over gets no plan.
         work::take(STEPS_PER_BRANCH + conjuncts.len()).ok()?;
         let own = branch.conjuncts();

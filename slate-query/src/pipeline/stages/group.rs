@@ -1,6 +1,6 @@
 //! `$group`: one document for each value of an expression, with values accumulated over the documents that have it.
 
-use std::fmt;
+use std::{collections::HashSet, fmt};
 
 use crate::{
     Code, Error, Result,
@@ -220,9 +220,9 @@ impl Group {
             return false;
         }
         let mut argument = Writer::new();
+        let kept: HashSet<&[u8]> = self.fields.iter().map(|(name, _)| name.as_bytes()).collect();
         for element in self.argument.as_value().as_document().into_iter().flat_map(Doc::elements) {
-            let is_kept = |(name, _): &(Box<str>, AccumulatorSpec)| name.as_bytes() == element.name;
-            if element.name == b"_id" || self.fields.iter().any(is_kept) {
+            if element.name == b"_id" || kept.contains(element.name) {
                 argument.append(element.name, element.value);
             }
         }
@@ -233,6 +233,11 @@ impl Group {
     /// Returns whether the groups of the stage `before` may arrive in any order. They may if this stage reads only
     /// fields in which `before` has counted documents: those are whole numbers.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
+        /// Each field is compared with all of them.
+        const MOST_FIELDS: usize = 64;
+        if before.fields.len() > MOST_FIELDS {
+            return false;
+        }
         let is_count = |field: &FieldName| {
             let mut named = before.fields.iter().filter(|(name, _)| **name == *field.as_str());
             named.next().is_some_and(|(_, spec)| spec.is_count()) && named.next().is_none()

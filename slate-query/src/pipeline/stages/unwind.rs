@@ -12,6 +12,7 @@ use crate::{
         stage::is_within,
     },
     raw::{Doc, FieldName, Kind, OwnedValue, Value, Writer},
+    work,
 };
 
 /// A parsed `$unwind`.
@@ -183,6 +184,7 @@ impl Template {
             return set(Doc::new(&self.head), unwind.path.parts(), Some(element), row);
         }
         let length = self.head.len() + element.bytes().len() + self.tail.len();
+        work::spend_copied(length);
         if another && unwind.index.is_none() {
             row.truncate(self.head.len());
         } else {

@@ -6,7 +6,7 @@ mod common;
 
 use std::{error::Error as _, fmt, io};
 
-use bson::{Bson, Document, cstr, doc, oid::ObjectId, rawdoc};
+use bson::{Bson, Document, bson, cstr, doc, oid::ObjectId, rawdoc};
 use common::{elsewhere, on_every_store, raw};
 use serde::{Deserialize, Serialize};
 use slate_core::{Database, Error, ErrorKind, Index, Result, Transaction};
@@ -236,4 +236,77 @@ fn an_impossible_id_finds_nothing_by_id_and_by_filter() {
         }
         assert_eq!(users.find_by_id(Bson::Undefined).unwrap_err().kind(), ErrorKind::Invalid);
     });
+}
+
+/// Exceeds each limit of `docs/limits.md` that a test can exceed in a moment. Others have tests of their own.
+#[test]
+fn what_exceeds_a_limit_fails_with_the_code_that_the_page_lists() {
+    let db = Database::open("memory:").unwrap();
+    let c = db.collection::<Document>("c");
+    c.insert_one(&doc! { "_id": 1, "a": [1, 2], "b": [1, 2] }).unwrap();
+    let numbered = |count: usize| -> Document { (0..count).map(|at| (format!("f{at}"), Bson::Int32(1))).collect() };
+    let computed = |expression: Bson| c.aggregate([doc! { "$project": { "e": expression } }]).collect().map(drop);
+    let indexed = |keys: Document| c.create_index(Index::on(keys)).run().map(drop);
+    let named = |name: String| db.collection::<Document>(&name).insert_one(&doc! {}).map(drop);
+    let large = "x".repeat(17 << 20);
+    let inner = (0..21).fold(bson!([]), |inner, _| bson!([{ "$unionWith": { "coll": "c", "pipeline": inner } }]));
+    let combined = db.collection::<Document>("combined");
+    combined.create_index(Index::on(doc! { "a": 1, "w.$**": 1 })).run().unwrap();
+    // Each has 30 MiB.
+    c.insert_one(&doc! { "_id": 2, "s": "x".repeat(10 << 20) }).unwrap();
+    let long = || bson!({ "$concat": ["$s", "$s", "$s"] });
+    let variables: Document = (0..9).map(|at| (format!("v{at}"), long())).collect();
+    let exceeded: Vec<(&str, i32, Result<()>)> = vec![
+        ("A document", 2, c.insert_one(&doc! { "a": &large }).map(drop)),
+        (
+            "A document",
+            17419,
+            c.update_one(doc! {}, doc! { "$set": { "x": "x".repeat((16 << 20) - 40) } }).run().map(drop),
+        ),
+        ("Nesting of documents", 15, c.insert_one(&(0..181).fold(doc! {}, |inner, _| doc! { "d": inner })).map(drop)),
+        ("An `_id` as a key", 2, c.insert_one(&doc! { "_id": "x".repeat(2_000) }).map(drop)),
+        ("An `_id` that is an array", 53, c.insert_one(&doc! { "_id": [1] }).map(drop)),
+        ("Fields of an index", 13103, indexed(numbered(33))),
+        ("Arrays in the fields of a compound index", 171, indexed(doc! { "a": 1, "b": 1 })),
+        (
+            "Entries of one document in a compound wildcard index",
+            201,
+            combined.insert_one(&doc! { "a": (0..400).collect::<Vec<_>>(), "w": numbered(300) }).map(drop),
+        ),
+        ("The name of a collection", 73, named("x".repeat(256))),
+        ("The name of a collection", 73, named("system.x".into())),
+        ("The name of a collection", 73, named("a$b".into())),
+        (
+            "The name of a database",
+            73,
+            db.command(raw(&doc! { "insert": "c", "documents": [{}], "$db": "d".repeat(64) })).map(drop),
+        ),
+        ("Nulls that an update adds", 34, c.update_one(doc! {}, doc! { "$set": { "a.2000000": 1 } }).run().map(drop)),
+        ("An argument", 10334, c.find(doc! { "a": &large }).run().map(drop)),
+        ("Names in a path", 15, c.update_one(doc! {}, doc! { "$set": { "a.".repeat(200) + "a": 1 } }).run().map(drop)),
+        ("Names in a path", 5729100, c.find(doc! { "a.".repeat(200) + "a": 1 }).run().map(drop)),
+        ("Fields of a sort", 13103, c.find(doc! {}).sort(numbered(33)).run().map(drop)),
+        ("Stages of a pipeline", 7749501, c.aggregate(vec![doc! { "$skip": 1 }; 1_001]).run().map(drop)),
+        (
+            "Inner pipelines in each other",
+            232,
+            c.aggregate([inner.as_array().unwrap()[0].as_document().unwrap()]).run().map(drop),
+        ),
+        ("A regular expression", 51091, c.find(doc! { "a": { "$regex": "x".repeat(17_000) } }).run().map(drop)),
+        ("A regular expression", 51091, c.find(doc! { "a": { "$regex": "(a{1000}){1000}" } }).run().map(drop)),
+        ("A value of an expression", 10334, computed(bson!({ "$concat": vec![long(); 3] }))),
+        ("Values that an expression holds", 146, computed(bson!({ "$let": { "vars": variables, "in": 1 } }))),
+        (
+            "Statements of a command",
+            16,
+            db.command(raw(&doc! { "insert": "c", "documents": vec![doc! {}; 100_001] })).map(drop),
+        ),
+    ];
+    let page = include_str!("../../docs/limits.md");
+    for (row, code, result) in exceeded {
+        let line =
+            page.lines().find(|line| line.starts_with(&format!("| {row}"))).unwrap_or_else(|| panic!("no row {row}"));
+        assert!(line.contains(&code.to_string()), "the row does not list {code}: {line}");
+        assert_eq!(result.map_err(|error| error.code()), Err(code), "{row}");
+    }
 }

@@ -212,6 +212,53 @@ fn a_cursor_dropped_during_a_merge_leaves_no_file() {
     assert_nothing_left(folder.path());
 }
 
+/// Returns a cursor in the middle of a merge of temporary files.
+fn merging(db: &Database) -> slate_core::Cursor {
+    let collection = db.collection::<RawDocumentBuf>("c");
+    numbered(&collection, 2_000);
+    let mut cursor = collection.find(doc! {}).sort(doc! { "a": 1 }).memory_limit(10_000).cursor().unwrap();
+    assert!(cursor.advance().unwrap());
+    cursor
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_temporary_file_has_no_name_and_is_readable_by_its_user_alone() {
+    use std::os::unix::fs::MetadataExt as _;
+    let folder = tempfile::tempdir().unwrap();
+    let db = open(Store::Memory, folder.path());
+    let _cursor = merging(&db);
+    let spills = folder.path().join("spills");
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().map(|entry| entry.unwrap().path());
+    let spilled: Vec<_> =
+        open.filter(|file| std::fs::read_link(file).is_ok_and(|target| target.starts_with(&spills))).collect();
+    assert!(!spilled.is_empty());
+    for file in spilled {
+        let metadata = std::fs::metadata(file).unwrap();
+        assert_eq!((metadata.nlink(), metadata.mode() & 0o777), (0, 0o600));
+    }
+    assert_nothing_left(folder.path());
+}
+
+#[test]
+fn a_process_that_is_killed_while_it_merges_leaves_no_file() {
+    const FOLDER: &str = "SLATE_SPILLS_OF_A_KILLED_PROCESS";
+    if let Some(folder) = std::env::var_os(FOLDER) {
+        let db = open(Store::Memory, Path::new(&folder));
+        let _cursor = merging(&db);
+        std::process::abort();
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let test = "a_process_that_is_killed_while_it_merges_leaves_no_file";
+    let killed = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", test])
+        .env(FOLDER, folder.path())
+        .output()
+        .unwrap();
+    assert!(!killed.status.success());
+    assert_nothing_left(folder.path());
+}
+
 #[test]
 fn a_panic_during_a_merge_leaves_no_file() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,5 +1,6 @@
 use std::{
     fs::File,
+    io,
     path::Path,
     sync::{Arc, Mutex},
 };
@@ -144,12 +145,20 @@ impl Memory {
             Some(directory) => tempfile::tempfile_in(directory),
             None => tempfile::tempfile(),
         };
-        created.map_err(|error| {
+        created.and_then(private).map_err(|error| {
             let default = std::env::temp_dir();
             let directory = self.directory.as_deref().unwrap_or(&default);
             Error::spill(&format!("no temporary file could be created in {}", directory.display()), error)
         })
     }
+}
+
+/// Makes a file readable and writable by its user alone. Without a name only its process and those of the same user reach it anyway,
+/// but not every system creates it without one.
+fn private(file: File) -> io::Result<File> {
+    #[cfg(unix)]
+    file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
+    Ok(file)
 }
 
 fn take<T: Default>(pooled: &Mutex<T>) -> T {

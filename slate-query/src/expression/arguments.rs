@@ -1,6 +1,6 @@
 use std::fmt;
 
-use super::{Env, Evaluated, Expression, node::count};
+use super::{Env, Evaluated, Expression, held::Held, node::count};
 use crate::{Code, Error, Result, collation::Collation, raw::Value, work};
 
 /// An operator whose operands are all evaluated before it.
@@ -94,10 +94,12 @@ impl Function {
                 &mut many[..]
             }
         };
+        let mut held = Held::default();
         for (place, (value, operand)) in values.iter_mut().zip(operands).enumerate() {
             work::take(1)?;
             *value = operand.evaluate(env)?;
             value.as_value().map_or(Ok(()), count)?;
+            held.add(value)?;
             let ends = match self.null_ends {
                 NullEnds::Never => false,
                 NullEnds::AtFirst => place == 0,

@@ -174,6 +174,12 @@ impl ArrayWriter {
         self.bytes += value.bytes().len() + 2;
     }
 
+    /// # Errors
+    /// As [`check_size`], so that no further values are computed.
+    pub(super) fn check(&self) -> Result<()> {
+        check_size(self.bytes)
+    }
+
     pub(super) fn finish<'v>(self) -> Evaluated<'v> {
         Evaluated::of(Kind::Array, &self.writer.finish())
     }

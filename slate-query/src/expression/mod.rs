@@ -13,6 +13,7 @@ mod comparison;
 mod env;
 mod evaluated;
 mod fold;
+mod held;
 mod needs;
 mod node;
 mod operands;

@@ -5,6 +5,7 @@ use super::{
     arguments::Function,
     comparison::Logic,
     evaluated::{ArrayWriter, check_depth, check_size},
+    held::Held,
     path,
 };
 use crate::{
@@ -147,22 +148,27 @@ impl Expression {
                 Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
             },
             ExpressionNode::Document(fields) => {
-                let (mut writer, mut bytes) = (Writer::new(), 0);
+                let (mut writer, mut bytes, mut held) = (Writer::new(), 0, Held::default());
                 for (name, field) in &**fields {
                     work::take(1)?;
-                    if let Some(value) = field.evaluate(env)?.as_value() {
+                    let value = field.evaluate(env)?;
+                    if let Some(value) = value.as_value() {
                         bytes += value.bytes().len();
                         check_size(bytes)?;
                         writer.append(name, value);
                     }
+                    held.add(&value)?;
                 }
                 checked(Evaluated::document(writer))?
             }
             ExpressionNode::Array(elements) => {
-                let mut array = ArrayWriter::default();
+                let (mut array, mut held) = (ArrayWriter::default(), Held::default());
                 for element in &**elements {
                     work::take(1)?;
-                    array.push(element.evaluate(env)?.or_null());
+                    let value = element.evaluate(env)?;
+                    array.push(value.or_null());
+                    array.check()?;
+                    held.add(&value)?;
                 }
                 checked(array.finish())?
             }

@@ -6,6 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Variables,
     arguments::wrong_type,
     evaluated::ArrayWriter,
+    held::Held,
     node::{ExpressionNode, Operator},
     operands::{need, parts},
 };
@@ -38,7 +39,13 @@ struct Let {
 
 impl Operator for Let {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
-        let values = self.values.iter().map(|value| value.evaluate(env)).collect::<Result<Vec<_>>>()?;
+        let (mut values, mut held) = (Vec::with_capacity(self.values.len()), Held::default());
+        for value in &self.values {
+            work::take(1)?;
+            let value = value.evaluate(env)?;
+            held.add(&value)?;
+            values.push(value);
+        }
         let frame = env.frame_of_computed(&values);
         self.body.evaluate(&env.within(&frame)).map(Evaluated::into_owned)
     }
@@ -80,11 +87,15 @@ impl Operator for Map {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let input = self.input.evaluate(env)?;
         let Some(elements) = elements("$map", &input, 16883)? else { return Ok(Evaluated::NULL) };
-        let mut values = ArrayWriter::default();
+        let (mut values, mut held) = (ArrayWriter::default(), Held::default());
+        held.add(&input)?;
         for element in elements.values() {
             work::take(1)?;
             let frame = env.frame(Some(element));
-            values.push(self.body.evaluate(&env.within(&frame))?.or_null());
+            let value = self.body.evaluate(&env.within(&frame))?;
+            values.push(value.or_null());
+            values.check()?;
+            held.add(&value)?;
         }
         Ok(values.finish())
     }
@@ -176,6 +187,8 @@ impl Operator for Reduce {
         let input = self.input.evaluate(env)?;
         let Some(elements) = elements("$reduce", &input, 40080)? else { return Ok(Evaluated::NULL) };
         let mut value = self.initial.evaluate(env)?;
+        let mut held = Held::default();
+        held.add(&input)?;
         for element in elements.values() {
             work::take(1)?;
             let outer = env.frame(Some(element));

@@ -72,6 +72,7 @@ mod prefetch;
 mod size;
 mod store;
 mod superseded;
+mod sync;
 #[cfg(feature = "redb")]
 mod trace;
 mod transaction;

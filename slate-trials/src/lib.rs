@@ -4,12 +4,14 @@
 //! ```text
 //! cargo run --release -p slate-trials -- crashes --store redb --kills 1000
 //! cargo run --release -p slate-trials -- isolation --store memory --histories 1000
+//! cargo run --release -p slate-trials -- simulation --schedules 1000000
 //! cargo +nightly fuzz run filter -- -max_total_time=600
 //! ```
 
 pub mod crash;
 pub mod fuzz;
 pub mod isolation;
+pub mod simulation;
 
 /// What a trial found that must not be: a sentence for each broken promise.
 pub type Broken = Vec<String>;

@@ -3,10 +3,11 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use lexopt::{Arg, ValueExt};
-use slate_trials::{crash, isolation};
+use slate_trials::{crash, isolation, simulation};
 
 const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]
+       slate-trials simulation [--schedules N] [--seed N]
        slate-trials --fuzz TARGET FILE";
 
 fn main() -> ExitCode {
@@ -36,7 +37,7 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
                 return Ok(Vec::new());
             }
             Arg::Long("store") => store = arguments.value()?.string()?,
-            Arg::Long("kills" | "histories") => rounds = arguments.value()?.parse()?,
+            Arg::Long("kills" | "histories" | "schedules") => rounds = arguments.value()?.parse()?,
             Arg::Long("seed") => seed = arguments.value()?.parse()?,
             // One input of a fuzz target: `--fuzz TARGET FILE`, to see what it does.
             Arg::Long("fuzz") => {
@@ -58,6 +59,10 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
         }
         Some("isolation") => {
             Ok(isolation::run(&isolation::IsolationTrial { store, histories: rounds, seed }, |line| println!("{line}")))
+        }
+        Some("simulation") => {
+            let trial = simulation::SimulationTrial { schedules: rounds, seed, sabotage: simulation::Sabotage::None };
+            Ok(simulation::run(&trial, |line| println!("{line}")))
         }
         _ => Err("name a trial".into()),
     }

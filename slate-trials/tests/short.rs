@@ -8,6 +8,7 @@ use slate_trials::{
     crash::{self, CrashTrial},
     fuzz,
     isolation::{self, IsolationTrial},
+    simulation::{self, Sabotage, SimulationTrial},
 };
 
 /// The stores that this build has, with files.
@@ -43,5 +44,20 @@ fn no_bytes_and_no_document_panic() {
             let data: Vec<u8> = (0..random.usize(..200)).map(|_| random.u8(..)).collect();
             target(&data);
         }
+    }
+}
+
+#[test]
+fn no_interleaving_of_commits_breaks_a_promise() {
+    let trial = SimulationTrial { schedules: 300, seed: 1, sabotage: Sabotage::None };
+    let broken = simulation::run(&trial, |line| println!("{line}"));
+    assert!(broken.is_empty(), "{broken:?}");
+}
+
+#[test]
+fn the_simulation_finds_a_device_that_breaks_its_contract() {
+    for sabotage in [Sabotage::EarlyFlush, Sabotage::LostWrite] {
+        let trial = SimulationTrial { schedules: 300, seed: 1, sabotage };
+        assert_eq!(simulation::run(&trial, |_| ()).len(), 1, "{sabotage:?}");
     }
 }

@@ -2,13 +2,13 @@ use std::{
     mem,
     ops::ControlFlow,
     path::Path,
-    sync::{Arc, PoisonError, RwLock},
+    sync::{Arc, PoisonError},
 };
 
 use super::{MemorySnapshot, backup, cursor, key::Key, root::Root, tree::Tree, value::Value};
 use crate::{
     Bounds, Capabilities, Change, Changes, Durability, Keyspace, LocalStore, OldestSnapshot, Optimistic, OwnedBounds,
-    Result, Size, SizeDetail, Version, Write, superseded::Superseded,
+    Result, Size, SizeDetail, Version, Write, superseded::Superseded, sync::RwLock,
 };
 
 /// A database in memory.

@@ -12,15 +12,16 @@
 //! After a failure of the device nothing is committed any more. The operating system may have discarded the data that it could not
 //! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 
-use std::{
-    sync::{
-        Condvar, Mutex, MutexGuard, OnceLock, PoisonError, TryLockError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    thread,
-};
+use std::sync::{OnceLock, PoisonError, TryLockError};
 
-use crate::{Context, Durability, Error, Flushing, Result, Version};
+use crate::{
+    Context, Durability, Error, Flushing, Result, Version,
+    sync::{
+        Condvar, Mutex, MutexGuard,
+        atomic::{AtomicUsize, Ordering},
+        yield_now,
+    },
+};
 
 /// How the device failed.
 #[derive(Debug)]
@@ -155,7 +156,8 @@ impl CommitQueue {
         let mut state = self.state();
         state.is_flushing = false;
         match flushed {
-            Ok(()) => state.set_durable(reaches),
+            // Commits that were made since may wait for another one, so they stay counted until a `Sync` commit includes them.
+            Ok(()) => state.durable = state.durable.max(reaches),
             Err(error) => self.set_failed(error),
         }
         drop(state);
@@ -175,6 +177,7 @@ impl CommitQueue {
 }
 
 impl State {
+    /// Records a commit that was made with a sync, which includes all before it.
     fn set_durable(&mut self, commit: Version) {
         self.durable = self.durable.max(commit);
         (self.served, self.unsynced, self.left) = (self.unsynced, 0, None);
@@ -199,7 +202,7 @@ impl Entered<'_> {
         if waiting() == 0 && queue.state().served > 0 {
             // The callers whose commits the last sync included are usually about to commit again. Yielding the processor gives them
             // time to enter the queue, which saves syncs; without such callers it costs almost nothing.
-            thread::yield_now();
+            yield_now();
         }
         let waiting = waiting();
         let mut state = queue.state();
@@ -241,7 +244,7 @@ impl Drop for Entered<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::{sync::Barrier, time::Duration};
+    use std::{sync::Barrier, thread, time::Duration};
 
     use super::*;
 
@@ -329,6 +332,34 @@ mod tests {
                 })
                 .unwrap();
             assert_eq!(flushes, 1);
+        });
+    }
+
+    /// Found by the simulation of interleavings: the flush forgot the commit that was made during it, and the one that this commit had been
+    /// left to woke nobody when it ended without a commit.
+    #[test]
+    fn a_commit_made_during_a_flush_is_not_forgotten() {
+        let queue = CommitQueue::new(Flushing::Apart);
+        queue.enter(Durability::Deferred).committed(Version(1), Durability::Deferred);
+        let during_the_flush = || {
+            // A third transaction waits for the lock, and the second leaves the sync to it.
+            queue.waiting.fetch_add(1, Ordering::SeqCst);
+            let second = queue.try_enter().unwrap();
+            let made = second.durability(Durability::Sync);
+            assert_eq!(made, Durability::Deferred);
+            second.committed(Version(2), made);
+            Ok(())
+        };
+        // The first flushes as if the third did not wait yet.
+        queue.wait(Version(1), during_the_flush).unwrap();
+        thread::scope(|scope| {
+            let second = scope.spawn(|| queue.wait(Version(2), || Ok(())));
+            thread::sleep(Duration::from_millis(20));
+            assert!(!second.is_finished());
+            let third = queue.try_enter().unwrap();
+            queue.waiting.fetch_sub(1, Ordering::SeqCst);
+            drop(third);
+            second.join().unwrap().unwrap();
         });
     }
 

@@ -1,7 +1,7 @@
 use std::{
     ops::ControlFlow,
     path::Path,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError},
+    sync::{Arc, PoisonError, TryLockError},
     time::Duration,
 };
 
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore,
     OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
+    sync::{Mutex, MutexGuard},
 };
 
 /// The most bytes of keys and values that a transaction may hold, unless the [local store](LocalStore) has a smaller limit. Bounds

@@ -1,0 +1,221 @@
+//! The optimistic layer under a scheduler: transactions, validation, group commit and failures of the device, in interleavings that a seed
+//! determines.
+//!
+//! `slate-store-simulated` is the source of `slate-store` compiled with the locks of `shuttle`. One thread runs at a time, and at each
+//! lock, atomic access and step of the simulated device the scheduler chooses the next one. A schedule that breaks a promise is executed
+//! again by its seed: everything else that is random is drawn from the same seed.
+//!
+//! ```text
+//! threads ── Optimistic (the real one) ── SimulatedDevice ── LocalMemory (the real one)
+//!                                          waits at each step, fails when the seed says so,
+//!                                          remembers every commit, and which are on the device
+//! ```
+
+mod check;
+mod device;
+
+use std::{
+    panic::{self, AssertUnwindSafe},
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
+
+use fastrand::Rng;
+use shuttle::{
+    Config, FailurePersistence, MaxSteps, Runner,
+    scheduler::{PctScheduler, RandomScheduler},
+    thread,
+};
+use slate_store_simulated::{
+    Bounds, Durability, Error, Guard, Keyspace, Optimistic, Result, Store, Transaction, TransactionExt, Version, View,
+};
+
+use self::device::SimulatedDevice;
+use crate::Broken;
+
+/// What is tried.
+#[derive(Clone, Copy, Debug)]
+pub struct SimulationTrial {
+    /// The number of schedules, each with a seed of its own.
+    pub schedules: u32,
+    /// The seed of the first schedule; the others follow.
+    pub seed: u64,
+    /// A fault of the device that the checks must find, for their own test.
+    pub sabotage: Sabotage,
+}
+
+/// How the simulated device breaks its contract.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Sabotage {
+    /// It keeps it.
+    #[default]
+    None,
+    /// A flush returns before the data are on the device.
+    EarlyFlush,
+    /// A commit loses one of its writes.
+    LostWrite,
+}
+
+const KEYS: Keyspace = Keyspace(1);
+/// Dropped now and then. Nothing depends on it.
+const SCRATCH: Keyspace = Keyspace(2);
+
+/// A transaction and what became of it.
+#[derive(Debug)]
+struct Attempt {
+    base: Version,
+    /// Keys with the values that were read.
+    reads: Vec<(u8, u64)>,
+    /// Keys that no other transaction may have changed since.
+    guarded: Vec<u8>,
+    writes: Vec<(u8, u64)>,
+    outcome: Outcome,
+}
+
+#[derive(Debug)]
+enum Outcome {
+    Committed {
+        version: Version,
+        is_durable: bool,
+    },
+    Conflict,
+    /// The device failed.
+    Failed,
+}
+
+/// Executes schedules until one breaks a promise. Reports what was done.
+pub fn run(trial: &SimulationTrial, mut report: impl FnMut(&str)) -> Broken {
+    let (mut committed, mut conflicts, mut failed) = (0, 0, 0);
+    for number in 0..trial.schedules {
+        let seed = trial.seed.wrapping_add(number.into());
+        match schedule(seed, trial.sabotage) {
+            Ok(attempts) => {
+                for attempt in attempts {
+                    match attempt.outcome {
+                        Outcome::Committed { .. } => committed += 1,
+                        Outcome::Conflict => conflicts += 1,
+                        Outcome::Failed => failed += 1,
+                    }
+                }
+            }
+            Err(broken) => return vec![format!("seed {seed}: {broken}; repeat it with --seed {seed} --schedules 1")],
+        }
+    }
+    report(&format!(
+        "{} schedules, {committed} commits, {conflicts} conflicts, {failed} ended by a failure of the device",
+        trial.schedules
+    ));
+    Vec::new()
+}
+
+/// Executes the schedule of a seed, and checks it.
+fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Vec<Attempt>, String> {
+    let mut config = Config::new();
+    config.failure_persistence = FailurePersistence::None;
+    // A schedule takes a few thousand steps; one without an end is a livelock.
+    config.max_steps = MaxSteps::FailAfter(1_000_000);
+    let found = Arc::new(Mutex::new(Ok(Vec::new())));
+    let into = Arc::clone(&found);
+    let body = move || {
+        let checked = scenario(&mut Rng::with_seed(seed), sabotage);
+        *into.lock().unwrap_or_else(PoisonError::into_inner) = checked;
+    };
+    // Uniformly random schedules find what needs many switches, those by priorities what needs few at the right places.
+    let ran = panic::catch_unwind(AssertUnwindSafe(|| match seed % 2 {
+        0 => Runner::new(RandomScheduler::new_from_seed(seed, 1), config).run(body),
+        _ => Runner::new(PctScheduler::new_from_seed(seed, 3, 1), config).run(body),
+    }));
+    if ran.is_err() {
+        return Err("a thread panicked, or all wait for each other".into());
+    }
+    std::mem::replace(&mut *found.lock().unwrap_or_else(PoisonError::into_inner), Ok(Vec::new()))
+}
+
+/// Runs threads with transactions on one store, and checks what they saw.
+fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Vec<Attempt>, String> {
+    let device = Arc::new(SimulatedDevice::new(random, sabotage));
+    let store = Optimistic::over(device::Handle(Arc::clone(&device)));
+    let threads: Vec<_> = (0..random.usize(2..5))
+        .map(|_| {
+            let (store, device, mut random) = (store.clone(), Arc::clone(&device), Rng::with_seed(random.u64(..)));
+            thread::spawn(move || {
+                (0..random.usize(1..4)).filter_map(|_| step(&store, &device, &mut random)).collect::<Vec<_>>()
+            })
+        })
+        .collect();
+    let mut attempts = Vec::new();
+    for thread in threads {
+        attempts.extend(thread.join().map_err(|_| "a thread panicked")?);
+    }
+    check::check(&device, &attempts)?;
+    match (device.has_failed(), store.begin(Duration::ZERO)) {
+        (true, Ok(_)) => Err("a transaction begins after a failure of the device".into()),
+        (false, Err(error)) => Err(format!("no transaction begins: {error}")),
+        _ => Ok(attempts),
+    }
+}
+
+type Simulated = Optimistic<device::Handle>;
+
+/// Does something. Returns the transaction, if it was one.
+fn step(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option<Attempt> {
+    match random.usize(0..12) {
+        // After a failure these fail as well.
+        0 => drop(store.flush()),
+        1 => drop(store.drop_keyspace(SCRATCH, Duration::ZERO)),
+        _ => return transaction(store, device, random),
+    }
+    None
+}
+
+/// Reads keys, adds to some of them, and commits.
+fn transaction(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option<Attempt> {
+    let begun = if random.u8(0..4) == 0 { store.try_begin() } else { store.begin(Duration::ZERO).ok() };
+    let mut transaction = begun?;
+    let base = transaction.view().version();
+    let (mut reads, mut guarded, mut writes) = (Vec::new(), Vec::new(), Vec::new());
+    let durability = if random.bool() { Durability::Sync } else { Durability::Deferred };
+    let mut change = || -> Result<()> {
+        for key in 0..3_u8 {
+            match random.u8(0..4) {
+                0 => {
+                    reads.push((key, read(&transaction.view(), key)?));
+                    transaction.guard(KEYS, &[key], if random.bool() { Guard::Shared } else { Guard::Exclusive })?;
+                    guarded.push(key);
+                }
+                1 => {
+                    let value = read(&transaction.view(), key)?;
+                    reads.push((key, value));
+                    transaction.put(KEYS, &[key], &(value + 1).to_be_bytes())?;
+                    writes.push((key, value + 1));
+                }
+                2 => reads.push((key, read(&transaction.view(), key)?)),
+                _ => {}
+            }
+        }
+        if random.u8(0..8) == 0 {
+            transaction.put(SCRATCH, &[random.u8(..)], b"")?;
+            transaction.delete_range(SCRATCH, Bounds { start: Some(&[9]), end: None })?;
+        }
+        Ok(())
+    };
+    change().ok()?;
+    if writes.is_empty() && guarded.is_empty() {
+        return None;
+    }
+    let outcome = match transaction.commit(durability) {
+        // A commit of guards alone makes no version of its own and needs no device.
+        Ok(version) => {
+            let is_durable = durability == Durability::Deferred || writes.is_empty() || device.is_durable(version);
+            Outcome::Committed { version, is_durable }
+        }
+        Err(Error::Conflict(_)) => Outcome::Conflict,
+        Err(_) => Outcome::Failed,
+    };
+    Some(Attempt { base, reads, guarded, writes, outcome })
+}
+
+fn read(view: &impl View, key: u8) -> Result<u64> {
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
+    Ok(view.get(KEYS, &[key], number)?.unwrap_or_default())
+}

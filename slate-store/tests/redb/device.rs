@@ -25,6 +25,7 @@ struct Inner {
     /// Each counts down to the first operation that fails; all later ones fail, too. 0 disables it.
     write_fails_at: AtomicUsize,
     sync_fails_at: AtomicUsize,
+    read_fails_at: AtomicUsize,
     refusal: Mutex<Option<io::ErrorKind>>,
     writes: AtomicUsize,
     syncs: AtomicUsize,
@@ -82,6 +83,10 @@ impl Device {
         self.0.sync_fails_at.store(successes + 1, Relaxed);
     }
 
+    pub(crate) fn fail_read_after(&self, successes: usize) {
+        self.0.read_fails_at.store(successes + 1, Relaxed);
+    }
+
     pub(crate) fn fill_up(&self) {
         *self.0.refusal.lock().unwrap() = Some(io::ErrorKind::StorageFull);
     }
@@ -93,6 +98,7 @@ impl Device {
     pub(crate) fn heal(&self) {
         self.0.write_fails_at.store(0, Relaxed);
         self.0.sync_fails_at.store(0, Relaxed);
+        self.0.read_fails_at.store(0, Relaxed);
         *self.0.refusal.lock().unwrap() = None;
     }
 
@@ -133,6 +139,7 @@ impl StorageBackend for Device {
     }
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        count_down(&self.0.read_fails_at)?;
         let offset = usize::try_from(offset).unwrap();
         let bytes = self.0.bytes.lock().unwrap();
         out.copy_from_slice(bytes.cached.get(offset..offset + out.len()).ok_or(io::ErrorKind::UnexpectedEof)?);

@@ -1,4 +1,11 @@
 //! Failures of the device produce typed errors and, after reopening, complete commits only.
+//!
+//! `SLATE_POWER_CUTS=10000 cargo test -p slate-store --test redb power_cuts` cuts the power as often, at random moments.
+
+use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    ops::ControlFlow,
+};
 
 use slate_store::{
     Access, Bounds, Durability, Error, Keyspace, Store, Transaction, TransactionExt, View,
@@ -248,4 +255,88 @@ fn a_power_cut_during_creation_leaves_a_database_or_none() {
             Err(error) => assert!(matches!(error, Error::WrongFormat(_)), "after {successes} writes: {error}"),
         }
     }
+}
+
+/// Returns a number that depends on a seed and on a place in its sequence, below `most`.
+fn drawn(seed: u64, place: u64, most: u64) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (seed, place).hash(&mut hasher);
+    hasher.finish() % most
+}
+
+#[test]
+fn power_cuts_at_random_moments_lose_no_acknowledged_commit() {
+    let cuts = std::env::var("SLATE_POWER_CUTS").map_or(25, |cuts| cuts.parse().unwrap());
+    for seed in 0..cuts {
+        let device = Device::default();
+        let recovery = if seed % 2 == 0 { Recovery::WhenOpened } else { Recovery::WithEachCommit };
+        let store = RedbStore::open_over(device.handle(), &Options::default().recovery(recovery)).unwrap();
+        write_round(&store, 0, Durability::Sync).unwrap();
+        // Half of the devices fail before the cut, at a write or at a sync.
+        match drawn(seed, 0, 4) {
+            0 => device.fail_write_after(usize::try_from(drawn(seed, 1, 200)).unwrap()),
+            1 => device.fail_sync_after(usize::try_from(drawn(seed, 1, 12)).unwrap()),
+            _ => {}
+        }
+        // The rounds that are on the device, those that are visible, and those that may be there.
+        let (mut certain, mut visible, mut possible) = (1, 1, 1);
+        for place in 2..2 + drawn(seed, 2, 12) {
+            match drawn(seed, place + 10, 8) {
+                0 => certain = if store.flush().is_ok() { visible } else { certain },
+                1 => drop(store.compact(LONG)),
+                kind => {
+                    let durability = if kind < 4 { Durability::Deferred } else { Durability::Sync };
+                    possible = visible + 1;
+                    if write_round(&store, u8::try_from(visible).unwrap(), durability).is_ok() {
+                        visible += 1;
+                        certain = if durability == Durability::Sync { visible } else { certain };
+                    }
+                }
+            }
+        }
+        let cut = [
+            device.after_power_cut(),
+            device.after_torn_power_cut(seed),
+            device.after_torn_power_cut(seed + 1_000_000),
+            device.after_kill(),
+        ];
+        for device in cut {
+            let store = over(&device);
+            let rounds = whole_rounds(&store);
+            assert!((certain..=possible).contains(&rounds), "seed {seed}: {rounds} of {certain} to {possible}");
+            write_round(&store, u8::try_from(rounds).unwrap(), Durability::Sync).unwrap();
+            assert_eq!(whole_rounds(&store), rounds + 1, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_failed_read_is_an_error_of_the_call_that_needs_the_page() {
+    let device = Device::default();
+    (0..8).for_each(|round| write_round(&over(&device), round, Durability::Sync).unwrap());
+    let mut failed = 0;
+    for successes in 0..60 {
+        device.heal();
+        // Without a cache, so that each page is read from the device.
+        let store = RedbStore::open_over(device.handle(), &Options::default().cache_bytes(0)).unwrap();
+        device.fail_read_after(successes);
+        let counted = store.snapshot().and_then(|snapshot| {
+            let mut entries = 0;
+            snapshot.scan(A, Bounds::ALL, |_, _| {
+                entries += 1;
+                ControlFlow::<()>::Continue(())
+            })?;
+            Ok(entries)
+        });
+        match counted {
+            Ok(entries) => assert_eq!(entries, 1_600),
+            Err(error) => {
+                assert!(matches!(error, Error::Io(_) | Error::Corrupt(_)), "{error}");
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 0);
+    device.heal();
+    assert_eq!(whole_rounds(&over(&device)), 8);
 }

@@ -290,7 +290,7 @@ fn what_exceeds_a_limit_fails_with_the_code_that_the_page_lists() {
         (
             "Inner pipelines in each other",
             232,
-            c.aggregate([inner.as_array().unwrap()[0].as_document().unwrap()]).run().map(drop),
+            c.aggregate([inner.as_array().unwrap().first().unwrap().as_document().unwrap()]).run().map(drop),
         ),
         ("A regular expression", 51091, c.find(doc! { "a": { "$regex": "x".repeat(17_000) } }).run().map(drop)),
         ("A regular expression", 51091, c.find(doc! { "a": { "$regex": "(a{1000}){1000}" } }).run().map(drop)),

@@ -5,10 +5,7 @@ use super::{
     field::{Field, Sense},
     node::Tree,
 };
-use crate::{
-    path::Path,
-    raw::{Doc, Writer},
-};
+use crate::raw::{Doc, Writer};
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -88,12 +85,12 @@ fn write_list(name: &[u8], nodes: &[Node], out: &mut Writer) {
 /// have one run, and each run must contain an operator only once.
 fn runs(nodes: &[Node]) -> Option<Vec<Vec<&Field>>> {
     let mut runs: Vec<Vec<&Field>> = Vec::new();
-    let mut places: HashMap<&Path, usize> = HashMap::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for node in nodes {
         let Tree::Field(field) = &node.tree else { return None };
-        match places.get(&field.path) {
+        match places.get(field.path.as_str()) {
             None => {
-                places.insert(&field.path, runs.len());
+                places.insert(field.path.as_str(), runs.len());
                 runs.push(vec![field]);
             }
             Some(place) if place + 1 == runs.len() => {

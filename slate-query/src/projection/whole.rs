@@ -184,8 +184,8 @@ impl Projection {
     pub(crate) fn shows_all_of(&self, next: &Self) -> bool {
         match (&self.included, &next.included) {
             (Some(included), Some(shown)) => {
-                let included: HashSet<&Path> = included.iter().collect();
-                shown.iter().all(|path| included.contains(path))
+                let included: HashSet<&str> = included.iter().map(Path::as_str).collect();
+                shown.iter().all(|path| included.contains(path.as_str()))
             }
             _ => false,
         }

@@ -49,6 +49,9 @@
 //! harvest(&slate_store::memory::MemoryStore::new()).unwrap();
 //! ```
 
+// The unit tests run with the locks of the standard library alone.
+#![cfg(not(all(test, simulated)))]
+
 mod access;
 mod bounds;
 mod cache_reads;

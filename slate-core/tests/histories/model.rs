@@ -23,6 +23,9 @@ type Documents = Vec<RawDocumentBuf>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Model(BTreeMap<&'static str, Documents>);
 
+/// Returns the state after a statement; `None` if it fails.
+type Operation<'o> = &'o dyn Fn(&Model) -> Option<Model>;
+
 /// A state after a call, and whether the call has succeeded.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Possible {
@@ -231,7 +234,7 @@ impl Model {
         update: &UpdateModifications,
         ordered: bool,
     ) -> Vec<Possible> {
-        let operations: [&dyn Fn(&Self) -> Option<Self>; 3] = [
+        let operations: [Operation<'_>; 3] = [
             &|state| state.insert(name, std::slice::from_ref(inserted)),
             &|state| state.update(name, filter, &update_value(update), true, false),
             &|state| state.delete(name, filter, false),

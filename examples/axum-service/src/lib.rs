@@ -3,6 +3,7 @@
 //! ```sh
 //! cargo run -p axum-service                                          # reads examples/axum-service/service.toml
 //! SHOP_DATABASE_URL=redb:./shop.slate cargo run -p axum-service -- my.toml
+//! cargo run -p axum-service -- --mongodb 127.0.0.1:27017             # also shows the database to mongosh and web pages, read-only
 //! ```
 //!
 //! | request | does |
@@ -29,6 +30,6 @@ mod serve;
 mod settings;
 mod shop;
 
-pub use serve::serve;
+pub use serve::{serve, show_database};
 pub use settings::Settings;
 pub use shop::Shop;

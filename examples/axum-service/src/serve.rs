@@ -1,9 +1,10 @@
-use std::{error::Error, time::Duration};
+use std::{error::Error, io, time::Duration};
 
 use axum::{
     Router,
     routing::{get, post},
 };
+use slate_server::Server;
 use tokio::{net::TcpListener, sync::oneshot};
 
 use crate::{Shop, operating, orders, products};
@@ -40,6 +41,14 @@ pub async fn serve(
     // Writes what commits with the durability `deferred` left in memory.
     shop.db.close().await?;
     Ok(())
+}
+
+/// Serves the database to clients of MongoDB's protocol, such as `mongosh`, beside the requests of the service. They can only read.
+///
+/// # Errors
+/// If the system has no random bytes.
+pub async fn show_database(listener: TcpListener, shop: Shop) -> io::Result<()> {
+    Server::new(shop.db).read_only().serve(listener).await
 }
 
 fn router(shop: Shop) -> Router {

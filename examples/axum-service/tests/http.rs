@@ -8,9 +8,16 @@ use std::path::Path;
 
 use axum::http::{StatusCode, header};
 use axum_service::Settings;
-use common::{Client, Service, product, urls_on_disk};
+use common::{Client, Service, product, settings, urls_on_disk};
 use serde_json::{Value, json};
-use slate_core::{Access, Database, bson::Document};
+use slate_core::{
+    Access, Database,
+    bson::{Document, doc},
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+};
 
 /// Runs a test on a new database of each store.
 async fn on_every_store<F: Future<Output = ()>>(test: impl Fn(Service) -> F) {
@@ -243,4 +250,38 @@ fn variables_replace_settings() {
     let replaced = settings.clone().replaced_by(url);
     assert_eq!((&*replaced.database.url, replaced.listen == settings.listen), ("redb:x", true));
     assert!(Settings::load(Path::new("missing.toml")).unwrap_err().to_string().starts_with("missing.toml: "));
+}
+
+/// Sends a command in MongoDB's protocol and returns the reply.
+async fn mongodb(stream: &mut TcpStream, command: Document) -> Document {
+    let mut body = Vec::new();
+    command.to_writer(&mut body).unwrap();
+    let length = i32::try_from(16 + 4 + 1 + body.len()).unwrap();
+    let mut message: Vec<u8> = [length, 1, 0, 2013, 0].into_iter().flat_map(i32::to_le_bytes).collect();
+    message.push(0);
+    message.extend(body);
+    stream.write_all(&message).await.unwrap();
+    let mut reply = vec![0; usize::try_from(stream.read_i32_le().await.unwrap()).unwrap() - 4];
+    stream.read_exact(&mut reply).await.unwrap();
+    Document::from_reader(&reply[17..]).unwrap()
+}
+
+#[tokio::test]
+async fn clients_of_mongodb_look_into_the_running_service() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = settings("memory:", folder.path());
+    let shop = axum_service::Shop::open(&settings).await.unwrap();
+    let (http, shown) =
+        (TcpListener::bind("127.0.0.1:0").await.unwrap(), TcpListener::bind("127.0.0.1:0").await.unwrap());
+    let (address, to_mongodb) = (http.local_addr().unwrap(), shown.local_addr().unwrap());
+    tokio::spawn(axum_service::show_database(shown, shop.clone()));
+    tokio::spawn(axum_service::serve(http, shop, std::future::pending()));
+    created(&mut Client::connect(address).await.unwrap(), &product("tea", 5, 2.5)).await;
+
+    let mut stream = TcpStream::connect(to_mongodb).await.unwrap();
+    let found = mongodb(&mut stream, doc! { "find": "products", "filter": { "sku": "tea" }, "$db": "test" }).await;
+    let batch = found.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+    assert_eq!(batch[0].as_document().unwrap().get_str("sku").unwrap(), "tea");
+    let refused = mongodb(&mut stream, doc! { "insert": "products", "documents": [{}], "$db": "test" }).await;
+    assert_eq!(refused.get_f64("ok").unwrap(), 0.0, "{refused}");
 }

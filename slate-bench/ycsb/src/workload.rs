@@ -52,7 +52,7 @@ fn mixture(workload: char) -> Result<&'static [(u32, Step)], Error> {
     })
 }
 
-/// Loads the records, then measures each workload with each number of connections. The workloads that insert come last.
+/// Loads the records into an empty database, then measures each workload with each number of connections. The workloads that insert come last.
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), Error> {
     let uri = arguments.uri.as_deref().ok_or("--uri is missing")?;
     let keys = Arc::new(Keys::new(arguments.records)?);
@@ -78,7 +78,6 @@ async fn connect(uri: &str, connections: u32) -> Result<Collection<RawDocumentBu
 
 async fn load(arguments: &Arguments, uri: &str) -> Result<(), Error> {
     let records = connect(uri, 1).await?;
-    records.drop().await?;
     let mut random = SmallRng::seed_from_u64(1);
     let (begin, mut latencies) = (Instant::now(), Latencies::new()?);
     for first in (0..arguments.records).step_by(usize::try_from(BATCH)?) {

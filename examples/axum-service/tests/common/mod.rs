@@ -97,6 +97,14 @@ fn percent_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
+/// Returns the settings of a service at a free port.
+pub(crate) fn settings(url: &str, backups: &Path) -> Settings {
+    let settings: Settings = toml::from_str("listen = '127.0.0.1:0'\nbackups = '.'\ndatabase.url = ''").unwrap();
+    let mut database = Config::new(url);
+    database.durability = Some(Durability::Deferred);
+    Settings { backups: backups.to_owned(), database, ..settings }
+}
+
 /// The service, in this process.
 pub(crate) struct Service {
     pub(crate) address: SocketAddr,
@@ -106,10 +114,7 @@ pub(crate) struct Service {
 
 impl Service {
     pub(crate) async fn start(url: &str, backups: &Path) -> Self {
-        let settings: Settings = toml::from_str("listen = '127.0.0.1:0'\nbackups = '.'\ndatabase.url = ''").unwrap();
-        let mut database = Config::new(url);
-        database.durability = Some(Durability::Deferred);
-        let settings = Settings { backups: backups.to_owned(), database, ..settings };
+        let settings = settings(url, backups);
         let shop = Shop::open(&settings).await.unwrap();
         let listener = TcpListener::bind(&settings.listen).await.unwrap();
         let address = listener.local_addr().unwrap();

@@ -81,6 +81,11 @@ impl<T: 'static> ReadCollection<T> {
         self.collection.name()
     }
 
+    /// Returns the name of its database.
+    pub fn database_name(&self) -> &str {
+        self.collection.database_name()
+    }
+
     fn runner(&self) -> &Runner {
         &self.runner
     }

@@ -258,6 +258,7 @@ async fn transactions(awaited: &Awaited, db: &Database) {
 
 async fn databases(awaited: &Awaited, db: &Database) {
     assert_eq!(act!(awaited, Database::list_collection_names(db)), ["others", "users"]);
+    assert_eq!(act!(awaited, Database::list_database_names(db)), ["test"]);
     assert_eq!(act!(awaited, Database::list_collections(db)).len(), 2);
     let step = Migrations::new().step("nothing", |_| Ok(()));
     act!(awaited, Database::migrate(db, &step));

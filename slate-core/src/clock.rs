@@ -19,6 +19,11 @@ pub(crate) fn hear(timestamp: u64) {
     LAST.fetch_max(timestamp, Ordering::Relaxed);
 }
 
+/// Returns the last timestamp that this process generated or heard of.
+pub(crate) fn last() -> u64 {
+    LAST.load(Ordering::Relaxed)
+}
+
 /// Returns a BSON timestamp that is unique and increasing in this process: the seconds in the high half, a counter in the
 /// low half. If the clock goes back, continues from the last timestamp.
 pub(crate) fn timestamp(now_millis: i64) -> u64 {

@@ -23,9 +23,9 @@ impl ClusterClock {
         to_timestamp(self.0.load(Ordering::Acquire))
     }
 
-    /// Advances the clock for a write, and returns its time.
-    pub(crate) fn tick(&self) -> Timestamp {
-        let wall = start_of(seconds());
+    /// Advances the clock for a write, and returns its time, which is no earlier than `logged`, the last time in the log of changes.
+    pub(crate) fn tick(&self, logged: Timestamp) -> Timestamp {
+        let wall = start_of(seconds()).max(to_number(logged));
         let next = |last: u64| Some(last.saturating_add(1).max(wall));
         let last = self.0.fetch_update(Ordering::AcqRel, Ordering::Acquire, next).unwrap_or_else(|last| last);
         to_timestamp(last.saturating_add(1).max(wall))
@@ -34,7 +34,7 @@ impl ClusterClock {
     /// Advances the clock to a time that a client sends, unless that is far in the future.
     pub(crate) fn hear(&self, time: Timestamp) {
         if u64::from(time.time) <= seconds() + MAX_DRIFT {
-            self.0.fetch_max(u64::from(time.time) << 32 | u64::from(time.increment), Ordering::AcqRel);
+            self.0.fetch_max(to_number(time), Ordering::AcqRel);
         }
     }
 
@@ -57,6 +57,10 @@ fn start_of(seconds: u64) -> u64 {
     seconds << 32 | 1
 }
 
+fn to_number(time: Timestamp) -> u64 {
+    u64::from(time.time) << 32 | u64::from(time.increment)
+}
+
 fn to_timestamp(time: u64) -> Timestamp {
     let half = |half: u64| u32::try_from(half & u64::from(u32::MAX)).unwrap_or(u32::MAX);
     Timestamp { time: half(time >> 32), increment: half(time) }
@@ -69,12 +73,15 @@ mod tests {
     #[test]
     fn the_clock_never_goes_back_and_believes_the_near_future() {
         let clock = ClusterClock::new();
-        let (first, second) = (clock.tick(), clock.tick());
+        let (first, second) =
+            (clock.tick(Timestamp { time: 0, increment: 0 }), clock.tick(Timestamp { time: 0, increment: 0 }));
         assert!(first < second && clock.now() == second);
         let soon = Timestamp { time: second.time + 1000, increment: 3 };
         clock.hear(soon);
         assert_eq!(clock.now(), soon);
         clock.hear(Timestamp { time: u32::MAX, increment: 1 });
-        assert_eq!(clock.tick(), Timestamp { increment: 4, ..soon });
+        assert_eq!(clock.tick(second), Timestamp { increment: 4, ..soon });
+        let logged = Timestamp { increment: 9, ..soon };
+        assert_eq!(clock.tick(logged), logged);
     }
 }

@@ -59,7 +59,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let result = run_in_scope(call).await;
     if writes(&command.name) {
-        call.shared().clock.tick();
+        call.shared().clock.tick(call.shared().database.last_time());
     }
     let Some(unsatisfied) = command.unsatisfied else { return result };
     let mut reply = result.map_err(|failure| failure.with_write_concern_error(unsatisfied.describe()))?;

@@ -98,6 +98,11 @@ impl Database {
         self.database.advance_time(time);
     }
 
+    /// See [`slate_core::Database::last_time`](crate::Database::last_time).
+    pub fn last_time(&self) -> Timestamp {
+        self.database.last_time()
+    }
+
     /// Returns the database for blocking code.
     pub fn as_blocking(&self) -> &crate::Database {
         &self.database

@@ -518,6 +518,14 @@ impl Database {
         clock::hear(u64::from(time.time) << 32 | u64::from(time.increment));
     }
 
+    /// Returns the last timestamp that this process generated, or was told with [`advance_time`](Self::advance_time): no earlier than
+    /// that of any commit in the log of changes.
+    pub fn last_time(&self) -> Timestamp {
+        let last = clock::last();
+        let half = |half: u64| u32::try_from(half & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+        Timestamp { time: half(last >> 32), increment: half(last) }
+    }
+
     /// Returns whether changes are logged.
     ///
     /// # Errors

@@ -76,7 +76,8 @@ impl Expire {
                     })?;
                     expired.documents += round.deleted;
                     expired.rounds += u64::from(round.deleted > 0);
-                    if !round.is_full {
+                    // A full round that deletes nothing would find the same entries again, as damaged ones are.
+                    if !round.is_full || round.deleted == 0 {
                         break;
                     }
                 }

@@ -71,7 +71,14 @@ pub(crate) trait Follower: Send + 'static {
     ///
     /// # Errors
     /// Those of what is read. The follower then has ended.
-    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome>;
+    fn read_further(&mut self, call: &CallContext) -> Result<ReadOutcome>;
+    /// [Reads](Self::read_further) within the limits of the call, which also end work inside one event.
+    ///
+    /// # Errors
+    /// Those of `read_further`, and `Interrupted`.
+    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
+        call.interrupt.during(|| self.read_further(call))
+    }
     /// Wakes `waker` when a commit has changed what is watched. A commit before that is not noticed: read once more.
     ///
     /// # Errors
@@ -300,7 +307,7 @@ impl Follower for ChangeStreamState {
         self.has_ended && self.ready.is_empty()
     }
 
-    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
+    fn read_further(&mut self, call: &CallContext) -> Result<ReadOutcome> {
         if !self.ready.is_empty() || self.has_ended {
             return Ok(ReadOutcome::Ready);
         }

@@ -161,7 +161,7 @@ impl LiveState {
         let stopped = reader.changes(self.position, &mut |_, _, event| {
             interrupt.tick()?;
             let is_ours = self.watched.includes(event.name) || event.renamed_to() == Some(&self.collection);
-            if !is_ours || matches!(event.kind, EventKind::Create | EventKind::CreateIndexes | EventKind::DropIndexes) {
+            if !is_ours || matches!(event.kind, EventKind::CreateIndexes | EventKind::DropIndexes) {
                 return Ok(ControlFlow::Continue(()));
             }
             if !self.apply(&mut rows, had_all, event)? {
@@ -185,7 +185,7 @@ impl Follower for LiveState {
         false
     }
 
-    fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
+    fn read_further(&mut self, call: &CallContext) -> Result<ReadOutcome> {
         if !self.steps.is_empty() {
             return Ok(ReadOutcome::Ready);
         }

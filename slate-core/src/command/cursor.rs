@@ -111,6 +111,7 @@ impl CommandCursor {
         let rows: Box<dyn Rows + Send> = Box::new(ListedRows { documents: Vec::new().into_iter(), current: None });
         let mut call = common.call.clone();
         call.interrupt = call.interrupt.renewable();
+        call.interrupt.cancel(kill.clone());
         let cursor = Self::new(rows, namespace, common, call.interrupt, kill);
         Self { rows: CursorRows::Changes(state), ..cursor }
     }

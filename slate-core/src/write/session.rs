@@ -353,6 +353,10 @@ impl<T: Transaction> Session<T> {
             let names = collections.written().chain(collections.changed().map(|(name, _)| name));
             shared.wakers.committed(names);
         }
+        if self.log_change.is_some() {
+            // Streams of a log that ended have to say so.
+            shared.wakers.wake_all();
+        }
         let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
         let trims_log = log.is_some_and(|log| shared.tail.is_due(&log));
         Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log })

@@ -45,7 +45,7 @@ async fn take(
             kept.map(|(time, snapshot, _)| (*time, snapshot.clone())).ok_or_else(too_old)
         }
         None => {
-            let (time, snapshot) = (shared.clock.tick(), shared.database.snapshot().await?);
+            let (time, snapshot) = (shared.clock.tick(shared.database.last_time()), shared.database.snapshot().await?);
             state.snapshot = Some((time, snapshot.clone(), Instant::now()));
             Ok((time, snapshot))
         }

@@ -141,6 +141,38 @@ fn a_stream_resumes_after_a_restart_in_a_backup_and_where_another_ended() {
     });
 }
 
+/// A restored backup, like a file after a crash, lacks commits that streams have seen.
+#[test]
+fn a_stream_that_saw_lost_commits_sees_the_new_ones() {
+    logged(|database| {
+        let users = database.collection("users");
+        let mut stream = users.watch(NO_STAGES).run().unwrap();
+        users.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        let restored = database.restored();
+        for id in 2..5 {
+            users.insert_one(&rawdoc! { "_id": id }).unwrap();
+        }
+        assert_eq!(events(&mut stream).len(), 4);
+        let users = restored.collection("users");
+        let mut resumed = users.watch(NO_STAGES).resume_after(&stream.resume_token()).run().unwrap();
+        for id in 5..7 {
+            users.insert_one(&rawdoc! { "_id": id }).unwrap();
+        }
+        assert_eq!(kinds(&events(&mut resumed)), ["insert", "insert"]);
+    });
+}
+
+#[test]
+fn switching_the_log_off_ends_waiting_streams() {
+    logged(|database| {
+        let mut stream = database.collection("users").watch(NO_STAGES).run().unwrap();
+        let waiting = std::thread::spawn(move || stream.next().unwrap());
+        std::thread::sleep(Duration::from_millis(20));
+        database.db.disable_changes().unwrap();
+        refused(waiting.join().unwrap(), 40573);
+    });
+}
+
 #[test]
 fn a_waiting_iterator_is_woken_by_the_commit() {
     logged(|database| {

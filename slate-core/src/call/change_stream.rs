@@ -314,20 +314,28 @@ impl Follower for ChangeStreamState {
         let reader = self.database.reader(call)?;
         self.check_history(&reader)?;
         let (mut seen, mut bytes) = (0, 0);
+        // The last event whose documents are ready, if the event after it fails: the next read begins there, and fails.
+        let (mut last, mut fails_next) = (self.position, false);
         let mut interrupt = call.interrupt.clone();
         let broken = reader.changes(self.position, &mut |position, time, event| {
             interrupt.tick()?;
             seen += 1;
             if self.shows(event) {
                 let before = self.ready.len();
-                self.add(&reader, position, time, event)?;
+                if let Err(error) = self.add(&reader, position, time, event) {
+                    self.ready.truncate(before);
+                    fails_next = before > 0;
+                    return if fails_next { Ok(ControlFlow::Break(())) } else { Err(error) };
+                }
                 bytes += self.ready.iter().skip(before).map(|ready| ready.document.as_bytes().len()).sum::<usize>();
             }
+            last = position;
             let is_full = seen >= READ_EVENTS || bytes >= READ_BYTES || self.has_ended;
             Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         let is_at_end = broken.is_none();
         self.position = match broken {
+            Some(_) if fails_next => last,
             Some(position) => position,
             None => reader.last_change()?.max(self.position),
         };

@@ -22,13 +22,21 @@ struct TailState {
     oldest: i64,
 }
 
+/// Versions that are left out when a process continues a log that exists. Commits that were not synced may be lost by a crash, and a
+/// restored backup lacks the later ones: streams that saw them then continue behind the end of the log, and must not take a new commit for
+/// one that they have seen.
+const LOST_COMMITS: u64 = 1 << 32;
+
 impl LogTail {
     /// Reads the end of the log once, before the first commit that is logged.
     pub(crate) fn load(&self, view: &impl View, log: &ChangeLogInfo) -> Result<()> {
         if self.state().is_some_and(|state| state.id == log.id) {
             return Ok(());
         }
-        let read = read(view, log)?;
+        let mut read = read(view, log)?;
+        if read.version > 0 {
+            read.version = read.version.saturating_add(LOST_COMMITS);
+        }
         let mut state = self.state();
         if state.is_none_or(|state| state.id != log.id) {
             *state = Some(read);

@@ -201,7 +201,8 @@ fn fill_changes(
     };
     while documents < most {
         let Some(next) = state.peek() else {
-            if state.is_over() || state.read(call)? == ReadOutcome::AtEnd {
+            // What was read is not lost if the event after it fails.
+            if state.is_over() || documents > 0 || state.read(call)? == ReadOutcome::AtEnd {
                 break;
             }
             continue;

@@ -289,6 +289,22 @@ fn stages_filter_and_change_events() {
 }
 
 #[test]
+fn events_before_one_that_fails_are_returned() {
+    logged(|database| {
+        let users = database.collection("users");
+        let stages = [doc! { "$addFields": { "half": { "$divide": [1, "$fullDocument.n"] } } }];
+        let mut stream = users.watch(stages).run().unwrap();
+        for n in [1, 2, 0, 4] {
+            users.insert_one(&rawdoc! { "n": n }).unwrap();
+        }
+        for _ in 0..2 {
+            assert_eq!(stream.next().unwrap().unwrap().operation_type(), "insert");
+        }
+        assert!(stream.next().unwrap().is_err());
+    });
+}
+
+#[test]
 fn a_large_event_is_split_or_refused() {
     logged(|database| {
         let users = database.collection("users");

@@ -154,7 +154,7 @@ fn a_stream_that_saw_lost_commits_sees_the_new_ones() {
         }
         assert_eq!(events(&mut stream).len(), 4);
         let users = restored.collection("users");
-        let mut resumed = users.watch(NO_STAGES).resume_after(&stream.resume_token()).run().unwrap();
+        let mut resumed = users.watch(NO_STAGES).resume_after(stream.resume_token()).run().unwrap();
         for id in 5..7 {
             users.insert_one(&rawdoc! { "_id": id }).unwrap();
         }

@@ -46,6 +46,7 @@ impl LocalStore for LocalBTree {
             }
             Ok(())
         })?;
+        next.keyspaces.retain(|_, map| !map.is_empty());
         let version = next.version;
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = next;
         Ok(version)

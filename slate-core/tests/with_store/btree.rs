@@ -21,7 +21,6 @@ pub(crate) struct BTreeView {
 
 #[derive(Default)]
 pub(crate) struct LocalBTree(Mutex<BTreeView>);
-
 impl LocalStore for LocalBTree {
     type Snapshot = BTreeView;
     fn capabilities(&self) -> Capabilities {

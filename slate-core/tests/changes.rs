@@ -114,6 +114,26 @@ fn a_log_beyond_its_limits_loses_its_oldest_commits() {
     });
 }
 
+/// What is due at once is deleted by several commits, each of a bounded size.
+#[test]
+fn a_log_that_is_far_beyond_its_limits_is_trimmed_at_once() {
+    on_every_store(|database| {
+        let (db, users) = (&database.db, database.collection("users"));
+        db.enable_changes(ChangeLog::new()).unwrap();
+        let pad = "x".repeat(1 << 20);
+        for id in 0..14 {
+            users.insert_one(&rawdoc! { "_id": id, "pad": pad.as_str() }).unwrap();
+        }
+        assert!(db.stats().unwrap().changes.unwrap().bytes > 14 << 20);
+        db.enable_changes(ChangeLog::new().bytes(20_000)).unwrap();
+        db.expire().run().unwrap();
+        users.insert_one(&rawdoc! { "_id": 14 }).unwrap();
+        db.expire().run().unwrap();
+        let log = db.stats().unwrap().changes.unwrap();
+        assert!(log.bytes < 20_000, "{log:?}");
+    });
+}
+
 #[test]
 fn a_stream_resumes_after_a_restart_in_a_backup_and_where_another_ended() {
     logged(|database| {

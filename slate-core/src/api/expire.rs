@@ -84,7 +84,7 @@ impl Expire {
             }
         }
         if catalog.change_log().is_some() {
-            scope.write(&self.call, |writer| writer.trim_change_log(now))?;
+            while scope.write(&self.call, |writer| writer.trim_change_log(now))? {}
         }
         Ok(expired)
     }

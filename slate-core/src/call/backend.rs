@@ -69,9 +69,13 @@ impl<S: Store> Backend<S> {
 
     /// Deletes what exceeds the limits of the log of changes.
     fn trim_log(&self, wait: Duration) -> Result<()> {
-        let limits = Interrupt::default();
-        let mut writer = Engine::begin(self, &BeginOptions { wait, isolation: Isolation::default(), limits })?;
-        if writer.trim_change_log(clock::now_millis())? {
+        let now = clock::now_millis();
+        let options = BeginOptions { wait, isolation: Isolation::default(), limits: Interrupt::default() };
+        loop {
+            let mut writer = Engine::begin(self, &options)?;
+            if !writer.trim_change_log(now)? {
+                break;
+            }
             writer.commit(Durability::Deferred)?;
         }
         let (view, catalog) = self.last()?;

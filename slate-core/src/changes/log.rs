@@ -187,18 +187,25 @@ fn entry(view: &impl View, log: &ChangeLogInfo, edge: Edge<'_>) -> Result<Option
 
 /// Returns the first and the last entry.
 pub(super) fn ends(view: &impl View, log: &ChangeLogInfo) -> Result<Option<Ends>> {
-    let (Some((_, first, _)), Some((last, head, length))) =
+    let (Some((begin, first, _)), Some((last, head, length))) =
         (entry(view, log, Edge::First)?, entry(view, log, Edge::Last)?)
     else {
         return Ok(None);
     };
     let Position { version, .. } = last;
-    Ok(Some(Ends { first, version, time: head.time, logged: head.before.saturating_add(length) }))
+    Ok(Some(Ends {
+        first,
+        first_version: begin.version,
+        version,
+        time: head.time,
+        logged: head.before.saturating_add(length),
+    }))
 }
 
 /// The first entry of a log, and what follows the last one.
 pub(super) struct Ends {
     pub(super) first: EntryHead,
+    first_version: u64,
     /// The last commit.
     pub(super) version: u64,
     pub(super) time: CommitTime,
@@ -278,18 +285,22 @@ pub(crate) struct Trim {
     pub(crate) end: Vec<u8>,
 }
 
-/// Returns what exceeds the limits of a log. The last commit stays.
+/// The bytes of the log that one commit deletes, so that writers do not wait for it long.
+const TRIM_BYTES: u64 = 4 << 20;
+
+/// Returns the oldest part of what exceeds the limits of a log. The last commit stays.
 pub(crate) fn trim(view: &impl View, log: &ChangeLogInfo, now_millis: i64) -> Result<Option<Trim>> {
-    let Some(Ends { first, version: last, logged, .. }) = ends(view, log)? else { return Ok(None) };
+    let Some(Ends { first, first_version, version: last, logged, .. }) = ends(view, log)? else { return Ok(None) };
     let age = i64::try_from(log.limits.age.as_millis()).unwrap_or(i64::MAX);
     let (oldest, least) = (now_millis.saturating_sub(age), logged.saturating_sub(log.limits.bytes));
     if first.time.millis >= oldest && first.before >= least {
         return Ok(None);
     }
-    let kept = bisect(view, log, |head, _| head.time.millis >= oldest && head.before >= least)?;
-    let kept = kept.unwrap_or(last);
-    let Some(version) = kept.checked_sub(1) else { return Ok(None) };
-    let end = Position { version: kept, event: 0 }.key().to_vec();
+    let enough = first.before.saturating_add(TRIM_BYTES);
+    let stays = |head: &EntryHead, _| head.before >= enough || head.time.millis >= oldest && head.before >= least;
+    let rest = bisect(view, log, stays)?.unwrap_or(last);
+    let Some(version) = rest.checked_sub(1).filter(|version| *version >= first_version) else { return Ok(None) };
+    let end = Position { version: rest, event: 0 }.key().to_vec();
     Ok(Some(Trim { version, end }))
 }
 

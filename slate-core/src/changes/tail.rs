@@ -105,6 +105,6 @@ impl TailState {
 
 fn read(view: &impl View, log: &ChangeLogInfo) -> Result<TailState> {
     let empty = TailState { version: trimmed(view, log)?, ..TailState::empty(log.id) };
-    let Some(Ends { first, version, time, logged }) = ends(view, log)? else { return Ok(empty) };
+    let Some(Ends { first, version, time, logged, .. }) = ends(view, log)? else { return Ok(empty) };
     Ok(TailState { version, time, logged, trimmed: first.before, oldest: first.time.millis, ..empty })
 }

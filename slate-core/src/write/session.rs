@@ -268,7 +268,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Deletes what exceeds the limits of the log of changes. Returns whether there was something.
+    /// Deletes the oldest part of what exceeds the limits of the log of changes. Returns whether there was something.
     pub(crate) fn trim_change_log(&mut self, now_millis: i64) -> Result<bool> {
         self.begin_call()?;
         let Some(log) = self.catalog.change_log().copied() else { return Ok(false) };

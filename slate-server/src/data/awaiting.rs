@@ -10,7 +10,7 @@ use crate::{commands::Call, failure::Result};
 /// How long a batch is awaited if the command does not say, as in MongoDB.
 const AWAIT: Duration = Duration::from_secs(1);
 
-/// How often a command that waits looks whether it was killed.
+/// How often a command that waits looks whether it, or its cursor, was killed.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Executes a `getMore`.
@@ -30,7 +30,9 @@ pub(super) async fn get_more(call: &Call<'_>, command: RawDocumentBuf) -> Result
             if left.is_zero() {
                 return Ok(reply);
             }
-            if timeout(left.min(LOOK), &mut changed).await.is_ok() || call.token.is_cancelled() {
+            let is_woken = timeout(left.min(LOOK), &mut changed).await.is_ok();
+            // The next attempt says what has ended the wait.
+            if is_woken || call.token.is_cancelled() || !commands.changed(cursor).is_of_stream() {
                 break;
             }
         }

@@ -327,3 +327,18 @@ fn a_change_stream_awaits_events() {
     assert_eq!((events.last().unwrap().get_str("operationType").unwrap(), next), ("invalidate", 0));
     client.refused(more(1), 43);
 }
+
+#[test]
+fn a_killed_cursor_ends_the_wait_for_events() {
+    let server = TestServer::start().unwrap();
+    let (mut client, mut other) = (Client::connect(&server), Client::connect(&server));
+    let opened = client.ok(doc! { "aggregate": "c", "pipeline": [{ "$changeStream": {} }], "cursor": {} });
+    let (_, id) = batch(&opened);
+    // Without the kill, the reply after twenty seconds would be an empty batch.
+    let waiting = thread::spawn(move || {
+        client.refused(doc! { "getMore": id, "collection": "c", "maxTimeMS": 20_000 }, 43);
+    });
+    thread::sleep(Duration::from_millis(20));
+    other.ok(doc! { "killCursors": "c", "cursors": [id] });
+    waiting.join().unwrap();
+}

@@ -59,7 +59,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let result = run_in_scope(call).await;
     if writes(&command.name) {
-        call.shared().clock.tick(call.shared().database.last_time());
+        call.shared().database.next_time();
     }
     let Some(unsatisfied) = command.unsatisfied else { return result };
     let mut reply = result.map_err(|failure| failure.with_write_concern_error(unsatisfied.describe()))?;
@@ -76,10 +76,6 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let is_stranger = shared.settings.authentication && call.user().is_none();
     if let Some(id) = session.filter(|_| !is_stranger) {
         shared.sessions.use_session(id)?;
-    }
-    if writes(&command.name) {
-        // The time of a change is later than every time that a client was told before.
-        shared.database.advance_time(shared.clock.now());
     }
     match (session, command.number) {
         (None, Some(_)) => {

@@ -15,7 +15,6 @@ use tokio::{
 use crate::{
     Listener,
     auth::{Throttle, Users, random},
-    clock::ClusterClock,
     connection::Connection,
     fail_points::FailPoints,
     failure::{Code, Failure},
@@ -35,7 +34,7 @@ const MAX_CURSORS: usize = 10_000;
 /// The default of [`Server::max_message_memory`].
 const MAX_MESSAGE_MEMORY: usize = 1 << 30;
 
-/// How many connections above the limit are told so at the same time.
+/// How many connections above the limit receive the error at the same time.
 const REFUSALS: usize = 64;
 
 /// How long a connection above the limit has for its first message.
@@ -241,10 +240,11 @@ impl Server {
     fn into_shared(self) -> io::Result<Arc<Shared>> {
         let database = if self.settings.read_only { self.database.read_only() } else { self.database };
         let commands = database.commands();
+        // The first reply already has a time.
+        database.next_time();
         commands.as_blocking().limit_cursors(self.settings.max_cursors);
         Ok(Arc::new(Shared {
             commands,
-            clock: ClusterClock::new(),
             sessions: Sessions::new(self.settings.max_sessions),
             message_memory: Arc::new(MessageMemory::new(self.settings.max_message_memory)),
             refusals: Semaphore::new(REFUSALS),
@@ -277,7 +277,7 @@ async fn expire(database: Database, pause: Duration) {
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
     if open.number > shared.settings.max_connections {
-        // The client is told, if there are not too many to tell.
+        // The client receives an error, unless too many receive one already.
         let Ok(_permit) = shared.refusals.try_acquire() else { return };
         let message = format!("the server has {} connections, which is its limit", shared.settings.max_connections);
         let refusal = Failure::new(Code(264, "TooManyFilesOpen"), message);

@@ -12,7 +12,6 @@ use tokio::sync::{Semaphore, watch};
 
 use crate::{
     auth::{Throttle, Users},
-    clock::ClusterClock,
     fail_points::FailPoints,
     operations::Operations,
     session::Sessions,
@@ -23,7 +22,6 @@ use crate::{
 pub(crate) struct Shared {
     pub(crate) database: Database,
     pub(crate) commands: Commands,
-    pub(crate) clock: ClusterClock,
     pub(crate) sessions: Sessions,
     pub(crate) users: Users,
     /// Limits failed logins.
@@ -32,7 +30,7 @@ pub(crate) struct Shared {
     pub(crate) secret: [u8; 32],
     pub(crate) operations: Operations,
     pub(crate) message_memory: Arc<MessageMemory>,
-    /// Connections above the limit that are told so.
+    /// Connections above the limit that receive the error.
     pub(crate) refusals: Semaphore,
     pub(crate) counts: Counts,
     pub(crate) fail_points: FailPoints,

@@ -103,6 +103,11 @@ impl Database {
         self.database.last_time()
     }
 
+    /// See [`slate_core::Database::next_time`](crate::Database::next_time).
+    pub fn next_time(&self) -> Timestamp {
+        self.database.next_time()
+    }
+
     /// Returns the database for blocking code.
     pub fn as_blocking(&self) -> &crate::Database {
         &self.database

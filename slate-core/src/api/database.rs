@@ -1,12 +1,12 @@
 use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
 
-use bson::{Document, Timestamp};
+use bson::Document;
 use slate_store::{SizeDetail, Store};
 
 use crate::{
-    Aggregate, BulkWrite, CancelToken, ChangeLog, Collection, CollectionDescription, CopyTarget, CopyTo,
-    DatabaseBuilder, DatabaseStats, Durability, Error, Expire, IntoDocument, Metrics, Result, Snapshot, StorageSize,
-    Transaction, TransactionOptions, Verify, Watch, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CopyTarget, CopyTo, DatabaseBuilder,
+    DatabaseStats, Durability, Error, Expire, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
+    TransactionOptions, Verify, WriteOperation,
     api::database_builder::LOCK_TIMEOUT,
     api::index_build,
     call::transaction_options::Started,
@@ -16,8 +16,6 @@ use crate::{
         retry::{self, Failure},
     },
     call_context::CallContext,
-    changes::Watched,
-    clock,
     namespace::{self, DatabaseName},
 };
 
@@ -474,70 +472,6 @@ impl Database {
     /// Cost: reads and deletes the documents that are due, and looks into each TTL index.
     pub fn expire(&self) -> Expire {
         Expire::new(self.handle.clone()).limited(self.handle.limits())
-    }
-
-    /// Logs all changes from now on, so that streams can read them; with other limits if they are logged already. The setting belongs to the
-    /// database and stays when it is closed. It is off by default and then costs nothing; on, each write also writes its document to the
-    /// log. Databases whose changes are logged are not opened by versions of Slate that do not log.
-    ///
-    /// ```
-    /// # let db = slate_core::Database::open("memory:")?;
-    /// use slate_core::ChangeLog;
-    ///
-    /// db.enable_changes(ChangeLog::new().bytes(64 << 20))?;
-    /// assert!(db.logs_changes()?);
-    /// # Ok::<(), slate_core::Error>(())
-    /// ```
-    ///
-    /// Cost: conflicts with every open write transaction, which is then retried.
-    ///
-    /// # Errors
-    /// Fails as a write does.
-    pub fn enable_changes(&self, log: ChangeLog) -> Result<()> {
-        self.set_change_log(Some(log))
-    }
-
-    /// Ends the log of changes, and deletes it. Streams fail with MongoDB's code 40573.
-    ///
-    /// # Errors
-    /// Fails as a write does.
-    pub fn disable_changes(&self) -> Result<()> {
-        self.set_change_log(None)
-    }
-
-    /// Watches the changes of all collections of the [database](Self::database), through the handle of the store those of all databases; see
-    /// [`Collection::watch`].
-    pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
-        let watched = self.name.as_deref().map_or(Watched::Store, |name| Watched::Database(name.into()));
-        Watch::new(Scope::Database(self.handle.clone()), watched, pipeline).limited(self.handle.limits())
-    }
-
-    /// Makes the timestamps that this process generates from now on greater than `time`: those of `$currentDate`, of empty timestamps in
-    /// documents, and of commits in the log of changes. For a server that tells its clients a time and promises that later changes are later.
-    pub fn advance_time(&self, time: Timestamp) {
-        clock::hear(u64::from(time.time) << 32 | u64::from(time.increment));
-    }
-
-    /// Returns the last timestamp that this process generated, or was told with [`advance_time`](Self::advance_time): no earlier than
-    /// that of any commit in the log of changes.
-    pub fn last_time(&self) -> Timestamp {
-        let last = clock::last();
-        let half = |half: u64| u32::try_from(half & u64::from(u32::MAX)).unwrap_or(u32::MAX);
-        Timestamp { time: half(last >> 32), increment: half(last) }
-    }
-
-    /// Returns whether changes are logged.
-    ///
-    /// # Errors
-    /// Fails if the storage fails.
-    pub fn logs_changes(&self) -> Result<bool> {
-        self.handle.limits().check()?;
-        Ok(self.handle.catalog()?.change_log().is_some())
-    }
-
-    fn set_change_log(&self, log: Option<ChangeLog>) -> Result<()> {
-        let call = CallContext::begin(self.handle.limits());
-        Scope::Database(self.handle.clone()).write(&call, |writer| writer.set_change_log(log))
     }
 
     /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain

@@ -53,6 +53,7 @@ pub(crate) mod copy_to;
 pub(crate) mod cursor;
 pub(crate) mod database;
 pub(crate) mod database_builder;
+mod database_changes;
 pub(crate) mod delete;
 pub(crate) mod expire;
 pub(crate) mod find;

@@ -37,7 +37,7 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
 }
 
-/// Returns the commands that run, of all users if they are asked for and the user may see them.
+/// Returns the commands that run, of all users if the command says so and the user may see them.
 fn described(call: &Call<'_>, all: bool) -> RawArrayBuf {
     let sees_all = if call.shared().settings.authentication {
         all && auth::holds(call, &Target::Cluster, Action::Inprog)

@@ -41,7 +41,7 @@ pub(super) async fn is_master(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 async fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
     let shared = call.shared();
-    let (me, now) = (call.connection.local.to_string(), shared.clock.now());
+    let (me, now) = (call.connection.local.to_string(), shared.database.last_time());
     let op_time = || rawdoc! { "ts": now, "t": 1_i64 };
     let date = DateTime::now();
     let own = rawdoc! {

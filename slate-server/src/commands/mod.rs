@@ -25,6 +25,7 @@ use tokio::sync::Notify;
 use crate::{
     api_version,
     auth::{self, User},
+    clock,
     command::Command,
     connection::Connection,
     data, fail_points,
@@ -160,7 +161,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
     shared.counts.of(&command.name).fetch_add(1, Ordering::Relaxed);
     if let Some(time) = command.cluster_time {
-        shared.clock.hear(time);
+        clock::hear(&shared.database, time);
     }
     let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid, call.owner()).ok());
     let running = shared.operations.begin(command, session, call.token, call.connection);
@@ -173,7 +174,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     });
     shared.fail_points.after(call, &mut reply);
     drop(running);
-    shared.clock.append_to(&mut reply);
+    clock::append_to(&shared.database, &mut reply);
     reply
 }
 

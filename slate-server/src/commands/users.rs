@@ -247,7 +247,7 @@ fn roles(call: &Call<'_>, field: &str) -> Result<Option<Vec<Role>>> {
     Ok(Some(read))
 }
 
-/// Reads the mechanisms for which keys are kept.
+/// Reads the mechanisms for which keys are stored.
 fn mechanisms(call: &Call<'_>) -> Result<Option<Vec<Mechanism>>> {
     let Some(names) = call.command.get("mechanisms")? else { return Ok(None) };
     let names = names.as_array().ok_or_else(|| Failure::mistyped("mechanisms", "array"))?;

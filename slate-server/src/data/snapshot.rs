@@ -34,7 +34,7 @@ async fn take(
     let Some(id) = session else {
         return match concern.at {
             Some(_) => Err(too_old()),
-            None => Ok((shared.clock.now(), shared.database.snapshot().await?)),
+            None => Ok((shared.database.last_time(), shared.database.snapshot().await?)),
         };
     };
     let session = shared.sessions.use_session(id)?;
@@ -45,7 +45,7 @@ async fn take(
             kept.map(|(time, snapshot, _)| (*time, snapshot.clone())).ok_or_else(too_old)
         }
         None => {
-            let (time, snapshot) = (shared.clock.tick(shared.database.last_time()), shared.database.snapshot().await?);
+            let (time, snapshot) = (shared.database.next_time(), shared.database.snapshot().await?);
             state.snapshot = Some((time, snapshot.clone(), Instant::now()));
             Ok((time, snapshot))
         }

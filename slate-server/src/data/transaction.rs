@@ -108,7 +108,7 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
     match transaction.commit().await {
         Ok(()) => {
             state.work = Work::Committed;
-            shared.clock.tick(shared.database.last_time());
+            shared.database.next_time();
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {

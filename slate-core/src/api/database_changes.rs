@@ -1,0 +1,82 @@
+use bson::Timestamp;
+
+use crate::{
+    ChangeLog, Database, IntoDocument, Result, Watch, call::Scope, call_context::CallContext, changes::Watched, clock,
+};
+
+/// The log of changes, its streams and its times.
+impl Database {
+    /// Logs all changes from now on, so that streams can read them; with other limits if they are logged already. The setting belongs to the
+    /// database and stays when it is closed. It is off by default and then costs nothing; on, each write also writes its document to the
+    /// log. Databases whose changes are logged are not opened by versions of Slate that do not log.
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use slate_core::ChangeLog;
+    ///
+    /// db.enable_changes(ChangeLog::new().bytes(64 << 20))?;
+    /// assert!(db.logs_changes()?);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// Cost: conflicts with every open write transaction, which is then retried.
+    ///
+    /// # Errors
+    /// Fails as a write does.
+    pub fn enable_changes(&self, log: ChangeLog) -> Result<()> {
+        self.set_change_log(Some(log))
+    }
+
+    /// Ends the log of changes, and deletes it. Streams fail with MongoDB's code 40573.
+    ///
+    /// # Errors
+    /// Fails as a write does.
+    pub fn disable_changes(&self) -> Result<()> {
+        self.set_change_log(None)
+    }
+
+    /// Watches the changes of all collections of the [database](Self::database), through the handle of the store those of all databases; see
+    /// [`Collection::watch`].
+    pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
+        let watched = self.name().as_deref().map_or(Watched::Store, |name| Watched::Database(name.into()));
+        Watch::new(Scope::Database(self.handle().clone()), watched, pipeline).limited(self.handle().limits())
+    }
+
+    /// Makes the timestamps that this process generates from now on greater than `time`: those of `$currentDate`, of empty timestamps in
+    /// documents, and of commits in the log of changes.
+    ///
+    /// With [`next_time`](Self::next_time) and [`last_time`](Self::last_time), this is the logical clock of a server, whose clients expect that
+    /// a change is later than every time that a reply contained.
+    pub fn advance_time(&self, time: Timestamp) {
+        clock::hear(u64::from(time.time) << 32 | u64::from(time.increment));
+    }
+
+    /// Returns the last timestamp that this process generated, or was advanced to; `Timestamp(0, 0)` before the first one.
+    pub fn last_time(&self) -> Timestamp {
+        to_timestamp(clock::last())
+    }
+
+    /// Generates a timestamp: the current second, or the last timestamp and one, whichever is later.
+    pub fn next_time(&self) -> Timestamp {
+        to_timestamp(clock::timestamp(clock::now_millis()))
+    }
+
+    /// Returns whether changes are logged.
+    ///
+    /// # Errors
+    /// Fails if the storage fails.
+    pub fn logs_changes(&self) -> Result<bool> {
+        self.handle().limits().check()?;
+        Ok(self.handle().catalog()?.change_log().is_some())
+    }
+
+    fn set_change_log(&self, log: Option<ChangeLog>) -> Result<()> {
+        let call = CallContext::begin(self.handle().limits());
+        Scope::Database(self.handle().clone()).write(&call, |writer| writer.set_change_log(log))
+    }
+}
+
+fn to_timestamp(number: u64) -> Timestamp {
+    let half = |half: u64| u32::try_from(half & u64::from(u32::MAX)).unwrap_or(u32::MAX);
+    Timestamp { time: half(number >> 32), increment: half(number) }
+}

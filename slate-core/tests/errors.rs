@@ -238,7 +238,7 @@ fn an_impossible_id_finds_nothing_by_id_and_by_filter() {
     });
 }
 
-/// Exceeds each limit of `docs/limits.md` that a test can exceed in a moment. Others have tests of their own.
+/// Exceeds each limit of `docs/limits.md` that a test can exceed in a second. Others have tests of their own.
 #[test]
 fn what_exceeds_a_limit_fails_with_the_code_that_the_page_lists() {
     let db = Database::open("memory:").unwrap();

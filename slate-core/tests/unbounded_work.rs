@@ -419,7 +419,7 @@ impl Documents {
         let mut deep = doc! { "_id": 0, "v": 0, "a": a, "s": "ab ".repeat(size), "o": o, "d": d, "n": nested };
         let first = common::raw(&deep);
         deep.extend(doc! { "_id": 1, "v": 1 });
-        // So many fields that the search for one reads all before it.
+        // Enough fields that a document has no field table: the search for a field reads all fields before it.
         let mut wide = doc! { "_id": 2 };
         wide.extend((0..size).map(|at| (format!("u{at}"), Bson::Int32(at as i32))));
         let documents = vec![first, common::raw(&deep), common::raw(&wide)];

@@ -119,7 +119,7 @@ fn holds_secrets(command: &str) -> bool {
 }
 
 impl Operation {
-    /// Whether it is one of the user; every one is, if no user is asked for.
+    /// Whether it is one of the user; every one is, if no user is given.
     fn is_of(&self, user: Option<&UserName>) -> bool {
         user.is_none() || self.user.as_ref() == user
     }

@@ -1,4 +1,4 @@
-//! A server that reads whole messages and answers each with as many bytes as it is told: what a connection can do at most.
+//! A server that reads whole messages and answers each with a fixed number of bytes: what a connection can do at most.
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},

@@ -22,7 +22,7 @@ pub(crate) struct User {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Action {
-    /// Add a user. The password is asked for, or read from standard input
+    /// Add a user. The password is read from the terminal, or from standard input
     Add {
         #[command(flatten)]
         name: Name,
@@ -35,7 +35,7 @@ enum Action {
     },
     /// List the users and their roles
     List,
-    /// Set a user's password, which is asked for, or read from standard input
+    /// Set a user's password, which is read from the terminal, or from standard input
     Password {
         #[command(flatten)]
         name: Name,

@@ -1,4 +1,4 @@
-//! A live query: its result, kept up to date by the log of changes.
+//! A live query: its result, updated from the log of changes.
 //!
 //! The rows of the result are held in their order, each with its sort key. A change of the collection is evaluated by the filter of the query and put
 //! where its key belongs. If a limited result loses a row, or one may have moved behind those that are held, the query is executed again on the

@@ -150,7 +150,7 @@ impl<'c> IndexChange<'c> {
     }
 }
 
-/// Takes `changeStreamPreAndPostImages`: whether images are kept, if it is given.
+/// Takes `changeStreamPreAndPostImages`: whether images are stored, if it is given.
 pub(super) fn take_images(fields: &mut Fields<'_>) -> Result<Option<bool>> {
     let Some(images) = fields.object("changeStreamPreAndPostImages")? else { return Ok(None) };
     let mut images = Fields::read("changeStreamPreAndPostImages", images)?;

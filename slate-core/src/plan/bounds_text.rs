@@ -4,6 +4,7 @@ use slate_query::{
     collation,
     interval::{Interval, IntervalSet, Place, Side, above_nan, bracket_interval},
     key::{self, Decoded, TypeReader},
+    number::non_finite_name,
     order::Bracket,
     pattern::Direction,
     raw::Value,
@@ -129,15 +130,8 @@ fn text(value: Value<'_>) -> String {
     if let Some(millis) = value.as_millis() {
         return format!("new Date({millis})");
     }
-    if let Some(double) = value.as_f64().filter(|double| !double.is_finite()) {
-        return if double.is_nan() {
-            "nan"
-        } else if double > 0.0 {
-            "inf"
-        } else {
-            "-inf"
-        }
-        .into();
+    if let Some(name) = value.as_f64().and_then(non_finite_name) {
+        return name.into();
     }
     format!("{value:?}")
 }

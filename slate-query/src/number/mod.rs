@@ -18,7 +18,7 @@ pub use functions::{Function, arc_tangent, power};
 use quad::Quad;
 pub use rounding::Rounding;
 pub use sum::Sum;
-pub use text::NotDecimal;
+pub use text::{NotDecimal, non_finite_name};
 
 pub(crate) use any::TWO_63;
 pub(crate) use compare::parts;

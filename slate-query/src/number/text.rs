@@ -103,3 +103,13 @@ fn finite(f: &mut fmt::Formatter<'_>, text: &str, exponent: i32) -> fmt::Result 
         Some((whole, fraction)) => write!(f, "{whole}.{fraction}"),
     }
 }
+
+/// Returns how a double that is not finite is written: `nan`, `inf` or `-inf`. `None` for a number.
+pub fn non_finite_name(double: f64) -> Option<&'static str> {
+    match double {
+        _ if double.is_finite() => None,
+        _ if double.is_nan() => Some("nan"),
+        f64::INFINITY => Some("inf"),
+        _ => Some("-inf"),
+    }
+}

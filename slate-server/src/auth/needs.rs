@@ -9,7 +9,7 @@ use super::{
 };
 use crate::failure::{Code, Failure, Result};
 
-/// A command whose needs are asked for.
+/// A command for which the needed privileges are computed.
 #[derive(Clone, Copy)]
 pub(super) struct Request<'c> {
     pub(super) name: &'c str,
@@ -24,7 +24,7 @@ pub(super) struct Request<'c> {
 pub(super) enum Rule {
     /// Everyone, without a login.
     Open,
-    /// Everyone who has logged in. What belongs to other users is kept apart elsewhere.
+    /// Everyone who has logged in. Cursors, sessions and operations of other users are refused where they are looked up.
     LoggedIn,
     /// Who has the action on the server.
     Cluster(Action),

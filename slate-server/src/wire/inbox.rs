@@ -26,7 +26,7 @@ const SLOWEST: usize = 1 << 10;
 /// Messages of at most this length are not counted as memory: every connection may have one.
 const UNCOUNTED: usize = 64 << 10;
 
-/// How long bytes of a client that is told of an error are read and thrown away, so that it reads the error.
+/// How long the bytes of a client are read and dropped after an error was sent to it, so that it reads the error.
 const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Reads messages from a connection. Holds as many bytes as have arrived, whatever length a client announces.

@@ -22,7 +22,7 @@ pub(super) struct SimulatedDevice {
     memory: LocalMemory,
     flushing: Flushing,
     sabotage: Sabotage,
-    /// Locked only for moments, in which the scheduler chooses no other thread.
+    /// Never locked while another thread can run: the scheduler does not switch between its lock and its release.
     log: Mutex<DeviceLog>,
 }
 

@@ -5,6 +5,7 @@ use bson::oid::ObjectId;
 use super::{ConversionTarget, unsupported};
 use crate::{
     Code, Error, Result,
+    number::non_finite_name,
     raw::{Kind, Value},
 };
 
@@ -69,15 +70,8 @@ fn scientific(text: &str) -> String {
 
 /// Returns a double with six significant digits, as C prints `%g`.
 pub(in crate::expression::operators) fn six_digits(double: f64) -> String {
-    if !double.is_finite() {
-        return if double.is_nan() {
-            "nan"
-        } else if double > 0.0 {
-            "inf"
-        } else {
-            "-inf"
-        }
-        .into();
+    if let Some(name) = non_finite_name(double) {
+        return name.into();
     }
     let rounded = format!("{double:.5e}");
     let (digits, power) = rounded.split_once('e').unwrap_or((&rounded, "0"));

@@ -136,7 +136,7 @@ async fn transactions(client: &Client) -> Result<()> {
     assert_eq!(accounts.count_documents(doc! {}).session(&mut session).await?, 0);
     session.abort_transaction().await?;
     assert_eq!(accounts.count_documents(doc! {}).await?, 2);
-    // Of two transactions that write a document, one is told to repeat.
+    // Of two transactions that write a document, one fails with a label that says to repeat.
     let mut second = client.start_session().await?;
     session.start_transaction().await?;
     second.start_transaction().await?;

@@ -36,7 +36,7 @@ impl Database {
     }
 
     /// Watches the changes of all collections of the [database](Self::database), through the handle of the store those of all databases; see
-    /// [`Collection::watch`].
+    /// [`Collection::watch`](crate::Collection::watch).
     pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
         let watched = self.name().as_deref().map_or(Watched::Store, |name| Watched::Database(name.into()));
         Watch::new(Scope::Database(self.handle().clone()), watched, pipeline).limited(self.handle().limits())

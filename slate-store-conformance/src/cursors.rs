@@ -47,6 +47,37 @@ pub fn a_seek_beyond_the_bounds_is_confined_to_them<S: Store>(fixture: &Fixture<
     }
 }
 
+pub fn cursors_over_several_ranges_are_at_the_edges_of_each<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &LETTERS);
+    let view = store.snapshot().unwrap();
+    let ranges =
+        [within("a", "c"), within("bb", "bc"), within("c", "z"), within("x", "z"), within("z", "a"), Bounds::ALL];
+    for edge in [Edge::First, Edge::Last] {
+        let mut opened = Vec::new();
+        while let Some(rest) = ranges.get(opened.len()..).filter(|rest| !rest.is_empty()) {
+            // A store that opens cursors one at a time has nothing to show here.
+            let Some(cursors) = view.cursors(A, rest, edge, 1_000).unwrap() else { return };
+            assert!(!cursors.is_empty() && cursors.len() <= rest.len());
+            opened.extend(cursors);
+        }
+        for (cursor, bounds) in opened.iter_mut().zip(ranges) {
+            let mut alone = view.cursor(A, bounds).unwrap();
+            let mut more = alone.seek(edge).unwrap();
+            while more {
+                assert_eq!(cursor.current(), alone.current(), "{bounds:?}");
+                let moved = [&mut alone, &mut *cursor].map(|cursor| match edge {
+                    Edge::First => cursor.step_forward().unwrap(),
+                    _ => cursor.step_back().unwrap(),
+                });
+                assert_eq!(moved[0], moved[1], "{bounds:?}");
+                more = moved[0];
+            }
+            assert_eq!(cursor.current(), None, "{bounds:?}");
+        }
+    }
+}
+
 pub fn a_step_in_the_other_direction_returns_the_adjacent_key<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &LETTERS);

@@ -48,6 +48,7 @@ macro_rules! conformance {
             cursors::a_run_of_equal_values_is_skipped
             cursors::a_seek_beyond_the_bounds_is_confined_to_them
             cursors::a_step_in_the_other_direction_returns_the_adjacent_key
+            cursors::cursors_over_several_ranges_are_at_the_edges_of_each
             cursors::bounds_of_0xff_bytes_are_exact
             cursors::empty_and_inverted_bounds_contain_nothing
             cursors::two_cursors_of_a_transaction_are_independent

@@ -30,6 +30,25 @@ pub trait View: Clone + Send {
     /// Any failure of the backend's storage.
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor>;
 
+    /// Opens cursors over the first of these ranges of a keyspace, at least one, in one round: each at the entry that `edge` names in its
+    /// range. A store on a network overrides it, because the first entries of many ranges can be read while one message travels; it reads
+    /// about `bytes` of keys and values for all of them together. `None`, the default, where nothing is gained by opening several
+    /// cursors at once; [`cursor`](Self::cursor) opens each then. An empty list for no ranges tells that a store overrides it.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn cursors(
+        &self,
+        keyspace: Keyspace,
+        ranges: &[Bounds<'_>],
+        edge: Edge<'_>,
+        bytes: usize,
+    ) -> Result<Option<Vec<Self::Cursor>>> {
+        let _ = (keyspace, ranges, edge, bytes);
+        Ok(None)
+    }
+
     /// Opens a reader of single keys of all keyspaces. Opening one may cost more than a read, so reuse it.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
-    key_range::KeyRange,
+    key_range::{self, KeyRange},
     plan::{CountedKeys, IdPlan, record_ranges},
 };
 
@@ -68,17 +68,11 @@ fn count_ids<V: View>(view: &V, ids: IdPlan, resources: &Resources) -> Result<u6
 /// Counts the keys within ranges.
 fn count_ranges<V: View>(view: &V, keyspace: Keyspace, ranges: Vec<KeyRange>, resources: &Resources) -> Result<u64> {
     let mut interrupt = resources.interrupt.clone();
-    let mut counted = 0;
-    for range in ranges {
-        interrupt.tick()?;
-        let mut ended = Ok(());
-        let should_continue = |_| {
-            ended = interrupt.tick();
-            ended.is_ok()
-        };
-        let keys = view.count(keyspace, range.bounds(), should_continue)?;
-        ended?;
-        counted += keys.ok_or_else(|| Error::corrupt("the store ended a count early"))?;
-    }
-    Ok(counted)
+    let mut ended = Ok(());
+    let counted = key_range::count_keys(view, keyspace, &ranges, |_| {
+        ended = interrupt.tick();
+        ended.is_ok()
+    })?;
+    ended?;
+    counted.ok_or_else(|| Error::corrupt("the store ended a count early"))
 }

@@ -9,16 +9,13 @@ use crate::{
     catalog::IndexInfo,
     entry::Entry,
     interrupt::Interrupt,
-    key_range::KeyRange,
+    key_range::{KeyRange, RangeCursors},
     plan::{IndexScan, component_ranges},
 };
 
-/// Walks over several ranges of one keyspace, one cursor at a time.
+/// Walks over several ranges of one keyspace.
 pub(super) struct RangeWalk<V: View> {
-    view: V,
-    keyspace: Keyspace,
-    direction: Direction,
-    ranges: std::vec::IntoIter<KeyRange>,
+    cursors: RangeCursors<V>,
     cursor: Option<V::Cursor>,
     /// The number of consecutive groups of equal values with more entries than [`MAX_STEPS`].
     large_groups: usize,
@@ -43,14 +40,14 @@ fn max_steps(large_groups: usize) -> usize {
 
 impl<V: View> RangeWalk<V> {
     pub(super) fn new(view: V, keyspace: Keyspace, ranges: Vec<KeyRange>, direction: Direction) -> Self {
-        Self { view, keyspace, direction, ranges: ranges.into_iter(), cursor: None, large_groups: 0 }
+        Self { cursors: RangeCursors::new(view, keyspace, ranges, direction), cursor: None, large_groups: 0 }
     }
 
     /// Moves to the next entry. Returns `false` after the last.
     #[inline(always)]
     pub(super) fn advance(&mut self) -> Result<bool> {
         if let Some(cursor) = &mut self.cursor {
-            let more = match self.direction {
+            let more = match self.cursors.direction() {
                 Direction::Ascending => cursor.step_forward()?,
                 Direction::Descending => cursor.step_back()?,
             };
@@ -93,7 +90,7 @@ impl<V: View> RangeWalk<V> {
     }
 
     pub(super) fn is_ascending(&self) -> bool {
-        self.direction == Direction::Ascending
+        self.cursors.direction() == Direction::Ascending
     }
 
     /// Moves past the entries that begin with these encoded values and have this value, at most `most`, from the current one on.
@@ -105,16 +102,11 @@ impl<V: View> RangeWalk<V> {
     #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {
-            let (range, edge) = match self.direction {
-                Direction::Ascending => (self.ranges.next(), Edge::First),
-                Direction::Descending => (self.ranges.next_back(), Edge::Last),
-            };
-            let Some(range) = range else {
+            let Some(cursor) = self.cursors.next()? else {
                 self.cursor = None;
                 return Ok(false);
             };
-            let mut cursor = self.view.cursor(self.keyspace, range.bounds())?;
-            let found = cursor.seek(edge)?;
+            let found = cursor.current().is_some();
             self.cursor = Some(cursor);
             if found {
                 return Ok(true);

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Result,
     catalog::{CollectionInfo, KeyStatistics},
-    key_range::KeyRange,
+    key_range::{KeyRange, count_keys},
 };
 
 /// Maximum number of keys that a probe counts, which takes about as long as executing a small query. Larger numbers
@@ -280,22 +280,9 @@ impl<V: View> Probe for ViewProbe<'_, V> {
         if let Some(keys) = counted.iter().filter(same).find_map(|counted| counted.up_to(cap)) {
             return Ok(keys);
         }
-        let keys = count(self.view, keyspace, ranges, cap)?;
+        // Some stores return the exact number without counting. The cap makes the result the same on all stores.
+        let keys = count_keys(self.view, keyspace, ranges, |keys| keys < cap)?.map_or(cap, |keys| keys.min(cap));
         counted.push(Counted { keyspace, ranges: ranges.into(), cap, keys });
         Ok(keys)
     }
-}
-
-/// Counts the keys within ranges, up to a cap.
-fn count(view: &impl View, keyspace: Keyspace, ranges: &[KeyRange], cap: u64) -> Result<u64> {
-    let mut counted = 0;
-    for range in ranges {
-        let left = cap - counted;
-        // Some stores return the exact number without counting. The cap makes the result the same on all stores.
-        counted += view.count(keyspace, range.bounds(), |counted| counted < left)?.map_or(left, |keys| keys.min(left));
-        if counted >= cap {
-            return Ok(cap);
-        }
-    }
-    Ok(counted)
 }

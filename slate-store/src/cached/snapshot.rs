@@ -1,7 +1,7 @@
 use std::{ops::ControlFlow, sync::Arc};
 
 use super::{cache::PointCache, reader::CachedPointReader};
-use crate::{Bounds, Keyspace, Result, Snapshot, Version, View};
+use crate::{Bounds, Edge, Keyspace, Result, Snapshot, Version, View};
 
 /// A snapshot of a [`Cached`](super::Cached) store. Its point readers use the cache.
 #[derive(Clone)]
@@ -26,6 +26,16 @@ impl<V: Snapshot> View for CachedSnapshot<V> {
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<V::Cursor> {
         self.inner.cursor(keyspace, bounds)
+    }
+
+    fn cursors(
+        &self,
+        keyspace: Keyspace,
+        ranges: &[Bounds<'_>],
+        edge: Edge<'_>,
+        bytes: usize,
+    ) -> Result<Option<Vec<V::Cursor>>> {
+        self.inner.cursors(keyspace, ranges, edge, bytes)
     }
 
     fn point_reader(&self) -> Result<Self::PointReader> {

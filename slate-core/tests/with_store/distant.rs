@@ -1,0 +1,154 @@
+//! A store whose every round counts, as on a network: a page of a cursor, several cursors opened at once, a load of several keys, a commit.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use slate_store::{
+    Bounds, Capabilities, Changes, Cursor, Durability, Edge, Keyspace, LocalStore, Optimistic, PointReader, Result,
+    Version, View,
+};
+
+use super::btree::{BTreeCursor, BTreePointReader, BTreeView, LocalBTree};
+
+pub(crate) type DistantStore = Optimistic<LocalDistant>;
+
+/// The entries that a cursor reads in one round.
+const PAGE: usize = 256;
+
+#[derive(Clone, Default)]
+pub(crate) struct Rounds(Arc<AtomicU64>);
+
+impl Rounds {
+    /// Returns the rounds since the last call.
+    pub(crate) fn take(&self) -> u64 {
+        self.0.swap(0, Ordering::Relaxed)
+    }
+
+    fn add(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[derive(Default)]
+pub(crate) struct LocalDistant {
+    btree: LocalBTree,
+    pub(crate) rounds: Rounds,
+}
+
+impl LocalStore for LocalDistant {
+    type Snapshot = DistantView;
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { name: "distant", ..self.btree.capabilities() }
+    }
+
+    fn snapshot(&self) -> Result<DistantView> {
+        Ok(DistantView { btree: self.btree.snapshot()?, rounds: self.rounds.clone() })
+    }
+
+    fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
+        self.rounds.add();
+        self.btree.apply(changes, durability)
+    }
+}
+
+#[derive(Clone)]
+pub(crate) struct DistantView {
+    btree: BTreeView,
+    rounds: Rounds,
+}
+
+impl View for DistantView {
+    type Cursor = DistantCursor;
+    type PointReader = DistantPointReader;
+
+    fn version(&self) -> Version {
+        self.btree.version()
+    }
+
+    fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<DistantCursor> {
+        Ok(DistantCursor { btree: self.btree.cursor(keyspace, bounds)?, rounds: self.rounds.clone(), unread: 0 })
+    }
+
+    fn cursors(
+        &self,
+        keyspace: Keyspace,
+        ranges: &[Bounds<'_>],
+        edge: Edge<'_>,
+        _: usize,
+    ) -> Result<Option<Vec<DistantCursor>>> {
+        if !ranges.is_empty() {
+            self.rounds.add();
+        }
+        let open = |bounds: &Bounds<'_>| {
+            let mut cursor = self.cursor(keyspace, *bounds)?;
+            cursor.btree.seek(edge)?;
+            Ok(DistantCursor { unread: PAGE, ..cursor })
+        };
+        // Fewer than were asked for, so that callers ask for the others.
+        ranges.iter().take(40).map(open).collect::<Result<_>>().map(Some)
+    }
+
+    fn point_reader(&self) -> Result<DistantPointReader> {
+        Ok(DistantPointReader { btree: self.btree.point_reader()?, rounds: self.rounds.clone() })
+    }
+}
+
+pub(crate) struct DistantCursor {
+    btree: BTreeCursor,
+    rounds: Rounds,
+    /// The entries of the page that were not moved to.
+    unread: usize,
+}
+
+impl DistantCursor {
+    fn step(&mut self) {
+        match self.unread.checked_sub(1) {
+            Some(unread) => self.unread = unread,
+            None => {
+                self.rounds.add();
+                self.unread = PAGE;
+            }
+        }
+    }
+}
+
+impl Cursor for DistantCursor {
+    fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
+        self.rounds.add();
+        self.unread = PAGE;
+        self.btree.seek(edge)
+    }
+
+    fn step_forward(&mut self) -> Result<bool> {
+        self.step();
+        self.btree.step_forward()
+    }
+
+    fn step_back(&mut self) -> Result<bool> {
+        self.step();
+        self.btree.step_back()
+    }
+
+    fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.btree.current()
+    }
+}
+
+pub(crate) struct DistantPointReader {
+    btree: BTreePointReader,
+    rounds: Rounds,
+}
+
+impl PointReader for DistantPointReader {
+    fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
+        self.rounds.add();
+        self.btree.load(keys)
+    }
+
+    fn loaded(&self, index: usize) -> Option<&[u8]> {
+        self.btree.loaded(index)
+    }
+}

@@ -15,7 +15,7 @@ use crate::{
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     changes::{LogTail, Wakers},
     clock,
-    commit::{OptimisticValidator, Validation},
+    commit::{OptimisticValidator, UnlinkedKeyspaces, Validation, WriterLease},
     interrupt::Interrupt,
     metrics::trace,
     metrics::{Metrics, Observer, PointRead},
@@ -40,15 +40,17 @@ impl<S: Store> Backend<S> {
             capabilities: store.capabilities(),
             tail: LogTail::default(),
             wakers: Arc::default(),
+            unlinked: UnlinkedKeyspaces::default(),
         };
         let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
         let pending_drops = {
             let reader = backend.reader()?;
             catalog::pending_drops(reader.view())?
         };
-        if !pending_drops.is_empty() {
+        let droppable = backend.shared.unlinked.droppable_after(pending_drops, backend.shared.capabilities);
+        if !droppable.is_empty() {
             // In a read-only database the drops stay pending.
-            let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
+            let _ = backend.drop_keyspaces(&droppable, Duration::ZERO);
         }
         Ok(backend)
     }
@@ -126,13 +128,18 @@ impl<S: Store> Backend<S> {
         self.observer().point_read(collection, || reader.visit(collection, key, visitor))
     }
 
-    fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
+    fn writer(
+        &self,
+        transaction: S::Transaction,
+        lease: Option<WriterLease>,
+        options: &BeginOptions,
+    ) -> Result<Box<dyn Writer>> {
         let validation = match self.store.capabilities().exclusive {
             true => Validation::InProcess(Arc::clone(&self.validator)),
             false => Validation::InStore,
         };
         let catalog = self.shared.catalogs.load(&transaction.view())?;
-        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
+        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, lease, options)))
     }
 
     /// Returns the last commit and its catalog.
@@ -191,12 +198,14 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
+        let lease = WriterLease::begin(self.shared.capabilities);
         let begun = self.store.begin(options.wait).map_err(Error::from);
-        self.writer(begun.inspect_err(|error| self.observer().failed(error))?, options)
+        self.writer(begun.inspect_err(|error| self.observer().failed(error))?, lease, options)
     }
 
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>> {
-        self.store.try_begin().map(|transaction| self.writer(transaction, options)).transpose()
+        let lease = WriterLease::begin(self.shared.capabilities);
+        self.store.try_begin().map(|transaction| self.writer(transaction, lease, options)).transpose()
     }
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {

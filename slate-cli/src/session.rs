@@ -6,6 +6,8 @@ use std::{
 };
 
 use bson::RawDocumentBuf;
+#[cfg(feature = "server")]
+use slate_core::DatabaseBuilder;
 use slate_core::{Access, CancelToken, Collection, Database, Durability, ErrorKind};
 
 use crate::{
@@ -140,13 +142,13 @@ impl Session {
         }
     }
 
-    /// Opens a database whose commits are synced, for a server.
+    /// Opens the database of a builder, whose commits are synced, for a server.
     ///
     /// # Errors
     /// Fails if it cannot be opened or created.
     #[cfg(feature = "server")]
-    pub(crate) fn open_synced(&self, url: &str, access: Access) -> Result<Database> {
-        let opened = Database::builder(url).access(access).open_timeout(self.wait).open();
+    pub(crate) fn open_synced(&self, builder: DatabaseBuilder, url: &str, access: Access) -> Result<Database> {
+        let opened = builder.access(access).open_timeout(self.wait).open();
         opened.map_err(|error| not_opened(error, url, access))
     }
 

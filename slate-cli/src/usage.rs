@@ -24,10 +24,6 @@ pub(crate) fn report(error: &clap::Error, typed: &str) -> Exit {
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             Failure::usage("the command ends too early").hint("add --help for what can follow").report()
         }
-        ErrorKind::ValueValidation => match invalid_value(error) {
-            Some(message) => Failure::usage(message).report(),
-            None => rendered(error).report(),
-        },
         ErrorKind::InvalidSubcommand | ErrorKind::UnknownArgument => match mongosh::hint(typed) {
             Some(hint) => {
                 let typed = abridged(typed.trim(), LONGEST_VALUE);
@@ -35,8 +31,14 @@ pub(crate) fn report(error: &clap::Error, typed: &str) -> Exit {
             }
             None => rendered(error).report(),
         },
-        _ => rendered(error).report(),
+        _ => failure(error).report(),
     }
+}
+
+/// Returns the failure for an error of the command line.
+pub(crate) fn failure(error: &clap::Error) -> Failure {
+    let invalid = if error.kind() == ErrorKind::ValueValidation { invalid_value(error) } else { None };
+    invalid.map_or_else(|| rendered(error), Failure::usage)
 }
 
 /// Returns the message for a value that its argument does not accept. Of a document, which can be long, the message has

@@ -40,8 +40,12 @@ fn slate(arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_slate")).args(arguments).output().unwrap()
 }
 
-fn run(uri: &str, mut command: Document) -> Document {
-    command.insert("$db", "test");
+fn run(uri: &str, command: Document) -> Document {
+    run_on(uri, "test", command)
+}
+
+fn run_on(uri: &str, database: &str, mut command: Document) -> Document {
+    command.insert("$db", database);
     let body = RawDocumentBuf::try_from(&command).unwrap();
     let length = i32::try_from(body.as_bytes().len() + 21).unwrap();
     let header = [length, 1, 0, 2013, 0].map(i32::to_le_bytes).concat();
@@ -129,6 +133,96 @@ fn mongod_is_a_link_that_takes_the_options_of_test_tools() {
     for refused in [&["--auth"][..], &["--config", "x"], &["--dbpath", "/no/such/folder"]] {
         assert!(!Command::new(&mongod).args(refused).output().unwrap().status.success());
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn mongod_reads_its_configuration_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, data) = (folder.path().join("mongod.conf"), folder.path().display().to_string());
+    let written = format!(
+        "storage: {{ dbPath: {data}, wiredTiger: {{ engineConfig: {{ cacheSizeGB: 0.01 }} }} }}\nnet: {{ port: 1 }}\n\
+         replication.replSetName: rs\nsystemLog: {{ path: /x }}\nsetParameter: {{ enableTestCommands: true }}\n"
+    );
+    std::fs::write(&file, written).unwrap();
+    let shown = file.display().to_string();
+    // The command line replaces what the file says.
+    let mut server =
+        Server::start(env!("CARGO_BIN_EXE_slate"), &["mongod", "--port", "0", "--config", &shown, "--slowms", "100"]);
+    let waiting = server.line();
+    let (_, uri) = waiting.split_once("waiting for connections on ").unwrap();
+    assert_eq!(run(uri, doc! { "hello": 1 }).get_str("setName").unwrap(), "rs");
+    assert!(run(uri, doc! { "getParameter": "*" }).get_bool("enableTestCommands").unwrap());
+    assert_eq!(server.end(), Some(0));
+    assert!(folder.path().join("data.slate").is_file());
+    std::fs::write(&file, "net: { prot: 27017 }").unwrap();
+    let refused = slate(&["mongod", "-f", &shown]);
+    assert_eq!(refused.status.code(), Some(2));
+    let message = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(message.contains("mongod.conf: unrecognized option: net.prot"), "{message}");
+}
+
+#[test]
+fn a_server_tells_its_numbers_reports_slow_calls_and_is_backed_up_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (url, backups, log) = (format!("redb:{}", path("shop.slate")), path("backups"), path("log"));
+    std::fs::create_dir(&backups).unwrap();
+    let mut child = Command::new(env!("CARGO_BIN_EXE_slate"))
+        .args(["serve", &url, "--port", "0", "--metrics", "127.0.0.1:0", "--backup-directory", &backups])
+        .args(["--slow", "1ns", "--cache", "8MiB", "--memory-limit", "1MiB"])
+        .stdout(Stdio::piped())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap());
+    let mut server = Server { child, lines };
+    let (uri, metrics) = (server.line(), server.line());
+    run(&uri, doc! { "insert": "users", "documents": [{ "name": "Ada" }] });
+    run(&uri, doc! { "find": "users", "filter": { "name": "Ada" } });
+
+    let address = metrics.trim_start_matches("http://").trim_end_matches("/metrics").to_owned();
+    let get = |what: &str| {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        write!(stream, "GET {what} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let numbers = get("/metrics");
+    assert!(numbers.starts_with("HTTP/1.1 200 OK\r\n"), "{numbers}");
+    for line in [
+        "content-type: text/plain; version=0.0.4; charset=utf-8\r\n",
+        "\nslate_operations_total{operation=\"insert\"} 1\n",
+        "\n# TYPE slate_server_commands_total counter\nslate_server_commands_total{command=\"insert\"} 1\n",
+        "\nslate_server_connections_total 2\n",
+    ] {
+        assert!(numbers.contains(line), "{line} in {numbers}");
+    }
+    assert!(get("/").starts_with("HTTP/1.1 404 "));
+
+    let admin = |command: Document| run_on(&uri, "admin", command);
+    assert!(admin(doc! { "backup": "monday.slate" }).get_str("path").unwrap().ends_with("monday.slate"));
+    // A backup never overwrites, and stays in its folder.
+    assert_eq!(admin(doc! { "backup": "monday.slate" }).get_f64("ok").unwrap(), 0.0);
+    for name in ["", ".", "..", "../tuesday.slate", "a/b", "/tmp/tuesday.slate", "a/", "./a"] {
+        assert_eq!(admin(doc! { "backup": name }).get_i32("code").unwrap(), 2, "{name}");
+    }
+    assert_eq!(run(&uri, doc! { "backup": "tuesday.slate" }).get_i32("code").unwrap(), 13);
+    assert_eq!(server.end(), Some(0));
+    let count = slate(&[&format!("redb:{backups}/monday.slate"), "count", "users"]);
+    assert_eq!(String::from_utf8_lossy(&count.stdout).trim(), "1");
+    let log = std::fs::read_to_string(log).unwrap();
+    assert!(log.contains(" slow: find users { \"name\": ? }: "), "{log}");
+
+    for arguments in [
+        &["serve", "memory:", "--metrics", "0.0.0.0:0"][..],
+        &["serve", "memory:", "--cache", "much"],
+        &["serve", "memory:", "--slow", "5"],
+    ] {
+        assert_eq!(slate(arguments).status.code(), Some(2), "{arguments:?}");
+    }
+    assert_eq!(slate(&["serve", "memory:", "--port", "0", "--backup-directory", "/no/such"]).status.code(), Some(1));
 }
 
 #[cfg(unix)]

@@ -37,6 +37,7 @@
 //! | `labels` | labels of errors, by which drivers decide what they repeat |
 //! | `fail_points` | failures on demand, for tests of drivers |
 //! | `fuzz` | what fuzzers call |
+//! | `metrics` | numbers for Prometheus (feature `metrics`) |
 //! | `listener` | TCP and Unix sockets |
 //! | `tls` | certificates, and the handshake (feature `tls`) |
 //! | `wire` | messages as bytes |
@@ -55,6 +56,8 @@ mod failure;
 pub mod fuzz;
 mod labels;
 mod listener;
+#[cfg(feature = "metrics")]
+mod metrics;
 mod operations;
 mod server;
 mod session;

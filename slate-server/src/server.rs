@@ -1,11 +1,14 @@
 use std::{
     io,
+    path::PathBuf,
     sync::{Arc, atomic::Ordering},
     time::{Duration, Instant},
 };
 
 use bson::{DateTime, oid::ObjectId};
 use slate_core::aio::Database;
+#[cfg(feature = "metrics")]
+use tokio::net::TcpListener;
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
@@ -80,6 +83,8 @@ pub struct Server {
     database: Database,
     settings: Settings,
     stopping: watch::Sender<bool>,
+    #[cfg(feature = "metrics")]
+    metrics: Option<TcpListener>,
 }
 
 /// Ends a server; see [`Server::shutdown`].
@@ -111,9 +116,16 @@ impl Server {
             test_commands: false,
             transaction_life: TRANSACTION_LIFE,
             expire_every: EXPIRE_EVERY,
+            backup_directory: None,
             arguments: Vec::new(),
         };
-        Self { database: database.into(), settings, stopping: watch::Sender::new(false) }
+        Self {
+            database: database.into(),
+            settings,
+            stopping: watch::Sender::new(false),
+            #[cfg(feature = "metrics")]
+            metrics: None,
+        }
     }
 
     /// Refuses every write of clients.
@@ -191,6 +203,21 @@ impl Server {
         self
     }
 
+    /// Answers `GET /metrics` over HTTP on this listener, as long as the server runs, with the numbers of the database and of the server in
+    /// Prometheus' text format. Everyone who can connect to it sees them.
+    #[cfg(feature = "metrics")]
+    pub fn metrics(mut self, listener: TcpListener) -> Self {
+        self.metrics = Some(listener);
+        self
+    }
+
+    /// Sets the folder into which clients may write copies of the database, by Slate's command `backup`: `{ backup: "monday.slate" }` on the
+    /// database `admin`. With [`authentication`](Self::authentication) it needs the role `backup`. By default the command is refused.
+    pub fn backup_directory(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.settings.backup_directory = Some(folder.into());
+        self
+    }
+
     /// Sets the command line that `getCmdLineOpts` returns.
     pub fn arguments(mut self, arguments: impl IntoIterator<Item = String>) -> Self {
         self.settings.arguments = arguments.into_iter().collect();
@@ -209,13 +236,25 @@ impl Server {
     /// # Errors
     /// Fails if the system has no random bytes. A connection that fails ends alone.
     pub async fn serve(self, listener: impl Into<Listener>) -> io::Result<()> {
-        let (listener, shared) = (listener.into(), self.into_shared()?);
+        let Self {
+            database,
+            settings,
+            stopping,
+            #[cfg(feature = "metrics")]
+            metrics,
+        } = self;
+        let (listener, shared) = (listener.into(), share(database, settings, stopping)?);
         let mut stopping = shared.stopping.subscribe();
         // Work that is over ends within a second, and a shorter life of transactions within that time.
         let (mut connections, mut ticks) =
             (JoinSet::new(), interval(shared.settings.transaction_life.clamp(SHORTEST_TICK, Duration::from_secs(1))));
-        let mut expiring = JoinSet::new();
-        expiring.spawn(expire(shared.database.clone(), shared.settings.expire_every));
+        // Ends with the listener.
+        let mut beside = JoinSet::new();
+        beside.spawn(expire(shared.database.clone(), shared.settings.expire_every));
+        #[cfg(feature = "metrics")]
+        if let Some(metrics) = metrics {
+            beside.spawn(crate::metrics::serve(metrics, Arc::clone(&shared)));
+        }
         while !*stopping.borrow() {
             tokio::select! {
                 _ = stopping.changed() => {}
@@ -227,7 +266,7 @@ impl Server {
                 _ = ticks.tick() => Sessions::tidy(&shared),
             }
         }
-        drop((listener, expiring));
+        drop((listener, beside));
         let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
         if ended.is_err() {
             shared.operations.kill_all();
@@ -236,32 +275,33 @@ impl Server {
         shared.sessions.end_all(&shared, |_| true).await;
         Ok(())
     }
+}
 
-    fn into_shared(self) -> io::Result<Arc<Shared>> {
-        let database = if self.settings.read_only { self.database.read_only() } else { self.database };
-        let commands = database.commands();
-        // The first reply already has a time.
-        database.next_time();
-        commands.as_blocking().limit_cursors(self.settings.max_cursors);
-        Ok(Arc::new(Shared {
-            commands,
-            sessions: Sessions::new(self.settings.max_sessions),
-            message_memory: Arc::new(MessageMemory::new(self.settings.max_message_memory)),
-            refusals: Semaphore::new(REFUSALS),
-            users: Users::new(database.commands()),
-            throttle: Throttle::default(),
-            secret: random()?,
-            database,
-            operations: Operations::default(),
-            counts: Counts::default(),
-            fail_points: FailPoints::new(self.settings.test_commands),
-            settings: self.settings,
-            process: ObjectId::new(),
-            started: Instant::now(),
-            started_at: DateTime::now(),
-            stopping: self.stopping,
-        }))
-    }
+/// Returns what the connections of a server share.
+fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) -> io::Result<Arc<Shared>> {
+    let database = if settings.read_only { database.read_only() } else { database };
+    let commands = database.commands();
+    // The first reply already has a time.
+    database.next_time();
+    commands.as_blocking().limit_cursors(settings.max_cursors);
+    Ok(Arc::new(Shared {
+        commands,
+        sessions: Sessions::new(settings.max_sessions),
+        message_memory: Arc::new(MessageMemory::new(settings.max_message_memory)),
+        refusals: Semaphore::new(REFUSALS),
+        users: Users::new(database.commands()),
+        throttle: Throttle::default(),
+        secret: random()?,
+        database,
+        operations: Operations::default(),
+        counts: Counts::default(),
+        fail_points: FailPoints::new(settings.test_commands),
+        settings,
+        process: ObjectId::new(),
+        started: Instant::now(),
+        started_at: DateTime::now(),
+        stopping,
+    }))
 }
 
 /// Deletes what is due by TTL indexes, from time to time. A failure, for instance because the database is read-only, is tried again the next

@@ -1,4 +1,5 @@
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicI64, AtomicU64, AtomicUsize},
@@ -60,6 +61,8 @@ pub(crate) struct Settings {
     pub(crate) transaction_life: Duration,
     /// The pause between two deletions of what is due by TTL indexes; zero: none are made.
     pub(crate) expire_every: Duration,
+    /// Where clients may write copies of the database.
+    pub(crate) backup_directory: Option<PathBuf>,
     /// The command line, for `getCmdLineOpts`.
     pub(crate) arguments: Vec<String>,
 }

@@ -129,6 +129,24 @@ impl Arguments {
     }
 }
 
+#[cfg(feature = "server")]
+impl Arguments {
+    /// Reads the command line of `mongod` again, as if these options came first. What the command line says replaces them.
+    ///
+    /// # Errors
+    /// Fails if an option is not valid.
+    pub(crate) fn of_mongod(options: &[String]) -> Result<crate::server::Mongod> {
+        let mut arguments = arguments();
+        let at = arguments.iter().position(|word| word == "mongod").map_or(arguments.len(), |command| command + 1);
+        arguments.splice(at..at, options.iter().map(OsString::from));
+        match Self::try_parse_from(arguments) {
+            Ok(Self { command: Some(Invocation::Mongod(mongod)), .. }) => Ok(mongod),
+            Ok(_) => Err(Failure::usage("the configuration file is not one of mongod")),
+            Err(error) => Err(crate::usage::failure(&error)),
+        }
+    }
+}
+
 /// Returns the error for a mistyped command in the place of the URL.
 fn mistyped(word: &str) -> Option<clap::Error> {
     let is_name = word.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -1,13 +1,14 @@
 //! Commands that serve a database over MongoDB's protocol, and that manage the users of one.
 
+mod config_file;
 mod mongod;
 mod security;
 mod serve;
+mod store;
 mod user;
 
 use std::{future::Future, io::Write, net::SocketAddr, path::Path, time::Duration};
 
-use slate_core::{Access, Database};
 use slate_server::{Listener, Server};
 use tokio::{net::TcpListener, runtime, time::sleep};
 
@@ -20,17 +21,28 @@ use crate::{
 /// How often a server looks for a signal.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
-/// Runs a server until a signal ends it. `ready` is called when clients can connect.
+/// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the numbers for Prometheus is
+/// printed, if they are asked for.
 fn run(
     session: &mut Session,
-    server: Server,
+    mut server: Server,
+    metrics: Option<SocketAddr>,
     bind: impl Future<Output = Result<Listener>>,
     ready: impl FnOnce(&mut Session, &Listener) -> Result<()>,
 ) -> Result<Exit> {
     let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let listener = bind.await?;
+        let mut address = None;
+        if let Some(metrics) = metrics {
+            let bound = bound(metrics).await?;
+            address = Some(bound.local_addr()?);
+            server = server.metrics(bound);
+        }
         ready(session, &listener)?;
+        if let Some(address) = address {
+            writeln!(session.out(), "http://{address}/metrics")?;
+        }
         session.out().flush()?;
         let (shutdown, cancel) = (server.shutdown(), session.cancel());
         let signals = async {
@@ -50,8 +62,11 @@ fn run(
 }
 
 async fn tcp(address: SocketAddr) -> Result<Listener> {
-    let listener = TcpListener::bind(address).await;
-    listener.map(Listener::from).map_err(|error| Failure::new(format!("cannot listen on {address}: {error}")))
+    bound(address).await.map(Listener::from)
+}
+
+async fn bound(address: SocketAddr) -> Result<TcpListener> {
+    TcpListener::bind(address).await.map_err(|error| Failure::new(format!("cannot listen on {address}: {error}")))
 }
 
 /// Listens on a socket in the file system. One that a server has left behind is replaced.
@@ -69,9 +84,4 @@ async fn unix(path: &Path) -> Result<Listener> {
 #[cfg(not(unix))]
 async fn unix(_: &Path) -> Result<Listener> {
     Err(Failure::usage("this system has no Unix sockets"))
-}
-
-/// Opens a database for a server: its commits are synced.
-fn open(session: &Session, url: &str, access: Access) -> Result<Database> {
-    session.open_synced(url, access)
 }

@@ -11,11 +11,13 @@ use slate_core::{Access, ChangeLog};
 use slate_server::{ClientCertificates, Server, Tls};
 
 use super::{
-    open, run,
+    config_file, run,
     security::{TlsFiles, check_address},
+    store::StoreOptions,
     tcp,
 };
 use crate::{
+    arguments::Arguments,
     failure::{Exit, Failure, Result},
     session::Session,
 };
@@ -24,7 +26,7 @@ use crate::{
 ///
 /// A program of the name `mongod` that is a link to `slate` runs this command.
 #[derive(Clone, Debug, Args)]
-#[command(disable_version_flag = true)]
+#[command(disable_version_flag = true, args_override_self = true)]
 pub(crate) struct Mongod {
     /// Print the version of MongoDB that clients see
     #[arg(long)]
@@ -68,7 +70,13 @@ pub(crate) struct Mongod {
     /// How many connections may be open
     #[arg(long = "maxConns", value_name = "NUMBER")]
     max_connections: Option<usize>,
-    /// A configuration file, which is not supported
+    /// The size of the cache in GB
+    #[arg(long = "wiredTigerCacheSizeGB", value_name = "NUMBER")]
+    cache_size: Option<f64>,
+    /// Report operations that take longer on standard error
+    #[arg(long = "slowms", value_name = "MILLISECONDS")]
+    slow_milliseconds: Option<u64>,
+    /// A configuration file in MongoDB's format, whose options those of the command line replace
     #[arg(long, short = 'f', value_name = "PATH")]
     config: Option<PathBuf>,
     /// Listen on an address that other machines reach, although everyone may then read and write
@@ -86,13 +94,17 @@ impl Mongod {
             writeln!(session.out(), "db version v8.2.0\nBuild Info: slate {}", env!("CARGO_PKG_VERSION"))?;
             return Ok(Exit::Success);
         }
-        if self.config.is_some() {
-            return Err(Failure::usage("--config is not supported: give the options as arguments"));
+        match &self.config {
+            Some(path) => Arguments::of_mongod(&config_file::options(path)?)?.serve(session),
+            None => self.serve(session),
         }
+    }
+
+    fn serve(self, session: &mut Session) -> Result<Exit> {
         let ip = self.ip()?;
         check_address(ip, self.auth, self.allow_without_authentication)?;
         let tls = self.tls()?;
-        let database = open(session, &self.url()?, Access::CreateOrOpen)?;
+        let database = self.store()?.open(session, &self.url()?, Access::CreateOrOpen)?;
         if self.replica_set.is_some() {
             // As a member of a replica set, it has change streams.
             database.enable_changes(ChangeLog::new())?;
@@ -113,11 +125,23 @@ impl Mongod {
         for parameter in &self.parameters {
             server = set(server, parameter)?;
         }
-        run(session, server, tcp(SocketAddr::new(ip, self.port)), |session, listener| {
+        run(session, server, None, tcp(SocketAddr::new(ip, self.port)), |session, listener| {
             // Tools wait for these lines of MongoDB's log.
             writeln!(session.out(), "waiting for connections on {}", listener.uri()?)?;
             Ok(writeln!(session.out(), "transition to primary complete; database writes are now permitted")?)
         })
+    }
+
+    fn store(&self) -> Result<StoreOptions> {
+        let cache = match self.cache_size {
+            Some(gigabytes) if !(0.0..=MOST_GIGABYTES).contains(&gigabytes) => {
+                return Err(Failure::usage(format!("--wiredTigerCacheSizeGB: {gigabytes} is no size")));
+            }
+            Some(gigabytes) => Some(bytes(gigabytes)),
+            None => None,
+        };
+        let slow_query_threshold = self.slow_milliseconds.map(Duration::from_millis);
+        Ok(StoreOptions { cache, slow_query_threshold, ..StoreOptions::default() })
     }
 
     fn tls(&self) -> Result<Option<Tls>> {
@@ -164,6 +188,18 @@ impl Mongod {
             }
         }
     }
+}
+
+/// The most that MongoDB allows for a cache.
+const MOST_GIGABYTES: f64 = 10_000.0;
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number is positive and within its bound"
+)]
+fn bytes(gigabytes: f64) -> usize {
+    (gigabytes * f64::from(1_u32 << 30)) as usize
 }
 
 /// Sets a parameter of the server.

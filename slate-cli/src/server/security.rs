@@ -28,6 +28,18 @@ impl TlsFiles<'_> {
     }
 }
 
+/// Refuses to answer with numbers where other machines ask for them.
+///
+/// # Errors
+/// Fails if the address is not of this machine alone.
+pub(super) fn check_metrics(ip: IpAddr, allows_everyone: bool) -> Result<()> {
+    if ip.to_canonical().is_loopback() || allows_everyone {
+        return Ok(());
+    }
+    let failure = Failure::usage(format!("{ip} can be reached from other machines, and --metrics needs no login"));
+    Err(failure.hint("use 127.0.0.1, or say --allow-without-authentication if everyone may see the numbers"))
+}
+
 /// Refuses to listen where other machines connect, unless clients must log in.
 ///
 /// # Errors

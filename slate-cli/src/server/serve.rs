@@ -10,12 +10,13 @@ use slate_core::{Access, ChangeLog};
 use slate_server::{ClientCertificates, Server, Tls};
 
 use super::{
-    open, run,
-    security::{TlsFiles, check_address},
+    run,
+    security::{TlsFiles, check_address, check_metrics},
+    store::StoreOptions,
     tcp, unix,
 };
 use crate::{
-    failure::{Exit, Result},
+    failure::{Exit, Failure, Result},
     session::Session,
 };
 
@@ -73,7 +74,15 @@ pub(crate) struct Serve {
     /// How often documents that are due by TTL indexes are deleted, in seconds; 0: never
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     expire_every: u64,
-    /// Listen on an address that other machines reach, although everyone may then read and write
+    #[command(flatten)]
+    store: StoreOptions,
+    /// Answer http://ADDRESS/metrics with numbers for Prometheus, without a login: IP:PORT
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Let clients write backups into this folder (the command `backup`)
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    backup_directory: Option<PathBuf>,
+    /// Listen on an address that other machines reach, although everyone may then read and write, or see the numbers
     #[arg(long)]
     allow_without_authentication: bool,
 }
@@ -93,10 +102,13 @@ impl Serve {
         if self.unix.is_none() {
             check_address(address.ip(), self.auth, self.allow_without_authentication)?;
         }
+        if let Some(metrics) = self.metrics {
+            check_metrics(metrics.ip(), self.allow_without_authentication)?;
+        }
         let tls = self.tls()?;
         let access =
             if self.read_only && !url.starts_with("memory:") { Access::ReadOnly } else { Access::CreateOrOpen };
-        let database = open(session, &url, access)?;
+        let database = self.store.open(session, &url, access)?;
         if self.changes {
             database.enable_changes(ChangeLog::new())?;
         }
@@ -119,13 +131,21 @@ impl Serve {
         if self.read_only {
             server = server.read_only();
         }
+        if let Some(folder) = &self.backup_directory {
+            if !folder.is_dir() {
+                return Err(Failure::new(format!("{} is no folder", folder.display())));
+            }
+            server = server.backup_directory(folder);
+        }
         let bind = async move {
             match &self.unix {
                 Some(path) => unix(path).await,
                 None => tcp(address).await,
             }
         };
-        run(session, server, bind, |session, listener| Ok(writeln!(session.out(), "{}{options}", listener.uri()?)?))
+        run(session, server, self.metrics, bind, |session, listener| {
+            Ok(writeln!(session.out(), "{}{options}", listener.uri()?)?)
+        })
     }
 
     fn tls(&self) -> Result<Option<Tls>> {

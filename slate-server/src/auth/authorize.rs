@@ -347,6 +347,7 @@ mod tests {
             ("-----------hcC--*", "admin", doc! { "replSetInitiate": {} }),
             ("-----------hcC--*", "admin", doc! { "shutdown": 1 }),
             ("-----------hcC--*", "admin", doc! { "fsync": 1 }),
+            ("--------------b-*", "admin", doc! { "backup": "monday.slate" }),
             ("-----------hcC--*", "admin", doc! { "killAllSessions": [] }),
             ("rwduoxRWDUmhcCbs*", "admin", doc! { "killSessions": [] }),
             ("rwduoxRWDUmhcCbs*", "admin", doc! { "killOp": 1, "op": 1 }),

@@ -43,6 +43,7 @@ pub(super) static RULES: &[(&str, Rule)] = &[
     ("abortTransaction", LoggedIn),
     ("aggregate", Of(aggregate)),
     ("authenticate", Open),
+    ("backup", Cluster(Backup)),
     ("buildInfo", Open),
     ("buildinfo", Open),
     ("bulkWrite", Of(bulk_write)),

@@ -23,6 +23,8 @@ macro_rules! actions {
 }
 
 actions! {
+    // Slate's own.
+    Backup "backup",
     BypassDocumentValidation "bypassDocumentValidation",
     ChangeCustomData "changeCustomData",
     ChangePassword "changePassword",

@@ -242,7 +242,7 @@ impl Role {
                 Privilege { resource: Resource::AnyNormal, actions: just(&[DropDatabase]) }.add_to(privileges);
             }
             "backup" => {
-                add(Resource::Cluster, just(&[GetParameter, ListDatabases, ServerStatus]));
+                add(Resource::Cluster, just(&[Backup, GetParameter, ListDatabases, ServerStatus]));
                 for resource in [Resource::AnyNormal, config()] {
                     add(resource, just(&[CollStats, Find, ListCollections, ListIndexes]));
                 }

@@ -1,5 +1,7 @@
 //! Work on the database as a whole.
 
+use std::path::{Component, Path};
+
 use bson::{RawDocumentBuf, rawdoc};
 
 use super::Call;
@@ -12,6 +14,36 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     call.shared().database.flush().await?;
     Ok(rawdoc! { "numFiles": 1, "ok": 1.0 })
+}
+
+/// `{backup: NAME}`: writes a copy of the whole store, as of one commit, into the folder that the server was given for copies. A command of
+/// Slate alone. A client names a file in that folder and no other, so that it cannot write elsewhere on the machine.
+pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    if call.command.database != "admin" {
+        return Err(Failure::new(Code::UNAUTHORIZED, "backup may only be run against the admin database."));
+    }
+    let shared = call.shared();
+    let Some(folder) = &shared.settings.backup_directory else {
+        let message = "the server was started without a folder for backups (--backup-directory)";
+        return Err(Failure::new(Code::ILLEGAL_OPERATION, message));
+    };
+    let Some(name) = call.command.get("backup")?.and_then(|name| name.as_str()) else {
+        return Err(Failure::mistyped("backup", "string"));
+    };
+    if !is_file_name(name) {
+        let message = format!("{name:?} is not the name of a file in the folder for backups");
+        return Err(Failure::new(Code::BAD_VALUE, message));
+    }
+    let path = folder.join(name);
+    shared.database.backup(&path).await?;
+    Ok(rawdoc! { "path": path.display().to_string(), "ok": 1.0 })
+}
+
+/// Whether a name leads to a file in a folder, and not out of it.
+fn is_file_name(name: &str) -> bool {
+    let mut parts = Path::new(name).components();
+    let is_one = matches!((parts.next(), parts.next()), (Some(Component::Normal(part)), None) if part == name);
+    is_one && !name.contains(['\\', ':', '\0'])
 }
 
 /// `shutdown` over the network: ends the server as a signal does.

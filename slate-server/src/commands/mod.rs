@@ -64,6 +64,7 @@ use Implementation::{Immediate, Unsupported, Waiting};
 static COMMANDS: &[(&str, Implementation)] = &[
     ("abortTransaction", Waiting(|call| Box::pin(data::abort(call)))),
     ("authenticate", Waiting(|call| Box::pin(authentication::authenticate(call)))),
+    ("backup", Waiting(|call| Box::pin(maintenance::backup(call)))),
     ("buildInfo", Immediate(status::build_info)),
     ("buildinfo", Immediate(status::build_info)),
     ("commitTransaction", Waiting(|call| Box::pin(data::commit(call)))),

@@ -329,14 +329,6 @@ impl Interrupt {
         if self.ticks.is_multiple_of(ROWS_PER_CHECK) { self.check_rows() } else { Ok(()) }
     }
 
-    /// Counts several rows. Checks once if [`tick`](Self::tick) would have checked for any of them.
-    #[inline]
-    pub(crate) fn tick_by(&mut self, rows: u64) -> Result<()> {
-        let before = self.ticks / ROWS_PER_CHECK;
-        self.ticks = self.ticks.wrapping_add(u32::try_from(rows).unwrap_or(ROWS_PER_CHECK));
-        if self.ticks / ROWS_PER_CHECK == before { Ok(()) } else { self.check_rows() }
-    }
-
     fn check_rows(&self) -> Result<()> {
         self.budget().map_or_else(|| self.check(), |budget| Err(budget.spend()))
     }

@@ -163,50 +163,6 @@ pub fn empty_and_inverted_bounds_contain_nothing<S: Store>(fixture: &Fixture<S>)
     assert_eq!(all(&transaction.view(), A), "abcde", "an empty range deletes nothing");
 }
 
-pub fn a_run_of_equal_values_is_skipped<S: Store>(fixture: &Fixture<S>) {
-    let store = fixture.open();
-    // Runs of 1, 2, 3, … keys with one prefix and one value, of which every third is long.
-    let runs: Vec<(u8, Vec<u8>)> = (1..40).map(|run| (run, vec![run; if run % 3 == 0 { 40 } else { 3 }])).collect();
-    let mut transaction = begin(&store);
-    for (run, value) in &runs {
-        (0..*run).for_each(|at| transaction.put(A, &[*run, at], value).unwrap());
-    }
-    commit(transaction);
-    let check = |cursor: &mut dyn Cursor, most: u64| {
-        assert!(cursor.seek(Edge::First).unwrap());
-        for (run, value) in &runs {
-            assert_eq!(cursor.skip_run(&[*run], b"another value", most).unwrap(), 0, "the value differs");
-            assert_eq!(cursor.skip_run(&[*run + 1], value, most).unwrap(), 0, "the prefix differs");
-            let mut left = u64::from(*run);
-            while left > 0 {
-                assert_eq!(cursor.skip_run(&[*run], value, most).unwrap(), left.min(most), "at most {most} of {run}");
-                left = left.saturating_sub(most);
-            }
-            assert_eq!(cursor.skip_run(&[*run], value, most).unwrap(), 0, "the run has ended");
-        }
-        assert!(cursor.current().is_none(), "after the last run there is no position");
-    };
-    let view = store.snapshot().unwrap();
-    for most in [1, 2, 7, 1_000, u64::MAX] {
-        check(&mut view.cursor(A, Bounds::ALL).unwrap(), most);
-    }
-    let mut cursor = view.cursor(A, Bounds { start: None, end: Some(&[20, 5]) }).unwrap();
-    assert!(cursor.seek(Edge::AtOrAfter(&[20, 2])).unwrap());
-    assert_eq!(cursor.skip_run(&[20], &[20; 3], u64::MAX).unwrap(), 3, "a run ends at the bounds");
-    assert!(cursor.current().is_none());
-    let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
-    assert!(cursor.seek(Edge::Last).unwrap() && cursor.step_back().unwrap());
-    assert_eq!(cursor.skip_run(&[39], &[39; 40], u64::MAX).unwrap(), 2, "a run is skipped after a step back");
-    // A transaction shows the same runs with its own writes.
-    let mut transaction = begin(&store);
-    transaction.put(A, &[7, 3], b"another").unwrap();
-    let view = transaction.view();
-    let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
-    assert!(cursor.seek(Edge::AtOrAfter(&[7])).unwrap());
-    assert_eq!(cursor.skip_run(&[7], &[7; 3], u64::MAX).unwrap(), 3);
-    assert_eq!(cursor.current().unwrap(), (&[7, 3][..], &b"another"[..]));
-}
-
 pub fn two_cursors_of_a_transaction_are_independent<S: Store>(fixture: &Fixture<S>) {
     let store = fixture.open();
     put(&store, A, &LETTERS);

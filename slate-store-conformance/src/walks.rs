@@ -66,17 +66,6 @@ fn walk<V: View>(view: &V, model: &Model, random: &mut Random) {
         assert_eq!(cursor.seek(edge).unwrap(), at.is_some(), "{edge:?} in {bounds:?}");
         for _ in 0..12 {
             assert_eq!(cursor.current(), at.map(|at| expected[at]), "{edge:?} in {bounds:?}");
-            if let Some(start) = at
-                && random.below(4) == 0
-            {
-                let (key, value) = expected[start];
-                let (prefix, most) = (&key[..key.len().min(1)], random.below(6));
-                let run = expected[start..].iter().take(usize::try_from(most).unwrap());
-                let passed = run.take_while(|(key, other)| key.starts_with(prefix) && *other == value).count();
-                assert_eq!(cursor.skip_run(prefix, value, most).unwrap(), u64::try_from(passed).unwrap());
-                at = Some(start + passed).filter(|at| *at < expected.len());
-                continue;
-            }
             let forward = random.below(3) > 0;
             let next = at.and_then(|at| if forward { at.checked_add(1) } else { at.checked_sub(1) });
             at = next.filter(|at| *at < expected.len());

@@ -145,21 +145,6 @@ pub(crate) fn count_steps(
     Ok(Some(counted))
 }
 
-/// Passes a run of equal values as [`Cursor::skip_run`] does, by stepping.
-///
-/// # Errors
-///
-/// Any failure of the backend's storage.
-pub(crate) fn skip_steps(cursor: &mut (impl Cursor + ?Sized), prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
-    let is_of_run = |(key, other): (&[u8], &[u8])| key.starts_with(prefix) && other == value;
-    let mut passed = 0;
-    while passed < most && cursor.current().is_some_and(is_of_run) {
-        cursor.step_forward()?;
-        passed += 1;
-    }
-    Ok(passed)
-}
-
 /// A position in a range of keys. `seek` and `step_*` move and return whether an entry was found; `current` lends it.
 ///
 /// Moving and reading are two calls because a lending `next() -> Option<(&[u8], &[u8])>` cannot be returned out of a loop
@@ -188,17 +173,6 @@ pub trait Cursor {
     ///
     /// Any failure of the backend's storage.
     fn step_back(&mut self) -> Result<bool>;
-
-    /// Moves forward to the first entry, from the current one on, whose key does not begin with `prefix` or whose value is not
-    /// `value`. Passes at most `most` entries, and returns how many it passed. A backend can do this faster than by
-    /// single steps.
-    ///
-    /// # Errors
-    ///
-    /// Any failure of the backend's storage.
-    fn skip_run(&mut self, prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
-        skip_steps(self, prefix, value, most)
-    }
 
     /// Returns the key and the value at the cursor's position, lent until it moves.
     fn current(&self) -> Option<(&[u8], &[u8])>;

@@ -121,12 +121,6 @@ impl Meter {
         }
     }
 
-    /// Counts entries whose bytes are not measured.
-    #[inline]
-    pub(super) fn keys_read(&mut self, keys: u64) {
-        self.counted.keys += keys;
-    }
-
     #[inline]
     pub(super) fn document_read(&mut self, document: &[u8]) {
         self.counted.documents += 1;

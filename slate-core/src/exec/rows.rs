@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use slate_query::raw::{Doc, FieldName, Value};
+use slate_query::raw::Doc;
 
 use crate::{Result, metrics::Spilled};
 
@@ -32,12 +32,6 @@ pub(crate) trait Rows {
     #[inline]
     fn want(&mut self, _rows: u64) {}
 
-    /// Calls `visitor` with each document of the input of an `$unwind`, the name of the unwound field and each of its elements,
-    /// instead of building a document for each element. Other operators read nothing and return `false`.
-    fn visit_elements(&mut self, _visitor: ElementVisitor<'_>) -> Result<bool> {
-        Ok(false)
-    }
-
     /// Ends a batch: the time until the next move is that of the reader, not of the call.
     fn pause(&mut self) {}
 
@@ -58,9 +52,6 @@ pub(crate) trait Rows {
         Spilled::default()
     }
 }
-
-/// Receives a document, the name of a field, an element of it, and how many equal documents follow each other.
-pub(crate) type ElementVisitor<'v> = &'v mut dyn FnMut(Doc<'_>, &FieldName, Value<'_>, u64) -> Result<()>;
 
 /// The raw tier: rows that are records.
 pub(crate) trait RecordRows: Rows {
@@ -113,10 +104,6 @@ impl<R: Rows + ?Sized> Rows for Box<R> {
     #[inline]
     fn want(&mut self, rows: u64) {
         (**self).want(rows);
-    }
-
-    fn visit_elements(&mut self, visitor: ElementVisitor<'_>) -> Result<bool> {
-        (**self).visit_elements(visitor)
     }
 
     fn pause(&mut self) {

@@ -93,12 +93,6 @@ impl<V: View> RangeWalk<V> {
         self.cursors.direction() == Direction::Ascending
     }
 
-    /// Moves past the entries that begin with these encoded values and have this value, at most `most`, from the current one on.
-    /// Returns their number. Only for ascending walks. They are in one range, because bounds do not divide equal values.
-    pub(super) fn skip_run(&mut self, values: &[u8], value: &[u8], most: u64) -> Result<u64> {
-        Ok(self.cursor.as_mut().map_or(Ok(0), |cursor| cursor.skip_run(values, value, most))?)
-    }
-
     #[inline(never)]
     fn next_range(&mut self) -> Result<bool> {
         loop {
@@ -196,9 +190,6 @@ impl<V: View> EntryWalk<V> {
         if self.index.unique || self.firsts > 0 || self.is_ahead || tests_id {
             return Ok(0);
         }
-        if self.walk.is_ascending() && !self.meter.is_read() {
-            return self.skip_run_in_store(values, extras, most);
-        }
         let mut passed = 0;
         while passed < most && self.walk.advance()? {
             self.interrupt.tick()?;
@@ -211,26 +202,6 @@ impl<V: View> EntryWalk<V> {
             self.meter.key_read(entry);
             passed += 1;
         }
-        Ok(passed)
-    }
-
-    fn skip_run_in_store(&mut self, values: &[u8], extras: &[u8], most: u64) -> Result<u64> {
-        /// Entries between two checks of the interrupt.
-        const MOST_AT_ONCE: u64 = 1_024;
-        // The run begins with the current entry.
-        let (mut passed, most) = (0, most.saturating_add(1));
-        while passed < most {
-            let at_once = (most - passed).min(MOST_AT_ONCE);
-            let skipped = self.walk.skip_run(values, extras, at_once)?;
-            self.interrupt.tick_by(skipped)?;
-            passed += skipped;
-            if skipped < at_once {
-                break;
-            }
-        }
-        self.is_ahead = self.walk.current().is_some();
-        let passed = passed.saturating_sub(1);
-        self.meter.keys_read(passed);
         Ok(passed)
     }
 

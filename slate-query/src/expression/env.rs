@@ -115,8 +115,6 @@ pub struct Env<'v> {
     now: i64,
     collation: Option<&'v Collation>,
     frame: Option<&'v Frame<'v>>,
-    /// A field and the value that replaces the document's value of this field.
-    replaced: Option<(&'v FieldName, Value<'v>)>,
 }
 
 /// The values of variables, and the frames of the variables around them.
@@ -158,7 +156,7 @@ impl<'v> Env<'v> {
     /// Creates the environment for a document. `now` is the value of `$$NOW` in milliseconds since 1970.
     #[inline]
     pub fn new(document: Doc<'v>, now: i64) -> Self {
-        Self { root: document, now, collation: None, frame: None, replaced: None }
+        Self { root: document, now, collation: None, frame: None }
     }
 
     /// Returns the frame of one more variable with this value; `None`: the value is missing.
@@ -188,24 +186,13 @@ impl<'v> Env<'v> {
     /// Returns the same variables for another document.
     #[must_use]
     pub fn with_document(self, document: Doc<'v>) -> Self {
-        Self { root: document, replaced: None, ..self }
-    }
-
-    /// Returns the same environment with another value of a field. Only for expressions that read the document by its
-    /// fields.
-    #[inline]
-    #[must_use]
-    pub(crate) fn with_field(self, name: &'v FieldName, value: Value<'v>) -> Self {
-        Self { replaced: Some((name, value)), ..self }
+        Self { root: document, ..self }
     }
 
     /// Returns the value of a field of the document.
     #[inline]
     pub(super) fn field(&self, name: &FieldName) -> Option<Value<'v>> {
-        match self.replaced {
-            Some((replaced, value)) if replaced == name => Some(value),
-            _ => self.root.find(name),
-        }
+        self.root.find(name)
     }
 
     /// Returns the same environment with strings compared by a collation.

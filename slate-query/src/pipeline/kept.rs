@@ -1,7 +1,7 @@
 use crate::expression::Needs;
 use crate::{
     path::Path,
-    raw::{Doc, FieldName, Names, Value, Writer, store_fields},
+    raw::{Doc, FieldName, Names, Writer, store_fields},
     work,
 };
 
@@ -38,15 +38,6 @@ impl Kept {
                 document.append_stored(out);
             }
         }
-    }
-
-    /// Like [`copy_stored`](Self::copy_stored), but with another value of a field.
-    pub fn copy_stored_with(&self, document: Doc<'_>, name: &FieldName, value: Value<'_>, out: &mut Vec<u8>) {
-        let mut writer = Writer::with_capacity(document.bytes().len());
-        for element in document.elements() {
-            writer.append(element.name, if element.name == name.as_bytes() { value } else { element.value });
-        }
-        self.copy_stored(Doc::new(&writer.finish()), out);
     }
 
     /// Writes into `out` (cleared first) the kept fields of a document.

@@ -7,11 +7,10 @@ use self_cell::self_cell;
 
 use super::{
     key::Probe,
-    leaf::{Entry, Leaf, size},
+    leaf::{Entry, Leaf},
     root::Held,
     separator::Separator,
     tree::{Leaves, Tree, found},
-    value::{Inline, Value},
 };
 use crate::{
     Bounds, Cursor, Edge, Result,
@@ -52,10 +51,6 @@ impl Cursor for MemoryCursor {
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         self.borrow_dependent().current()
-    }
-
-    fn skip_run(&mut self, prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
-        self.with_dependent_mut(|_, cursor| cursor.skip_run(prefix, value, most))
     }
 
     fn shared(&self) -> Option<Arc<[u8]>> {
@@ -114,20 +109,6 @@ impl Cursor for BorrowedCursor<'_> {
             (Some(_), Heading::Back) => Ok(self.advance()),
             (Some((key, _)), Heading::Forward) => Ok(self.turn(Landing::Down(Bound::Excluded(key.as_slice())))),
         }
-    }
-
-    fn skip_run(&mut self, prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
-        let sought = Inline::new(value);
-        let is_of_run = |(key, other): &Entry| key.as_slice().starts_with(prefix) && other.is(value, sought);
-        let mut passed = 0;
-        while passed < most && self.current.is_some_and(is_of_run) {
-            passed += 1;
-            if self.walk.heading == Heading::Forward {
-                passed += self.walk.pass(prefix, most - passed, |other| other.is(value, sought));
-            }
-            self.step_forward()?;
-        }
-        Ok(passed)
     }
 
     #[inline]
@@ -221,21 +202,6 @@ impl<'t> Walk<'t> {
             self.prefetch();
         }
         Some(entry)
-    }
-
-    /// Passes the next entries of this leaf, at most `most`, as long as their keys begin with `prefix` and `is_of_run` is true of
-    /// their values. Returns their number.
-    fn pass(&mut self, prefix: &[u8], most: u64, is_of_run: impl Fn(&Value) -> bool) -> u64 {
-        let has_prefix = |(key, _): &Entry| key.as_slice().starts_with(prefix);
-        // The keys are sorted, so the last one decides for all.
-        let keys = match self.rest.last() {
-            Some(last) if has_prefix(last) => self.rest.len(),
-            _ => self.rest.partition_point(has_prefix),
-        };
-        let keys = keys.min(usize::try_from(most).unwrap_or(usize::MAX));
-        let passed = self.rest.iter().take(keys).take_while(|(_, value)| is_of_run(value)).count();
-        self.rest = self.rest.get(passed..).unwrap_or_default();
-        size(passed)
     }
 
     /// Prefetches the value that is read [`PREFETCH_DISTANCE`] entries later.

@@ -33,16 +33,6 @@ impl Value {
         Inline::new(bytes).map_or_else(|| Self::Shared(bytes.into()), Self::Inline)
     }
 
-    /// Returns whether the value has these bytes. `inline` is the inline value of these bytes, so that short values are
-    /// compared as words.
-    #[inline]
-    pub(super) fn is(&self, bytes: &[u8], inline: Option<Inline>) -> bool {
-        match self {
-            Self::Inline(own) => inline == Some(*own),
-            Self::Shared(shared) => **shared == *bytes,
-        }
-    }
-
     #[inline]
     pub(super) fn is_shared(&self) -> bool {
         matches!(self, Self::Shared(_))

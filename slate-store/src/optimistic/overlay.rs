@@ -48,13 +48,6 @@ impl<C: Cursor> Cursor for OptimisticCursor<'_, C> {
         }
     }
 
-    fn skip_run(&mut self, prefix: &[u8], value: &[u8], most: u64) -> Result<u64> {
-        match &mut self.0 {
-            Within::Base(cursor) => cursor.skip_run(prefix, value, most),
-            Within::Written(_) => crate::view::skip_steps(self, prefix, value, most),
-        }
-    }
-
     #[inline]
     fn current(&self) -> Option<(&[u8], &[u8])> {
         match &self.0 {

@@ -1,6 +1,6 @@
 use slate_query::{
     pipeline::{Group, GroupStates, Kept},
-    raw::{Doc, FieldName, Value},
+    raw::Doc,
 };
 
 use crate::{
@@ -114,13 +114,6 @@ impl<'v> GroupRows<'v> {
     }
 
     fn read(&mut self, mut input: BoxedRows<'v>) -> Result<()> {
-        if self.group.reads_fields()
-            && input.visit_elements(&mut |document, name, element, times| {
-                self.add_element(document, name, element, times)
-            })?
-        {
-            return self.end();
-        }
         loop {
             let times = input.advance_run(u64::MAX)?;
             self.interrupt.tick()?;
@@ -142,21 +135,6 @@ impl<'v> GroupRows<'v> {
             return rest.add(group, document, times);
         }
         group.visit(document, |member| {
-            let number = group.enter(states, member);
-            group.add(states, number, member, times)
-        })?;
-        self.limit_memory();
-        Ok(())
-    }
-
-    /// Adds a document with another value of a field.
-    #[inline]
-    fn add_element(&mut self, document: Doc<'_>, name: &FieldName, element: Value<'_>, times: u64) -> Result<()> {
-        let Self { group, states, rest, .. } = self;
-        if let Some(rest) = rest {
-            return rest.add_element(group, document, name, element, times);
-        }
-        group.visit_with(document, name, element, |member| {
             let number = group.enter(states, member);
             group.add(states, number, member, times)
         })?;
@@ -302,24 +280,6 @@ impl Rest {
             Ok::<_, Error>(())
         })?;
         self.kept.copy_stored(document, &mut self.copy);
-        self.push(times)
-    }
-
-    /// Adds a document with another value of a field.
-    #[inline(never)]
-    fn add_element(
-        &mut self,
-        group: &Group,
-        document: Doc<'_>,
-        name: &FieldName,
-        element: Value<'_>,
-        times: u64,
-    ) -> Result<()> {
-        group.visit_with(document, name, element, |member| {
-            member.key(&mut self.key);
-            Ok::<_, Error>(())
-        })?;
-        self.kept.copy_stored_with(document, name, element, &mut self.copy);
         self.push(times)
     }
 

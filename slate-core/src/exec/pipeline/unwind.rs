@@ -7,7 +7,7 @@ use crate::{
     Result,
     exec::{
         Resources,
-        rows::{BoxedRows, ElementVisitor, Rows},
+        rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,
 };
@@ -53,19 +53,6 @@ impl Rows for UnwindRows<'_> {
             self.has_row = self.rows.begin(&self.unwind, document);
         }
         Ok(self.times)
-    }
-
-    fn visit_elements(&mut self, visitor: ElementVisitor<'_>) -> Result<bool> {
-        let Some(name) = self.unwind.plain_field() else { return Ok(false) };
-        loop {
-            self.interrupt.tick()?;
-            let times = self.input.advance_run(u64::MAX)?;
-            let Some(document) = self.input.current().filter(|_| times > 0) else { return Ok(true) };
-            for element in self.unwind.elements(document) {
-                self.interrupt.tick()?;
-                visitor(document, name, element, times)?;
-            }
-        }
     }
 
     fn current(&self) -> Option<Doc<'_>> {

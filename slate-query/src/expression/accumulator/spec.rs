@@ -268,11 +268,6 @@ impl AccumulatorSpec {
         self.0.n.as_ref().is_none_or(|n| n.as_constant().is_some())
     }
 
-    /// Returns whether the accumulator sorts documents, as `$top` does.
-    pub(crate) fn has_sort(&self) -> bool {
-        self.0.sort.is_some()
-    }
-
     /// Returns the accumulator's name, if it is a standard deviation.
     pub(crate) fn deviation(&self) -> Option<&str> {
         Some(&*self.0.name).filter(|name| matches!(*name, "$stdDevPop" | "$stdDevSamp"))

@@ -139,22 +139,6 @@ impl Group {
         self.bindings.within(document, |env| self.visit_in(env, visit))
     }
 
-    /// Like [`visit`](Self::visit), but with another value of a field of the document. Only for a stage that
-    /// [reads fields](Self::reads_fields).
-    ///
-    /// # Errors
-    /// The errors of the expression, and of `visit`.
-    #[inline]
-    pub fn visit_with<R, E: From<Error>>(
-        &self,
-        document: Doc<'_>,
-        name: &FieldName,
-        value: Value<'_>,
-        visit: impl FnOnce(&Member<'_>) -> std::result::Result<R, E>,
-    ) -> std::result::Result<R, E> {
-        self.bindings.within(document, |env| self.visit_in(&env.with_field(name, value), visit))
-    }
-
     #[inline]
     fn visit_in<R, E: From<Error>>(
         &self,
@@ -175,11 +159,6 @@ impl Group {
     /// Returns whether no accumulator computes its parameter `n` for each group.
     pub(super) fn has_constant_numbers(&self) -> bool {
         self.fields.iter().all(|(_, spec)| spec.has_constant_number())
-    }
-
-    /// Returns whether the stage reads documents by their fields only, never a document as a whole.
-    pub fn reads_fields(&self) -> bool {
-        self.needs() != Needs::Whole && self.fields.iter().all(|(_, spec)| !spec.has_sort())
     }
 
     /// Returns the field that documents are grouped by, if the groups are the values of one top-level field.

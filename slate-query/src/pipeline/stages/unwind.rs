@@ -11,7 +11,7 @@ use crate::{
         nested::{set, with_int64},
         stage::is_within,
     },
-    raw::{Doc, FieldName, Kind, OwnedValue, Value, Writer},
+    raw::{Doc, Kind, OwnedValue, Value, Writer},
     work,
 };
 
@@ -90,23 +90,6 @@ impl Unwind {
     /// Returns the path of the array, if the stage does nothing but unwind it.
     pub fn is_plain_on(&self) -> Option<&Path> {
         (self.index.is_none() && self.empty == Empty::Dropped).then_some(&self.path)
-    }
-
-    /// Returns the field of the array, if the stage does nothing but unwind a top-level field.
-    pub fn plain_field(&self) -> Option<&FieldName> {
-        match self.is_plain_on()?.parts() {
-            [part] => Some(part.field_name()),
-            _ => None,
-        }
-    }
-
-    /// Returns the elements for which a document is returned: those of an array, or the value itself if it is neither
-    /// an array nor null. Only for a stage on a [plain field](Self::plain_field).
-    pub fn elements<'d>(&self, document: Doc<'d>) -> impl Iterator<Item = Value<'d>> + use<'d> {
-        let value = self.path.get(document).filter(|value| !value.is_nullish());
-        let array = value.and_then(Value::as_array);
-        let alone = value.filter(|_| array.is_none());
-        alone.into_iter().chain(array.into_iter().flat_map(Doc::values))
     }
 
     /// Makes the stage return only the fields that the following stages need, and the field of the array.

@@ -1,5 +1,3 @@
-use std::time::Duration;
-
 /// What a backend supports, and its limits.
 ///
 /// A backend outside this crate starts from [`MINIMAL`](Self::MINIMAL):
@@ -27,12 +25,6 @@ pub struct Capabilities {
     /// The most bytes of keys and values that one transaction may write before the [last stage](crate::Transaction::commit_with) of its
     /// commit; `None` for no limit.
     pub max_transaction_bytes: Option<usize>,
-    /// `None`, for a store of one machine: shared guards of a key do not conflict with each other.
-    ///
-    /// `Some` for a store on a network without shared locks: there every guard conflicts with every other guard of its key, so a key on which
-    /// all writers of a collection rely is not guarded. Instead a transaction commits within this time after it began, or fails; and
-    /// whoever changes what the writers rely on waits for half as long again before relying on the change.
-    pub writer_lease: Option<Duration>,
 }
 
 impl Capabilities {
@@ -46,7 +38,6 @@ impl Capabilities {
         max_key: crate::MAX_KEY,
         max_value: crate::MAX_VALUE,
         max_transaction_bytes: None,
-        writer_lease: None,
     };
 
     /// Checks the lengths of keys and values against the limits.

@@ -2,7 +2,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Guard {
     /// The commit fails if another transaction wrote the key or guarded it exclusively. Shared guards of one key do not
-    /// conflict with each other, except on a store with a [`writer_lease`](crate::Capabilities::writer_lease).
+    /// conflict with each other.
     Shared,
     /// Conflicts like a write of the key, without changing it, and also with shared guards. If one of two guards of a
     /// key is exclusive, only the transaction that commits first succeeds.

@@ -12,7 +12,6 @@ use crate::{
         retry::{FIRST_PAUSE, LONGEST_PAUSE},
     },
     call_context::CallContext,
-    commit::await_older_writers,
     metrics::trace,
     write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, Created, IndexSpec},
 };
@@ -35,13 +34,7 @@ pub(crate) fn create(
             let start = Instant::now();
             let created = database.write(call, |writer| writer.create_index(collection, spec, &mut *progress, call));
             trace::index_built(collection, &name, start.elapsed(), created.as_ref().err());
-            match created {
-                // Another process created the collection in between.
-                Err(error) if error.code() == Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION.0 => {
-                    create(database, collection, spec, progress, call)
-                }
-                created => created,
-            }
+            created
         }
         BuildStart::Declared { name, keyspace } => {
             finish(database, BuildTarget { collection, index: &name, keyspace }, progress, call)?;
@@ -97,7 +90,6 @@ fn fill(
     progress: BuildProgress<'_>,
     call: &CallContext,
 ) -> Result<()> {
-    await_older_writers(database.engine()?.capabilities(), call)?;
     let mut limit = BUILD_ROUND;
     let mut pause = FIRST_PAUSE;
     let mut last_success = Instant::now();

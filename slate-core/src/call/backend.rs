@@ -15,7 +15,7 @@ use crate::{
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     changes::{LogTail, Wakers},
     clock,
-    commit::{OptimisticValidator, UnlinkedKeyspaces, Validation, WriterLease},
+    commit::{OptimisticValidator, Validation},
     interrupt::Interrupt,
     metrics::trace,
     metrics::{Metrics, Observer, PointRead},
@@ -40,17 +40,15 @@ impl<S: Store> Backend<S> {
             capabilities: store.capabilities(),
             tail: LogTail::default(),
             wakers: Arc::default(),
-            unlinked: UnlinkedKeyspaces::default(),
         };
         let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
         let pending_drops = {
             let reader = backend.reader()?;
             catalog::pending_drops(reader.view())?
         };
-        let droppable = backend.shared.unlinked.droppable_after(pending_drops, backend.shared.capabilities);
-        if !droppable.is_empty() {
+        if !pending_drops.is_empty() {
             // In a read-only database the drops stay pending.
-            let _ = backend.drop_keyspaces(&droppable, Duration::ZERO);
+            let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
         }
         Ok(backend)
     }
@@ -128,18 +126,13 @@ impl<S: Store> Backend<S> {
         self.observer().point_read(collection, || reader.visit(collection, key, visitor))
     }
 
-    fn writer(
-        &self,
-        transaction: S::Transaction,
-        lease: Option<WriterLease>,
-        options: &BeginOptions,
-    ) -> Result<Box<dyn Writer>> {
+    fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
         let validation = match self.store.capabilities().exclusive {
             true => Validation::InProcess(Arc::clone(&self.validator)),
             false => Validation::InStore,
         };
         let catalog = self.shared.catalogs.load(&transaction.view())?;
-        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, lease, options)))
+        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
     }
 
     /// Returns the last commit and its catalog.
@@ -198,14 +191,12 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
-        let lease = WriterLease::begin(self.shared.capabilities);
         let begun = self.store.begin(options.wait).map_err(Error::from);
-        self.writer(begun.inspect_err(|error| self.observer().failed(error))?, lease, options)
+        self.writer(begun.inspect_err(|error| self.observer().failed(error))?, options)
     }
 
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>> {
-        let lease = WriterLease::begin(self.shared.capabilities);
-        self.store.try_begin().map(|transaction| self.writer(transaction, lease, options)).transpose()
+        self.store.try_begin().map(|transaction| self.writer(transaction, options)).transpose()
     }
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {

@@ -202,11 +202,6 @@ impl Catalog {
         self.change_log = log;
     }
 
-    /// Returns the keyspace that is allocated next. Its number is greater than those of all before it.
-    pub(crate) fn next_keyspace(&self) -> Keyspace {
-        Keyspace(self.next_keyspace)
-    }
-
     /// Returns the number of a keyspace that was never used before.
     pub(crate) fn allocate(&mut self) -> Result<Keyspace> {
         let keyspace = Keyspace(self.next_keyspace);

@@ -14,18 +14,15 @@
 //!
 //! If other processes write to the database, neither is used: the catalog's version is read with every commit, and a
 //! transaction that read a collection as a whole guards the collection's definition exclusively, while every writer of
-//! the collection guards it shared. On a store without shared guards a writer commits within a lease instead, and a change of a
-//! definition waits for the leases of those that began before it: [`WriterLease`].
+//! the collection guards it shared.
 //!
 //! A keyspace that a commit unlinks is dropped after that commit. Until then it is listed in the catalog as a pending drop:
 //! after a crash in between, the next open drops it.
 
-mod lease;
 mod stamp;
 mod turns;
 mod validator;
 
-pub(crate) use lease::{UnlinkedKeyspaces, WriterLease, await_older_writers};
 pub(crate) use stamp::ChangeStamp;
 pub(crate) use turns::{Turn, Turns};
 pub(crate) use validator::{OptimisticValidator, Validation};

@@ -131,7 +131,7 @@ impl<T: Transaction> Session<T> {
         let unique = changes.check_unique(&self.view(), collection);
         if unique.is_err() {
             // The error tells about another document. A serializable transaction has thereby read the collection.
-            self.read_all(collection)?;
+            self.read_all(collection);
         }
         unique?;
         self.apply(collection, changes, call)

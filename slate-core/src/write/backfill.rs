@@ -2,8 +2,7 @@
 //!
 //! The first commit declares the index and conflicts with every writer that began earlier; writers that begin later
 //! maintain the index's entries. Then rounds read the documents in key order, put their entries, and store their
-//! progress. On a store with leases they begin when no writer commits any more that began before the declaration. A round guards the
-//! documents that it reads, and a writer guards the entries that it does not find. If a
+//! progress. A round guards the documents that it reads, and a writer guards the entries that it does not find. If a
 //! round and a writer access the same document, the second to commit conflicts. The round that reads the last document
 //! makes the index ready in the same commit.
 
@@ -60,7 +59,7 @@ impl<T: Transaction> Session<T> {
         if let Some(unfinished) = find_same(&collection.building, &wanted)? {
             return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });
         }
-        if self.fills_at_once(&collection)? {
+        if self.fits_in_a_round(&collection)? {
             return Ok(BuildStart::Small(wanted.name.to_string()));
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
@@ -69,14 +68,6 @@ impl<T: Transaction> Session<T> {
         defined.building.push(Arc::new(index));
         self.define(&defined)?;
         Ok(start)
-    }
-
-    /// Returns whether one transaction can declare and fill an index of the collection, which must not be written meanwhile.
-    fn fills_at_once(&self, collection: &CollectionInfo) -> Result<bool> {
-        if self.has_lease() {
-            return Ok(self.catalog().collection(&collection.name).is_none());
-        }
-        self.fits_in_a_round(collection)
     }
 
     /// Returns whether the collection is so small that one round would read it. An entry takes more space than the value that it

@@ -41,9 +41,6 @@ pub(crate) const ROUND: usize = 1_024;
 
 impl<T: Transaction> Session<T> {
     /// Creates an index and fills it. Does nothing if the same index exists.
-    ///
-    /// # Errors
-    /// `OperationNotSupportedInTransaction` (263) on a store with leases if the collection existed before the transaction.
     pub(crate) fn create_index(
         &mut self,
         name: &str,
@@ -58,11 +55,6 @@ impl<T: Transaction> Session<T> {
         if let Some(there) = existing(&collection, &wanted, spec)? {
             self.define_if_new(&collection)?;
             return Ok((there, Created::Exists));
-        }
-        if self.has_lease() && !self.allocated(collection.records) {
-            let message =
-                "on a store that processes share, a transaction creates indexes only of collections that it creates";
-            return Err(Error::invalid(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, message));
         }
         let unfinished = find_same(&collection.building, &wanted)?.map(|index| index.keyspace);
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };

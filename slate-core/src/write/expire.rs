@@ -43,7 +43,7 @@ impl<T: Transaction> Session<T> {
         };
         let due = now_millis.saturating_sub(i64::from(seconds).saturating_mul(1_000));
         let keys = self.due_records(index, due, limit, &mut outcome)?;
-        self.read_all(&collection)?;
+        self.read_all(&collection);
         let mut changes = self.change_set(&collection, call);
         {
             let view = self.view();

@@ -99,7 +99,7 @@ impl<T: Transaction> Session<T> {
         };
         if !outcome.refused.is_empty() {
             // A rejection tells about another document. A serializable transaction has thereby read the collection.
-            self.read_all(&collection)?;
+            self.read_all(&collection);
             if mode == InsertMode::AllOrNone {
                 return Ok(outcome);
             }

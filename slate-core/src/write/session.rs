@@ -10,7 +10,7 @@ use crate::{
     catalog::{self, CATALOG, Catalog, CatalogCache, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness},
     changes::{self, EventBuffer, EventKind, Images, LogTail, Wakers, is_logged},
     clock,
-    commit::{UnlinkedKeyspaces, Validation, WriterLease},
+    commit::Validation,
     entry::record_key,
     interrupt::{Interrupt, WaitBudget},
     metrics::Tally,
@@ -47,10 +47,6 @@ pub(crate) struct Session<T> {
     limits: Interrupt,
     /// Why the transaction has ended; `None` while it is open.
     ended: Option<String>,
-    /// The first keyspace that the transaction itself can have allocated.
-    first_own: Keyspace,
-    /// When it has to be committed, where writers have a lease.
-    lease: Option<WriterLease>,
     /// Counts what the plans of the current operation examine.
     tally: OnceCell<Arc<Tally>>,
     shared: Arc<Shared>,
@@ -78,7 +74,6 @@ pub(crate) struct Shared {
     /// The end of the log of changes.
     pub(crate) tail: LogTail,
     pub(crate) wakers: Arc<Wakers>,
-    pub(crate) unlinked: UnlinkedKeyspaces,
 }
 
 impl<T: Transaction> Session<T> {
@@ -88,11 +83,9 @@ impl<T: Transaction> Session<T> {
         catalog: Arc<Catalog>,
         shared: Arc<Shared>,
         validation: Validation,
-        lease: Option<WriterLease>,
         options: &BeginOptions,
     ) -> Self {
         Self {
-            first_own: catalog.next_keyspace(),
             transaction,
             catalog,
             collections: CollectionStates::default(),
@@ -106,7 +99,6 @@ impl<T: Transaction> Session<T> {
             log_change: None,
             limits: options.limits.clone(),
             ended: None,
-            lease,
             tally: OnceCell::new(),
             shared,
         }
@@ -134,16 +126,6 @@ impl<T: Transaction> Session<T> {
     /// Ends the tally of an operation; `None` if it had no plan.
     pub(crate) fn take_tally(&mut self) -> Option<Arc<Tally>> {
         self.tally.take()
-    }
-
-    /// Returns whether the transaction has allocated the keyspace.
-    pub(super) fn allocated(&self, keyspace: Keyspace) -> bool {
-        keyspace >= self.first_own
-    }
-
-    /// Returns whether the transaction relies on its lease, because the store has no shared guards.
-    pub(super) fn has_lease(&self) -> bool {
-        self.lease.is_some()
     }
 
     pub(super) fn capabilities(&self) -> Capabilities {
@@ -182,19 +164,9 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Records that any document of the collection may have been read.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on a store with leases, where only single documents can be guarded.
-    pub(super) fn read_all(&mut self, collection: &CollectionInfo) -> Result<()> {
-        match (self.validates_reads(), self.lease) {
-            (false, _) => Ok(()),
-            (true, None) => {
-                self.read_whole(&collection.name);
-                Ok(())
-            }
-            (true, Some(_)) => Err(Error::unsupported_by_name(
-                "a query other than by _id in a serializable transaction on a store that processes share",
-            )),
+    pub(super) fn read_all(&mut self, collection: &CollectionInfo) {
+        if self.validates_reads() {
+            self.read_whole(&collection.name);
         }
     }
 
@@ -221,7 +193,7 @@ impl<T: Transaction> Session<T> {
         match (what, what.key()) {
             (Reads::Nothing, _) => {}
             (_, Some(key)) => self.read_key(&collection, &key)?,
-            (_, None) => self.read_all(&collection)?,
+            (_, None) => self.read_all(&collection),
         }
         Ok(())
     }
@@ -239,11 +211,7 @@ impl<T: Transaction> Session<T> {
         self.ended = Some(why.into());
     }
 
-    /// Makes a concurrent change of the definition conflict with this transaction, or relies on the lease for it.
     pub(super) fn guard(&mut self, name: &str) -> Result<()> {
-        if self.lease.is_some() {
-            return Ok(());
-        }
         let state = self.collections.of(name);
         if !state.guarded {
             self.transaction.guard(CATALOG, &catalog::definition_key(name), Guard::Shared)?;
@@ -276,9 +244,6 @@ impl<T: Transaction> Session<T> {
     /// change after this is missing in the log.
     pub(crate) fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()> {
         self.begin_call()?;
-        if self.lease.is_some() && limits.is_some() {
-            return Err(Error::unsupported_by_name("the log of changes on a store that processes share"));
-        }
         let there = self.catalog.change_log().copied();
         let log = match (there, limits) {
             (None, None) => return Ok(()),
@@ -350,9 +315,6 @@ impl<T: Transaction> Session<T> {
             || !self.pending_drops.is_empty()
             || !self.events.is_empty()
             || collections.written().next().is_some();
-        if wrote {
-            self.lease.map_or(Ok(()), WriterLease::check)?;
-        }
         if let Validation::InStore = self.validation {
             // Every writer of these collections guards the same key, shared.
             for name in collections.read_whole() {
@@ -397,8 +359,7 @@ impl<T: Transaction> Session<T> {
         }
         let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
         let trims_log = log.is_some_and(|log| shared.tail.is_due(&log));
-        let dropped = shared.unlinked.droppable_after(self.pending_drops, shared.capabilities);
-        Ok(AfterCommit { dropped, stale, trims_log })
+        Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log })
     }
 
     /// Whether the log is to be trimmed after this commit.

@@ -339,6 +339,23 @@ fn find_by_id_takes_few_allocations_in_a_collection_of_any_size() {
 }
 
 #[test]
+fn a_command_that_finds_by_id_takes_few_allocations_in_a_collection_of_any_size() {
+    let sizes = Sizes::fill();
+    let lookups = |database: &TestDatabase| {
+        let commands = database.db.commands();
+        let command = rawdoc! {
+            "find": "c", "filter": { "_id": 1_000 }, "limit": 1, "singleBatch": true, "lsid": { "id": 1 }, "$db": "test",
+        };
+        let find = || drop(commands.run(&command).unwrap());
+        find();
+        allocation_counter::measure(find).count_total
+    };
+    let allocations = (lookups(&sizes.small), lookups(&sizes.large));
+    assert_eq!(allocations.0, allocations.1);
+    assert!(allocations.0 <= 8, "{allocations:?}");
+}
+
+#[test]
 fn a_point_lookup_by_index_takes_few_allocations_in_a_collection_of_any_size() {
     let sizes = Sizes::fill();
     let filter = rawdoc! { "name": "a unique name" };

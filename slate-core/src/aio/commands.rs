@@ -9,11 +9,8 @@ use std::{
 
 use bson::RawDocumentBuf;
 
-use super::{
-    Database, Operation, Transaction,
-    runner::{Runner, Short},
-};
-use crate::{CancelToken, IntoDocument, Result, changes::Waiting, command::PreparedCommand, interrupt::WaitBudget};
+use super::{Database, Operation, Transaction, runner::Runner};
+use crate::{CancelToken, Error, IntoDocument, Result, changes::Waiting, interrupt::WaitBudget};
 
 /// Runs MongoDB's commands and holds the cursors that they open, as [`slate_core::Commands`](crate::Commands) does. A short command that
 /// need not wait is executed by the task that awaits it.
@@ -46,15 +43,52 @@ impl Commands {
     /// # Errors
     /// Fails as the blocking method does.
     pub fn run(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
-        let (commands, runner, command) = (self.commands.clone(), self.runner.clone(), command.into_document());
-        Operation::new(async move {
-            let prepared = PreparedCommand::new(commands, command?);
-            if prepared.writes() {
-                runner.write_short(CancelToken::new(), prepared, PreparedCommand::run).await
-            } else {
-                runner.read(CancelToken::new(), prepared, PreparedCommand::run).await
-            }
-        })
+        let (commands, command) = (self.clone(), command.into_document());
+        Operation::new(async move { commands.run_with(&Arc::new(command?), commands.commands.token()).await })
+    }
+
+    /// Runs a command that the token cancels, as [`run`](Self::run) does, but neither copies nor allocates anything for a short one. For
+    /// servers, which run many.
+    ///
+    /// # Errors
+    /// Fails as [`run`](Self::run) does.
+    pub async fn run_shared(&self, command: &Arc<RawDocumentBuf>, token: &CancelToken) -> Result<RawDocumentBuf> {
+        self.run_with(command, Some(token)).await
+    }
+
+    async fn run_with(&self, command: &Arc<RawDocumentBuf>, token: Option<&CancelToken>) -> Result<RawDocumentBuf> {
+        let Self { commands, runner } = self;
+        let writes = commands.writes(command);
+        let run =
+            |budget: &WaitBudget| commands.is_short(command).then(|| commands.run_within(Some(budget), token, command));
+        let tried = if writes { runner.try_write(run) } else { runner.try_read(run) };
+        if let Some(result) = tried {
+            return result;
+        }
+        let (commands, command, token) = (commands.clone(), Arc::clone(command), token.cloned());
+        let run = move || commands.run_within(None, token.as_ref(), &command);
+        if writes { runner.write(CancelToken::new(), run).await } else { runner.block(CancelToken::new(), run).await }
+    }
+
+    /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction. `then` must be
+    /// short, because the task that awaits it may execute it, and may be repeated by another thread. No transaction of the task is looked
+    /// at: see [`TransactionOptions::detached`](crate::TransactionOptions::detached).
+    ///
+    /// # Errors
+    /// Fails, with nothing changed, if the command, `then` or the commit fails. A conflict is not retried.
+    pub async fn run_then<R: Send + 'static, E: From<Error> + Send + 'static>(
+        &self,
+        command: &Arc<RawDocumentBuf>,
+        then: impl Fn(&crate::Commands, RawDocumentBuf) -> Result<R, E> + Send + 'static,
+    ) -> Result<R, E> {
+        let Self { commands, runner } = self;
+        let run =
+            |budget: &WaitBudget| commands.is_short(command).then(|| commands.run_then(Some(budget), command, &then));
+        if let Some(result) = runner.try_write(run) {
+            return result;
+        }
+        let (commands, command) = (commands.clone(), Arc::clone(command));
+        runner.write(CancelToken::new(), move || commands.run_then(None, &command, then)).await
     }
 
     /// Returns the same cursors for commands in a transaction.
@@ -122,11 +156,5 @@ impl Future for Changed {
         *self.signal.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
         // After the waker is stored, so that a commit in between wakes it.
         if self.signal.is_woken.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
-    }
-}
-
-impl Short for PreparedCommand {
-    fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
-        Self::within_budget(self, budget)
     }
 }

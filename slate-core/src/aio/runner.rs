@@ -57,13 +57,8 @@ impl Runner {
     ) -> Operation<R> {
         let (runner, abandoned) = (self.clone(), CancelOnDrop(token));
         Operation::new(async move {
-            let budget = WaitBudget::default();
-            if let (Self::Pool(_), Some(short)) = (&runner, read.within_budget(&budget)) {
-                runtime()?;
-                match run(short) {
-                    Err(_) if budget.is_spent() => {}
-                    result => return result,
-                }
+            if let Some(result) = runner.try_read(|budget| read.within_budget(budget).map(&run)) {
+                return result;
             }
             runner.execute(abandoned.0.clone(), move || run(read)).await
         })
@@ -90,6 +85,31 @@ impl Runner {
         }
     }
 
+    /// Tries a read on the calling thread: `run` returns `None` if it would have to wait. `None` if the read is to be executed from its
+    /// beginning by a thread that may wait.
+    pub(super) fn try_read<R, E: From<Error>>(
+        &self,
+        run: impl FnOnce(&WaitBudget) -> Option<Result<R, E>>,
+    ) -> Option<Result<R, E>> {
+        let Self::Pool(_) = self else { return None };
+        if let Err(error) = runtime() {
+            return Some(Err(error.into()));
+        }
+        let budget = WaitBudget::default();
+        run(&budget).filter(|result| result.is_ok() || !budget.is_spent())
+    }
+
+    /// Like [`try_read`](Self::try_read), for a write, which no queued write may precede.
+    pub(super) fn try_write<R, E: From<Error>>(
+        &self,
+        run: impl FnOnce(&WaitBudget) -> Option<Result<R, E>>,
+    ) -> Option<Result<R, E>> {
+        match self {
+            Self::Pool(pool) if pool.is_idle() => self.try_read(run),
+            Self::Pool(_) | Self::Transaction(_) => None,
+        }
+    }
+
     /// Executes a write; a short one that need not wait is executed by the awaiting task. Outside of a transaction, `token`
     /// is cancelled when the operation is dropped.
     pub(super) fn write_short<B: Short, R: Send + 'static>(
@@ -100,16 +120,8 @@ impl Runner {
     ) -> Operation<R> {
         let runner = self.clone();
         Operation::new(async move {
-            let budget = WaitBudget::default();
-            if let Self::Pool(pool) = &runner
-                && pool.is_idle()
-                && let Some(short) = write.within_budget(&budget)
-            {
-                runtime()?;
-                match run(short) {
-                    Err(_) if budget.is_spent() => {}
-                    result => return result,
-                }
+            if let Some(result) = runner.try_write(|budget| write.within_budget(budget).map(&run)) {
+                return result;
             }
             runner.write(token, move || run(write)).await
         })

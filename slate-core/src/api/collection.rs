@@ -252,7 +252,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
             Ok(())
         };
         match self.scope.get(&self.name, &key, visitor, &self.limits)? {
-            PointRead::View => self.find_one(doc! { "_id": { "$eq": id } }).run(),
+            PointRead::NeedsQuery => self.find_one(doc! { "_id": { "$eq": id } }).run(),
             PointRead::Found(_) | PointRead::Missing | PointRead::Postponed => Ok(found),
         }
     }

@@ -6,7 +6,7 @@ use slate_store::{
 };
 
 use super::{
-    engine::{Engine, RecordVisitor, SharedReader, Writer},
+    engine::{Engine, IdMatch, RecordVisitor, SharedReader, Writer},
     open::OpenOptions,
     reader::SnapshotReader,
 };
@@ -88,20 +88,22 @@ impl<S: Store> Backend<S> {
     }
 
     /// Calls `visitor` with a record of the latest commit if the record exists and the read need not wait.
-    fn try_visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+    fn try_visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         self.observer().point_read(collection, || {
             let records = |catalog: &Catalog| match catalog.collection(collection) {
-                // A view is read by a query.
-                None if catalog.view(collection).is_some() => None,
-                found => Some(found.map(|collection| {
-                    collection.uses.ids.add();
-                    collection.records
-                })),
+                None if catalog.view(collection).is_some() => Err(PointRead::NeedsQuery),
+                None => Err(PointRead::Missing),
+                Some(found) if id == IdMatch::Filter && found.collation.is_some() => Err(PointRead::NeedsQuery),
+                Some(found) => {
+                    found.uses.ids.add();
+                    Ok(found.records)
+                }
             };
-            let Some(records) = self.shared.catalogs.try_with(records).flatten() else {
-                return Ok(PointRead::Postponed);
+            let records = match self.shared.catalogs.try_with(records) {
+                None => return Ok(PointRead::Postponed),
+                Some(Err(read)) => return Ok(read),
+                Some(Ok(records)) => records,
             };
-            let Some(records) = records else { return Ok(PointRead::Missing) };
             let read = self.store.try_get(records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
             let Some(found) = read else {
                 // The caller repeats the read on another thread, where it is counted again.
@@ -117,13 +119,13 @@ impl<S: Store> Backend<S> {
     /// Calls `visitor` with a record of the latest commit if the record exists. Inlined where no span surrounds it, because a point
     /// read takes little more time than a call.
     #[inline(always)]
-    fn visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        let read = self.try_visit(collection, key, visitor)?;
+    fn visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        let read = self.try_visit(collection, key, id, visitor)?;
         if read != PointRead::Postponed {
             return Ok(read);
         }
         let reader = self.reader()?;
-        self.observer().point_read(collection, || reader.visit(collection, key, visitor))
+        self.observer().point_read(collection, || reader.visit(collection, key, id, visitor))
     }
 
     fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
@@ -174,16 +176,16 @@ impl<S: Store> Engine for Backend<S> {
         Ok(Some(Arc::new(SnapshotReader::new(view, catalog, self.shared.memory.clone()))))
     }
 
-    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+    fn get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         if trace::wants_calls() {
-            trace::point_read(collection, || self.visit(collection, key, visitor))
+            trace::point_read(collection, || self.visit(collection, key, id, visitor))
         } else {
-            self.visit(collection, key, visitor)
+            self.visit(collection, key, id, visitor)
         }
     }
 
-    fn try_get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        trace::point_read(collection, || self.try_visit(collection, key, visitor))
+    fn try_get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        trace::point_read(collection, || self.try_visit(collection, key, id, visitor))
     }
 
     fn wakers(&self) -> &Arc<Wakers> {

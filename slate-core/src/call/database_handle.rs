@@ -7,8 +7,10 @@ use std::{
 use slate_query::Code;
 use slate_store::{Damage, SizeDetail};
 
+#[cfg(feature = "async")]
+use super::open_transactions::OpenTransaction;
 use super::{
-    engine::{Engine, RecordVisitor, SharedReader, Writer},
+    engine::{Engine, IdMatch, RecordVisitor, SharedReader, Writer},
     open_transactions::OpenTransactions,
     retry,
 };
@@ -148,12 +150,13 @@ impl DatabaseHandle {
         &self,
         collection: &str,
         key: &[u8],
+        id: IdMatch,
         visitor: RecordVisitor<'_>,
-        limits: &CallLimits,
+        budget: Option<&WaitBudget>,
     ) -> Result<PointRead> {
         let engine = self.engine()?;
-        let Some(budget) = limits.budget() else { return engine.get(collection, key, visitor) };
-        match engine.try_get(collection, key, visitor)? {
+        let Some(budget) = budget else { return engine.get(collection, key, id, visitor) };
+        match engine.try_get(collection, key, id, visitor)? {
             PointRead::Postponed => Err(budget.spend()),
             read => Ok(read),
         }
@@ -197,6 +200,44 @@ impl DatabaseHandle {
             writer.commit(self.inner.durability).map(|_| result)
         });
         written.map_err(|error| if error.is_retryable() { budget.spend() } else { error })
+    }
+
+    /// Runs `work` in a transaction that belongs to no thread and no task, and commits it. Within a budget, spends the budget instead of
+    /// waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn transact_detached<R, E: From<Error>>(
+        &self,
+        budget: Option<&WaitBudget>,
+        work: impl FnOnce(OpenTransaction) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let (wait, isolation) = (self.inner.lock_timeout, Isolation::default());
+        let writer = match budget {
+            Some(budget) => {
+                let mut limits = Interrupt::default();
+                limits.limit_to(budget);
+                let options = BeginOptions { wait: Duration::ZERO, isolation, limits };
+                self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?
+            }
+            None => self.engine_to_write()?.begin(&BeginOptions { wait, isolation, limits: Interrupt::default() })?,
+        };
+        let open = OpenTransaction::new(writer, None);
+        let result = match work(open.clone()) {
+            Ok(result) => result,
+            Err(error) => {
+                open.end();
+                return Err(error);
+            }
+        };
+        let writer = open.take()?;
+        match budget {
+            Some(budget) => {
+                // There is no work to do after a short commit.
+                let committed = writer.commit(self.inner.durability);
+                committed.map_err(|error| if error.is_retryable() { budget.spend() } else { error })?;
+            }
+            None => self.finish(writer, self.inner.durability)?,
+        }
+        Ok(result)
     }
 
     /// Measures all collections and indexes of the latest commit, and the files.

@@ -39,9 +39,9 @@ pub(crate) trait Engine: Send + Sync {
     /// there is none.
     fn try_snapshot(&self) -> Result<Option<SharedReader>>;
     /// Calls `visitor` with a record of the latest commit, if it exists.
-    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
+    fn get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead>;
     /// Like [`get`](Self::get), but postpones a read that would have to wait.
-    fn try_get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
+    fn try_get(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead>;
     /// Returns the streams that wait for commits.
     fn wakers(&self) -> &Arc<Wakers>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
@@ -62,6 +62,15 @@ pub(crate) trait Engine: Send + Sync {
 
 /// Receives the document that a read by key finds.
 pub(crate) type RecordVisitor<'v> = &'v mut dyn FnMut(Doc<'_>) -> Result<()>;
+
+/// Which record a read by key finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IdMatch {
+    /// The record with exactly this key.
+    Key,
+    /// The record whose `_id` equals the value in a filter. Where a collation compares strings, that takes a query.
+    Filter,
+}
 
 /// A reader of a snapshot.
 pub(crate) type SharedReader = Arc<dyn Reader + Send + Sync>;

@@ -47,7 +47,7 @@ mod writer;
 
 pub(crate) use bound_request::BoundRequest;
 pub(crate) use database_handle::DatabaseHandle;
-pub(crate) use engine::{ReadSet, SharedReader, Writer};
+pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
 pub use open::{Access, Recovery, Sharing};
 pub(crate) use open::{OpenOptions, open_within, with_store};
 pub(crate) use request::{FindResult, Request};

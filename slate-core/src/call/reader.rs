@@ -4,7 +4,7 @@ use slate_query::raw::Doc;
 use slate_store::{Damage, Snapshot, View};
 
 use super::{
-    engine::{ChangeVisitor, Reader, RecordVisitor},
+    engine::{ChangeVisitor, IdMatch, Reader, RecordVisitor},
     measured::{MeasuredCall, ObservedRows},
     writer::located,
 };
@@ -38,8 +38,14 @@ impl<V: Snapshot> SnapshotReader<V> {
     }
 
     /// Like [`get`](Reader::get), not counted.
-    pub(super) fn visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        self.source().visit(collection, key, visitor)
+    pub(super) fn visit(
+        &self,
+        collection: &str,
+        key: &[u8],
+        id: IdMatch,
+        visitor: RecordVisitor<'_>,
+    ) -> Result<PointRead> {
+        self.source().visit(collection, key, id, visitor)
     }
 
     fn source(&self) -> Source<'_, V> {
@@ -152,14 +158,18 @@ impl<V: View> Source<'_, V> {
 
     /// Calls `visitor` with the record of a key, if it exists, and counts the read.
     pub(super) fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        let visit = || self.visit(collection, key, visitor);
+        let visit = || self.visit(collection, key, IdMatch::Key, visitor);
         trace::point_read(collection, || self.memory.observer().point_read(collection, visit))
     }
 
-    fn visit(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
+    fn visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
         let Some(found) = self.catalog.collection(collection) else {
-            return Ok(if self.catalog.view(collection).is_some() { PointRead::View } else { PointRead::Missing });
+            let is_view = self.catalog.view(collection).is_some();
+            return Ok(if is_view { PointRead::NeedsQuery } else { PointRead::Missing });
         };
+        if id == IdMatch::Filter && found.collation.is_some() {
+            return Ok(PointRead::NeedsQuery);
+        }
         found.uses.ids.add();
         match self.view.get(found.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor)) {
             Ok(read) => read.unwrap_or(Ok(PointRead::Missing)),

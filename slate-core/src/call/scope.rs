@@ -8,7 +8,7 @@ use slate_query::Code;
 use super::{
     bound_request::BoundRequest,
     database_handle::DatabaseHandle,
-    engine::{ReadSet, Reader, RecordVisitor, SharedReader, Writer},
+    engine::{IdMatch, ReadSet, Reader, RecordVisitor, SharedReader, Writer},
     open_transactions::OpenTransaction,
     request::Request,
 };
@@ -96,7 +96,7 @@ impl Scope {
         limits: &CallLimits,
     ) -> Result<PointRead> {
         match self {
-            Self::Database(database) => database.get(collection, key, visitor, limits),
+            Self::Database(database) => database.get(collection, key, IdMatch::Key, visitor, limits.budget()),
             Self::Snapshot(reader) => reader.get(collection, key, visitor),
             Self::Transaction(transaction) => {
                 transaction.with(|writer| writer.reading(ReadSet::Key(collection, key))?.get(collection, key, visitor))

@@ -12,7 +12,7 @@ use super::{
 #[cfg(feature = "async")]
 use crate::changes::Waiting;
 use crate::{
-    CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
+    CancelToken, Database, Error, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
     namespace::DatabaseName,
 };
 
@@ -45,13 +45,15 @@ pub struct Commands {
     token: Option<CancelToken>,
     owner: Option<CursorOwner>,
     waits: Waits,
+    /// The budget of all commands.
+    budget: Option<WaitBudget>,
 }
 
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
     pub fn commands(&self) -> Commands {
         let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
-        Commands { scope, database, cursors: Arc::default(), token: None, owner: None, waits: Waits::Yes }
+        Commands { scope, database, cursors: Arc::default(), token: None, owner: None, waits: Waits::Yes, budget: None }
     }
 }
 
@@ -64,15 +66,37 @@ impl Commands {
     /// # Errors
     /// Fails as [`Database::command`] does; with `CursorNotFound` (43) for a cursor that has ended, was killed or has timed out.
     pub fn run(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
-        self.run_within(None, &command.into_document()?)
+        self.run_document(&command.into_document()?)
     }
 
-    /// Runs a command within the budget, if it has one.
-    fn run_within(&self, budget: Option<&WaitBudget>, command: &RawDocument) -> Result<RawDocumentBuf> {
+    /// Like [`run`](Self::run), without a copy of the command.
+    pub(crate) fn run_document(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
+        self.run_within(self.budget.as_ref(), self.token.as_ref(), command)
+    }
+
+    /// Returns whether a command waits in the queue of writes.
+    #[cfg(feature = "async")]
+    pub(crate) fn writes(&self, command: &RawDocument) -> bool {
+        super::writes(Doc::from(command))
+    }
+
+    /// Returns whether a command can be tried within a budget: it can be repeated when it has spent the budget.
+    #[cfg(feature = "async")]
+    pub(crate) fn is_short(&self, command: &RawDocument) -> bool {
+        matches!(self.scope, Scope::Database(_)) && super::is_short(Doc::from(command))
+    }
+
+    /// Runs a command within the budget, if it has one, which the token cancels.
+    pub(crate) fn run_within(
+        &self,
+        budget: Option<&WaitBudget>,
+        token: Option<&CancelToken>,
+        command: &RawDocument,
+    ) -> Result<RawDocumentBuf> {
         if let Scope::Database(database) = &self.scope {
             database.limits().check()?;
         }
-        let (cursors, token, owner) = (Some(&*self.cursors), self.token.as_ref(), self.owner.as_ref());
+        let (cursors, owner) = (Some(&*self.cursors), self.owner.as_ref());
         let database = self.database.as_deref();
         let waits = self.waits;
         let at = CommandScope { scope: &self.scope, cursors, token, budget, database, owner, waits };
@@ -82,6 +106,25 @@ impl Commands {
             Some(budget) if budget.is_spent() => Err(budget.spend()),
             _ => reply,
         }
+    }
+
+    /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction.
+    ///
+    /// # Errors
+    /// Fails, with nothing changed, if the command, `then` or the commit fails; in a scope that is not the database.
+    #[cfg(feature = "async")]
+    pub(crate) fn run_then<R, E: From<Error>>(
+        &self,
+        budget: Option<&WaitBudget>,
+        command: &RawDocument,
+        then: impl FnOnce(&Self, RawDocumentBuf) -> Result<R, E>,
+    ) -> Result<R, E> {
+        let database = self.scope.database("a command with a transaction of its own")?;
+        database.transact_detached(budget, |transaction| {
+            let within = Self { budget: budget.cloned(), ..self.in_scope(Scope::Transaction(transaction)) };
+            let reply = within.run_document(command)?;
+            then(&within, reply)
+        })
     }
 
     /// Returns the same cursors for commands that read a snapshot.
@@ -133,6 +176,11 @@ impl Commands {
         self.cursors.wait(cursor, waker)
     }
 
+    #[cfg(feature = "async")]
+    pub(crate) fn token(&self) -> Option<&CancelToken> {
+        self.token.as_ref()
+    }
+
     /// Returns how many cursors are open.
     pub fn open_cursors(&self) -> usize {
         self.cursors.len()
@@ -147,41 +195,6 @@ impl Commands {
     /// Closes the cursors of the session with this `lsid`, of the owner if there is one; returns how many.
     pub fn close_session_cursors(&self, lsid: &RawDocument) -> usize {
         session_id(Doc::from(lsid)).map_or(0, |session| self.cursors.close_session(&session, self.owner.as_ref()))
-    }
-}
-
-/// A command and where it is run, for the async API.
-#[cfg(feature = "async")]
-pub(crate) struct PreparedCommand {
-    commands: Commands,
-    /// Shared by the attempt within a budget and the one on a thread that may wait.
-    command: Arc<RawDocumentBuf>,
-    budget: Option<WaitBudget>,
-}
-
-#[cfg(feature = "async")]
-impl PreparedCommand {
-    pub(crate) fn new(commands: Commands, command: RawDocumentBuf) -> Self {
-        Self { commands, command: Arc::new(command), budget: None }
-    }
-
-    /// Returns whether the command waits in the queue of writes.
-    pub(crate) fn writes(&self) -> bool {
-        super::writes(Doc::from(&*self.command))
-    }
-
-    /// Returns the same command within a budget; `None` if it cannot be repeated when it has spent the budget.
-    pub(crate) fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
-        let is_short = matches!(self.commands.scope, Scope::Database(_)) && super::is_short(Doc::from(&*self.command));
-        is_short.then(|| Self {
-            commands: self.commands.clone(),
-            command: Arc::clone(&self.command),
-            budget: Some(budget.clone()),
-        })
-    }
-
-    pub(crate) fn run(self) -> Result<RawDocumentBuf> {
-        self.commands.run_within(self.budget.as_ref(), &self.command)
     }
 }
 

@@ -62,7 +62,8 @@ fn not_taken(name: &str) -> Error {
     Error::invalid(Code::INVALID_OPTIONS, format!("the command does not accept {name}")).at(name)
 }
 
-fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
+/// Returns the level of a read concern.
+pub(super) fn read_concern(concern: Doc<'_>) -> Result<Option<&str>> {
     let mut fields = Fields::read("readConcern", concern)?;
     let level = fields.string("level")?;
     if let Some(level) = level.filter(|level| LEVELS.binary_search(level).is_err()) {

@@ -31,6 +31,7 @@ mod explain;
 mod fields;
 mod find;
 mod find_and_modify;
+mod find_by_id;
 mod get_more;
 mod hint;
 mod insert;
@@ -53,8 +54,6 @@ use slate_query::raw::Value;
 use slate_query::{Code, raw::Doc};
 
 pub use self::commands::Commands;
-#[cfg(feature = "async")]
-pub(crate) use self::commands::PreparedCommand;
 use self::{
     call::{Call, CommandScope},
     databases::{StoredNames, shown_error},
@@ -191,6 +190,9 @@ impl Database {
 /// # Errors
 /// Fails like [`Database::command`](crate::Database::command).
 fn run(at: CommandScope<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
+    if let Some(reply) = find_by_id::run(at, Doc::from(command)) {
+        return reply;
+    }
     let mut call = Call::read(at, Doc::from(command))?;
     let database = call.database()?;
     let stored = StoredNames::of(&call, database)?;

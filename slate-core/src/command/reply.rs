@@ -16,6 +16,11 @@ pub(super) struct Filled {
 pub(super) struct Reply(Writer);
 
 impl Reply {
+    /// Returns a reply that holds this many bytes without growing.
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self(Writer::with_capacity(bytes))
+    }
+
     pub(super) fn value(&mut self, name: &str, value: Value<'_>) {
         self.0.append(name.as_bytes(), value);
     }

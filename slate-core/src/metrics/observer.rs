@@ -19,8 +19,8 @@ pub(crate) enum PointRead {
     /// A document of this length.
     Found(usize),
     Missing,
-    /// The name is a view's, which has no records of its own.
-    View,
+    /// Only a query can tell: the name is a view's, which has no records of its own, or a collation compares strings.
+    NeedsQuery,
     /// The read would have had to wait, and is repeated on a thread that may wait.
     Postponed,
 }
@@ -72,7 +72,7 @@ impl Observer {
         let read = read();
         let mut found = 0;
         match &read {
-            Ok(PointRead::Postponed | PointRead::View) => return read,
+            Ok(PointRead::Postponed | PointRead::NeedsQuery) => return read,
             Ok(PointRead::Missing) => {}
             Ok(PointRead::Found(bytes)) => {
                 found = 1;

@@ -154,7 +154,7 @@ fn point_read_in_span(collection: &str, read: impl FnOnce() -> Result<PointRead>
         read()
     };
     match &read {
-        Ok(PointRead::Postponed | PointRead::View) => {}
+        Ok(PointRead::Postponed | PointRead::NeedsQuery) => {}
         Ok(PointRead::Missing) => span.ended(&CallResult { rows: 0, keys: 1, documents: 0 }),
         Ok(PointRead::Found(_)) => span.ended(&CallResult { rows: 1, keys: 1, documents: 1 }),
         Err(error) => span.failed(error),

@@ -1,7 +1,9 @@
 //! Commands of the async API: what the awaiting task executes, and what is never executed twice.
 
-use bson::{Document, doc};
-use slate_core::aio::Commands;
+use std::sync::Arc;
+
+use bson::{Document, RawDocumentBuf, doc, rawdoc};
+use slate_core::{CancelToken, Error, aio::Commands};
 
 use crate::on_one_thread;
 
@@ -60,5 +62,43 @@ fn commands_of_a_transaction_are_committed_with_it() {
         transaction.commit().await.unwrap();
         assert_eq!(run(&commands, doc! { "count": "c" }).await.get_i32("n").unwrap(), 1);
         assert!(within.run(doc! { "count": "c" }).await.is_err());
+    });
+}
+
+#[test]
+fn a_token_cancels_a_command_wherever_it_is_executed() {
+    on_one_thread(|db, _| async move {
+        let (commands, token) = (db.commands(), CancelToken::new());
+        token.cancel();
+        let one = rawdoc! { "q": {}, "u": { "$inc": { "n": 1 } } };
+        let two = rawdoc! { "update": "c", "updates": [one.clone(), one] };
+        for command in [rawdoc! { "find": "c" }, rawdoc! { "find": "c", "filter": { "_id": 1 } }, two] {
+            let error = commands.run_shared(&Arc::new(command.clone()), &token).await.unwrap_err();
+            assert_eq!(error.code(), 11_601, "{command:?}");
+        }
+    });
+}
+
+/// The first of two commands creates its collection, so that a thread that may wait repeats both.
+#[test]
+fn a_command_and_what_follows_it_are_one_transaction() {
+    on_one_thread(|db, _| async move {
+        let commands = db.commands();
+        let insert = |id: i32| Arc::new(rawdoc! { "insert": "c", "documents": [{ "_id": id }] });
+        let log = |within: &slate_core::Commands, reply: RawDocumentBuf| {
+            let inserted = reply.get_i32("n").unwrap();
+            within.run(rawdoc! { "update": "log", "updates": [{ "q": { "_id": 1 }, "u": { "$inc": { "n": inserted } }, "upsert": true }] })
+        };
+        for id in 1..=3 {
+            commands.run_then(&insert(id), log).await.unwrap();
+        }
+        let fails = move |within: &slate_core::Commands, reply| {
+            log(within, reply)?;
+            Err::<(), Error>(within.run(rawdoc! { "nothing": 1 }).unwrap_err())
+        };
+        assert_eq!(commands.run_then(&insert(4), fails).await.unwrap_err().code(), 59);
+        assert_eq!(run(&commands, doc! { "count": "c" }).await.get_i32("n").unwrap(), 3);
+        let logged = run(&commands, doc! { "distinct": "log", "key": "n" }).await;
+        assert_eq!(logged.get_array("values").unwrap(), &[3.into()]);
     });
 }

@@ -270,6 +270,9 @@ async fn databases(awaited: &Awaited, db: &Database) {
     assert_eq!(act!(awaited, Database::resume_index_builds(db)), 0);
     act!(awaited, Database::command(db, &rawdoc! { "ping": 1 }));
     act!(awaited, Commands::run(&db.commands(), &rawdoc! { "ping": 1 }));
+    act!(awaited, Commands::run_shared(&db.commands(), &Arc::new(rawdoc! { "ping": 1 }), &CancelToken::new()));
+    let reply = |_: &slate_core::Commands, reply: RawDocumentBuf| Ok::<_, slate_core::Error>(reply);
+    act!(awaited, Commands::run_then(&db.commands(), &Arc::new(rawdoc! { "ping": 1 }), reply));
     assert_eq!(act!(awaited, Database::run_blocking(db, |db| Ok(db.store()))), db.store());
     let verify = build!(awaited, Database::verify(db) -> Verify:);
     assert!(verify.await.unwrap().is_sound());

@@ -1,0 +1,142 @@
+//! The express path of `find`: a lookup of one document by its `_id`, the most frequent command of all.
+//!
+//! It serves a command whose filter is one plain value of `_id`, and whose other fields neither change the result nor open a cursor. It
+//! reads the record by its key, without parsing a filter, and writes the document into the reply. Every other command, and every invalid one,
+//! takes the common path, which returns the same reply: without this file, only lookups would be slower.
+
+use bson::RawDocumentBuf;
+use slate_query::raw::{Doc, Kind, Value, validate};
+
+use super::{
+    call::CommandScope,
+    concern,
+    databases::shown_error,
+    reply::{Filled, Reply},
+};
+use crate::{
+    Result,
+    call::{IdMatch, Scope},
+    entry::record_key,
+    metrics::PointRead,
+    namespace, stage_names,
+};
+
+/// The bytes of a reply around its document, with the times that a server appends. The name of the collection may be longer.
+const AROUND: usize = 256;
+
+/// Documents that concern sessions, drivers and the choice of a server. Every read sees the latest commit, whatever its concern.
+const WITHOUT_EFFECT: [&[u8]; 4] = [b"$clusterTime", b"$readPreference", b"lsid", b"readConcern"];
+
+/// A `find` by `_id`.
+struct Lookup<'c> {
+    collection: &'c str,
+    database: Option<&'c str>,
+    id: Value<'c>,
+}
+
+/// Executes a command that is a lookup by `_id`; `None` if it is another one.
+pub(super) fn run(at: CommandScope<'_>, command: Doc<'_>) -> Option<Result<RawDocumentBuf>> {
+    let Scope::Database(database) = at.scope else { return None };
+    let is_watched =
+        || database.observer().reports_slow_queries() || at.token.is_some_and(|token| token.is_cancelled());
+    let lookup = Lookup::read(command).filter(|_| !is_watched())?;
+    let name = lookup.database.or(at.database);
+    if name.is_some_and(|name| namespace::check_database(name).is_err()) {
+        return None;
+    }
+    let stored = match name {
+        Some(name) => stage_names::stored(name, lookup.collection).ok()?,
+        None => lookup.collection.to_owned(),
+    };
+    namespace::check(&stored).ok()?;
+    let key = record_key(lookup.id).ok()?;
+    let mut reply = Reply::default();
+    let mut visitor = |document: Doc<'_>| {
+        reply = Reply::with_capacity(document.bytes().len() + AROUND);
+        append_cursor(&mut reply, &stored, Some(document))
+    };
+    let read = match database.get(&stored, &key, IdMatch::Filter, &mut visitor, at.budget) {
+        Ok(read) => read,
+        Err(error) => return Some(Err(shown_error(error, name))),
+    };
+    match read {
+        PointRead::Found(_) => Some(reply.finish()),
+        PointRead::Missing => Some(append_cursor(&mut reply, &stored, None).and_then(|()| reply.finish())),
+        PointRead::NeedsQuery | PointRead::Postponed => None,
+    }
+}
+
+/// Appends a cursor that has ended.
+fn append_cursor(reply: &mut Reply, stored: &str, document: Option<Doc<'_>>) -> Result<()> {
+    let (database, collection) = namespace::split(stored);
+    let fill = |batch: &mut Reply| {
+        document.iter().for_each(|document| batch.document("0", *document));
+        Ok(Filled { id: 0, token: None })
+    };
+    reply.cursor("firstBatch", &format!("{database}.{collection}"), fill)
+}
+
+impl<'c> Lookup<'c> {
+    fn read(command: Doc<'c>) -> Option<Self> {
+        let collection = command.first("find")?.as_str()?;
+        let (mut filter, mut database, mut limit, mut batch, mut is_single) = (None, None, None, None, None);
+        let mut are_there = [false; WITHOUT_EFFECT.len()];
+        // The length and the terminator, and of each element its type and the end of its name.
+        let mut length = 5;
+        for (place, element) in command.elements().enumerate() {
+            let (name, value) = (element.name, element.value);
+            length += 2 + name.len() + value.bytes().len();
+            let is_repeated = match name {
+                b"find" => place > 0,
+                b"filter" => filter.replace(value).is_some(),
+                b"$db" => database.replace(value.as_str()?).is_some(),
+                b"limit" => limit.replace(integer(value).filter(|limit| *limit >= 0)?).is_some(),
+                b"batchSize" => batch.replace(integer(value).filter(|batch| *batch > 0)?).is_some(),
+                b"singleBatch" => is_single.replace(value.as_bool()?).is_some(),
+                name => {
+                    let place = WITHOUT_EFFECT.iter().position(|known| *known == name)?;
+                    let document = validate(value.as_document()?.bytes()).ok()?;
+                    if name == b"readConcern" {
+                        concern::read_concern(document).ok()?;
+                    }
+                    std::mem::replace(are_there.get_mut(place)?, true)
+                }
+            };
+            // A field that occurs twice is an error.
+            if is_repeated {
+                return None;
+            }
+        }
+        // A full batch leaves a cursor open, unless the command says that it ends.
+        let stays_open = batch == Some(1) && limit != Some(1) && is_single != Some(true);
+        // Elements after a damaged one are not seen.
+        if stays_open || length != command.bytes().len() {
+            return None;
+        }
+        let filter = validate(filter?.as_document()?.bytes()).ok()?;
+        let id = filter.first("_id").filter(|id| has_plain_equality(id.kind()))?;
+        filter.elements().nth(1).is_none().then_some(Self { collection, database, id })
+    }
+}
+
+fn integer(value: Value<'_>) -> Option<i64> {
+    value.as_i32().map(i64::from).or_else(|| value.as_i64())
+}
+
+/// Whether `{_id: value}` finds at most the document with that key, for values of this type: others contain operators or match several
+/// values.
+fn has_plain_equality(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::String
+            | Kind::ObjectId
+            | Kind::Int32
+            | Kind::Int64
+            | Kind::Double
+            | Kind::Decimal128
+            | Kind::DateTime
+            | Kind::Boolean
+            | Kind::Binary
+            | Kind::Timestamp
+    )
+}

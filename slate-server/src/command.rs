@@ -1,4 +1,4 @@
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, raw::RawElement, rawdoc};
 
@@ -7,7 +7,7 @@ use crate::failure::{Code, Failure, Result};
 /// A command as it has arrived, with the fields that the server itself understands.
 #[derive(Debug)]
 pub(crate) struct Command {
-    document: RawDocumentBuf,
+    document: Arc<RawDocumentBuf>,
     pub(crate) name: String,
     pub(crate) database: String,
     /// The session, if the command belongs to one.
@@ -77,7 +77,7 @@ impl Command {
         let first = elements.next().ok_or_else(|| Failure::new(Code::COMMAND_NOT_FOUND, "no command"))??;
         let mut command = Self {
             name: first.key().as_str().to_owned(),
-            document: RawDocumentBuf::new(),
+            document: Arc::default(),
             database: String::new(),
             session: None,
             number: None,
@@ -95,7 +95,7 @@ impl Command {
         if command.database.is_empty() {
             return Err(Failure::new(Code(40571, "Location40571"), "OP_MSG requests require a $db argument"));
         }
-        command.document = document;
+        command.document = Arc::new(document);
         Ok(command)
     }
 
@@ -183,11 +183,11 @@ impl Command {
 
     /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without
     /// the read concern, which concerns the transaction, and without a write concern that only a larger set can satisfy.
-    pub(crate) fn for_library(&self) -> Result<RawDocumentBuf> {
+    pub(crate) fn for_library(&self) -> Result<Arc<RawDocumentBuf>> {
         let drops_concern = self.in_transaction || self.name == "getMore";
         let concern = self.read_concern.as_ref().filter(|concern| drops_concern || concern.has_time);
         if concern.is_none() && self.unsatisfied.is_none() {
-            return Ok(self.document.clone());
+            return Ok(Arc::clone(&self.document));
         }
         let mut copy = RawDocumentBuf::new();
         for element in self.document.iter() {
@@ -206,6 +206,6 @@ impl Command {
                 (name, value) => copy.append(name, value),
             }
         }
-        Ok(copy)
+        Ok(Arc::new(copy))
     }
 }

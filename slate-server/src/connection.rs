@@ -1,8 +1,11 @@
 use std::{
+    future::poll_fn,
+    pin::pin,
     sync::{
         Arc, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
+    task::Poll,
     time::Duration,
 };
 
@@ -20,6 +23,7 @@ use crate::{
     commands::{self, Call},
     failure::{Code, Failure},
     listener::{Address, Opened},
+    operations::Place,
     shared::Shared,
     wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyKind, Request, RequestKind, WireError},
 };
@@ -41,6 +45,8 @@ pub(crate) struct Connection {
     pub(crate) login: Login,
     /// The subject of the client's certificate, which was verified.
     pub(crate) certificate: Option<String>,
+    /// Where the running command is found by others.
+    pub(crate) place: Arc<Place>,
 }
 
 /// What becomes of a connection after a request.
@@ -55,25 +61,36 @@ impl Connection {
     pub(crate) async fn serve(shared: &Arc<Shared>, opened: Opened, refusal: Option<Failure>) {
         let Opened { reads, mut writes, local, peer, certificate } = opened;
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
+        let place = shared.operations.enter(id, peer.clone());
         let connection = Self {
             shared: Arc::clone(shared),
             id,
             local,
             peer,
+            place,
             app_name: OnceLock::new(),
             login: Login::default(),
             certificate,
         };
         let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
+        // Both wait for the whole life of the connection: to begin anew with each request would take locks that connections share.
         let mut stopping = shared.stopping.subscribe();
+        let has_stopped = stopping.clone();
+        let mut stopping = pin!(async move { drop(stopping.wait_for(|stopping| *stopping).await) });
+        let mut patience = pin!(sleep(FIRST_PATIENCE));
         let mut is_first = true;
         loop {
             let most = connection.longest_message();
             let frame = tokio::select! {
+                biased;
                 frame = inbox.next(most) => frame,
-                _ = stopping.wait_for(|stopping| *stopping) => return,
-                () = sleep(FIRST_PATIENCE), if is_first => return,
+                () = &mut stopping => return,
+                () = &mut patience, if is_first => return,
             };
+            // A client whose next request is always there does not keep the server from stopping.
+            if !matches!(has_stopped.has_changed(), Ok(false)) {
+                return;
+            }
             is_first = false;
             let frame = match frame {
                 Ok(Some(frame)) => frame,
@@ -130,7 +147,7 @@ impl Connection {
     ) -> Result<After, WireError> {
         let Request { id, kind, command, compressor } = request;
         let command = match Command::read(command) {
-            Ok(command) => command,
+            Ok(command) => Arc::new(command),
             Err(failure) => {
                 let reply = failure.reply();
                 self.send(writes, &Reply { id: 0, response_to: id, kind: kind.reply(), document: &reply, compressor })
@@ -193,8 +210,19 @@ impl Connection {
             _ => too_long(reply).encode_with(reply)?,
         };
         self.shared.counts.bytes_out.fetch_add(bytes.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
-        timeout(WRITE_PATIENCE, writes.write_all(&bytes)).await.map_err(|_| WireError::Truncated("reply"))??;
+        let mut write = pin!(writes.write_all(&bytes));
+        // Most replies fit into the buffer of the socket, and need no clock.
+        match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {
+            Poll::Ready(written) => written?,
+            Poll::Pending => timeout(WRITE_PATIENCE, write).await.map_err(|_| WireError::Truncated("reply"))??,
+        }
         Ok(())
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.shared.operations.leave(&self.place);
     }
 }
 

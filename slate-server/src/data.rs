@@ -5,6 +5,8 @@ mod retryable;
 mod snapshot;
 mod transaction;
 
+use std::{borrow::Cow, sync::Arc};
+
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 
 use crate::{
@@ -106,15 +108,15 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                     Some(rewritten) => Some(rewritten),
                     None => auth::narrowed(call)?,
                 };
-                let document = rewritten.map_or_else(|| command.for_library(), Ok)?;
+                let document = rewritten.map_or_else(|| command.for_library(), |rewritten| Ok(Arc::new(rewritten)))?;
                 // Who may close every cursor does so as nobody in particular.
                 let closes_all = command.name == "killCursors"
                     && auth::holds(call, &auth::Target::Cluster, auth::Action::KillAnyCursor);
                 if command.name == "getMore" {
                     return awaiting::get_more(call, document).await;
                 }
-                let commands = if closes_all { shared.commands.clone() } else { call.commands() };
-                let reply = commands.with_cancel(call.token.clone()).run(document).await?;
+                let commands = if closes_all { Cow::Borrowed(&shared.commands) } else { call.commands() };
+                let reply = commands.run_shared(&document, call.token).await?;
                 if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }
             }
         },

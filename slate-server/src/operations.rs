@@ -1,114 +1,137 @@
 use std::{
-    collections::BTreeMap,
+    collections::HashMap,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI32, Ordering},
     },
-    time::Instant,
+    time::{Instant, SystemTime},
 };
 
 use bson::{DateTime, RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
 use slate_core::CancelToken;
 
-use crate::{auth::UserName, command::Command, connection::Connection, session::SessionId};
+use crate::{
+    auth::{User, UserName},
+    command::Command,
+    listener::Address,
+    session::SessionId,
+};
 
 /// A command of more bytes is shown without its content.
 const SHOWN_BYTES: usize = 1000;
 
-/// The commands that run, for `currentOp`, `killOp` and `killSessions`.
+/// The commands that run, for `currentOp`, `killOp` and `killSessions`. Each connection has a place for the one that it runs, so that
+/// commands of different connections do not wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     last: AtomicI32,
-    running: Mutex<BTreeMap<i32, Operation>>,
+    /// The places, by the numbers of their connections.
+    places: Mutex<HashMap<i64, Arc<Place>>>,
 }
 
+/// The place of a connection's command.
+#[derive(Debug)]
+pub(crate) struct Place {
+    connection: i64,
+    client: Address,
+    running: Mutex<Option<Operation>>,
+}
+
+/// A command that runs. It is described only when somebody asks.
 #[derive(Debug)]
 struct Operation {
+    id: i32,
     token: CancelToken,
     session: Option<SessionId>,
     since: Instant,
-    began: DateTime,
-    client: String,
-    connection: i64,
-    user: Option<UserName>,
-    name: String,
-    namespace: String,
-    command: RawDocumentBuf,
+    user: Option<Arc<User>>,
+    command: Arc<Command>,
 }
 
-/// Ends the entry of a command when it is dropped.
-pub(crate) struct Running<'o> {
-    operations: &'o Operations,
-    id: i32,
-}
+/// Empties the place of a command when it is dropped.
+pub(crate) struct Running<'p>(&'p Place);
 
 impl Operations {
-    pub(crate) fn begin(
+    /// Makes a place for a connection, until [`leave`](Self::leave).
+    pub(crate) fn enter(&self, connection: i64, client: Address) -> Arc<Place> {
+        let place = Arc::new(Place { connection, client, running: Mutex::default() });
+        self.places().insert(connection, Arc::clone(&place));
+        place
+    }
+
+    pub(crate) fn leave(&self, place: &Place) {
+        self.places().remove(&place.connection);
+    }
+
+    /// Puts a command into the place of its connection.
+    pub(crate) fn begin<'p>(
         &self,
-        command: &Command,
+        place: &'p Place,
+        command: &Arc<Command>,
         session: Option<SessionId>,
         token: &CancelToken,
-        connection: &Connection,
-    ) -> Running<'_> {
+        user: Option<Arc<User>>,
+    ) -> Running<'p> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let target = command.get(&command.name).ok().flatten().and_then(|target| target.as_str()).unwrap_or("$cmd");
-        let document = command.document();
-        let shown = if holds_secrets(&command.name) {
-            rawdoc! { "$truncated": &*command.name }
-        } else if document.as_bytes().len() <= SHOWN_BYTES {
-            document.to_owned()
-        } else {
-            rawdoc! { "$truncated": format!("{} of {} bytes", command.name, document.as_bytes().len()) }
-        };
-        let operation = Operation {
-            token: token.clone(),
-            session,
-            since: Instant::now(),
-            began: DateTime::now(),
-            client: connection.peer.to_string(),
-            connection: connection.id,
-            user: connection.login.user().map(|user| user.name.clone()),
-            name: command.name.clone(),
-            namespace: format!("{}.{target}", command.database),
-            command: shown,
-        };
-        self.running().insert(id, operation);
-        Running { operations: self, id }
+        let (token, since, command) = (token.clone(), Instant::now(), Arc::clone(command));
+        *place.running() = Some(Operation { id, token, session, since, user, command });
+        Running(place)
     }
 
     /// Cancels a command, if it still runs. Returns false if it does and is not one of the user.
     pub(crate) fn kill(&self, id: i32, user: Option<&UserName>) -> bool {
-        let running = self.running();
-        let Some(operation) = running.get(&id) else { return true };
-        let is_allowed = operation.is_of(user);
-        if is_allowed {
-            operation.token.cancel();
-        }
-        is_allowed
+        let places = self.places();
+        let is_refused = places.values().any(|place| {
+            let running = place.running();
+            let Some(operation) = running.as_ref().filter(|operation| operation.id == id) else { return false };
+            let is_allowed = operation.is_of(user);
+            if is_allowed {
+                operation.token.cancel();
+            }
+            !is_allowed
+        });
+        !is_refused
     }
 
     /// Cancels the commands of a session.
     pub(crate) fn kill_session(&self, session: &SessionId) {
-        let running = self.running();
-        running
-            .values()
-            .filter(|running| running.session.as_ref() == Some(session))
-            .for_each(|running| running.token.cancel());
+        self.kill_if(|operation| operation.session.as_ref() == Some(session));
     }
 
     /// Cancels every command.
     pub(crate) fn kill_all(&self) {
-        self.running().values().for_each(|operation| operation.token.cancel());
+        self.kill_if(|_| true);
+    }
+
+    fn kill_if(&self, is_killed: impl Fn(&Operation) -> bool) {
+        for place in self.places().values() {
+            place
+                .running()
+                .iter()
+                .filter(|operation| is_killed(operation))
+                .for_each(|operation| operation.token.cancel());
+        }
     }
 
     /// Returns a description of every command that runs, or of those of a user.
     pub(crate) fn describe(&self, host: &str, user: Option<&UserName>) -> RawArrayBuf {
-        let running = self.running();
-        let of_user = running.iter().filter(|(_, operation)| operation.is_of(user));
-        of_user.map(|(id, operation)| operation.describe(*id, host)).collect()
+        let mut described: Vec<(i32, RawDocumentBuf)> = Vec::new();
+        for place in self.places().values() {
+            let running = place.running();
+            let of_user = running.iter().filter(|operation| operation.is_of(user));
+            described.extend(of_user.map(|operation| (operation.id, operation.describe(place, host))));
+        }
+        described.sort_unstable_by_key(|(id, _)| *id);
+        described.into_iter().map(|(_, description)| description).collect()
     }
 
-    fn running(&self) -> MutexGuard<'_, BTreeMap<i32, Operation>> {
+    fn places(&self) -> MutexGuard<'_, HashMap<i64, Arc<Place>>> {
+        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    fn running(&self) -> MutexGuard<'_, Option<Operation>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -121,12 +144,16 @@ fn holds_secrets(command: &str) -> bool {
 impl Operation {
     /// Whether it is one of the user; every one is, if no user is given.
     fn is_of(&self, user: Option<&UserName>) -> bool {
-        user.is_none() || self.user.as_ref() == user
+        user.is_none_or(|user| self.user.as_ref().is_some_and(|own| own.name == *user))
     }
 
-    fn describe(&self, id: i32, host: &str) -> RawDocumentBuf {
-        let micros = i64::try_from(self.since.elapsed().as_micros()).unwrap_or(i64::MAX);
-        let kind = match &*self.name {
+    fn describe(&self, place: &Place, host: &str) -> RawDocumentBuf {
+        let Command { name, database, .. } = &*self.command;
+        let elapsed = self.since.elapsed();
+        let micros = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
+        let began = DateTime::from_system_time(SystemTime::now() - elapsed);
+        let target = self.command.get(name).ok().flatten().and_then(|target| target.as_str()).unwrap_or("$cmd");
+        let kind = match &**name {
             "find" => "query",
             "getMore" => "getmore",
             "insert" => "insert",
@@ -137,31 +164,43 @@ impl Operation {
         let mut described = rawdoc! {
             "type": "op",
             "host": host,
-            "desc": format!("conn{}", self.connection),
-            "connectionId": self.connection,
-            "client": &*self.client,
+            "desc": format!("conn{}", place.connection),
+            "connectionId": place.connection,
+            "client": place.client.to_string(),
             "active": true,
-            "currentOpTime": self.began.try_to_rfc3339_string().unwrap_or_default(),
-            "opid": id,
+            "currentOpTime": began.try_to_rfc3339_string().unwrap_or_default(),
+            "opid": self.id,
             "secs_running": micros / 1_000_000,
             "microsecs_running": micros,
             "op": kind,
-            "ns": &*self.namespace,
-            "command": self.command.clone(),
+            "ns": format!("{database}.{target}"),
+            "command": self.shown(),
             "killPending": self.token.is_cancelled(),
         };
         if let Some(user) = &self.user {
-            described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.document()]));
+            described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.name.document()]));
         }
         if let Some(session) = &self.session {
             described.append(cstr!("lsid"), session.document());
         }
         described
     }
+
+    /// Returns the command as others may see it.
+    fn shown(&self) -> RawDocumentBuf {
+        let (name, document) = (&*self.command.name, self.command.document());
+        if holds_secrets(name) {
+            rawdoc! { "$truncated": name }
+        } else if document.as_bytes().len() <= SHOWN_BYTES {
+            document.to_owned()
+        } else {
+            rawdoc! { "$truncated": format!("{name} of {} bytes", document.as_bytes().len()) }
+        }
+    }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        self.operations.running().remove(&self.id);
+        *self.0.running() = None;
     }
 }

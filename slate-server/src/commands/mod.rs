@@ -10,6 +10,7 @@ mod status;
 mod users;
 
 use std::{
+    borrow::Cow,
     future::Future,
     pin::Pin,
     sync::{
@@ -38,7 +39,7 @@ use crate::{
 /// A command that a client has sent, and what its execution may use.
 pub(crate) struct Call<'c> {
     pub(crate) connection: &'c Connection,
-    pub(crate) command: &'c Command,
+    pub(crate) command: &'c Arc<Command>,
     /// Cancels the command.
     pub(crate) token: &'c CancelToken,
     /// Notified when the client vanishes.
@@ -129,11 +130,11 @@ impl Call<'_> {
     }
 
     /// Returns the commands of the library, with the cursors of the user.
-    pub(crate) fn commands(&self) -> Commands {
+    pub(crate) fn commands(&self) -> Cow<'_, Commands> {
         let commands = &self.shared().commands;
         match self.owner() {
-            Some(owner) => commands.owned_by(owner),
-            None => commands.clone(),
+            Some(owner) => Cow::Owned(commands.owned_by(owner)),
+            None => Cow::Borrowed(commands),
         }
     }
 
@@ -165,7 +166,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
         clock::hear(&shared.database, time);
     }
     let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid, call.owner()).ok());
-    let running = shared.operations.begin(command, session, call.token, call.connection);
+    let running = shared.operations.begin(&call.connection.place, command, session, call.token, call.user());
     let result = match shared.fail_points.before(call).await {
         Ok(()) => run(call).await,
         Err(failure) => Err(failure),
@@ -175,8 +176,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     });
     shared.fail_points.after(call, &mut reply);
     drop(running);
-    clock::append_to(&shared.database, &mut reply);
-    reply
+    clock::append_to(&shared.database, reply)
 }
 
 async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {

@@ -1,6 +1,6 @@
 //! `getMore` of a change stream: waits for an event without a thread, for as long as the command says.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
 use tokio::time::{Instant, timeout};
@@ -14,14 +14,14 @@ const AWAIT: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(100);
 
 /// Executes a `getMore`.
-pub(super) async fn get_more(call: &Call<'_>, command: RawDocumentBuf) -> Result<RawDocumentBuf> {
-    let commands = call.commands().with_cancel(call.token.clone());
+pub(super) async fn get_more(call: &Call<'_>, command: Arc<RawDocumentBuf>) -> Result<RawDocumentBuf> {
+    let commands = call.commands();
     let cursor = cursor(call);
     let until = Instant::now() + most(call)?;
     loop {
         // Before the batch is read, so that no commit falls in between.
         let mut changed = commands.changed(cursor);
-        let reply = commands.run(command.clone()).await?;
+        let reply = commands.run_shared(&command, call.token).await?;
         if !changed.is_of_stream() || !is_empty(&reply) {
             return Ok(reply);
         }

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use bson::RawDocumentBuf;
-use slate_core::TransactionOptions;
+use slate_core::Commands;
 use tokio::time::sleep;
 
 use super::{first_write_error, transaction};
@@ -24,7 +24,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     let session = shared.sessions.use_session(id)?;
     let mut state = session.state.lock().await;
     if shared.settings.read_only {
-        return Ok(call.commands().run(call.command.for_library()?).await?);
+        return Ok(call.commands().run_shared(&call.command.for_library()?, call.token).await?);
     }
     Record::load(shared, id, &mut state).await?;
     transaction::check_age(id, &state, number)?;
@@ -42,6 +42,25 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     // A new number ends what the session had open.
     state.number = Some(number);
     state.work = Work::Aborted;
+    // The fail point acts before the transaction, which another thread may execute and repeat.
+    let written = match shared.fail_points.on_write(call) {
+        Ok(()) => write(call, id, number).await,
+        Err(failure) => Err(failure),
+    };
+    match &written {
+        Ok(reply) => state.work = Work::Wrote(reply.clone()),
+        Err(_) => {
+            // Nothing was written: the same number may be sent again. If that is not known, the record says it.
+            state.is_loaded = false;
+            state.number = None;
+            state.work = Work::None;
+        }
+    }
+    written
+}
+
+/// Executes the write, and repeats it after conflicts.
+async fn write(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
     let (began, mut pause) = (Instant::now(), Duration::from_micros(50));
     loop {
         match attempt(call, id, number).await {
@@ -49,34 +68,23 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
                 sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
-            Ok(reply) => {
-                state.work = Work::Wrote(reply.clone());
-                return Ok(reply);
-            }
-            Err(failure) => {
-                // Nothing was written: the same number may be sent again. If that is not known, the record says it.
-                state.is_loaded = false;
-                state.number = None;
-                state.work = Work::None;
-                return Err(failure);
-            }
+            written => return written,
         }
     }
 }
 
 async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
-    let shared = call.shared();
-    let options = TransactionOptions::new().detached();
-    let transaction = shared.database.begin_with(&options).await?;
-    let within = call.commands().in_transaction(&transaction);
-    let reply = within.with_cancel(call.token.clone()).run(call.command.for_library()?).await?;
-    if let Some(conflict) = first_write_error(&reply).filter(Failure::is_conflict) {
-        return Err(conflict);
-    }
-    Record::write(&within, id, number, &reply).await?;
-    shared.fail_points.on_write(call)?;
-    transaction.commit().await?;
-    Ok(reply)
+    let record = move |within: &Commands, reply: RawDocumentBuf| {
+        if let Some(conflict) = first_write_error(&reply).filter(Failure::is_conflict) {
+            return Err(conflict);
+        }
+        for command in Record::of_write(id, number, &reply) {
+            let reply = within.run(command)?;
+            first_write_error(&reply).map_or(Ok(()), Err)?;
+        }
+        Ok(reply)
+    };
+    call.commands().with_cancel(call.token.clone()).run_then(&call.command.for_library()?, record).await
 }
 
 fn unknown(number: i64) -> Failure {

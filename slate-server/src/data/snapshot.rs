@@ -20,7 +20,7 @@ pub(super) async fn run(call: &Call<'_>, session: Option<SessionId>, concern: &R
     let (time, snapshot) = take(call, session, concern).await?;
     let commands = call.commands().as_blocking().at_snapshot(snapshot.as_blocking()).with_cancel(call.token.clone());
     let command = call.command.for_library()?;
-    let reply = call.shared().database.run_blocking(move |_| commands.run(command)).await?;
+    let reply = call.shared().database.run_blocking(move |_| commands.run(&*command)).await?;
     with_time(&reply, time)
 }
 

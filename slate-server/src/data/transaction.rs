@@ -52,9 +52,8 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     let open = open(id, &mut state, number)?;
-    let commands = open.commands.with_cancel(call.token.clone());
     open.has_written |= super::writes(&call.command.name);
-    let result = commands.run(call.command.for_library()?).await.map_err(Failure::from);
+    let result = open.commands.run_shared(&call.command.for_library()?, call.token).await.map_err(Failure::from);
     let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
     match (result, refused) {
         (Ok(reply), None) => Ok(reply),
@@ -103,7 +102,8 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
     };
     let OpenTransaction { transaction, commands, has_written, .. } = *open;
     if has_written {
-        Record::commit(&commands, id, number).await?;
+        let reply = commands.run(Record::of_commit(id, number)).await?;
+        first_write_error(&reply).map_or(Ok(()), Err)?;
     }
     match transaction.commit().await {
         Ok(()) => {

@@ -1,7 +1,6 @@
 use std::time::Duration;
 
 use bson::{Binary, DateTime, RawDocument, RawDocumentBuf, cstr, rawdoc, spec::BinarySubtype};
-use slate_core::aio;
 
 use super::{SessionId, SessionState, Work};
 use crate::{
@@ -71,51 +70,38 @@ impl Record {
         part_id
     }
 
-    /// Writes the record of a retryable write in the transaction of the write.
-    ///
-    /// # Errors
-    /// Fails as a write of the library does.
-    pub(crate) async fn write(within: &aio::Commands, id: SessionId, number: i64, reply: &RawDocument) -> Result<()> {
+    /// Returns the commands that write the record of a retryable write, in the transaction of the write.
+    pub(crate) fn of_write(id: SessionId, number: i64, reply: &RawDocument) -> Vec<RawDocumentBuf> {
         let binary = |bytes: &[u8]| Binary { subtype: BinarySubtype::Generic, bytes: bytes.to_vec() };
-        let mut parts = 0;
+        let (mut parts, mut commands) = (0, Vec::with_capacity(1));
         for bytes in reply.as_bytes().chunks(MAX_PART).skip(1) {
             parts += 1;
             let reply = binary(bytes);
-            Self::put(within, Self::part_id(id, parts), number, |record| record.append(cstr!("reply"), reply)).await?;
+            commands.push(Self::put(Self::part_id(id, parts), number, |record| record.append(cstr!("reply"), reply)));
         }
         let first = binary(reply.as_bytes().chunks(MAX_PART).next().unwrap_or_default());
-        let fill = |record: &mut RawDocumentBuf| {
+        commands.push(Self::put(id.document(), number, |record| {
             record.append(cstr!("reply"), first);
             if parts > 0 {
                 record.append(cstr!("parts"), parts);
             }
-        };
-        Self::put(within, id.document(), number, fill).await
+        }));
+        commands
     }
 
-    /// Writes the record of a commit in its transaction.
-    ///
-    /// # Errors
-    /// Fails as a write of the library does.
-    pub(crate) async fn commit(within: &aio::Commands, id: SessionId, number: i64) -> Result<()> {
-        Self::put(within, id.document(), number, |record| record.append(cstr!("state"), "committed")).await
+    /// Returns the command that writes the record of a commit, in its transaction.
+    pub(crate) fn of_commit(id: SessionId, number: i64) -> RawDocumentBuf {
+        Self::put(id.document(), number, |record| record.append(cstr!("state"), "committed"))
     }
 
-    async fn put(
-        within: &aio::Commands,
-        id: RawDocumentBuf,
-        number: i64,
-        fill: impl FnOnce(&mut RawDocumentBuf),
-    ) -> Result<()> {
+    fn put(id: RawDocumentBuf, number: i64, fill: impl FnOnce(&mut RawDocumentBuf)) -> RawDocumentBuf {
         let mut record = rawdoc! { "_id": id.clone(), "txnNum": number, "lastWriteDate": DateTime::now() };
         fill(&mut record);
-        let update = rawdoc! {
+        rawdoc! {
             "update": "transactions",
             "$db": "config",
             "updates": [{ "q": { "_id": id }, "u": record, "upsert": true }],
-        };
-        let reply = within.run(update).await?;
-        crate::data::first_write_error(&reply).map_or(Ok(()), Err)
+        }
     }
 
     /// Deletes the records of sessions that have ended. A failure is of no consequence: the next sweep repeats it.

@@ -59,10 +59,8 @@ impl Reply<'_> {
 
     fn with_header(&self, mut bytes: Vec<u8>, op_code: i32) -> Result<Vec<u8>, WireError> {
         let length = i32::try_from(bytes.len()).map_err(|_| WireError::Length(i32::MAX))?;
-        let header = [length, self.id, self.response_to, op_code].map(i32::to_le_bytes).concat();
-        if let Some(place) = bytes.get_mut(..HEADER) {
-            place.copy_from_slice(&header);
-        }
+        let header = [length, self.id, self.response_to, op_code];
+        bytes.chunks_exact_mut(4).zip(header).for_each(|(place, part)| place.copy_from_slice(&part.to_le_bytes()));
         Ok(bytes)
     }
 }

@@ -81,7 +81,7 @@ pub(crate) fn check_database(name: &str) -> Result<()> {
 
 /// Returns the name under which a collection of a database is stored.
 pub(crate) fn stored<'n>(database: &str, collection: &'n str) -> Cow<'n, str> {
-    if database == DEFAULT_DATABASE { collection.into() } else { format!("${database}.{collection}").into() }
+    if database == DEFAULT_DATABASE { collection.into() } else { ["$", database, ".", collection].concat().into() }
 }
 
 /// Splits the name under which a collection is stored into the names of its database and its own.

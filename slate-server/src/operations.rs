@@ -42,7 +42,6 @@ pub(crate) struct Place {
 struct Operation {
     id: i32,
     token: CancelToken,
-    session: Option<SessionId>,
     since: Instant,
     user: Option<Arc<User>>,
     command: Arc<Command>,
@@ -68,13 +67,12 @@ impl Operations {
         &self,
         place: &'p Place,
         command: &Arc<Command>,
-        session: Option<SessionId>,
         token: &CancelToken,
         user: Option<Arc<User>>,
     ) -> Running<'p> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let (token, since, command) = (token.clone(), Instant::now(), Arc::clone(command));
-        *place.running() = Some(Operation { id, token, session, since, user, command });
+        *place.running() = Some(Operation { id, token, since, user, command });
         Running(place)
     }
 
@@ -95,7 +93,7 @@ impl Operations {
 
     /// Cancels the commands of a session.
     pub(crate) fn kill_session(&self, session: &SessionId) {
-        self.kill_if(|operation| operation.session.as_ref() == Some(session));
+        self.kill_if(|operation| operation.session() == Some(*session));
     }
 
     /// Cancels every command.
@@ -147,6 +145,12 @@ impl Operation {
         user.is_none_or(|user| self.user.as_ref().is_some_and(|own| own.name == *user))
     }
 
+    /// The session that the command belongs to.
+    fn session(&self) -> Option<SessionId> {
+        let owner = self.user.as_ref().map(|user| user.digest);
+        self.command.session.as_deref().and_then(|lsid| SessionId::read(lsid, owner).ok())
+    }
+
     fn describe(&self, place: &Place, host: &str) -> RawDocumentBuf {
         let Command { name, database, .. } = &*self.command;
         let elapsed = self.since.elapsed();
@@ -180,7 +184,7 @@ impl Operation {
         if let Some(user) = &self.user {
             described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.name.document()]));
         }
-        if let Some(session) = &self.session {
+        if let Some(session) = self.session() {
             described.append(cstr!("lsid"), session.document());
         }
         described

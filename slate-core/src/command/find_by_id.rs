@@ -69,11 +69,12 @@ pub(super) fn run(at: CommandScope<'_>, command: Doc<'_>) -> Option<Result<RawDo
 /// Appends a cursor that has ended.
 fn append_cursor(reply: &mut Reply, stored: &str, document: Option<Doc<'_>>) -> Result<()> {
     let (database, collection) = namespace::split(stored);
+    let full = [database, ".", collection].concat();
     let fill = |batch: &mut Reply| {
         document.iter().for_each(|document| batch.document("0", *document));
         Ok(Filled { id: 0, token: None })
     };
-    reply.cursor("firstBatch", &format!("{database}.{collection}"), fill)
+    reply.cursor("firstBatch", &full, fill)
 }
 
 impl<'c> Lookup<'c> {

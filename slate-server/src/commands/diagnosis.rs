@@ -55,9 +55,10 @@ fn described(call: &Call<'_>, all: bool) -> RawArrayBuf {
 /// Fails if the stage is not where MongoDB allows it.
 pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
     let command = call.command;
-    let Some(RawBsonRef::Array(stages)) = command.get("pipeline")?.filter(|_| command.name == "aggregate") else {
+    if command.name != "aggregate" {
         return Ok(None);
-    };
+    }
+    let Some(RawBsonRef::Array(stages)) = command.get("pipeline")? else { return Ok(None) };
     let mut stages = stages.into_iter();
     let first = stages.next().transpose()?.and_then(|first| first.as_document());
     let begins_with = |name: &str| first.is_some_and(|first| matches!(first.get(name), Ok(Some(_))));

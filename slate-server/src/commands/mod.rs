@@ -32,7 +32,6 @@ use crate::{
     data, fail_points,
     failure::{Code, Failure, Result},
     labels,
-    session::SessionId,
     shared::Shared,
 };
 
@@ -165,8 +164,7 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     if let Some(time) = command.cluster_time {
         clock::hear(&shared.database, time);
     }
-    let session = command.session.as_deref().and_then(|lsid| SessionId::read(lsid, call.owner()).ok());
-    let running = shared.operations.begin(&call.connection.place, command, session, call.token, call.user());
+    let running = shared.operations.begin(&call.connection.place, command, call.token, call.user());
     let result = match shared.fail_points.before(call).await {
         Ok(()) => run(call).await,
         Err(failure) => Err(failure),

@@ -47,8 +47,7 @@ impl Commands {
         Operation::new(async move { commands.run_with(&Arc::new(command?), commands.commands.token()).await })
     }
 
-    /// Runs a command that the token cancels, as [`run`](Self::run) does, but neither copies nor allocates anything for a short one. For
-    /// servers, which run many.
+    /// Runs a command that the token cancels, as [`run`](Self::run) does, but copies neither the command nor this handle for a short one.
     ///
     /// # Errors
     /// Fails as [`run`](Self::run) does.

@@ -51,12 +51,33 @@ pub(crate) struct Failure {
 /// Longest message on standard error, in characters. Messages of the database can repeat a query or a key.
 const LONGEST_MESSAGE: usize = 2_000;
 
+/// MongoDB's code for a value of a unique index that exists.
+const DUPLICATE_KEY: i32 = 11_000;
+
+/// The names of the codes that errors of single documents and statements have: a server's reply has only their numbers.
+const STATEMENT_CODES: [(i32, &str); 12] = [
+    (2, "BadValue"),
+    (9, "FailedToParse"),
+    (14, "TypeMismatch"),
+    (28, "PathNotViable"),
+    (40, "ConflictingUpdateOperators"),
+    (52, "DollarPrefixedFieldName"),
+    (56, "EmptyFieldName"),
+    (66, "ImmutableField"),
+    (112, "WriteConflict"),
+    (121, "DocumentValidationFailure"),
+    (10_334, "BSONObjectTooLarge"),
+    (DUPLICATE_KEY, "DuplicateKey"),
+];
+
 /// Failures that callers handle.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Kind {
     #[default]
     Other,
     NoDatabase,
+    /// The database refused this call, and can execute others.
+    Refused,
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -80,6 +101,55 @@ impl Failure {
     pub(crate) fn missing(message: impl Into<String>, code: i32, code_name: &str) -> Self {
         let details = bson::doc! { "kind": "NotFound", "code": code, "codeName": code_name };
         Self { details: Some(Box::new(details)), ..Self::new(message) }
+    }
+
+    /// Returns the failure for an error in a server's reply.
+    pub(crate) fn replied(message: String, code: i32, name: &str, info: Option<Document>) -> Self {
+        let known = STATEMENT_CODES.iter().find(|(known, _)| *known == code).map(|(_, name)| (*name).to_owned());
+        let name = match name {
+            "" => known.unwrap_or_else(|| format!("Location{code}")),
+            name => name.to_owned(),
+        };
+        let mut details = bson::doc! { "code": code, "codeName": name };
+        if let Some(info) = info {
+            details.insert("errInfo", info);
+        }
+        let hint = match code {
+            13 => Some("log in as a user whose roles allow it: mongodb://USER:PASSWORD@HOST/DATABASE?authSource=admin"),
+            18 => Some("check the user, the password, and authSource: the database to which the user belongs"),
+            _ => None,
+        };
+        let kind = if matches!(code, 13 | 18) { Kind::Other } else { Kind::Refused };
+        Self { details: Some(Box::new(details)), hint: hint.map(Into::into), kind, ..Self::new(message) }
+    }
+
+    /// Whether the database refused this call alone. Otherwise the storage failed, or the connection.
+    pub(crate) fn is_refusal(&self) -> bool {
+        self.kind == Kind::Refused
+    }
+
+    /// Whether it refused a document whose `_id`, or whose values of a unique index, exist.
+    pub(crate) fn is_duplicate(&self) -> bool {
+        self.number() == Some(DUPLICATE_KEY)
+    }
+
+    /// Returns the failure as a line for people: its message and its code.
+    pub(crate) fn line(&self) -> String {
+        let message = abridged(&self.message, LONGEST_MESSAGE);
+        match self.code() {
+            Some((name, code)) => format!("{message} [{name} {code}]"),
+            None => message,
+        }
+    }
+
+    /// Returns MongoDB's code.
+    pub(crate) fn number(&self) -> Option<i32> {
+        self.code().map(|(_, number)| number)
+    }
+
+    fn code(&self) -> Option<(&str, i32)> {
+        let details = self.details.as_ref()?;
+        Some((details.get_str("codeName").ok()?, details.get_i32("code").ok()?))
     }
 
     /// Returns the failure of a command that a signal ended.
@@ -135,12 +205,7 @@ impl Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "slate: {}", abridged(&self.message, LONGEST_MESSAGE))?;
-        if let Some(details) = &self.details
-            && let (Ok(name), Ok(code)) = (details.get_str("codeName"), details.get_i32("code"))
-        {
-            write!(f, " [{name} {code}]")?;
-        }
+        write!(f, "slate: {}", self.line())?;
         self.hint.as_ref().map_or(Ok(()), |hint| write!(f, "\nhint: {hint}"))
     }
 }
@@ -194,18 +259,16 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::Io | ErrorKind::Full | ErrorKind::OutcomeUnknown | ErrorKind::ReadOnly => format!("{error:?}"),
             _ => error.to_string(),
         };
+        let is_of_storage =
+            matches!(error.kind(), ErrorKind::Io | ErrorKind::Full | ErrorKind::Corrupt | ErrorKind::Interrupted);
         Self {
+            kind: if is_of_storage { Kind::Other } else { Kind::Refused },
             hint: hint.map(Into::into).or_else(similar),
             exit,
             details: Some(Box::new(details(&error))),
             ..Self::new(message)
         }
     }
-}
-
-/// Returns an error of the database as a line for people: its message and its code.
-pub(crate) fn shown(error: &slate_core::Error) -> String {
-    format!("{} [{} {}]", abridged(&error.to_string(), LONGEST_MESSAGE), error.code_name(), error.code())
 }
 
 /// Returns what an error says about itself, with the names of MongoDB's replies where it has them.

@@ -2,9 +2,14 @@
 
 use std::{fmt, ops::AddAssign};
 
-use bson::RawDocumentBuf;
+use bson::{Bson, Document, RawDocumentBuf, doc, oid::ObjectId};
 use clap::ValueEnum;
 use slate_core::{Collection, ErrorKind};
+
+use crate::{
+    endpoint::{Endpoint, Server, number},
+    failure::{Failure, Result},
+};
 
 /// Largest batch, in documents and in bytes. A batch is one transaction.
 const BATCH_DOCUMENTS: usize = 1_000;
@@ -72,9 +77,13 @@ pub(crate) enum Refused {
     Failed,
 }
 
+/// A document that was not stored: its position in the batch, and why.
+type Refusal = (usize, Failure);
+
 /// Collects documents and writes them. `P` is the place of a document, which reports name.
 pub(crate) struct Loader<P> {
-    collection: Collection<RawDocumentBuf>,
+    target: Endpoint,
+    collection: String,
     mode: Mode,
     documents: Vec<RawDocumentBuf>,
     places: Vec<P>,
@@ -83,20 +92,21 @@ pub(crate) struct Loader<P> {
 }
 
 impl<P> Loader<P> {
-    pub(crate) fn new(collection: Collection<RawDocumentBuf>, mode: Mode) -> Self {
-        Self { collection, mode, documents: Vec::new(), places: Vec::new(), bytes: 0, tally: Tally::default() }
+    pub(crate) fn new(target: &Endpoint, collection: &str, mode: Mode) -> Self {
+        let (target, collection) = (target.clone(), collection.to_owned());
+        Self { target, collection, mode, documents: Vec::new(), places: Vec::new(), bytes: 0, tally: Tally::default() }
     }
 
     /// Adds a document. When the batch is full it is written; `report` is called for each document that is refused.
     ///
     /// # Errors
-    /// Fails if the storage fails.
+    /// Fails if the storage or the server fails.
     pub(crate) fn add(
         &mut self,
         place: P,
         document: RawDocumentBuf,
-        report: impl FnMut(&P, Refused, &slate_core::Error),
-    ) -> slate_core::Result<()> {
+        report: impl FnMut(&P, Refused, &Failure),
+    ) -> Result<()> {
         self.bytes += document.as_bytes().len();
         self.documents.push(document);
         self.places.push(place);
@@ -106,42 +116,56 @@ impl<P> Loader<P> {
     /// Writes the batch.
     ///
     /// # Errors
-    /// Fails if the storage fails.
-    pub(crate) fn write(&mut self, mut report: impl FnMut(&P, Refused, &slate_core::Error)) -> slate_core::Result<()> {
+    /// Fails if the storage or the server fails.
+    pub(crate) fn write(&mut self, mut report: impl FnMut(&P, Refused, &Failure)) -> Result<()> {
         let (documents, places) = (std::mem::take(&mut self.documents), std::mem::take(&mut self.places));
         self.bytes = 0;
         if documents.is_empty() {
             return Ok(());
         }
-        let refused = match self.mode {
-            Mode::Insert => self.insert(&documents)?,
-            Mode::Upsert | Mode::Merge => self.put(&documents)?,
+        let refused = match (self.target.clone(), self.mode) {
+            (Endpoint::Embedded(database), Mode::Insert) => {
+                self.insert(&database.collection(&self.collection), &documents)?
+            }
+            (Endpoint::Embedded(database), Mode::Upsert | Mode::Merge) => {
+                self.put(&database.collection(&self.collection), &documents)?
+            }
+            (Endpoint::Server(server), Mode::Insert) => {
+                let done = server.insert(&self.collection, &documents)?;
+                self.tally.inserted += (documents.len() - done.refused.len()) as u64;
+                done.refused
+            }
+            (Endpoint::Server(server), Mode::Upsert | Mode::Merge) => self.put_on(&server, &documents)?,
         };
-        for (index, error) in refused {
-            let why = if error.kind() == ErrorKind::DuplicateKey { Refused::Existing } else { Refused::Failed };
+        for (index, failure) in refused {
+            let why = if failure.is_duplicate() { Refused::Existing } else { Refused::Failed };
             match why {
                 Refused::Existing => self.tally.existing += 1,
                 Refused::Failed => self.tally.failed += 1,
             }
             if let Some(place) = places.get(index) {
-                report(place, why, &error);
+                report(place, why, &failure);
             }
         }
         Ok(())
     }
 
-    fn insert(&mut self, documents: &[RawDocumentBuf]) -> slate_core::Result<Vec<(usize, slate_core::Error)>> {
-        let result = self.collection.insert_many(documents).ordered(false).bypass_empty_ts_replacement(true).run()?;
+    fn insert(
+        &mut self,
+        collection: &Collection<RawDocumentBuf>,
+        documents: &[RawDocumentBuf],
+    ) -> Result<Vec<Refusal>> {
+        let result = collection.insert_many(documents).ordered(false).bypass_empty_ts_replacement(true).run()?;
         self.tally.inserted += result.inserted_ids.len() as u64;
-        Ok(result.errors.into_iter().map(|refused| (refused.index, refused.error)).collect())
+        Ok(result.errors.into_iter().map(|refused| (refused.index, refused.error.into())).collect())
     }
 
     /// Writes all documents at once; one by one if one of them is refused.
-    fn put(&mut self, documents: &[RawDocumentBuf]) -> slate_core::Result<Vec<(usize, slate_core::Error)>> {
+    fn put(&mut self, collection: &Collection<RawDocumentBuf>, documents: &[RawDocumentBuf]) -> Result<Vec<Refusal>> {
         let mut put = |documents: &[RawDocumentBuf]| {
             let result = match self.mode {
-                Mode::Merge => self.collection.merge_many(documents),
-                Mode::Insert | Mode::Upsert => self.collection.upsert_many(documents),
+                Mode::Merge => collection.merge_many(documents),
+                Mode::Insert | Mode::Upsert => collection.upsert_many(documents),
             }?;
             self.tally.inserted += result.inserted;
             self.tally.changed += result.matched;
@@ -153,17 +177,70 @@ impl<P> Loader<P> {
         };
         match put(documents) {
             Ok(()) => return Ok(Vec::new()),
-            Err(error) if !is_refusal(&error) => return Err(error),
+            Err(error) if !is_refusal(&error) => return Err(error.into()),
             Err(_) => {}
         }
         let mut refused = Vec::new();
         for (index, document) in documents.iter().enumerate() {
             match put(std::slice::from_ref(document)) {
                 Ok(()) => {}
-                Err(error) if is_refusal(&error) => refused.push((index, error)),
-                Err(error) => return Err(error),
+                Err(error) if is_refusal(&error) => refused.push((index, error.into())),
+                Err(error) => return Err(error.into()),
             }
         }
         Ok(refused)
     }
+
+    /// Writes the documents of a batch by commands whose size stays below that of a document.
+    fn put_on(&mut self, server: &Server, documents: &[RawDocumentBuf]) -> Result<Vec<Refusal>> {
+        let (mut refused, mut first) = (Vec::new(), 0);
+        while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {
+            let mut bytes = 0;
+            let fitting = rest.iter().take_while(|document| {
+                let is_first = bytes == 0;
+                bytes += document.as_bytes().len();
+                is_first || bytes <= BATCH_BYTES
+            });
+            let updates = fitting.map(|document| update(document, self.mode)).collect::<Result<Vec<Document>>>()?;
+            let number_of_updates = updates.len();
+            let command = doc! { "update": &self.collection, "updates": updates, "ordered": false };
+            let command = RawDocumentBuf::try_from(&command).map_err(|error| Failure::new(error.to_string()))?;
+            let reply = server.run(command)?;
+            let inserted = reply.get_array("upserted").map_or(0, Vec::len) as u64;
+            self.tally.inserted += inserted;
+            self.tally.changed += number(&reply, "n").saturating_sub(inserted);
+            refused.extend(refusals(&reply).map(|(index, failure)| (first + index, failure)));
+            first += number_of_updates;
+        }
+        Ok(refused)
+    }
+}
+
+/// Returns the statement of an `update` that stores a document.
+fn update(document: &RawDocumentBuf, mode: Mode) -> Result<Document> {
+    let mut document = Document::try_from(document).map_err(|error| Failure::new(error.to_string()))?;
+    let id = document.get("_id").cloned().unwrap_or_else(|| {
+        let id = Bson::ObjectId(ObjectId::new());
+        let fields = std::mem::replace(&mut document, doc! { "_id": id.clone() });
+        document.extend(fields);
+        id
+    });
+    let change = match mode {
+        // The names of fields are literal: a dot or a `$` is part of the name.
+        Mode::Merge => vec![doc! { "$replaceWith": { "$mergeObjects": ["$$ROOT", { "$literal": document }] } }].into(),
+        Mode::Insert | Mode::Upsert => Bson::Document(document),
+    };
+    Ok(doc! { "q": { "_id": { "$eq": id } }, "u": change, "upsert": true })
+}
+
+/// Returns the statements that a reply lists as refused.
+pub(crate) fn refusals(reply: &Document) -> impl Iterator<Item = Refusal> + '_ {
+    let errors = reply.get_array("writeErrors").into_iter().flatten().filter_map(Bson::as_document);
+    errors.map(|error| {
+        let message = error.get_str("errmsg").unwrap_or_default().to_owned();
+        let index = usize::try_from(number(error, "index")).unwrap_or(usize::MAX);
+        let code = error.get_i32("code").unwrap_or_default();
+        let details = error.get_document("errInfo").ok().cloned();
+        (index, Failure::replied(message, code, error.get_str("codeName").unwrap_or_default(), details))
+    })
 }

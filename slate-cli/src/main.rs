@@ -10,6 +10,7 @@
 //! | `arguments` | the command line, and the commands about it |
 //! | `commands` | the commands that the shell has, too: one file each, and their table |
 //! | `server` | `serve` and `mongod`, with the feature `server` |
+//! | `endpoint` | what commands work on: an open database, or one of a server |
 //! | `session` | the open database: when it is opened, and with which access |
 //! | `input` | formats of files that are imported, and their table |
 //! | `json` | documents as people and programs write them |
@@ -25,6 +26,7 @@
 
 mod arguments;
 mod commands;
+mod endpoint;
 mod failure;
 mod input;
 mod interrupt;

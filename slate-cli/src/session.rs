@@ -11,6 +11,7 @@ use slate_core::DatabaseBuilder;
 use slate_core::{Access, CancelToken, Collection, Database, Durability, ErrorKind};
 
 use crate::{
+    endpoint::{self, Endpoint, Server},
     failure::{Failure, Result},
     interrupt::Interrupt,
 };
@@ -27,6 +28,8 @@ pub(crate) struct Session {
     /// How long opening waits while another program has the database open.
     wait: Duration,
     open: Option<Open>,
+    /// The server, once it is connected.
+    server: Option<Server>,
     out: BufWriter<io::Stdout>,
     cancel: Interrupt,
     mode: Mode,
@@ -60,7 +63,7 @@ enum Writes {
 impl Session {
     pub(crate) fn new(url: Option<String>, wait: Duration, cancel: Interrupt) -> Self {
         let out = BufWriter::with_capacity(1 << 16, io::stdout());
-        Self { url, wait, open: None, out, cancel, mode: Mode::default() }
+        Self { url, wait, open: None, server: None, out, cancel, mode: Mode::default() }
     }
 
     /// Returns a session that does not wait for other programs, and that no signal interrupts.
@@ -77,6 +80,45 @@ impl Session {
             Failure::usage("this command needs a database")
                 .hint("put its URL first, as in `slate redb:PATH collections`, or into the variable SLATE_URL")
         })
+    }
+
+    /// Returns the URL as it may be shown: without a password.
+    ///
+    /// # Errors
+    /// Fails if there is none.
+    pub(crate) fn shown_url(&self) -> Result<String> {
+        self.url().map(endpoint::shown)
+    }
+
+    /// Whether the database is one of a server.
+    pub(crate) fn is_server(&self) -> bool {
+        self.url.as_deref().is_some_and(endpoint::is_server)
+    }
+
+    /// Returns the database of a file or of a server, for what `access` says.
+    ///
+    /// # Errors
+    /// Fails as [`read`](Self::read), [`write`](Self::write) and [`create`](Self::create) do, and if the server cannot be reached.
+    pub(crate) fn endpoint(&mut self, access: Access) -> Result<Endpoint> {
+        if !self.is_server() {
+            return self.opened(access).map(Endpoint::Embedded);
+        }
+        let server = match self.server.take() {
+            Some(server) => server,
+            None => Server::connect(self.url()?, self.interrupt())?,
+        };
+        Ok(Endpoint::Server(self.server.insert(server).clone()))
+    }
+
+    /// Returns the database at a URL, as [`open_other`](Self::open_other) does, or one of a server.
+    ///
+    /// # Errors
+    /// Fails if it cannot be opened or reached.
+    pub(crate) fn other_endpoint(&self, url: &str, access: Access) -> Result<Endpoint> {
+        if endpoint::is_server(url) {
+            return Server::connect(url, self.interrupt()).map(Endpoint::Server);
+        }
+        self.open_other(url, access).map(Endpoint::Embedded)
     }
 
     /// Returns the database, for reading.
@@ -105,6 +147,9 @@ impl Session {
 
     fn opened(&mut self, access: Access) -> Result<Database> {
         let url = self.url()?.to_owned();
+        if endpoint::is_server(&url) {
+            return Err(Failure::usage("this command works on the files of a database, and not on a server"));
+        }
         // A database in memory lives as long as its handle.
         let access = if url.starts_with("memory:") { Access::CreateOrOpen } else { access };
         let reused = self.open.take_if(|open| access == Access::ReadOnly || open.access != Access::ReadOnly);
@@ -276,8 +321,6 @@ fn not_opened(error: slate_core::Error, url: &str, access: Access) -> Failure {
         ErrorKind::Invalid if !url.contains(':') => {
             Failure::from(error).hint(format!("the URL of a file begins with its store: redb:{url}"))
         }
-        ErrorKind::Invalid if url.starts_with("mongodb:") || url.starts_with("mongodb+srv:") => Failure::from(error)
-            .hint("slate opens files, not servers: `mongodump` and `slate redb:PATH import FOLDER` copy the data"),
         _ => error.into(),
     }
 }
@@ -287,18 +330,8 @@ fn not_opened(error: slate_core::Error, url: &str, access: Access) -> Failure {
 /// # Errors
 /// Fails with the names of the existing collections if this collection does not exist.
 pub(crate) fn existing(database: &Database, name: &str) -> Result<Collection<RawDocumentBuf>> {
-    let collection = database.collection(name);
-    if collection.exists()? {
-        return Ok(collection);
-    }
-    let names = database.list_collection_names()?;
-    let failure = Failure::missing(format!("there is no collection {name:?}"), 26, "NamespaceNotFound");
-    let shown = names.iter().take(12).map(String::as_str).collect::<Vec<_>>().join(", ");
-    Err(match names.len() {
-        0 => failure.hint("the database is empty"),
-        1..=12 => failure.hint(format!("the collections are {shown}")),
-        _ => failure.hint(format!("some of the collections are {shown}")),
-    })
+    Endpoint::Embedded(database.clone()).check(name)?;
+    Ok(database.collection(name))
 }
 
 /// Returns whether standard output is a terminal.

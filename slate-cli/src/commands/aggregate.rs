@@ -1,9 +1,11 @@
+use bson::{Document, doc};
 use clap::Args;
-use slate_core::{Database, ExplainVerbosity};
+use slate_core::{Access, Database, ExplainVerbosity};
 
 use super::{Run, documents, selection};
 use crate::{
-    failure::{Exit, Result},
+    endpoint::{Endpoint, Rows, Server},
+    failure::{Exit, Failure, Result},
     output::{self, Cells},
     session::{self, Session},
 };
@@ -23,7 +25,28 @@ pub(crate) struct Aggregate {
 }
 
 impl Aggregate {
-    fn query(&self, database: &Database, session: &Session) -> Result<slate_core::Aggregate<bson::Document>> {
+    /// Returns MongoDB's command.
+    pub(super) fn command(&self) -> Document {
+        let pipeline = self.pipeline.0.clone();
+        let mut command = doc! { "aggregate": &self.collection, "pipeline": pipeline, "cursor": {} };
+        self.terms.add_to(&mut command);
+        command
+    }
+
+    fn run_on(&self, server: &Server, session: &mut Session) -> Result<Exit> {
+        Endpoint::Server(server.clone()).check(&self.collection)?;
+        let command = self.command();
+        if self.writes() {
+            server.rows(&command)?;
+            return Ok(Exit::Success);
+        }
+        let format = output::of_results(self.format.format.as_deref())?;
+        let open = || server.rows(&command).map(Rows::Server);
+        output::write(format, Cells::Plain, session.out(), open, || {})?;
+        Ok(Exit::Success)
+    }
+
+    fn query(&self, database: &Database, session: &Session) -> Result<slate_core::Aggregate<Document>> {
         let collection = session::existing(database, &self.collection)?;
         Ok(self.terms.apply(collection.aggregate(&self.pipeline.0).cancel(session.cancel())))
     }
@@ -41,7 +64,11 @@ impl Aggregate {
 
 impl Run for Aggregate {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let database = if self.writes() { session.write()? } else { session.read()? };
+        let access = if self.writes() { Access::Open } else { Access::ReadOnly };
+        let database = match session.endpoint(access)? {
+            Endpoint::Embedded(database) => database,
+            Endpoint::Server(server) => return self.run_on(&server, session),
+        };
         let aggregate = self.query(&database, session)?;
         if self.writes() {
             // Runs the pipeline, which returns no documents.
@@ -49,7 +76,8 @@ impl Run for Aggregate {
             return Ok(Exit::Success);
         }
         let format = output::of_results(self.format.format.as_deref())?;
-        output::write(format, Cells::Plain, session.out(), || aggregate.clone().cursor(), || {})?;
+        let open = || aggregate.clone().cursor().map(Rows::Embedded).map_err(Failure::from);
+        output::write(format, Cells::Plain, session.out(), open, || {})?;
         Ok(Exit::Success)
     }
 }

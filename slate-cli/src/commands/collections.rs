@@ -1,10 +1,12 @@
 use std::io::Write;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, doc};
 use clap::Args;
+use slate_core::Access;
 
-use super::Run;
+use super::{Run, definitions};
 use crate::{
+    endpoint::Endpoint,
     failure::{Exit, Result},
     output::Grid,
     session::{self, Session},
@@ -20,9 +22,34 @@ pub(crate) struct Collections {
     table: bool,
 }
 
+impl Collections {
+    fn run_on(&self, target: &Endpoint, session: &mut Session) -> Result<Exit> {
+        if !self.table && !session::on_terminal() {
+            for name in target.names()? {
+                writeln!(session.out(), "{name}")?;
+            }
+            return Ok(Exit::Success);
+        }
+        let mut grid = Grid::new(["collection", "documents", "indexes"]);
+        for (name, metadata) in definitions::read(target)? {
+            let documents = target.estimated_count(&name)?;
+            let indexes = match metadata.options.get_str("viewOn") {
+                Ok(source) => format!("view on {source}"),
+                Err(_) => target.listed(&doc! { "listIndexes": &name })?.len().to_string(),
+            };
+            grid.row([name, documents.to_string(), indexes]);
+        }
+        grid.write(session.out(), session::width())?;
+        Ok(Exit::Success)
+    }
+}
+
 impl Run for Collections {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let database = session.read()?;
+        let database = match session.endpoint(Access::ReadOnly)? {
+            Endpoint::Embedded(database) => database,
+            target @ Endpoint::Server(_) => return self.run_on(&target, session),
+        };
         let collections = database.list_collections()?;
         if !self.table && !session::on_terminal() {
             for collection in collections {

@@ -1,11 +1,14 @@
 use std::io::Write;
 
-use bson::{Bson, Document, RawDocumentBuf};
+use bson::{Bson, Document, doc};
 use clap::Args;
+use slate_core::Access;
 
 use super::{Run, documents};
 use crate::{
+    endpoint::Endpoint,
     failure::{Exit, Failure, Result},
+    message::message,
     output,
     session::{self, Session},
 };
@@ -64,21 +67,34 @@ impl Command {
     }
 }
 
+/// Ends the cursor of a server, of which a reply has the first batch.
+fn end_cursor(target: &Endpoint, reply: &Document) -> Result<()> {
+    let Ok(cursor) = reply.get_document("cursor") else { return Ok(()) };
+    let (Ok(id), Ok(full_name)) = (cursor.get_i64("id"), cursor.get_str("ns")) else { return Ok(()) };
+    if id == 0 || !matches!(target, Endpoint::Server(_)) {
+        return Ok(());
+    }
+    let collection = full_name.split_once('.').map_or("", |(_, collection)| collection);
+    target.run(&doc! { "killCursors": collection, "cursors": [id] })?;
+    message!("this is the first batch: `find` and `aggregate` print all documents");
+    Ok(())
+}
+
 impl Run for Command {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let Some(name) = self.command.keys().next() else {
             return Err(Failure::usage("the command is empty").hint("its first field names it: { listCollections: 1 }"));
         };
-        let database = if self.only_reads(name) {
-            session.read()?
+        let access = if self.only_reads(name) {
+            Access::ReadOnly
         } else if self.creates(name) {
-            session.create()?
+            Access::CreateOrOpen
         } else {
-            session.write()?
+            Access::Open
         };
-        let command = RawDocumentBuf::try_from(&self.command).map_err(|error| Failure::usage(error.to_string()))?;
-        let reply = database.command(&command)?;
-        let reply = Document::try_from(reply.as_ref()).map_err(|error| Failure::new(error.to_string()))?;
+        let target = session.endpoint(access)?;
+        let reply = target.run(&self.command)?;
+        end_cursor(&target, &reply)?;
         let refused = reply.contains_key("writeErrors");
         let reply = Bson::Document(reply);
         let text = match self.canonical {

@@ -4,15 +4,17 @@ use clap::Args;
 use slate_core::Access;
 
 use super::{
-    Run,
+    Run, across,
+    source::Source,
     transfer::{self, NewFiles},
 };
 use crate::{
+    endpoint::{self, Endpoint},
     failure::{Exit, Failure, Result},
     session::Session,
 };
 
-/// Copy all collections and their indexes to another database, on any store
+/// Copy all collections and their indexes to another database, on any store or a server
 #[derive(Clone, Debug, Args)]
 #[command(override_usage = "slate copy FROM TO\n       slate URL copy TO")]
 pub(crate) struct Copy {
@@ -24,16 +26,43 @@ pub(crate) struct Copy {
     skip_damaged: bool,
 }
 
+impl Copy {
+    /// Copies from a server, or to one.
+    fn with_server(&self, from: Endpoint, to: &str, session: &mut Session) -> Result<Exit> {
+        if self.skip_damaged {
+            return Err(Failure::usage("--skip-damaged reads the files of a database, and writes to such files"));
+        }
+        let files = NewFiles::at(to);
+        let target = session.other_endpoint(to, Access::CreateOrOpen)?;
+        let mut made = Vec::new();
+        let copied = Source::of(from).and_then(|from| across::copy(&from, &target, session, &mut made));
+        let copied = copied.and_then(|copied| match &target {
+            Endpoint::Embedded(database) => Ok(database.clone().close().map(|()| copied)?),
+            Endpoint::Server(_) => Ok(copied),
+        });
+        let copied = copied.inspect_err(|_| match target {
+            Endpoint::Embedded(database) => files.remove(database, &made),
+            Endpoint::Server(_) => across::undo(&target, &made),
+        })?;
+        writeln!(session.out(), "{} copied to {}", copied.described, endpoint::shown(to))?;
+        Ok(if copied.left_out == 0 { Exit::Success } else { Exit::Incomplete })
+    }
+}
+
 impl Run for Copy {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let (from, to) = match self.urls.as_slice() {
-            [from, to] => (session.open_other(from, Access::ReadOnly)?, to.as_str()),
-            urls => (session.read()?, urls.first().map_or("", String::as_str)),
+            [from, to] => (session.other_endpoint(from, Access::ReadOnly)?, to.as_str()),
+            urls => (session.endpoint(Access::ReadOnly)?, urls.first().map_or("", String::as_str)),
         };
         if to.starts_with("memory:") {
             return Err(Failure::usage("a database in memory ends with the command that fills it")
                 .hint("copy to a file; `backup` of a database in memory writes a file that opens as memory:PATH"));
         }
+        let from = match from {
+            Endpoint::Embedded(from) if !endpoint::is_server(to) => from,
+            from => return self.with_server(from, to, session),
+        };
         let files = NewFiles::at(to);
         let target = session.open_other(to, Access::CreateOrOpen)?;
         let copied = match self.skip_damaged {
@@ -41,7 +70,7 @@ impl Run for Copy {
             false => transfer::copy(&from, &target, &session.cancel()).map(|copied| (copied, Vec::new())),
         };
         let copied = copied.and_then(|copied| target.clone().close().map(|()| copied).map_err(Failure::from));
-        let (copied, damages) = copied.inspect_err(|_| files.remove(target))?;
+        let (copied, damages) = copied.inspect_err(|_| files.remove(target, &[]))?;
         for damage in &damages {
             writeln!(session.out(), "left out: {damage}")?;
         }

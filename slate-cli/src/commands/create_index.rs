@@ -1,11 +1,12 @@
 use std::{io::Write, time::Duration};
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf, doc};
 use clap::Args;
-use slate_core::{Collection, Index};
+use slate_core::{Access, Collection, Index};
 
-use super::{Run, documents};
+use super::{Run, documents, selection::bounded};
 use crate::{
+    endpoint::Endpoint,
     failure::{Exit, Result},
     progress,
     session::Session,
@@ -72,10 +73,46 @@ impl Run for CreateIndex {
         if let Some(name) = &self.name {
             index = index.named(name);
         }
-        let collection = session.create()?.collection::<RawDocumentBuf>(&self.collection);
-        let name = build(&collection, index, session)?;
+        let name = match session.endpoint(Access::CreateOrOpen)? {
+            Endpoint::Embedded(database) => build(&database.collection(&self.collection), index, session)?,
+            target @ Endpoint::Server(_) => {
+                let (name, definition) = self.definition();
+                target.run(&doc! { "createIndexes": &self.collection, "indexes": [definition] })?;
+                name
+            }
+        };
         writeln!(session.out(), "{name}")?;
         Ok(Exit::Success)
+    }
+}
+
+impl CreateIndex {
+    /// Returns the name and the definition of the index, as MongoDB's `createIndexes` takes it.
+    fn definition(&self) -> (String, Document) {
+        let part = |(field, direction): (&String, &Bson)| match direction {
+            Bson::String(kind) => format!("{field}_{kind}"),
+            direction => format!("{field}_{direction}"),
+        };
+        let name = self.name.clone().unwrap_or_else(|| self.keys.iter().map(part).collect::<Vec<_>>().join("_"));
+        let mut definition = doc! { "key": self.keys.clone(), "name": &name };
+        for (option, is_set) in [("unique", self.unique), ("sparse", self.sparse), ("hidden", self.hidden)] {
+            if is_set {
+                definition.insert(option, true);
+            }
+        }
+        for (option, value) in [
+            ("partialFilterExpression", &self.only),
+            ("collation", &self.collation),
+            ("wildcardProjection", &self.wildcard_projection),
+        ] {
+            if let Some(value) = value {
+                definition.insert(option, value.clone());
+            }
+        }
+        if let Some(seconds) = self.expire_after {
+            definition.insert("expireAfterSeconds", bounded(seconds));
+        }
+        (name, definition)
     }
 }
 

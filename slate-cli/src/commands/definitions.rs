@@ -1,14 +1,15 @@
-//! The definitions of collections in dumps: written by `export`, applied by `import`.
+//! The definitions of collections in dumps: written by `export`, applied by `import`, and both by `copy` if a server is part of it.
 
 use std::collections::BTreeMap;
 
-use bson::{Document, RawDocumentBuf, doc, rawdoc};
-use slate_core::{Collection, Database, ErrorKind, Index, IndexState, ReadCollection};
+use bson::{Document, RawDocumentBuf, doc};
+use slate_core::{Index, IndexState, ReadCollection};
 
 use super::create_index;
 use crate::{
-    failure::{Result, shown},
-    input::Metadata,
+    endpoint::Endpoint,
+    failure::Result,
+    input::{Metadata, unversioned},
     session::Session,
 };
 
@@ -18,17 +19,15 @@ const VALIDATION: [&str; 3] = ["validator", "validationLevel", "validationAction
 /// Returns the kind and the options of each collection, by name.
 ///
 /// # Errors
-/// Fails if the storage fails.
-pub(super) fn read(database: &Database) -> Result<BTreeMap<String, Metadata>> {
-    let reply = database.command(&rawdoc! { "listCollections": 1 })?;
-    let reply = Document::try_from(reply.as_ref()).unwrap_or_default();
-    let listed = reply.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));
-    let listed = listed.into_iter().flatten().filter_map(bson::Bson::as_document).filter_map(|collection| {
-        let options = collection.get_document("options").cloned().unwrap_or_default();
+/// Fails if the storage or the server fails.
+pub(super) fn read(target: &Endpoint) -> Result<BTreeMap<String, Metadata>> {
+    let listed = target.listed(&doc! { "listCollections": 1 })?.into_iter().filter_map(|collection| {
+        let options = unversioned(collection.get_document("options").cloned().unwrap_or_default());
         let metadata = Metadata { kind: collection.get_str("type").ok()?.into(), options, indexes: Vec::new() };
         Some((collection.get_str("name").ok()?.to_owned(), metadata))
     });
-    Ok(listed.collect())
+    // Collections of the server itself.
+    Ok(listed.filter(|(name, _)| !matches!(target, Endpoint::Server(_)) || !name.starts_with("system.")).collect())
 }
 
 /// Returns the definitions of a collection's indexes that are complete.
@@ -40,17 +39,23 @@ pub(super) fn indexes(collection: &ReadCollection<RawDocumentBuf>) -> Result<Vec
     Ok(ready.map(|index| Document::try_from(index.to_definition().as_ref()).unwrap_or_default()).collect())
 }
 
+/// Returns the definitions of the indexes of a collection with these options.
+///
+/// # Errors
+/// Fails if the storage or the server fails.
+pub(crate) fn indexes_of(target: &Endpoint, name: &str, options: &Document) -> Result<Vec<Document>> {
+    match target {
+        Endpoint::Embedded(database) => indexes(&database.snapshot()?.collection(name)),
+        Endpoint::Server(_) => Ok(Metadata::indexes(&target.listed(&doc! { "listIndexes": name })?, options)),
+    }
+}
+
 /// Creates a collection or a view with the options of a definition, as far as they must be known before there are documents.
 /// `ignored` is called with each option that has no equivalent.
 ///
 /// # Errors
-/// Fails if the storage fails.
-pub(super) fn create(
-    database: &Database,
-    name: &str,
-    metadata: &Metadata,
-    mut ignored: impl FnMut(&str),
-) -> Result<()> {
+/// Fails if the storage or the server fails.
+pub(super) fn create(target: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Result<()> {
     let known: &[&str] = if metadata.kind == "view" { &["collation", "viewOn", "pipeline"] } else { &["collation"] };
     let mut command = doc! { "create": name };
     for (option, value) in &metadata.options {
@@ -64,50 +69,55 @@ pub(super) fn create(
         ignored(&format!("this is a {}; it is restored as a collection", metadata.kind));
     }
     let plain = command.len() == 1;
-    if plain { Ok(()) } else { run(database, &command, &mut ignored) }
+    if plain { Ok(()) } else { run(target, &command, &mut ignored) }
 }
 
 /// Creates the indexes of a definition, and sets the validator that the definition contains.
 ///
 /// # Errors
-/// Fails if the storage fails, or if it is interrupted.
+/// Fails if the storage or the server fails, or if it is interrupted.
 pub(super) fn complete(
-    database: &Database,
-    collection: &Collection<RawDocumentBuf>,
+    target: &Endpoint,
+    collection: &str,
     metadata: &Metadata,
     session: &Session,
     mut ignored: impl FnMut(&str),
 ) -> Result<()> {
     for definition in &metadata.indexes {
-        let built =
-            Index::from_definition(definition).and_then(|index| create_index::build(collection, index, session));
-        if let Err(error) = built {
-            if is_of_storage(&error) {
-                return Err(error.into());
+        if let Err(failure) = add_index(target, collection, definition, session) {
+            if !failure.is_refusal() {
+                return Err(failure);
             }
             let name = definition.get_str("name").unwrap_or("without a name");
-            ignored(&format!("the index {name} is not created: {}", shown(&error)));
+            ignored(&format!("the index {name} is not created: {}", failure.line()));
         }
     }
     let validation = metadata.options.iter().filter(|(option, _)| VALIDATION.contains(&option.as_str()));
-    let mut command = doc! { "collMod": collection.name() };
+    let mut command = doc! { "collMod": collection };
     command.extend(validation.map(|(option, value)| (option.clone(), value.clone())));
-    if metadata.kind == "view" || command.len() == 1 { Ok(()) } else { run(database, &command, &mut ignored) }
+    if metadata.kind == "view" || command.len() == 1 { Ok(()) } else { run(target, &command, &mut ignored) }
+}
+
+fn add_index(target: &Endpoint, collection: &str, definition: &Document, session: &Session) -> Result<()> {
+    match target {
+        Endpoint::Embedded(database) => {
+            create_index::build(&database.collection(collection), Index::from_definition(definition)?, session)?;
+        }
+        Endpoint::Server(_) => {
+            let definition = unversioned(definition.clone());
+            target.run(&doc! { "createIndexes": collection, "indexes": [definition] })?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs a command. Reports a refusal by the database to `ignored`.
-fn run(database: &Database, command: &Document, ignored: &mut impl FnMut(&str)) -> Result<()> {
-    let raw = RawDocumentBuf::try_from(command).map_err(|error| crate::failure::Failure::new(error.to_string()))?;
-    match database.command(&raw) {
-        Ok(_) => Ok(()),
-        Err(error) if is_of_storage(&error) => Err(error.into()),
-        Err(error) => {
-            ignored(&format!("the collection's options are not set: {}", shown(&error)));
+fn run(target: &Endpoint, command: &Document, ignored: &mut impl FnMut(&str)) -> Result<()> {
+    match target.run(command) {
+        Err(failure) if failure.is_refusal() => {
+            ignored(&format!("the collection's options are not set: {}", failure.line()));
             Ok(())
         }
+        done => done.map(drop),
     }
-}
-
-fn is_of_storage(error: &slate_core::Error) -> bool {
-    matches!(error.kind(), ErrorKind::Io | ErrorKind::Full | ErrorKind::Corrupt | ErrorKind::Interrupted)
 }

@@ -1,12 +1,14 @@
 use std::io::Write;
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf, doc};
 use clap::Args;
-use slate_core::{Collection, ExplainVerbosity};
+use slate_core::{Access, Collection, ExplainVerbosity};
 
 use super::{Run, documents, selection::Terms};
 use crate::{
+    endpoint::{Endpoint, number},
     failure::{Exit, Result},
+    load::refusals,
     session::{self, Session},
 };
 
@@ -26,6 +28,17 @@ pub(crate) struct Delete {
 }
 
 impl Delete {
+    /// Returns MongoDB's command.
+    pub(super) fn command(&self) -> Document {
+        let mut statement = doc! { "q": self.filter.clone(), "limit": i32::from(!self.many) };
+        self.terms.add_to_statement(&mut statement);
+        let mut command = doc! { "delete": &self.collection, "deletes": [statement] };
+        if let Some(variables) = self.terms.variables() {
+            command.insert("let", variables.clone());
+        }
+        command
+    }
+
     fn delete(&self, collection: &Collection<RawDocumentBuf>, session: &Session) -> slate_core::Delete {
         let delete = if self.many { collection.delete_many(&self.filter) } else { collection.delete_one(&self.filter) };
         self.terms.apply(delete.cancel(session.cancel()))
@@ -39,8 +52,20 @@ impl Delete {
 
 impl Run for Delete {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let collection = session::existing(&session.write()?, &self.collection)?;
-        let deleted = self.delete(&collection, session).run()?;
+        let deleted = match session.endpoint(Access::Open)? {
+            Endpoint::Embedded(database) => {
+                let collection = session::existing(&database, &self.collection)?;
+                self.delete(&collection, session).run()?
+            }
+            target @ Endpoint::Server(_) => {
+                target.check(&self.collection)?;
+                let reply = target.run(&self.command())?;
+                if let Some((_, failure)) = refusals(&reply).next() {
+                    return Err(failure);
+                }
+                number(&reply, "n")
+            }
+        };
         writeln!(session.out(), "{deleted} deleted")?;
         Ok(Exit::Success)
     }

@@ -1,11 +1,12 @@
 use std::io::Write;
 
-use bson::Document;
+use bson::{Document, doc};
 use clap::Args;
-use slate_core::{ExplainVerbosity, Hint};
+use slate_core::{Access, ExplainVerbosity, Hint};
 
 use super::{Run, documents, selection};
 use crate::{
+    endpoint::Endpoint,
     failure::{Exit, Result},
     output,
     session::{self, Session},
@@ -33,6 +34,18 @@ pub(crate) struct Distinct {
 }
 
 impl Distinct {
+    /// Returns MongoDB's command.
+    pub(super) fn command(&self) -> Document {
+        let mut command = doc! { "distinct": &self.collection, "key": &self.field, "query": self.filter.clone() };
+        if let Some(hint) = &self.hint {
+            selection::add_hint(&mut command, hint);
+        }
+        if let Some(collation) = &self.collation {
+            command.insert("collation", collation.clone());
+        }
+        command
+    }
+
     fn query(&self, session: &mut Session) -> Result<slate_core::Distinct> {
         let collection = session::existing(&session.read()?, &self.collection)?;
         let mut distinct = collection.distinct(&self.field, &self.filter).cancel(session.cancel());
@@ -52,7 +65,14 @@ impl Distinct {
 
 impl Run for Distinct {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        for value in self.query(session)?.run()? {
+        let values = match session.endpoint(Access::ReadOnly)? {
+            Endpoint::Embedded(_) => self.query(session)?.run()?,
+            target @ Endpoint::Server(_) => {
+                target.check(&self.collection)?;
+                target.run(&self.command())?.get_array("values").cloned().unwrap_or_default()
+            }
+        };
+        for value in values {
             let text = if self.canonical { output::canonical(value) } else { output::relaxed(value) };
             writeln!(session.out(), "{text}")?;
         }

@@ -1,12 +1,13 @@
 use std::io::Write;
 
 use clap::Args;
+use slate_core::Access;
 
 use super::Run;
 use crate::{
     failure::{Exit, Result},
     output,
-    session::{self, Session},
+    session::Session,
 };
 
 /// Drop a collection with its documents and indexes
@@ -18,9 +19,10 @@ pub(crate) struct Drop {
 
 impl Run for Drop {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let collection = session::existing(&session.write()?, &self.collection)?;
-        let documents = collection.estimated_document_count()?;
-        collection.drop()?;
+        let target = session.endpoint(Access::Open)?;
+        target.check(&self.collection)?;
+        let documents = target.estimated_count(&self.collection)?;
+        target.drop_collection(&self.collection)?;
         writeln!(session.out(), "{} with {} dropped", self.collection, output::documents(documents))?;
         Ok(Exit::Success)
     }

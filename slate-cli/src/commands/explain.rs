@@ -1,8 +1,8 @@
 use std::io::Write;
 
-use bson::Bson;
+use bson::{Bson, doc};
 use clap::{Args, Subcommand};
-use slate_core::ExplainVerbosity;
+use slate_core::{Access, ExplainVerbosity};
 
 use super::{Run, aggregate::Aggregate, count::Count, delete::Delete, distinct::Distinct, find::Find, update::Update};
 use crate::{
@@ -43,9 +43,32 @@ enum Explained {
     Delete(Delete),
 }
 
+impl Explain {
+    /// Prints the reply of a server, whose plan only the server can draw.
+    fn run_on_server(self, session: &mut Session) -> Result<Exit> {
+        let target = session.endpoint(Access::ReadOnly)?;
+        let command = match self.command {
+            Explained::Find(find) => find.command(),
+            Explained::Count(count) => count.command(),
+            Explained::Distinct(distinct) => distinct.command(),
+            Explained::Aggregate(aggregate) => aggregate.command(),
+            Explained::Update(update) => update.command()?,
+            Explained::Delete(delete) => delete.command(),
+        };
+        let verbosity = if self.analyze { "executionStats" } else { "queryPlanner" };
+        let reply = Bson::Document(target.run(&doc! { "explain": command, "verbosity": verbosity })?);
+        let text = if self.json { output::relaxed(reply) } else { output::indented(reply) };
+        writeln!(session.out(), "{text}")?;
+        Ok(Exit::Success)
+    }
+}
+
 impl Run for Explain {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let verbosity = if self.analyze { ExplainVerbosity::ExecutionStats } else { ExplainVerbosity::QueryPlanner };
+        if session.is_server() {
+            return self.run_on_server(session);
+        }
         let explain = match self.command {
             Explained::Find(find) => find.explain(session, verbosity),
             Explained::Count(count) => count.explain(session, verbosity),

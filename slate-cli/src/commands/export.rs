@@ -4,20 +4,22 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Document, RawDocumentBuf, doc};
 use clap::{Args, ValueHint, builder::PossibleValuesParser};
-use slate_core::{Database, Find, ReadCollection};
+use slate_core::{Access, CancelToken};
 
 use super::{
     Run, definitions, documents,
     selection::{Fields, Slice},
+    source::Source,
 };
 use crate::{
+    endpoint::Rows,
     failure::{Exit, Failure, Result},
     input,
     output::{self, Cells, File, Format},
     progress,
-    session::{self, Session},
+    session::Session,
 };
 
 /// Write collections to files
@@ -55,17 +57,16 @@ pub(crate) struct Export {
 
 impl Run for Export {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let database = session.read()?;
+        let source = Source::of(session.endpoint(Access::ReadOnly)?)?;
         if let Some(name) = &self.collection {
-            session::existing(&database, name)?;
-            let snapshot = database.snapshot()?;
-            return self.one(&snapshot.collection(name), session);
+            source.endpoint().check(name)?;
+            return self.one(&source, name, session);
         }
         let Some(folder) = &self.output else {
             return Err(Failure::usage("standard output takes one collection")
                 .hint("name the collection, or add --output FOLDER for all of them"));
         };
-        self.all(&database, folder, session)
+        self.all(&source, folder, session)
     }
 }
 
@@ -74,13 +75,27 @@ impl Export {
         if self.typed { Cells::Typed } else { Cells::Plain }
     }
 
-    fn find(&self, collection: &ReadCollection<RawDocumentBuf>, session: &Session) -> Find<RawDocumentBuf> {
-        self.slice.apply(self.fields.apply(collection.find(&self.filter).cancel(session.cancel())))
+    /// Runs the query.
+    fn rows(&self, source: &Source, collection: &str, cancel: &CancelToken) -> Result<Rows> {
+        match source {
+            Source::Embedded(_, snapshot) => {
+                let collection = snapshot.collection::<RawDocumentBuf>(collection);
+                let find = self.fields.apply(collection.find(&self.filter).cancel(cancel.clone()));
+                Ok(Rows::Embedded(self.slice.apply(find).cursor()?))
+            }
+            Source::Server(server) => {
+                let mut find = doc! { "find": collection, "filter": self.filter.clone() };
+                self.slice.add_to(&mut find, "skip", "limit");
+                self.slice.add_sort_to(&mut find);
+                self.fields.add_to(&mut find);
+                server.rows(&find).map(Rows::Server)
+            }
+        }
     }
 
-    fn one(&self, collection: &ReadCollection<RawDocumentBuf>, session: &mut Session) -> Result<Exit> {
-        let find = self.find(collection, session);
-        let open = || find.clone().cursor();
+    fn one(&self, source: &Source, name: &str, session: &mut Session) -> Result<Exit> {
+        let cancel = session.cancel();
+        let open = || self.rows(source, name, &cancel);
         let Some(path) = &self.output else {
             let format = output::on_standard_output(self.format.as_deref(), &output::JSON_LINES)?;
             output::write(format, self.cells(), session.out(), open, || {})?;
@@ -95,25 +110,35 @@ impl Export {
             Failure::usage(format!("the name of {} does not say the format", path.display()))
                 .hint(format!("add --format with one of {}", output::names().join(", ")))
         })?;
-        let count = self.write(format, path, &find, self.expected(collection)?)?;
+        let count = self.write(format, path, &open, self.expected(source, name)?)?;
         writeln!(session.out(), "{} written to {}", output::documents(count), path.display())?;
         Ok(Exit::Success)
     }
 
     /// Returns the number of documents that will be exported, if that is known without a query.
-    fn expected(&self, collection: &ReadCollection<RawDocumentBuf>) -> Result<Option<u64>> {
+    fn expected(&self, source: &Source, collection: &str) -> Result<Option<u64>> {
         let most = self.slice.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
-        if self.filter.is_empty() { Ok(Some(collection.estimated_document_count()?.min(most))) } else { Ok(None) }
+        if self.filter.is_empty() {
+            Ok(Some(source.endpoint().estimated_count(collection)?.min(most)))
+        } else {
+            Ok(None)
+        }
     }
 
     /// Writes a file. After a failure the incomplete file is removed.
-    fn write(&self, format: &Format, path: &Path, find: &Find<RawDocumentBuf>, expected: Option<u64>) -> Result<u64> {
+    fn write(
+        &self,
+        format: &Format,
+        path: &Path,
+        open: &dyn Fn() -> Result<Rows>,
+        expected: Option<u64>,
+    ) -> Result<u64> {
         let mut file = File::create(path).map_err(|error| match error.kind() {
             std::io::ErrorKind::AlreadyExists => Failure::file(path, error).hint("export never overwrites a file"),
             _ => Failure::file(path, error),
         })?;
         let bar = progress::documents(expected, &path.display().to_string());
-        let written = output::write(format, self.cells(), &mut file, || find.clone().cursor(), || bar.inc(1));
+        let written = output::write(format, self.cells(), &mut file, open, || bar.inc(1));
         bar.finish_and_clear();
         match written {
             Ok(count) => file.finish().map(|()| count).map_err(|error| Failure::file(path, error)),
@@ -124,7 +149,7 @@ impl Export {
         }
     }
 
-    fn all(&self, database: &Database, folder: &Path, session: &mut Session) -> Result<Exit> {
+    fn all(&self, source: &Source, folder: &Path, session: &mut Session) -> Result<Exit> {
         let format = output::by_name(self.format.as_deref().unwrap_or("bson"));
         let Some((format, extension)) = format.and_then(|format| Some((format, *format.extensions.first()?))) else {
             return Err(Failure::usage("files of this format have no ending of their own")
@@ -134,7 +159,7 @@ impl Export {
         let folder = if dump { folder.join(input::encoded(&self.database)) } else { folder.to_owned() };
         let missing: Vec<&Path> = folder.ancestors().take_while(|folder| !folder.exists()).collect();
         fs::create_dir_all(&folder).map_err(|error| Failure::file(&folder, error))?;
-        self.all_into(database, &folder, (format, extension), session).inspect_err(|_| {
+        self.all_into(source, &folder, (format, extension), session).inspect_err(|_| {
             // Folders with files stay.
             let _ = missing.iter().try_for_each(fs::remove_dir);
         })
@@ -143,24 +168,24 @@ impl Export {
     /// Writes all collections into a folder that exists.
     fn all_into(
         &self,
-        database: &Database,
+        source: &Source,
         folder: &Path,
         (format, extension): (&Format, &str),
         session: &mut Session,
     ) -> Result<Exit> {
         let dump = extension == "bson";
         let end = if self.gzip { ".gz" } else { "" };
-        let snapshot = database.snapshot()?;
-        let mut definitions = definitions::read(database)?;
-        for name in snapshot.list_collection_names() {
-            let (collection, stem) = (snapshot.collection(&name), input::encoded(&name));
+        let (mut definitions, cancel) = (definitions::read(&source.endpoint())?, session.cancel());
+        for name in source.names()? {
+            let stem = input::encoded(&name);
             let mut metadata = definitions.remove(&name).unwrap_or_default();
             // A view has no documents of its own.
             if metadata.kind == "collection" {
                 let path = folder.join(format!("{stem}.{extension}{end}"));
-                let count = self.write(format, &path, &self.find(&collection, session), self.expected(&collection)?)?;
+                let open = || self.rows(source, &name, &cancel);
+                let count = self.write(format, &path, &open, self.expected(source, &name)?)?;
                 writeln!(session.out(), "{name}: {} written to {}", output::documents(count), path.display())?;
-                metadata.indexes = definitions::indexes(&collection)?;
+                metadata.indexes = source.indexes(&name, &metadata.options)?;
             }
             if dump {
                 let path = folder.join(format!("{stem}{}{end}", input::METADATA_SUFFIX));

@@ -5,14 +5,15 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::RawDocumentBuf;
+use bson::doc;
 use clap::{Args, ValueHint, builder::PossibleValuesParser};
 use indicatif::ProgressBar;
-use slate_core::{Collection, Database};
+use slate_core::Access;
 
 use super::{Run, definitions};
 use crate::{
-    failure::{self, Exit, Failure, Result},
+    endpoint::Endpoint,
+    failure::{Exit, Failure, Result},
     input::{self, Input, Metadata, Options, Place, Records, Source},
     json::BigIntegers,
     load::{Loader, Mode, Refused, Tally},
@@ -81,11 +82,11 @@ impl Run for Import {
         for input in &inputs {
             self.collection(input)?;
         }
-        let database = session.create()?;
+        let target = session.endpoint(Access::CreateOrOpen)?;
         let (mut total, mut dropped) = (Tally::default(), Vec::new());
         for input in &inputs {
             let name = self.collection(input)?;
-            let imported = self.import(&database, input, &name, &mut dropped, session)?;
+            let imported = self.import(&target, input, &name, &mut dropped, session)?;
             session.sync()?;
             let path = shown(&input.path);
             match imported {
@@ -114,20 +115,19 @@ impl Import {
     /// Imports a file and the collection options and indexes of its metadata file. `dropped` contains the collections that `--drop` dropped.
     fn import(
         &self,
-        database: &Database,
+        target: &Endpoint,
         input: &Input,
         name: &str,
         dropped: &mut Vec<String>,
         session: &Session,
     ) -> Result<Imported> {
-        let collection = database.collection::<RawDocumentBuf>(name);
         let read = |path| Metadata::read(path).map_err(|error| Failure::file(path, error));
         let mut metadata = input.metadata.as_deref().map(read).transpose()?.unwrap_or_default();
         let has_records = input.metadata.as_ref() != Some(&input.path);
         // Nothing is dropped for a file that cannot be read.
         let opened = if has_records { self.open(input, session)? } else { None };
         if self.drop && !dropped.contains(&name.to_owned()) {
-            collection.drop()?;
+            target.drop_collection(name)?;
             dropped.push(name.to_owned());
         }
         let mut refused = 0;
@@ -135,21 +135,21 @@ impl Import {
             refused += 1;
             message!("{}: {why}", input.metadata.as_deref().unwrap_or(&input.path).display());
         };
-        definitions::create(database, name, &metadata, &mut ignored)?;
+        definitions::create(target, name, &metadata, &mut ignored)?;
         if metadata.kind == "view" {
             return Ok(Imported::View { dropped: refused });
         }
         let mut tally = match opened {
-            Some((records, bar)) => load_file(records, &bar, input, self.mode, &collection, database, session)?,
+            Some((records, bar)) => load_file(records, &bar, input, (name, self.mode), target, session)?,
             None => Tally::default(),
         };
-        if tally == Tally::default() && !collection.exists()? {
-            collection.create()?;
+        if tally == Tally::default() && !target.has(name)? {
+            target.run(&doc! { "create": name })?;
         }
         if self.no_indexes {
             metadata.indexes.clear();
         }
-        definitions::complete(database, &collection, &metadata, session, &mut ignored)?;
+        definitions::complete(target, name, &metadata, session, &mut ignored)?;
         tally.dropped += refused;
         Ok(Imported::Records(tally))
     }
@@ -207,13 +207,12 @@ fn load_file(
     records: Records,
     bar: &ProgressBar,
     input: &Input,
-    mode: Mode,
-    collection: &Collection<RawDocumentBuf>,
-    database: &Database,
+    (collection, mode): (&str, Mode),
+    target: &Endpoint,
     session: &Session,
 ) -> Result<Tally> {
-    let mut loader = Loader::new(collection.clone(), mode);
-    let loaded = load(records, &mut loader, &Report { path: &input.path, bar: bar.clone() }, database, session);
+    let mut loader = Loader::new(target, collection, mode);
+    let loaded = load(records, &mut loader, &Report { path: &input.path, bar: bar.clone() }, target, session);
     bar.finish_and_clear();
     loaded.inspect_err(|_| message!("{}: {} before this", shown(&input.path), loader.tally))?;
     Ok(loader.tally)
@@ -224,12 +223,12 @@ fn load(
     records: Records,
     loader: &mut Loader<Place>,
     report: &Report<'_>,
-    database: &Database,
+    target: &Endpoint,
     session: &Session,
 ) -> Result<()> {
     let mut synced = Instant::now();
     let mut existing = 0;
-    let mut refuse = |place: &Place, why: Refused, error: &slate_core::Error| {
+    let mut refuse = |place: &Place, why: Refused, failure: &Failure| {
         existing += u64::from(why == Refused::Existing);
         match existing.cmp(&EXISTING_LISTED) {
             Ordering::Greater if why == Refused::Existing => {
@@ -237,7 +236,7 @@ fn load(
                     report.line(&"more documents exist already");
                 }
             }
-            _ => report.at(place, &failure::shown(error)),
+            _ => report.at(place, &failure.line()),
         }
     };
     let (cancel, mut unreadable) = (session.cancel(), 0);
@@ -247,7 +246,7 @@ fn load(
         }
         if synced.elapsed() >= SYNC_INTERVAL {
             loader.write(&mut refuse)?;
-            database.flush()?;
+            target.flush()?;
             synced = Instant::now();
         }
         match record {

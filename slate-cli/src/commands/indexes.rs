@@ -2,10 +2,11 @@ use std::io::Write;
 
 use bson::{Bson, Document, doc};
 use clap::Args;
-use slate_core::{IndexDescription, IndexState};
+use slate_core::{Access, IndexDescription, IndexState};
 
 use super::Run;
 use crate::{
+    endpoint::Endpoint,
     failure::{Exit, Result},
     output::{self, Grid},
     session::{self, Session},
@@ -23,9 +24,18 @@ pub(crate) struct Indexes {
 
 impl Run for Indexes {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let indexes = session::existing(&session.read()?, &self.collection)?.list_indexes()?;
-        let described = std::iter::once(doc! { "name": "_id_", "keys": { "_id": 1 }, "unique": true });
-        let described = described.chain(indexes.iter().map(described_index));
+        let described: Vec<Document> = match session.endpoint(Access::ReadOnly)? {
+            Endpoint::Embedded(database) => {
+                let indexes = session::existing(&database, &self.collection)?.list_indexes()?;
+                let described = std::iter::once(doc! { "name": "_id_", "keys": { "_id": 1 }, "unique": true });
+                described.chain(indexes.iter().map(described_index)).collect()
+            }
+            target @ Endpoint::Server(_) => {
+                target.check(&self.collection)?;
+                let listed = target.listed(&doc! { "listIndexes": &self.collection })?;
+                listed.into_iter().map(described_definition).collect()
+            }
+        };
         if !self.table && !session::on_terminal() {
             for index in described {
                 writeln!(session.out(), "{}", output::relaxed(Bson::Document(index)))?;
@@ -46,6 +56,23 @@ impl Run for Indexes {
         grid.write(session.out(), session::width())?;
         Ok(Exit::Success)
     }
+}
+
+/// Describes an index of a server by its definition.
+fn described_definition(mut definition: Document) -> Document {
+    let name = definition.remove("name").unwrap_or(Bson::Null);
+    let mut described = doc! { "name": name, "keys": definition.remove("key").unwrap_or(Bson::Null) };
+    if described.get_str("name").is_ok_and(|name| name == "_id_") {
+        described.insert("unique", true);
+    }
+    for (option, value) in definition {
+        match &*option {
+            "v" | "ns" => {}
+            "partialFilterExpression" => drop(described.insert("only", value)),
+            _ => drop(described.insert(option, value)),
+        }
+    }
+    described
 }
 
 /// Describes an index. Leaves out properties that the index does not have.

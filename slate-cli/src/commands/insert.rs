@@ -2,9 +2,11 @@ use std::io::Write;
 
 use bson::{Document, RawDocumentBuf};
 use clap::Args;
+use slate_core::Access;
 
 use super::{Run, documents};
 use crate::{
+    endpoint::Endpoint,
     failure::{Exit, Failure, Result},
     output,
     session::Session,
@@ -30,8 +32,20 @@ impl Run for Insert {
         }
         let raw = documents.iter().map(RawDocumentBuf::try_from).collect::<Result<Vec<_>, _>>();
         let raw = raw.map_err(|error| Failure::usage(error.to_string()))?;
-        let collection = session.create()?.collection::<RawDocumentBuf>(&self.collection);
-        for id in collection.insert_many(&raw).cancel(session.cancel()).run()?.inserted_ids.into_values() {
+        let ids = match session.endpoint(Access::CreateOrOpen)? {
+            Endpoint::Embedded(database) => {
+                let collection = database.collection::<RawDocumentBuf>(&self.collection);
+                collection.insert_many(&raw).cancel(session.cancel()).run()?.inserted_ids
+            }
+            Endpoint::Server(server) => {
+                let inserted = server.insert(&self.collection, &raw)?;
+                if let Some((_, failure)) = inserted.refused.into_iter().next() {
+                    return Err(failure.hint("on a server each document is stored by itself: the others are stored"));
+                }
+                inserted.ids
+            }
+        };
+        for id in ids.into_values() {
             writeln!(session.out(), "{}", output::relaxed(id))?;
         }
         Ok(Exit::Success)

@@ -1,5 +1,6 @@
 //! The commands of the command line and of the shell: one file each, and their table.
 
+mod across;
 mod aggregate;
 mod backup;
 mod collections;
@@ -24,6 +25,7 @@ mod repair;
 mod restore;
 mod schema_version;
 mod selection;
+mod source;
 mod stats;
 mod transfer;
 mod update;
@@ -31,8 +33,10 @@ mod verify;
 
 use clap::Subcommand;
 
+pub(crate) use definitions::indexes_of;
+
 use crate::{
-    failure::{Exit, Result},
+    failure::{Exit, Failure, Result},
     session::Session,
 };
 
@@ -61,12 +65,36 @@ macro_rules! commands {
             /// # Errors
             /// Fails as the command does.
             pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
+                if session.is_server() && let Some(refusal) = self.refusal_of_server() {
+                    return Err(refusal);
+                }
                 match self {
                     $(Self::$name(arguments) => arguments.run(session)),*
                 }
             }
         }
     };
+}
+
+impl Command {
+    /// Returns the failure of a command that works on files only, and what to use in its place.
+    fn refusal_of_server(&self) -> Option<Failure> {
+        let (name, instead) = match self {
+            Self::Restore(_) => {
+                ("restore", "`copy redb:BACKUP mongodb://…` writes the collections of a backup to a server")
+            }
+            Self::Repair(_) => ("repair", "`verify` checks the collections of a server; stop it to repair its files"),
+            Self::Compact(_) => {
+                ("compact", "`command '{ compact: \"COLLECTION\" }'` compacts a collection of a server")
+            }
+            Self::SchemaVersion(_) => {
+                ("schema-version", "`find slate.migrations` lists the steps that the database has")
+            }
+            _ => return None,
+        };
+        let message = format!("`{name}` works on the files of a database, and not on a server");
+        Some(Failure::usage(message).hint(instead))
+    }
 }
 
 commands! {

@@ -49,7 +49,7 @@ impl Run for Restore {
         // `finish` reports failures to make the copy durable.
         let copied = transfer::copy(&from, &database, &session.cancel()).inspect_err(|_| {
             session.forget();
-            files.remove(database);
+            files.remove(database, &[]);
         })?;
         writeln!(session.out(), "{copied} restored")?;
         Ok(Exit::Success)

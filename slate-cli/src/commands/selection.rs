@@ -1,6 +1,6 @@
 //! The arguments that queries share.
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf, doc};
 use clap::{Args, builder::PossibleValuesParser};
 use slate_core::{Aggregate, Delete, Find, Hint, ReadCollection, Update};
 
@@ -60,6 +60,28 @@ macro_rules! queries {
 queries! { Aggregate<Document>, Delete, Find<RawDocumentBuf>, Update }
 
 impl Terms {
+    /// Adds them to one of MongoDB's commands.
+    pub(super) fn add_to(&self, command: &mut Document) {
+        self.add_to_statement(command);
+        if let Some(variables) = &self.variables {
+            command.insert("let", variables.clone());
+        }
+    }
+
+    /// Adds them to a statement of MongoDB's `update` or `delete`. Variables belong to the command.
+    pub(super) fn add_to_statement(&self, statement: &mut Document) {
+        if let Some(hint) = &self.hint {
+            add_hint(statement, hint);
+        }
+        if let Some(collation) = &self.collation {
+            statement.insert("collation", collation.clone());
+        }
+    }
+
+    pub(super) fn variables(&self) -> Option<&Document> {
+        self.variables.as_ref()
+    }
+
     pub(super) fn apply<Q: Query>(&self, mut query: Q) -> Q {
         if let Some(hint) = &self.hint {
             query = query.hint(hint.clone());
@@ -89,7 +111,7 @@ pub(super) struct Slice {
         value_parser = number,
         allow_negative_numbers = true
     )]
-    skip: u64,
+    pub(super) skip: u64,
     /// Stop after this many; 0 is no limit
     #[arg(long, value_name = "N", value_parser = number, allow_negative_numbers = true)]
     pub(super) limit: Option<u64>,
@@ -118,7 +140,36 @@ impl Selection {
     }
 }
 
+impl Selection {
+    /// Returns MongoDB's command `find` for these documents.
+    pub(super) fn command(&self, slice: &Slice, fields: &Fields) -> Document {
+        let mut find = doc! { "find": &self.collection, "filter": self.filter.clone() };
+        slice.add_to(&mut find, "skip", "limit");
+        slice.add_sort_to(&mut find);
+        fields.add_to(&mut find);
+        self.terms.add_to(&mut find);
+        find
+    }
+}
+
 impl Slice {
+    /// Adds how many documents are passed over and how many are meant.
+    pub(super) fn add_to(&self, command: &mut Document, skip: &str, limit: &str) {
+        if self.skip > 0 {
+            command.insert(skip, bounded(self.skip));
+        }
+        if let Some(most) = self.limit.filter(|most| *most > 0) {
+            command.insert(limit, bounded(most));
+        }
+    }
+
+    /// Adds the order.
+    pub(super) fn add_sort_to(&self, find: &mut Document) {
+        if let Some(sort) = &self.sort {
+            find.insert("sort", sort.clone());
+        }
+    }
+
     pub(super) fn apply(&self, mut find: Find<RawDocumentBuf>) -> Find<RawDocumentBuf> {
         if let Some(sort) = &self.sort {
             find = find.sort(sort);
@@ -132,12 +183,35 @@ impl Slice {
 }
 
 impl Fields {
+    /// Adds the projection.
+    pub(super) fn add_to(&self, find: &mut Document) {
+        if let Some(projection) = &self.project {
+            find.insert("projection", projection.clone());
+        }
+    }
+
     pub(super) fn apply(&self, find: Find<RawDocumentBuf>) -> Find<RawDocumentBuf> {
         match &self.project {
             Some(projection) => find.projection(projection),
             None => find,
         }
     }
+}
+
+/// Adds the hint of a command of MongoDB.
+pub(super) fn add_hint(command: &mut Document, hint: &Hint) {
+    let hint: Bson = match hint {
+        Hint::Name(name) => name.into(),
+        Hint::Keys(keys) => Document::try_from(keys.as_ref()).unwrap_or_default().into(),
+        Hint::Backward => doc! { "$natural": -1 }.into(),
+        _ => doc! { "$natural": 1 }.into(),
+    };
+    command.insert("hint", hint);
+}
+
+/// Returns a number of documents as MongoDB's commands take it.
+pub(super) fn bounded(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 /// Reads how many documents are meant.

@@ -1,9 +1,11 @@
+use bson::doc;
 use clap::Args;
-use slate_core::{CollectionStats, Database};
+use slate_core::{Access, CollectionStats, Database};
 
-use super::Run;
+use super::{Run, definitions};
 use crate::{
-    failure::{Exit, Result},
+    endpoint::{Endpoint, number},
+    failure::{Exit, Failure, Result},
     output::Grid,
     session::{self, Session},
 };
@@ -18,10 +20,45 @@ pub(crate) struct Stats {
     files: bool,
 }
 
+impl Stats {
+    /// Adds what a server says of its collections.
+    fn of_server(&self, target: &Endpoint, grid: &mut Grid) -> Result<()> {
+        if self.files {
+            return Err(Failure::usage("--files measures the files of a database, and not a server")
+                .hint("`command '{ dbStats: 1 }'` returns the sizes that the server knows"));
+        }
+        let names = match &self.collection {
+            Some(name) => {
+                target.check(name)?;
+                vec![name.clone()]
+            }
+            None => {
+                let definitions = definitions::read(target)?.into_iter();
+                definitions.filter(|(_, metadata)| metadata.kind != "view").map(|(name, _)| name).collect()
+            }
+        };
+        for name in names {
+            let stats = target.run(&doc! { "collStats": &name })?;
+            grid.row([name.clone(), number(&stats, "count").to_string(), number(&stats, "size").to_string()]);
+            let sizes = stats.get_document("indexSizes").cloned().unwrap_or_default();
+            for index in sizes.keys() {
+                grid.row([format!("{name}: index {index}"), String::new(), number(&sizes, index).to_string()]);
+            }
+        }
+        if self.collection.is_none() {
+            let stats = target.run(&doc! { "dbStats": 1 })?;
+            add_storage(grid, [("the database in all", Some(number(&stats, "totalSize")))]);
+        }
+        Ok(())
+    }
+}
+
 impl Run for Stats {
     fn run(self, session: &mut Session) -> Result<Exit> {
         let mut grid = Grid::new(["what", "number", "bytes"]);
-        if self.files {
+        if session.is_server() {
+            self.of_server(&session.endpoint(Access::ReadOnly)?, &mut grid)?;
+        } else if self.files {
             measured(&session.write()?, &mut grid)?;
         } else {
             let database = session.read()?;

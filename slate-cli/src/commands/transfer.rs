@@ -22,12 +22,13 @@ impl NewFiles {
         Self(path.filter(|path| path.symlink_metadata().is_err()).map(Path::to_owned))
     }
 
-    /// Closes the database after a failed copy, and removes it if it was new.
-    pub(super) fn remove(self, database: Database) {
+    /// Closes the database after a failed copy, and removes it if it was new. `made` are the collections that the copy made under their
+    /// own names.
+    pub(super) fn remove(self, database: Database, made: &[String]) {
         // Another program can have created the database just before it was opened here. Then it has collections that this copy did
         // not make. A database on a full disk may not be readable.
         let names = database.list_collection_names().unwrap_or_default();
-        let is_own = names.iter().all(|name| name.starts_with(UNFINISHED));
+        let is_own = names.iter().all(|name| name.starts_with(UNFINISHED) || made.contains(name));
         // The failure of the copy is the one to report.
         let _ = database.close();
         if let Some(path) = self.0.filter(|_| is_own) {
@@ -88,10 +89,15 @@ fn drawn<R>(
 }
 
 fn described(copied: &CopyResult) -> String {
-    let collections = output::counted(copied.collections, "collection", "collections");
-    let views = match copied.views {
+    summary(copied.collections, copied.views, copied.documents)
+}
+
+/// Returns what was copied, for people.
+pub(super) fn summary(collections: u64, views: u64, documents: u64) -> String {
+    let collections = output::counted(collections, "collection", "collections");
+    let views = match views {
         0 => String::new(),
         views => format!(" and {}", output::counted(views, "view", "views")),
     };
-    format!("{collections} with {}{views}", output::documents(copied.documents))
+    format!("{collections} with {}{views}", output::documents(documents))
 }

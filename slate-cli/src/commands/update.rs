@@ -1,12 +1,14 @@
 use std::io::Write;
 
-use bson::{Document, RawDocumentBuf};
+use bson::{Bson, Document, RawDocumentBuf, doc};
 use clap::Args;
-use slate_core::{Collection, ExplainVerbosity, UpdateModifications};
+use slate_core::{Access, Collection, ExplainVerbosity, UpdateModifications};
 
 use super::{Run, documents, selection::Terms};
 use crate::{
+    endpoint::{Endpoint, number},
     failure::{Exit, Failure, Result},
+    load::refusals,
     output,
     session::{self, Session},
 };
@@ -42,17 +44,52 @@ pub(crate) struct Update {
 }
 
 impl Update {
+    /// Checks that the change is one.
+    fn check(&self) -> Result<()> {
+        match &self.update {
+            UpdateModifications::Operators(_) if self.replace => Ok(()),
+            _ if self.replace => Err(Failure::usage("a replacement is one document")),
+            UpdateModifications::Operators(change)
+                if change
+                    .iter()
+                    .next()
+                    .is_none_or(|entry| entry.is_ok_and(|(name, _)| !name.as_str().starts_with('$'))) =>
+            {
+                Err(Failure::usage("the update holds no operators")
+                    .hint("{ $set: … } changes fields, --replace replaces the document"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Returns MongoDB's command.
+    pub(super) fn command(&self) -> Result<Document> {
+        self.check()?;
+        let document = |raw: &RawDocumentBuf| Document::try_from(raw.as_ref()).unwrap_or_default();
+        let change: Bson = match &self.update {
+            UpdateModifications::Operators(change) => document(change).into(),
+            UpdateModifications::Pipeline(stages) => stages.iter().map(document).collect::<Vec<_>>().into(),
+            _ => return Err(Failure::usage("an update is a document or an array of stages")),
+        };
+        let mut statement = doc! { "q": self.filter.clone(), "u": change, "multi": self.many, "upsert": self.upsert };
+        if let Some(sort) = &self.sort {
+            statement.insert("sort", sort.clone());
+        }
+        if let Some(filters) = &self.array_filters {
+            statement.insert("arrayFilters", filters.0.clone());
+        }
+        self.terms.add_to_statement(&mut statement);
+        let mut command = doc! { "update": &self.collection, "updates": [statement] };
+        if let Some(variables) = self.terms.variables() {
+            command.insert("let", variables.clone());
+        }
+        Ok(command)
+    }
+
     fn update(&self, collection: &Collection<RawDocumentBuf>, session: &Session) -> Result<slate_core::Update> {
-        let mut update = if self.replace {
-            let UpdateModifications::Operators(replacement) = &self.update else {
-                return Err(Failure::usage("a replacement is one document"));
-            };
+        self.check()?;
+        let mut update = if let (true, UpdateModifications::Operators(replacement)) = (self.replace, &self.update) {
             collection.replace_one(&self.filter, replacement)
-        } else if let UpdateModifications::Operators(change) = &self.update
-            && change.iter().next().is_none_or(|entry| entry.is_ok_and(|(name, _)| !name.as_str().starts_with('$')))
-        {
-            return Err(Failure::usage("the update holds no operators")
-                .hint("{ $set: … } changes fields, --replace replaces the document"));
         } else if self.many {
             collection.update_many(&self.filter, self.update.clone())
         } else {
@@ -78,15 +115,34 @@ impl Update {
 
 impl Run for Update {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let collection = if self.upsert {
-            session.create()?.collection(&self.collection)
-        } else {
-            session::existing(&session.write()?, &self.collection)?
+        let access = if self.upsert { Access::CreateOrOpen } else { Access::Open };
+        let (matched, modified, upserted_id) = match session.endpoint(access)? {
+            Endpoint::Embedded(database) => {
+                let collection = if self.upsert {
+                    database.collection(&self.collection)
+                } else {
+                    session::existing(&database, &self.collection)?
+                };
+                let result = self.update(&collection, session)?.run()?;
+                (result.matched, result.modified, result.upserted_id)
+            }
+            target @ Endpoint::Server(_) => {
+                if !self.upsert {
+                    target.check(&self.collection)?;
+                }
+                let reply = target.run(&self.command()?)?;
+                if let Some((_, failure)) = refusals(&reply).next() {
+                    return Err(failure);
+                }
+                let mut upserted = reply.get_array("upserted").into_iter().flatten().filter_map(Bson::as_document);
+                let id = upserted.next().and_then(|upserted| upserted.get("_id").cloned());
+                let matched = number(&reply, "n").saturating_sub(u64::from(id.is_some()));
+                (matched, number(&reply, "nModified"), id)
+            }
         };
-        let result = self.update(&collection, session)?.run()?;
         let out = session.out();
-        write!(out, "{} matched, {} changed", result.matched, result.modified)?;
-        match result.upserted_id {
+        write!(out, "{matched} matched, {modified} changed")?;
+        match upserted_id {
             Some(id) => writeln!(out, ", 1 inserted with _id {}", output::relaxed(id))?,
             None => writeln!(out)?,
         }

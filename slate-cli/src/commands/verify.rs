@@ -1,12 +1,13 @@
 use std::io::Write;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, doc};
 use clap::Args;
 use indicatif::ProgressBar;
-use slate_core::{Database, VerifyReport};
+use slate_core::{Access, Database, VerifyReport};
 
-use super::Run;
+use super::{Run, definitions};
 use crate::{
+    endpoint::{Endpoint, number},
     failure::{Exit, Result},
     output, progress,
     session::{self, Session},
@@ -21,9 +22,42 @@ pub(crate) struct Verify {
     collection: Option<String>,
 }
 
+impl Verify {
+    /// Lets a server check its collections.
+    fn run_on(&self, target: &Endpoint, session: &mut Session) -> Result<Exit> {
+        let names = match &self.collection {
+            Some(name) => {
+                target.check(name)?;
+                vec![name.clone()]
+            }
+            // A view has nothing to check.
+            None => {
+                let definitions = definitions::read(target)?.into_iter();
+                definitions.filter(|(_, metadata)| metadata.kind != "view").map(|(name, _)| name).collect()
+            }
+        };
+        let (mut documents, mut faults) = (0, 0);
+        for name in names {
+            let reply = target.run(&doc! { "validate": &name, "full": true })?;
+            documents += number(&reply, "nrecords");
+            for error in reply.get_array("errors").into_iter().flatten() {
+                faults += 1;
+                let error = error.as_str().map_or_else(|| error.to_string(), str::to_owned);
+                writeln!(session.out(), "{name}: {error}")?;
+            }
+        }
+        let counted = output::counted(faults, "fault", "faults");
+        writeln!(session.out(), "{}, {counted}", output::documents(documents))?;
+        Ok(if faults == 0 { Exit::Success } else { Exit::Incomplete })
+    }
+}
+
 impl Run for Verify {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let database = session.read()?;
+        let database = match session.endpoint(Access::ReadOnly)? {
+            Endpoint::Embedded(database) => database,
+            target @ Endpoint::Server(_) => return self.run_on(&target, session),
+        };
         if let Some(name) = &self.collection {
             session::existing(&database, name)?;
         }

@@ -51,8 +51,14 @@ impl Metadata {
         let kind = document.get_str("type").unwrap_or("collection").to_owned();
         let options = unversioned(document.get_document("options").cloned().unwrap_or_default());
         let indexes = document.get_array("indexes").into_iter().flatten().filter_map(Bson::as_document);
-        let indexes = indexes.filter(|index| !is_id(index)).map(|index| with_collation(index, &options)).collect();
+        let indexes = Self::indexes(indexes, &options);
         Ok(Self { kind, options, indexes })
+    }
+
+    /// Returns the indexes of a list without the one on `_id`. `options` are those of their collection.
+    pub(crate) fn indexes<'i>(listed: impl IntoIterator<Item = &'i Document>, options: &Document) -> Vec<Document> {
+        let others = listed.into_iter().filter(|index| !is_id(index));
+        others.map(|index| with_collation(index, options)).collect()
     }
 
     /// Writes the definition of a collection of this name, as canonical extended JSON.
@@ -81,7 +87,7 @@ fn is_id(index: &Document) -> bool {
 
 /// Removes the version of a collation. It is the version of a library, and every system creates a collation with its
 /// own.
-fn unversioned(mut definition: Document) -> Document {
+pub(crate) fn unversioned(mut definition: Document) -> Document {
     if let Ok(collation) = definition.get_document_mut("collation") {
         collation.remove("version");
     }

@@ -24,7 +24,7 @@ use ::bson::RawDocumentBuf;
 pub(crate) use csv::is_path;
 pub(crate) use files::{Input, encoded, find};
 pub(crate) use infer::{infer, oid_text};
-pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX};
+pub(crate) use metadata::{Metadata, SUFFIX as METADATA_SUFFIX, unversioned};
 pub(crate) use source::{Source, uncompressed_name};
 pub(crate) use stdin::Stdin;
 

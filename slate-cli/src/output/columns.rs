@@ -3,10 +3,10 @@
 use std::collections::{HashMap, HashSet};
 
 use bson::{Bson, Document, RawDocument};
-use slate_core::Cursor;
 
 use super::{Cells, text};
 use crate::{
+    endpoint::Rows,
     failure::{Failure, Result},
     input::is_path,
 };
@@ -30,13 +30,9 @@ pub(crate) struct Column {
 }
 
 /// Reads all documents for their columns.
-pub(super) fn gather(mut cursor: Cursor, cells: Cells) -> Result<Vec<Column>> {
+pub(super) fn gather(mut documents: Rows, cells: Cells) -> Result<Vec<Column>> {
     let mut gathered = Gathered::new(cells);
-    while cursor.advance()? {
-        if let Some(document) = cursor.current() {
-            gathered.add(&document)?;
-        }
-    }
+    while documents.next(|document| gathered.add(document))?.is_some() {}
     Ok(gathered.columns)
 }
 

@@ -15,7 +15,6 @@ mod text;
 use std::io::{self, Write};
 
 use ::bson::RawDocument;
-use slate_core::Cursor;
 
 pub(crate) use columns::{Column, Columns};
 pub(crate) use file::File;
@@ -23,6 +22,7 @@ pub(crate) use table::Grid;
 pub(crate) use text::{canonical, counted, documents, indented, relaxed};
 
 use crate::{
+    endpoint::Rows as Documents,
     failure::{Failure, Result},
     session,
 };
@@ -145,7 +145,7 @@ pub(crate) fn write(
     format: &Format,
     cells: Cells,
     out: &mut dyn Write,
-    open: impl Fn() -> slate_core::Result<Cursor>,
+    open: impl Fn() -> Result<Documents>,
     mut progress: impl FnMut(),
 ) -> Result<u64> {
     let columns = match format.columns {
@@ -154,13 +154,10 @@ pub(crate) fn write(
     };
     let layout = Layout { width: session::width(), columns, cells };
     let mut rows = (format.begin)(out, &layout);
-    let (mut cursor, mut count) = (open()?, 0);
-    while cursor.advance()? {
-        if let Some(document) = cursor.current() {
-            rows.row(&document)?;
-            count += 1;
-            progress();
-        }
+    let (mut documents, mut count) = (open()?, 0);
+    while documents.next(|document| Ok(rows.row(document)?))?.is_some() {
+        count += 1;
+        progress();
     }
     rows.finish()?;
     Ok(count)

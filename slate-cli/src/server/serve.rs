@@ -79,7 +79,7 @@ pub(crate) struct Serve {
     /// Answer http://ADDRESS/metrics with numbers for Prometheus, without a login: IP:PORT
     #[arg(long, value_name = "ADDRESS")]
     metrics: Option<SocketAddr>,
-    /// Let clients write backups into this folder (the command `backup`)
+    /// Let clients write backups into this folder (the command `backup`, and `slate mongodb://… backup NAME`)
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     backup_directory: Option<PathBuf>,
     /// Listen on an address that other machines reach, although everyone may then read and write, or see the numbers

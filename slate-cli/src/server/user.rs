@@ -70,6 +70,11 @@ impl User {
     /// # Errors
     /// Fails if the database cannot be opened, or as the users cannot be changed.
     pub(crate) fn run(self, session: &mut Session) -> Result<Exit> {
+        if session.is_server() {
+            return Err(Failure::usage("`user` works on the files of a database, and not on a server").hint(
+                "clients change the users of a server: `command '{ createUser: \"ada\", pwd: …, roles: […] }'`",
+            ));
+        }
         let database = match &self.action {
             Action::Add { .. } => session.create()?,
             Action::List => session.read()?,

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use bson::{Bson, RawDocumentBuf, doc};
+use bson::{Bson, doc};
 use clap::ValueHint;
+use slate_core::Access;
 
 use super::{line, operators, paths, words};
-use crate::session::Session;
+use crate::{commands::indexes_of, endpoint::Endpoint, session::Session};
 
 /// Number of documents that are read for their fields.
-const SAMPLE: u64 = 50;
+const SAMPLE: i64 = 50;
 
 /// Deepest documents whose fields are offered as paths.
 const DEPTH: usize = 3;
@@ -165,29 +166,29 @@ fn within_document(line: &str, words: &[&str], session: &mut Session) -> (usize,
 
 fn collections(session: &mut Session) -> Vec<String> {
     // Nothing can be offered where the database cannot be read.
-    session.read().and_then(|database| Ok(database.list_collection_names()?)).unwrap_or_default()
+    session.endpoint(Access::ReadOnly).and_then(|target| target.names()).unwrap_or_default()
 }
 
 /// Returns the first collection that a word names.
-fn collection(words: &[&str], session: &mut Session) -> Option<slate_core::Collection<RawDocumentBuf>> {
+fn collection(words: &[&str], session: &mut Session) -> Option<(Endpoint, String)> {
     let names = collections(session);
     let name = words.iter().find(|word| names.iter().any(|name| name == *word))?;
-    Some(session.read().ok()?.collection(name))
+    Some((session.endpoint(Access::ReadOnly).ok()?, (*name).to_owned()))
 }
 
 fn indexes(words: &[&str], session: &mut Session) -> Vec<String> {
-    let indexes = collection(words, session).and_then(|collection| collection.list_indexes().ok()).unwrap_or_default();
-    indexes.into_iter().map(|index| index.name).collect()
+    let Some((target, name)) = collection(words, session) else { return Vec::new() };
+    let indexes = indexes_of(&target, &name, &bson::Document::new()).unwrap_or_default();
+    indexes.iter().filter_map(|index| Some(index.get_str("name").ok()?.to_owned())).collect()
 }
 
 /// Returns the fields of a collection's first documents, and of documents within them as paths.
 fn fields(words: &[&str], session: &mut Session) -> Vec<String> {
     let mut found = BTreeSet::new();
-    let Some(collection) = collection(words, session) else { return Vec::new() };
-    for document in collection.find(doc! {}).limit(SAMPLE).run().into_iter().flatten().flatten() {
-        if let Ok(document) = bson::Document::try_from(document.as_ref()) {
-            add(&document, "", DEPTH, &mut found);
-        }
+    let Some((target, name)) = collection(words, session) else { return Vec::new() };
+    let sample = doc! { "find": name, "limit": SAMPLE, "singleBatch": true };
+    for document in target.listed(&sample).unwrap_or_default() {
+        add(&document, "", DEPTH, &mut found);
     }
     found.into_iter().collect()
 }

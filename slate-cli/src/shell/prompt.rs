@@ -9,6 +9,7 @@ use rustyline::{
     history::FileHistory,
     validate::{ValidationContext, ValidationResult, Validator},
 };
+use slate_core::Access;
 
 use super::{
     complete,
@@ -18,6 +19,7 @@ use super::{
     words,
 };
 use crate::{
+    endpoint::is_server,
     failure::{Exit, Failure, Result},
     message::message,
     session::Session,
@@ -33,7 +35,7 @@ const HISTORY: usize = 10_000;
 pub(super) fn run(mut session: Session) -> Result<Exit> {
     session.enter_prompt();
     greet(&mut session)?;
-    let prompt = format!("{}> ", name(session.url()?));
+    let prompt = format!("{}> ", name(&session.shown_url()?));
     let interrupt = session.interrupt();
     let mut editor = editor(session).map_err(failed)?;
     let file = history::file();
@@ -106,9 +108,9 @@ fn failed(error: ReadlineError) -> Failure {
 
 /// Prints the version and the number of collections, or that the database does not exist yet.
 fn greet(session: &mut Session) -> Result<()> {
-    let url = session.url()?.to_owned();
-    let what = match session.read() {
-        Ok(database) => match database.list_collection_names()?.len() {
+    let url = session.shown_url()?;
+    let what = match session.endpoint(Access::ReadOnly) {
+        Ok(target) => match target.names()?.len() {
             1 => "1 collection".to_owned(),
             collections => format!("{collections} collections"),
         },
@@ -123,6 +125,7 @@ fn greet(session: &mut Session) -> Result<()> {
 
 /// Returns the short name of a database in the prompt.
 fn name(url: &str) -> &str {
+    let url = if is_server(url) { url.split('?').next().unwrap_or(url) } else { url };
     let (scheme, path) = url.split_once(':').unwrap_or(("", url));
     path.rsplit(['/', '\\']).find(|part| !part.is_empty()).unwrap_or(scheme)
 }

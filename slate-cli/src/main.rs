@@ -24,6 +24,11 @@
 //! | `mongosh` | equivalents of what people type into MongoDB's shell |
 //! | `usage` | errors of the command line as a message and a hint |
 
+#![cfg_attr(
+    not(feature = "client"),
+    allow(unreachable_code, unused_variables, reason = "without the client there is no value of `endpoint::Server`")
+)]
+
 mod arguments;
 mod commands;
 mod endpoint;

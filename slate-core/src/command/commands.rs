@@ -9,12 +9,12 @@ use super::{
     call::{CommandScope, Waits},
     cursor::{CursorOwner, ParkedCursors, session_id},
 };
-#[cfg(feature = "async")]
-use crate::changes::Waiting;
 use crate::{
-    CancelToken, Database, Error, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
+    CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
     namespace::DatabaseName,
 };
+#[cfg(feature = "async")]
+use crate::{Error, changes::Waiting};
 
 /// Runs MongoDB's commands on a database, a snapshot or in an open transaction, and holds the cursors that they open: a reply contains
 /// one batch, and `getMore` returns the next one, from any thread. A cursor holds a snapshot, or the rows that a transaction has read;

@@ -1,10 +1,11 @@
-//! A damaged redb file: what is read is right, or an error, or `verify` reports it. Nothing panics.
+//! A damaged database: what is read is right, or an error, or `verify` reports it. Nothing panics.
 //!
-//! One file is damaged in many ways, each time in one place, and opened for reading and writing, and for reading only. `SLATE_DAMAGES` sets
-//! the number of damages of each kind of opening, `SLATE_SEED` the first seed; the counts are printed:
+//! A file of redb, or one of the files of RocksDB, is damaged in many ways, each time in one place, and the database is opened for reading and
+//! writing, and for reading only. `SLATE_DAMAGES` sets the number of damages of each kind of opening, `SLATE_SEED` the first seed; the counts are
+//! printed:
 //!
 //! ```sh
-//! SLATE_DAMAGES=400 cargo test --release -p slate-core --features async --test damage -- --nocapture
+//! SLATE_DAMAGES=400 cargo test --release -p slate-core --features async,rocksdb --test damage -- --nocapture
 //! ```
 
 #![cfg(feature = "redb")]
@@ -66,6 +67,8 @@ impl Kind {
     fn apply(self, bytes: &mut Vec<u8>, random: &mut Random) {
         let pages = bytes.len() / PAGE;
         match self {
+            // Files of RocksDB can be short.
+            Self::Bytes | Self::ZeroedPage | Self::PageOverAnother if pages < 2 => Self::Bit.apply(bytes, random),
             Self::Bit => {
                 let at = random.below(bytes.len());
                 bytes[at] ^= 1 << random.below(8);
@@ -83,7 +86,7 @@ impl Kind {
                 bytes.copy_within(from * PAGE..(from + 1) * PAGE, to * PAGE);
             }
             Self::HeaderBit => {
-                let at = random.below(320);
+                let at = random.below(bytes.len().min(320));
                 bytes[at] ^= 1 << random.below(8);
             }
             Self::Cut => bytes.truncate(random.below(bytes.len())),
@@ -97,6 +100,8 @@ enum Outcome {
     Right,
     /// A read or the opening fails with an error.
     Refused,
+    /// What is read is what an earlier commit left: later ones in RocksDB's log are lost, as if the power had failed before them.
+    Earlier,
     /// What is read is not right, and `verify` says so.
     WrongAndReported,
     /// What is read is not right, and `verify` finds nothing.
@@ -111,30 +116,142 @@ fn document(id: i32, generation: i32) -> RawDocumentBuf {
     rawdoc! { "_id": id, "n": id % 97, "text": text, "generation": generation }
 }
 
-/// Creates the file to be damaged: records, two indexes, pages that were replaced.
-fn create(path: &Path) -> Vec<u8> {
-    let db = Database::open(&format!("redb:{}", path.display())).unwrap();
-    let users = db.collection::<RawDocumentBuf>("users");
-    users.insert_many(&(0..DOCUMENTS).map(|id| document(id, 0)).collect::<Vec<_>>()).run().unwrap();
-    users.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
-    users.create_index(Index::on(doc! { "text": 1 })).run().unwrap();
-    db.collection("other").insert_many(&(0..200).map(|id| rawdoc! { "_id": id }).collect::<Vec<_>>()).run().unwrap();
-    for id in (0..DOCUMENTS).step_by(40) {
-        users.replace_one(doc! { "_id": id }, &document(id, 1)).run().unwrap();
+/// The database that is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Base {
+    Redb,
+    /// Closed properly.
+    #[cfg(feature = "rocksdb")]
+    RocksDb,
+    /// Its process was killed, so the last commits are only in the log.
+    #[cfg(feature = "rocksdb")]
+    KilledRocksDb,
+}
+
+/// The files of a database by their names; one without a name if the database is a file.
+#[derive(Clone)]
+struct Files(BTreeMap<String, Vec<u8>>);
+
+impl Files {
+    fn read(path: &Path) -> Self {
+        if path.is_file() {
+            return Self(BTreeMap::from([(String::new(), fs::read(path).unwrap())]));
+        }
+        let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
+        let files = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path());
+        Self(files.map(|file| (name(&file), fs::read(&file).unwrap())).collect())
     }
-    drop(users);
-    db.close().unwrap();
-    fs::read(path).unwrap()
+
+    /// Replaces the database at `path`.
+    fn write(&self, path: &Path) {
+        if let Some(file) = self.0.get("") {
+            return fs::write(path, file).unwrap();
+        }
+        let _ = fs::remove_dir_all(path);
+        fs::create_dir(path).unwrap();
+        for (name, bytes) in &self.0 {
+            fs::write(path.join(name), bytes).unwrap();
+        }
+    }
+
+    fn length(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+
+    /// Damages one file in one place, and returns the name of the file.
+    fn damage(&mut self, kind: Kind, random: &mut Random) -> String {
+        let holds_entries = |name: &str| name.ends_with(".sst") || name.ends_with(".log");
+        // Locks and messages, which are no data.
+        let is_data = |name: &&String| !name.starts_with("LO") && !self.0[*name].is_empty();
+        let name = if self.0.len() == 1 {
+            String::new()
+        } else if kind == Kind::HeaderBit {
+            // What belongs to the database as a whole.
+            let names: Vec<_> = self.0.keys().filter(is_data).filter(|name| !holds_entries(name)).collect();
+            names[random.below(names.len())].clone()
+        } else {
+            let names: Vec<_> = self.0.keys().filter(is_data).collect();
+            let mut at = random.below(names.iter().map(|name| self.0[*name].len()).sum());
+            let found = names.iter().find(|name| {
+                let length = self.0[**name].len();
+                let is_found = at < length;
+                at = at.saturating_sub(length);
+                is_found
+            });
+            (*found.unwrap()).clone()
+        };
+        kind.apply(self.0.get_mut(&name).unwrap(), random);
+        name
+    }
+}
+
+impl Base {
+    fn url(self, path: &Path) -> String {
+        let scheme = if self == Self::Redb { "redb" } else { "rocksdb" };
+        format!("{scheme}:{}", path.display())
+    }
+
+    /// Creates the database to be damaged: records, two indexes, and records that were replaced, one after the other.
+    fn create(self, path: &Path) -> Files {
+        let db = Database::open(&self.url(path)).unwrap();
+        let users = db.collection::<RawDocumentBuf>("users");
+        users.insert_many(&(0..DOCUMENTS).map(|id| document(id, 0)).collect::<Vec<_>>()).run().unwrap();
+        users.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
+        users.create_index(Index::on(doc! { "text": 1 })).run().unwrap();
+        db.collection("other")
+            .insert_many(&(0..200).map(|id| rawdoc! { "_id": id }).collect::<Vec<_>>())
+            .run()
+            .unwrap();
+        if self != Self::Redb {
+            db.compact().unwrap();
+        }
+        for id in (0..DOCUMENTS).step_by(STEP) {
+            users.replace_one(doc! { "_id": id }, &document(id, 1)).run().unwrap();
+        }
+        drop(users);
+        #[cfg(feature = "rocksdb")]
+        if self == Self::KilledRocksDb {
+            return Files::read(path);
+        }
+        db.close().unwrap();
+        Files::read(path)
+    }
+
+    /// Whether an earlier state is right after damage in this file.
+    fn allows_earlier(self, file: &str) -> bool {
+        match self {
+            Self::Redb => false,
+            #[cfg(feature = "rocksdb")]
+            Self::RocksDb => false,
+            #[cfg(feature = "rocksdb")]
+            Self::KilledRocksDb => file.ends_with(".log"),
+        }
+    }
+}
+
+/// Every so many documents were replaced.
+const STEP: usize = 40;
+
+/// What can be read of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Last,
+    Earlier,
+    Wrong,
 }
 
 /// Returns whether everything that can be read is what was written. Errors are those of the database.
-fn is_right(db: &Database) -> Result<bool> {
+fn state(db: &Database) -> Result<State> {
     let users = db.collection::<RawDocumentBuf>("users");
-    let expected = |id: i32| document(id, i32::from(id % 40 == 0));
+    let replacements = DOCUMENTS / i32::try_from(STEP).unwrap();
+    let step = i32::try_from(STEP).unwrap();
+    // They were replaced in the order of their `_id`s, each by a commit.
+    let replaced = i32::try_from(users.count_documents(doc! { "generation": 1 }).run()?).unwrap();
+    let expected = |id: i32| document(id, i32::from(id % step == 0 && id / step < replaced));
     let mut next = 0;
     for user in users.find(doc! {}).run()? {
         if user? != expected(next) {
-            return Ok(false);
+            return Ok(State::Wrong);
         }
         next += 1;
     }
@@ -150,24 +267,28 @@ fn is_right(db: &Database) -> Result<bool> {
     }
     is_right &= users.find(doc! {}).sort(doc! { "text": 1 }).hint(Hint::Name("text_1".into())).run()?.count()
         == usize::try_from(DOCUMENTS).unwrap();
-    Ok(is_right)
+    Ok(match is_right {
+        true if replaced == replacements => State::Last,
+        true => State::Earlier,
+        false => State::Wrong,
+    })
 }
 
 /// Opens a damaged file and uses it. Errors are those of opening and reading.
-fn outcome(path: &Path, access: Access) -> Outcome {
-    let Ok(db) = Database::builder(&format!("redb:{}", path.display())).access(access).open() else {
+fn outcome(base: Base, path: &Path, access: Access, allows_earlier: bool) -> Outcome {
+    let Ok(db) = Database::builder(&base.url(path)).access(access).open() else {
         return Outcome::Refused;
     };
-    let read = is_right(&db);
+    let read = state(&db);
     let verified = db.verify().run();
     if access != Access::ReadOnly {
-        write(&db);
+        write(&db, &copied(base));
     }
     let _ = db.close();
     match (read, verified) {
-        (Ok(true), Ok(report)) if report.is_sound() => Outcome::Right,
-        // Parts that were not read are damaged.
-        (Ok(true), _) => Outcome::Right,
+        // Also if parts that were not read are damaged.
+        (Ok(State::Last), _) => Outcome::Right,
+        (Ok(State::Earlier), Ok(report)) if allows_earlier && report.is_sound() => Outcome::Earlier,
         (Err(error), _) => {
             // No other error may come from a damaged file.
             assert!([ErrorKind::Corrupt, ErrorKind::Io].contains(&error.kind()), "{error:?}");
@@ -176,24 +297,25 @@ fn outcome(path: &Path, access: Access) -> Outcome {
             assert!(is_located, "{error:?}");
             Outcome::Refused
         }
-        (Ok(false), Ok(report)) if report.is_sound() => Outcome::WrongAndSound,
-        (Ok(false), _) => Outcome::WrongAndReported,
+        (Ok(State::Earlier | State::Wrong), Ok(report)) if report.is_sound() => Outcome::WrongAndSound,
+        (Ok(State::Earlier | State::Wrong), _) => Outcome::WrongAndReported,
     }
 }
 
 /// Writes wherever damage could be met. The results do not matter: a write may fail.
-fn write(db: &Database) {
+fn write(db: &Database, copy: &Path) {
     let users = db.collection::<RawDocumentBuf>("users");
     let _ = users.insert_one(&document(DOCUMENTS + 1, 0));
     let _ = users.update_many(doc! { "n": { "$lt": 20 } }, doc! { "$inc": { "generation": 1 } }).run();
-    let _ = db.backup(db_copy(db));
+    let _ = db.backup(copy);
     let _ = users.delete_many(doc! {}).run();
     let _ = users.drop();
     let _ = db.compact();
 }
 
-fn db_copy(_: &Database) -> std::path::PathBuf {
-    std::env::temp_dir().join(format!("slate-damage-{}", std::process::id()))
+/// Where the damaged database is copied to. Tests run at the same time.
+fn copied(base: Base) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("slate-damage-{base:?}-{}", std::process::id()))
 }
 
 struct Counts(BTreeMap<(Outcome, Kind), usize>);
@@ -214,26 +336,30 @@ fn number(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
-fn damages(access: Access) {
+fn damages(base: Base, access: Access) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db.slate");
-    let sound = create(&path);
-    let (first, count) = (number("SLATE_SEED", 1), number("SLATE_DAMAGES", 30));
+    let sound = base.create(&path);
+    // Closing waits a second after RocksDB could not merge damaged files.
+    let few = if base == Base::Redb || access == Access::ReadOnly { 30 } else { 5 };
+    let (first, count) = (number("SLATE_SEED", 1), number("SLATE_DAMAGES", few));
     let mut counts = Counts(BTreeMap::new());
     for seed in first..first + count {
         let mut random = Random(seed);
         let kind = Kind::any(&mut random);
-        let mut bytes = sound.clone();
-        kind.apply(&mut bytes, &mut random);
-        fs::write(&path, &bytes).unwrap();
-        let outcome = catch_unwind(AssertUnwindSafe(|| outcome(&path, access))).unwrap_or(Outcome::Panicked);
-        let _ = fs::remove_file(std::env::temp_dir().join(format!("slate-damage-{}", std::process::id())));
+        let mut files = sound.clone();
+        let file = files.damage(kind, &mut random);
+        files.write(&path);
+        let outcome = || outcome(base, &path, access, base.allows_earlier(&file));
+        let outcome = catch_unwind(AssertUnwindSafe(outcome)).unwrap_or(Outcome::Panicked);
+        let copy = copied(base);
+        let _ = fs::remove_file(&copy).or_else(|_| fs::remove_dir_all(&copy));
         if outcome == Outcome::WrongAndSound || outcome == Outcome::Panicked {
-            println!("seed {seed}: {kind:?}: {outcome:?}");
+            println!("{base:?}, seed {seed}: {kind:?} in {file}: {outcome:?}");
         }
         *counts.0.entry((outcome, kind)).or_default() += 1;
     }
-    println!("{count} damages of a file of {} bytes, {access:?}\n{counts}", sound.len());
+    println!("{count} damages of {base:?}, {} bytes, {access:?}\n{counts}", sound.length());
     let bad = |outcome: Outcome| counts.0.keys().any(|(found, _)| *found == outcome);
     assert!(!bad(Outcome::Panicked) && !bad(Outcome::WrongAndSound), "{counts}");
 }
@@ -243,15 +369,15 @@ fn damages(access: Access) {
 fn what_can_be_read_is_saved_and_the_rest_is_listed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db.slate");
-    let sound = create(&path);
+    let sound = Base::Redb.create(&path);
     let (first, count) = (number("SLATE_SEED", 1), number("SLATE_DAMAGES", 30));
     let (mut saved, mut whole, mut unreadable) = (0, 0, 0);
     for seed in first..first + count {
         let mut random = Random(seed);
         let kind = Kind::any(&mut random);
-        let mut bytes = sound.clone();
-        kind.apply(&mut bytes, &mut random);
-        fs::write(&path, &bytes).unwrap();
+        let mut files = sound.clone();
+        files.damage(kind, &mut random);
+        files.write(&path);
         let url = format!("redb:{}", path.display());
         let Ok(db) = Database::builder(&url).access(Access::ReadOnly).open() else {
             unreadable += 1;
@@ -287,10 +413,24 @@ fn what_can_be_read_is_saved_and_the_rest_is_listed() {
 
 #[test]
 fn a_damaged_file_that_is_written_to_neither_panics_nor_lies() {
-    damages(Access::Open);
+    damages(Base::Redb, Access::Open);
 }
 
 #[test]
 fn a_damaged_file_that_is_read_neither_panics_nor_lies() {
-    damages(Access::ReadOnly);
+    damages(Base::Redb, Access::ReadOnly);
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn damaged_files_of_rocksdb_that_are_written_to_neither_panic_nor_lie() {
+    damages(Base::RocksDb, Access::Open);
+    damages(Base::KilledRocksDb, Access::Open);
+}
+
+#[cfg(feature = "rocksdb")]
+#[test]
+fn damaged_files_of_rocksdb_that_are_read_neither_panic_nor_lie() {
+    damages(Base::RocksDb, Access::ReadOnly);
+    damages(Base::KilledRocksDb, Access::ReadOnly);
 }

@@ -210,7 +210,8 @@ impl fmt::Display for Context {
 /// Something that exceeds a size limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
-    /// What exceeds the limit: `"key"`, `"value"`, or `"transaction"` for all keys and values that a transaction writes.
+    /// What exceeds the limit: `"key"`, `"value"`, `"transaction"` for all keys and values that a transaction writes, or `"commit"` for
+    /// these and the ones of its last stage.
     pub what: &'static str,
     /// Its size in bytes.
     pub size: usize,

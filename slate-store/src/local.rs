@@ -46,7 +46,8 @@ pub trait LocalStore: Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// The error of [`Changes::each`], unchanged: then nothing is applied. Any failure of the backend's storage:
+    /// The error of [`Changes::each`], unchanged: then nothing is applied. [`TooLarge`](crate::Error::TooLarge), before anything is applied, if
+    /// the backend cannot make so large a commit. Any failure of the backend's storage:
     /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit may be visible. After a failure of the storage no further call
     /// is made.
     fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version>;

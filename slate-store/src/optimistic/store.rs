@@ -13,7 +13,7 @@ use super::{
     write_set::WriteSet,
 };
 use crate::{
-    Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Flushing, Keyspace, LocalStore,
+    Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Error, Flushing, Keyspace, LocalStore,
     OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
     sync::{Mutex, MutexGuard},
 };
@@ -93,6 +93,7 @@ impl<L: LocalStore> Shared<L> {
         crash_point("after-apply");
         if let Err(error) = &applied
             && !changes.is_refused()
+            && !matches!(error, Error::TooLarge(_))
         {
             self.queue.fail(error);
         }

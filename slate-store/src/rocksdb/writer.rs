@@ -7,16 +7,27 @@ use super::{
     handle::Opened,
     key::{self, Prefixed},
 };
-use crate::{Access, Bounds, Change, Changes, Context, Error, Result, Version};
+use crate::{Access, Bounds, Change, Changes, Context, Error, Result, TooLarge, Version};
 
 /// Makes commits, flushes and compactions.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
 }
 
-/// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped, and when the
-/// database is closed. Reads skip the deleted keys of a smaller one quickly, and its log is short.
+/// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped. Reads skip the deleted keys of a
+/// smaller one quickly.
 const MIN_FLUSHED: u64 = 8 << 20;
+
+/// The largest commit in bytes, which RocksDB has in memory as a whole, also the part that the engine had spilled. Twice as much as a
+/// transaction can write otherwise, and RocksDB's own limit is 4 GiB.
+const LARGEST_COMMIT: usize = 2 << 30;
+
+fn check_size(size: usize) -> Result<()> {
+    if size <= LARGEST_COMMIT {
+        return Ok(());
+    }
+    Err(Error::TooLarge(Box::new(TooLarge { what: "commit", size, limit: LARGEST_COMMIT })))
+}
 
 /// Whether to wait until a flush has ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -56,7 +67,7 @@ impl Writer {
                     batch.delete_range_cf(family, key::start(keyspace, bounds), end);
                 }
             }
-            Ok(())
+            check_size(batch.size_in_bytes())
         })?;
         if batch.is_empty() {
             // An exclusive guard conflicts as a write does, so it needs its own version.
@@ -66,14 +77,14 @@ impl Writer {
         if has_dropped {
             // Until the buffer is flushed, the deleted keys stay in it, and every cursor near them, also of neighbouring
             // keyspaces, steps over them one by one. A failure shows at the next commit.
-            let _ = self.flush_buffer(Wait::No);
+            let _ = self.flush_buffer(MIN_FLUSHED, Wait::No);
         }
         Ok(version)
     }
 
-    /// Writes a large write buffer to a table, in the background unless the caller waits.
-    fn flush_buffer(&self, wait: Wait) -> Result<()> {
-        if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < MIN_FLUSHED {
+    /// Writes a write buffer of at least this size in bytes to a table, in the background unless the caller waits.
+    fn flush_buffer(&self, least: u64, wait: Wait) -> Result<()> {
+        if self.opened.property(properties::CUR_SIZE_ACTIVE_MEM_TABLE)? < least {
             return Ok(());
         }
         let mut options = FlushOptions::default();
@@ -113,8 +124,9 @@ impl Writer {
 
 impl Drop for Writer {
     fn drop(&mut self) {
-        // The table is compressed and smaller than the log, and the next open does not replay the log. The log has
-        // everything that the buffer has, so a failure loses nothing.
-        let _ = self.flush_buffer(Wait::Yes);
+        // Damage in a table is found by its checksums. A damaged log looks like one whose last commits were not synced before a crash, so
+        // the next open would show an earlier state. It would write the same table, too. The log has everything that the buffer has, so
+        // a failure loses nothing.
+        let _ = self.flush_buffer(0, Wait::Yes);
     }
 }

@@ -1,6 +1,6 @@
 //! Command-line options of the database benchmark.
 
-use std::ffi::OsString;
+use std::{ffi::OsString, path::PathBuf, time::Duration};
 
 use lexopt::ValueExt;
 use slate_bench_harness::{Arguments, Known, Parsed, Result, Usage};
@@ -16,6 +16,12 @@ pub struct Options {
     pub users: usize,
     /// Limit in bytes on the memory of the process. Runs the workload for data larger than memory instead of the usual one.
     pub memory_limit: Option<u64>,
+    /// How long threads work on data larger than memory, instead of the measurement of single operations.
+    pub soak: Option<Duration>,
+    /// File for the course of a soak run.
+    pub course: Option<PathBuf>,
+    /// Files with the courses of other databases' soak runs, which the chart shows, too.
+    pub beside: Vec<PathBuf>,
     /// Size in bytes of the database's cache. `None`: the database's default, or two fifths of the memory limit.
     pub cache: Option<u64>,
     /// The order in which records are inserted.
@@ -67,6 +73,9 @@ impl Default for Options {
             records: vec![10_000, 100_000],
             users: 3,
             memory_limit: None,
+            soak: None,
+            course: None,
+            beside: Vec::new(),
             cache: None,
             ids: Ids::default(),
         }
@@ -75,6 +84,7 @@ impl Default for Options {
 
 /// What the command line requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a program has one of them")]
 pub enum Request {
     /// Run the benchmark.
     Run(Options),
@@ -99,6 +109,12 @@ impl Options {
                 ("--records N[,N…]", "records per collection, one set of tables each (10k,100k)"),
                 ("--users N", "number of users, one collection each (3)"),
                 ("--memory-limit SIZE", "run the workload for data larger than memory in this much memory (300M)"),
+                (
+                    "--soak SECONDS",
+                    "with --memory-limit: eight threads for so long, their latencies and the files over time",
+                ),
+                ("--course FILE", "write the course of the soak run"),
+                ("--beside FILE", "draw this course, too; repeatable"),
                 ("--ids ORDER", "insert ascending or interleaved _ids (ascending)"),
                 ("--cache SIZE", "size of the database's cache (its default, or 2/5 of the memory limit)"),
             ],
@@ -109,12 +125,18 @@ impl Options {
                 "records" => options.records = sizes(&parser.value()?.string()?)?,
                 "users" => options.users = parser.value()?.parse::<std::num::NonZeroUsize>()?.get(),
                 "memory-limit" => options.memory_limit = Some(bytes(&parser.value()?.string()?)?),
+                "soak" => options.soak = Some(Duration::from_secs(parser.value()?.parse()?)),
+                "course" => options.course = Some(parser.value()?.into()),
+                "beside" => options.beside.push(parser.value()?.into()),
                 "ids" => options.ids = Ids::parse(&parser.value()?.string()?)?,
                 "cache" => options.cache = Some(bytes(&parser.value()?.string()?)?),
                 _ => return Ok(Known::No),
             }
             Ok(Known::Yes)
         })?;
+        if options.soak.is_some() && options.memory_limit.is_none() {
+            return Err("--soak needs --memory-limit".into());
+        }
         Ok(match parsed {
             Parsed::Run(shared) => Request::Run(Self { shared, ..options }),
             Parsed::Help(text) => Request::Help(text),
@@ -206,6 +228,7 @@ mod tests {
         assert!(parse(&["--records", "k"]).is_err());
         assert!(parse(&["--records", "5"]).unwrap_err().to_string().contains("at least"));
         assert!(parse(&["--users", "0"]).is_err());
+        assert!(parse(&["--soak", "5"]).unwrap_err().to_string().contains("memory-limit"));
         assert!(parse(&["--memory-limit", "much"]).unwrap_err().to_string().contains("much"));
     }
 }

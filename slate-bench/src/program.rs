@@ -4,7 +4,12 @@ use std::{path::Path, process::ExitCode};
 
 use slate_bench_harness::{Report, Result};
 
-use crate::{Options, Setup, Subject, options::Request, peak, run};
+use crate::{
+    Options, Setup, Subject,
+    options::Request,
+    peak,
+    run::{self, soak::Course},
+};
 
 /// Parses the command line, runs the workload on the database that `open` returns, prints tables and writes files.
 /// Returns exit code 1 if a result was wrong or anything failed.
@@ -28,16 +33,24 @@ fn run<S: Subject>(program: &str, open: impl FnMut(&Path, Setup) -> Result<S>) -
         }
         Request::Run(options) => {
             options.shared.pin()?;
-            let report = match options.memory_limit {
-                Some(limit) => run::larger::run(&options, limit, open)?,
-                None => run::run(&options, &peak::of_later_sizes(&options)?, open)?,
+            let mut course = None;
+            let report = match (options.memory_limit, options.soak) {
+                (Some(limit), Some(time)) => {
+                    let (report, of_run) = run::soak::run(&options, limit, time, open)?;
+                    course = Some(of_run);
+                    report
+                }
+                (Some(limit), None) => run::larger::run(&options, limit, open)?,
+                (None, _) => run::run(&options, &peak::of_later_sizes(&options)?, open)?,
             };
             print!("{}", run::tables::markdown(&report));
             if let Some(path) = &options.shared.json {
                 report.write(path)?;
             }
-            if let Some(path) = &options.shared.chart {
-                run::chart::of(&report).draw(path)?;
+            match (course, &options.shared.chart) {
+                (Some(course), _) => finish(course, &options)?,
+                (None, Some(path)) => run::chart::of(&report).draw(path)?,
+                (None, None) => {}
             }
             for how in report.wrong() {
                 eprintln!("{program}: wrong: {how}");
@@ -45,6 +58,22 @@ fn run<S: Subject>(program: &str, open: impl FnMut(&Path, Setup) -> Result<S>) -
             Ok(if is_right(&report) { ExitCode::SUCCESS } else { ExitCode::FAILURE })
         }
     }
+}
+
+/// Prints, writes and draws the course of a soak run, beside those of earlier ones.
+fn finish(course: Course, options: &Options) -> Result<()> {
+    if let Some(path) = &options.course {
+        std::fs::write(path, serde_json::to_string(&course)?)?;
+    }
+    let mut courses = vec![course];
+    for path in &options.beside {
+        courses.push(serde_json::from_str(&std::fs::read_to_string(path)?)?);
+    }
+    print!("\n{}", run::soak_chart::table(&courses));
+    if let Some(path) = &options.shared.chart {
+        std::fs::write(path, run::soak_chart::svg(&courses))?;
+    }
+    Ok(())
 }
 
 /// Returns whether every result was correct or unsupported.

@@ -167,6 +167,8 @@ pub const AGGREGATION: &str = "Aggregation";
 pub const ASYNC: &str = "Async";
 /// Title of the table of data larger than memory.
 pub const LARGER: &str = "Data larger than memory";
+/// Title of the table of threads that work for a long time.
+pub const SOAK: &str = "Soak";
 /// Title of the distinct table.
 pub const DISTINCT: &str = "Distinct";
 /// Title of the loading table.

@@ -4,6 +4,8 @@
 
 mod support;
 
+use std::time::Duration;
+
 use slate_bench::{
     Options,
     aggregation::QUESTIONS,
@@ -63,6 +65,20 @@ fn data_larger_than_memory_is_read_and_updated_correctly() {
     let space = &report.section(SPACE, Some(1_000)).unwrap().rows;
     assert!(space.iter().all(|row| row.bytes.is_some_and(|bytes| bytes > 300_000)), "{space:?}");
     assert!(report.about.settings.contains("memory limit 4.29 GB, cache 1.05 MB ("), "{}", report.about.settings);
+}
+
+#[test]
+fn eight_threads_work_for_a_while_on_data_larger_than_memory() {
+    let options = Options { records: vec![500], users: 1, cache: Some(1 << 20), ..Options::default() };
+    let open = |folder: &std::path::Path, setup| Slate::open("redb", folder, setup);
+    let (report, course) = run::soak::run(&options, 4 << 30, Duration::from_millis(300), open).unwrap();
+    assert_eq!(report.wrong(), Vec::<String>::new());
+    let point = course.points.first().unwrap();
+    assert!(point.reads.count > 0 && point.writes.count > 0 && point.files > 100_000, "{point:?}");
+    assert!(point.reads.median <= point.reads.p99 && point.reads.p99 <= point.reads.longest, "{point:?}");
+    let svg = run::soak_chart::svg(&[course.clone(), course.clone()]);
+    assert!(svg.matches("<polyline").count() == 16 && svg.contains("resident memory"), "{svg}");
+    assert!(run::soak_chart::table(&[course]).contains("slate redb: writes, 99th percentile"));
 }
 
 #[test]

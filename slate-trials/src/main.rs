@@ -6,6 +6,7 @@ use lexopt::{Arg, ValueExt};
 use slate_trials::{crash, isolation, simulation};
 
 const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
+       slate-trials power [--cuts N] [--seed N]
        slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]
        slate-trials simulation [--schedules N] [--seed N]
        slate-trials --fuzz TARGET FILE";
@@ -37,7 +38,7 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
                 return Ok(Vec::new());
             }
             Arg::Long("store") => store = arguments.value()?.string()?,
-            Arg::Long("kills" | "histories" | "schedules") => rounds = arguments.value()?.parse()?,
+            Arg::Long("kills" | "cuts" | "histories" | "schedules") => rounds = arguments.value()?.parse()?,
             Arg::Long("seed") => seed = arguments.value()?.parse()?,
             // One input of a fuzz target: `--fuzz TARGET FILE`, to see what it does.
             Arg::Long("fuzz") => {
@@ -56,6 +57,12 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;
             let trial = crash::CrashTrial { program, store, kills: rounds, seed };
             Ok(crash::run(&trial, |line| println!("{line}")))
+        }
+        #[cfg(unix)]
+        Some("power") => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let trial = crash::PowerTrial { program, cuts: rounds, seed };
+            Ok(crash::cut(&trial, |line| println!("{line}")).map_err(|error| error.to_string())?)
         }
         Some("isolation") => {
             Ok(isolation::run(&isolation::IsolationTrial { store, histories: rounds, seed }, |line| println!("{line}")))

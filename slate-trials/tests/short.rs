@@ -23,6 +23,14 @@ fn nothing_acknowledged_is_lost_and_nothing_is_there_in_part_after_kills() {
     }
 }
 
+#[cfg(all(unix, feature = "rocksdb"))]
+#[test]
+fn rocksdb_keeps_what_was_synced_when_the_power_is_cut() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_slate-trials"));
+    let trial = crash::PowerTrial { program, cuts: 10, seed: 7 };
+    assert_eq!(crash::cut(&trial, |line| println!("{line}")).unwrap(), [""; 0]);
+}
+
 #[test]
 fn concurrent_transactions_are_isolated() {
     for store in STORES.iter().chain(&["memory"]) {

@@ -41,22 +41,34 @@ pub fn run<S: Subject>(
     limit: u64,
     mut open: impl FnMut(&Path, Setup) -> Result<S>,
 ) -> Result<Report> {
-    let group = MemoryLimit::of_process(limit);
-    let how = match &group {
-        Ok(group) => group.describe().to_owned(),
-        Err(error) => format!("only by the size of the cache, because of the control group: {error}"),
-    };
-    let mut about = open_in(options, &mut open, 1)?.subject.about();
-    let cache = options.setup(1).cache.map_or_else(String::new, |bytes| format!(", cache {}", format::bytes(bytes)));
-    about.settings = format!("{}; memory limit {}{cache} ({how})", about.settings, format::bytes(limit));
-    let report = Report::begin("slate-bench", about, options.shared.seed);
-    let mut bench = Bench { options, size: 0, report, progress: Progress::of(0) };
+    let (_group, mut bench) = begin(options, limit, &mut open)?;
     for &size in &options.records {
         bench.size = size;
         bench.progress.more(12);
         measure(&mut bench, &mut open)?;
     }
     Ok(bench.report)
+}
+
+/// Limits the memory of the process, as long as the limit is kept, and begins a report that says how.
+///
+/// # Errors
+/// Fails if the database cannot be opened.
+pub(super) fn begin<'o, S: Subject>(
+    options: &'o Options,
+    limit: u64,
+    open: &mut impl FnMut(&Path, Setup) -> Result<S>,
+) -> Result<(Option<MemoryLimit>, Bench<'o>)> {
+    let group = MemoryLimit::of_process(limit);
+    let how = match &group {
+        Ok(group) => group.describe().to_owned(),
+        Err(error) => format!("only by the size of the cache, because of the control group: {error}"),
+    };
+    let mut about = open_in(options, open, 1)?.subject.about();
+    let cache = options.setup(1).cache.map_or_else(String::new, |bytes| format!(", cache {}", format::bytes(bytes)));
+    about.settings = format!("{}; memory limit {}{cache} ({how})", about.settings, format::bytes(limit));
+    let report = Report::begin("slate-bench", about, options.shared.seed);
+    Ok((group.ok(), Bench { options, size: 0, report, progress: Progress::of(0) }))
 }
 
 fn measure<S: Subject>(bench: &mut Bench<'_>, open: &mut impl FnMut(&Path, Setup) -> Result<S>) -> Result<()> {
@@ -228,7 +240,7 @@ fn update<S: Subject>(bench: &Bench<'_>, subject: &mut S, rng: &mut Rng, version
 }
 
 /// Returns the bytes of all files in a directory and below.
-fn bytes_within(folder: &Path) -> io::Result<u64> {
+pub(super) fn bytes_within(folder: &Path) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(folder)? {
         let entry = entry?;

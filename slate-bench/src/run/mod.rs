@@ -10,6 +10,8 @@ pub mod concurrency;
 pub mod larger;
 pub mod load;
 pub mod queries;
+pub mod soak;
+pub mod soak_chart;
 pub mod tables;
 pub mod typed;
 pub mod writes;

@@ -213,6 +213,13 @@ fn log(db: &Database, broken: &mut Broken) -> Result<BTreeMap<i32, i64>> {
     if !updates.is_empty() {
         broken.push(format!("counters are missing: {updates:?}"));
     }
+    let deferred = snapshot.collection::<Document>("deferred");
+    let count = deferred.count_documents(doc! {}).run()?;
+    let last = deferred.find(doc! {}).sort(doc! { "_id": -1 }).first()?;
+    let last = last.and_then(|last| last.get_i64("_id").ok()).unwrap_or_default();
+    if i64::try_from(count) != Ok(last) {
+        broken.push(format!("there are {count} deferred commits, and the last one is {last}"));
+    }
     Ok(numbers.into_iter().map(|(writer, (_, last))| (writer, last)).collect())
 }
 

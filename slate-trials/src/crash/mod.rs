@@ -5,16 +5,23 @@
 //! before that each one that it begins.
 
 mod check;
+#[cfg(unix)]
+mod device;
+#[cfg(unix)]
+mod power;
 mod writer;
 
 use std::{
     io::{BufRead, BufReader},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    sync::mpsc,
     thread,
     time::Duration,
 };
 
+#[cfg(unix)]
+pub use power::{PowerTrial, cut};
 pub use writer::write;
 
 use self::check::Acknowledged;
@@ -35,6 +42,9 @@ pub struct CrashTrial {
 
 /// The longest time that a writer lives.
 const LONGEST_LIFE: Duration = Duration::from_millis(900);
+
+/// The longest time until the first commit, on a machine that is busy with other work.
+const LONGEST_START: Duration = Duration::from_secs(10);
 
 /// Places in the code, each between two steps of a write, at which the process ends as if it were killed.
 const POINTS: [&str; 10] = [
@@ -68,7 +78,8 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
             let point = random.choice(POINTS).unwrap_or("before-apply");
             format!("{point}={}*off->return", random.u32(0..MOST_PASSES))
         });
-        let lines = match ended(trial, folder.path(), seed, life, point.as_deref()) {
+        let writer = Writer { point, ..Writer::new(&trial.program, &trial.store, seed) };
+        let lines = match writer.ended(folder.path(), life) {
             Ok(lines) => lines,
             Err(error) => return vec![format!("kill {kill}: {error}")],
         };
@@ -91,34 +102,73 @@ fn url(store: &str, folder: &Path) -> String {
     format!("{store}:{}", folder.join("db").display())
 }
 
-/// Starts a writer, and kills it after this time, unless it ends at the point before. Returns its lines.
-fn ended(
-    trial: &CrashTrial,
-    folder: &Path,
+/// A process that writes until it is killed.
+struct Writer<'w> {
+    program: &'w Path,
+    store: &'w str,
     seed: u64,
-    life: Duration,
-    point: Option<&str>,
-) -> std::io::Result<Vec<String>> {
-    let mut writer = Command::new(&trial.program)
-        .env("FAILPOINTS", point.unwrap_or_default())
-        .arg("--writer")
-        .arg(folder)
-        .arg(&trial.store)
-        .arg(seed.to_string())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let Some(output) = writer.stdout.take() else { return Err(std::io::Error::other("the writer has no output")) };
-    let reading = thread::spawn(move || {
-        // The last line may be cut off.
-        BufReader::new(output).lines().map_while(Result::ok).collect::<Vec<String>>()
-    });
-    thread::sleep(life);
-    // A writer that ends at a point has no exit code, as one that was killed.
-    if let Some(code) = writer.try_wait()?.and_then(|status| status.code()) {
-        return Err(std::io::Error::other(format!("the writer (seed {seed}) ended by itself with {code}")));
+    /// A place in the code at which it ends.
+    point: Option<String>,
+    environment: Vec<(&'static str, String)>,
+    /// Whether it may end because a write fails.
+    may_fail: bool,
+    /// Whether its life begins with the first commit that it acknowledges.
+    lives_from_first_commit: bool,
+}
+
+impl<'w> Writer<'w> {
+    fn new(program: &'w Path, store: &'w str, seed: u64) -> Self {
+        Self {
+            program,
+            store,
+            seed,
+            point: None,
+            environment: Vec::new(),
+            may_fail: false,
+            lives_from_first_commit: false,
+        }
     }
-    // On Unix this is SIGKILL: nothing of the process runs any more.
-    writer.kill()?;
-    writer.wait()?;
-    reading.join().map_err(|_| std::io::Error::other("reading the output failed"))
+
+    /// Starts the process, and kills it after this time, unless it ends before. Returns its lines.
+    fn ended(&self, folder: &Path, life: Duration) -> std::io::Result<Vec<String>> {
+        let seed = self.seed;
+        let mut writer = Command::new(self.program)
+            .env("FAILPOINTS", self.point.as_deref().unwrap_or_default())
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .arg("--writer")
+            .arg(folder)
+            .arg(self.store)
+            .arg(seed.to_string())
+            .stdout(Stdio::piped())
+            .stderr(if self.may_fail { Stdio::null() } else { Stdio::inherit() })
+            .spawn()?;
+        let Some(output) = writer.stdout.take() else { return Err(std::io::Error::other("the writer has no output")) };
+        let (first, begun) = mpsc::channel();
+        let reading = thread::spawn(move || {
+            // The last line may be cut off.
+            let lines = BufReader::new(output).lines().map_while(Result::ok);
+            let tell = |_: &String| {
+                // Nobody may wait for it.
+                let _ = first.send(());
+            };
+            lines.inspect(tell).collect::<Vec<String>>()
+        });
+        if self.lives_from_first_commit {
+            // Also returns when the process ends.
+            let _ = begun.recv_timeout(LONGEST_START);
+        }
+        thread::sleep(life);
+        // A writer that ends at a point has no exit code, as one that was killed.
+        match writer.try_wait()?.and_then(|status| status.code()) {
+            Some(writer::FAILED) if self.may_fail => {}
+            Some(code) => {
+                return Err(std::io::Error::other(format!("the writer (seed {seed}) ended by itself with {code}")));
+            }
+            None => {}
+        }
+        // On Unix this is SIGKILL: nothing of the process runs any more.
+        writer.kill()?;
+        writer.wait()?;
+        reading.join().map_err(|_| std::io::Error::other("reading the output failed"))
+    }
 }

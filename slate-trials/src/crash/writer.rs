@@ -8,13 +8,16 @@ use std::{
 };
 
 use bson::{Document, doc};
-use slate_core::{Database, Index, RenameTarget, Result};
+use slate_core::{Database, Durability, Index, RenameTarget, Result};
 
 /// Threads that commit to the log.
 const WRITERS: i32 = 4;
 
 /// Documents that each call of the other thread writes together.
 pub(super) const TOGETHER: i32 = 200;
+
+/// The exit code of a writer of which a write has failed.
+pub(super) const FAILED: i32 = 3;
 
 /// Writes until the process is killed.
 ///
@@ -30,6 +33,7 @@ pub fn write(folder: &Path, store: &str, seed: u64) {
                 let db = &db;
                 scope.spawn(move || fail(commits(db, writer, seed)));
             }
+            scope.spawn(|| fail(deferred(&db)));
             fail(definitions(&db, folder, store, seed));
         });
         Ok(())
@@ -41,7 +45,7 @@ pub fn write(folder: &Path, store: &str, seed: u64) {
 fn fail(result: Result<()>) {
     if let Err(error) = result {
         eprintln!("a write failed: {error:?}");
-        std::process::exit(3);
+        std::process::exit(FAILED);
     }
 }
 
@@ -99,6 +103,26 @@ fn commits(db: &Database, writer: i32, seed: u64) -> Result<()> {
         say(format!("log {writer} {n}"));
     }
     Ok(())
+}
+
+/// Commits numbered documents that need not be on the device. The last ones may be lost, none between others.
+fn deferred(db: &Database) -> Result<()> {
+    let last = db.collection::<Document>("deferred").find(doc! {}).sort(doc! { "_id": -1 }).first()?;
+    let first = last.and_then(|last| last.get_i64("_id").ok()).unwrap_or_default() + 1;
+    let mut n = first;
+    loop {
+        let committed = db.begin().and_then(|tx| {
+            tx.collection("deferred").insert_one(&doc! { "_id": n, "filler": "x".repeat(700) })?;
+            tx.commit_with(Durability::Deferred)
+        });
+        match committed {
+            Ok(_) => n += 1,
+            // The first commit creates the collection, beside other changes of the catalog.
+            Err(error) if error.is_retryable() || error.kind() == slate_core::ErrorKind::Conflict => {}
+            Err(error) => return Err(error),
+        }
+        thread::sleep(std::time::Duration::from_millis(1));
+    }
 }
 
 /// The number of the next generation, backup or copy, above those of earlier processes.

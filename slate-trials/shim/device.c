@@ -1,0 +1,110 @@
+/* Loaded into a process by LD_PRELOAD. Tells which bytes of which files are certain to be on the device, and makes the device fail.
+ *
+ * SLATE_DEVICE_LOG     file to which lines are appended:
+ *                        S INODE LENGTH   the file is synced up to this length
+ *                        R INODE          the file is removed or replaced, and the number can be used for another one
+ * SLATE_DEVICE_FOLDER  the folder whose files fail
+ * SLATE_DEVICE_FAILS   ERRNO:COUNT: writes and syncs of files in the folder fail with ERRNO after COUNT of them went well
+ */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static int log_file = -1;
+static const char *folder;
+static int failure;
+static long left;
+
+__attribute__((constructor)) static void begin(void) {
+    const char *path = getenv("SLATE_DEVICE_LOG"), *fails = getenv("SLATE_DEVICE_FAILS");
+    folder = getenv("SLATE_DEVICE_FOLDER");
+    if (path)
+        log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (fails)
+        sscanf(fails, "%d:%ld", &failure, &left);
+}
+
+static void note(const char *kind, ino_t inode, off_t length) {
+    char line[64];
+    int count = snprintf(line, sizeof line, "%s %llu %lld\n", kind, (unsigned long long)inode, (long long)length);
+    int before = errno;
+    if (log_file >= 0)
+        syscall(SYS_write, log_file, line, (size_t)count);
+    errno = before;
+}
+
+/* Whether this call fails. errno is set. */
+static int fails(int file) {
+    char link[32], path[4096];
+    if (!failure || !folder)
+        return 0;
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t length = readlink(link, path, sizeof path - 1);
+    if (length < 0)
+        return 0;
+    path[length] = 0;
+    if (strncmp(path, folder, strlen(folder)) != 0 || __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST) >= 0)
+        return 0;
+    errno = failure;
+    return 1;
+}
+
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+/* The length is taken before the sync: what is appended meanwhile is not certain to be synced. */
+#define SYNC(name)                                                                                                             \
+    int name(int file) {                                                                                                       \
+        struct stat status;                                                                                                    \
+        int known = fstat(file, &status) == 0;                                                                                 \
+        if (fails(file))                                                                                                       \
+            return -1;                                                                                                         \
+        int result = REAL(name)(file);                                                                                         \
+        if (result == 0 && known && S_ISREG(status.st_mode))                                                                   \
+            note("S", status.st_ino, status.st_size);                                                                          \
+        return result;                                                                                                         \
+    }
+SYNC(fsync)
+SYNC(fdatasync)
+
+ssize_t write(int file, const void *bytes, size_t count) {
+    return fails(file) ? -1 : REAL(write)(file, bytes, count);
+}
+
+ssize_t pwrite(int file, const void *bytes, size_t count, off_t at) {
+    return fails(file) ? -1 : REAL(pwrite)(file, bytes, count, at);
+}
+
+ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
+    return fails(file) ? -1 : REAL(pwrite64)(file, bytes, count, at);
+}
+
+/* Noted before it happens: afterwards another thread can have made a file with the same number. */
+static void remove_soon(int known, const struct stat *status) {
+    if (known && S_ISREG(status->st_mode) && status->st_nlink == 1)
+        note("R", status->st_ino, 0);
+}
+
+int unlink(const char *path) {
+    struct stat status;
+    remove_soon(lstat(path, &status) == 0, &status);
+    return REAL(unlink)(path);
+}
+
+int unlinkat(int at, const char *path, int flags) {
+    struct stat status;
+    remove_soon(fstatat(at, path, &status, AT_SYMLINK_NOFOLLOW) == 0, &status);
+    return REAL(unlinkat)(at, path, flags);
+}
+
+int rename(const char *from, const char *to) {
+    struct stat status;
+    remove_soon(lstat(to, &status) == 0, &status);
+    return REAL(rename)(from, to);
+}

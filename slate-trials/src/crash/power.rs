@@ -1,0 +1,83 @@
+//! Cuts the power of a process that writes to RocksDB, or lets its device fail.
+//!
+//! A library (`shim/device.c`) that is loaded into the process notes up to which length each file is synced. The process is killed, and then what was
+//! not synced is taken from its files: as a whole, from some place on, or some sectors of it, which become zeros or something else. RocksDB only
+//! appends to its files, so the length is enough. Names of files are kept: it is not tried that a device loses the creation or renaming of a
+//! file whose folder was not synced.
+//!
+//! In half of the lives the device also fails: from some write or sync on, each one ends with an error.
+
+use std::{path::PathBuf, time::Duration};
+
+use super::{
+    LONGEST_LIFE, Writer,
+    check::{self, Acknowledged},
+    device::{Synced, compile},
+    url,
+};
+use crate::Broken;
+
+/// What to cut, and how often.
+#[derive(Clone, Debug)]
+pub struct PowerTrial {
+    /// The program that writes when it gets the arguments `--writer FOLDER STORE SEED`.
+    pub program: PathBuf,
+    /// How often the power is cut.
+    pub cuts: u32,
+    /// The seed of the moments, of what is lost, and of what the writers do.
+    pub seed: u64,
+}
+
+/// No space left on the device, and an error of the device.
+const ERRORS: [u32; 2] = [28, 5];
+
+/// The greatest number of writes and syncs before the device fails.
+const MOST_SUCCESSES: u32 = 3_000;
+
+const STORE: &str = "rocksdb";
+
+/// Cuts the power; returns the promises that were broken, at the first cut that shows any. `report` gets a line from time to time.
+///
+/// # Errors
+/// Fails if the system has no C compiler, or a file cannot be read or written.
+pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Result<Broken> {
+    let tools = tempfile::tempdir()?;
+    let library = compile(tools.path())?;
+    let folder = tempfile::tempdir()?;
+    let (log, database) = (tools.path().join("log"), folder.path().join("db"));
+    let mut random = fastrand::Rng::with_seed(trial.seed);
+    let mut acknowledged = Acknowledged::default();
+    let (mut failures, mut at_risk) = (0, 0);
+    for cut in 1..=trial.cuts {
+        let mut synced = Synced::all(folder.path())?;
+        std::fs::write(&log, "")?;
+        let mut writer = Writer::new(&trial.program, STORE, random.u64(..));
+        writer.lives_from_first_commit = random.u8(..4) > 0;
+        writer.environment =
+            vec![("LD_PRELOAD", library.display().to_string()), ("SLATE_DEVICE_LOG", log.display().to_string())];
+        if random.bool() {
+            let error = random.choice(ERRORS).unwrap_or_default();
+            let fails = format!("{error}:{}", random.u32(..MOST_SUCCESSES));
+            writer.environment.push(("SLATE_DEVICE_FOLDER", database.display().to_string()));
+            writer.environment.push(("SLATE_DEVICE_FAILS", fails));
+            writer.may_fail = true;
+            failures += 1;
+        }
+        let life = LONGEST_LIFE.mul_f64(random.f64()) + Duration::from_millis(20);
+        for line in writer.ended(folder.path(), life)? {
+            acknowledged.note(&line);
+        }
+        synced.read(&log)?;
+        at_risk += synced.cut(folder.path(), &mut random)?;
+        let broken = check::check(&url(STORE, folder.path()), folder.path(), &mut acknowledged);
+        if !broken.is_empty() {
+            let place = format!("the database is kept in {}", folder.keep().display());
+            return Ok(broken.into_iter().map(|promise| format!("cut {cut}: {promise}")).chain([place]).collect());
+        }
+        if cut.is_power_of_two() || cut == trial.cuts {
+            let lives = format!("{failures} of them after the device had failed, {at_risk} unsynced bytes at risk");
+            report(format!("{cut} cuts, {lives}, {}", acknowledged.summary()));
+        }
+    }
+    Ok(Broken::new())
+}

@@ -1,8 +1,11 @@
 use std::{
+    collections::BTreeMap,
+    mem,
     sync::{
-        Arc, LazyLock,
-        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+        Arc, LazyLock, Mutex, OnceLock, PoisonError,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence},
     },
+    task::Waker,
     time::{Duration, Instant},
 };
 
@@ -18,6 +21,8 @@ pub struct CancelToken(Arc<CancelNode>);
 struct CancelNode {
     cancelled: AtomicBool,
     parent: Option<CancelToken>,
+    /// What to wake, once something has waited.
+    waiting: OnceLock<Mutex<BTreeMap<u64, Waker>>>,
 }
 
 impl CancelToken {
@@ -30,19 +35,41 @@ impl CancelToken {
     /// every few hundred rows, and every fraction of a millisecond within a document. Cancelling cannot be undone.
     pub fn cancel(&self) {
         self.0.cancelled.store(true, Ordering::Relaxed);
+        // Either this sees that something waits, or that sees that the token is cancelled.
+        fence(Ordering::SeqCst);
+        if let Some(waiting) = self.0.waiting.get() {
+            let woken = mem::take(&mut *waiting.lock().unwrap_or_else(PoisonError::into_inner));
+            woken.into_values().for_each(Waker::wake);
+        }
     }
 
     /// Creates a token that is cancelled with this one, and can be cancelled alone: for example, one per request below the
     /// token of a service.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self(Arc::new(CancelNode { cancelled: AtomicBool::new(false), parent: Some(self.clone()) }))
+        Self(Arc::new(CancelNode { parent: Some(self.clone()), ..CancelNode::default() }))
     }
 
     /// Returns whether this token or one of its ancestors was cancelled.
     pub fn is_cancelled(&self) -> bool {
-        let mut ancestry = std::iter::successors(Some(self), |token| token.0.parent.as_ref());
-        ancestry.any(|token| token.0.cancelled.load(Ordering::Relaxed))
+        self.ancestry().any(|token| token.0.cancelled.load(Ordering::Relaxed))
+    }
+
+    /// Wakes `waker` when the token or one of its ancestors is cancelled; one that was cancelled before is not noticed: look once more.
+    #[cfg(feature = "async")]
+    fn wake_on_cancel(&self, waker: &Waker) -> WakeOnCancel {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        for token in self.ancestry() {
+            let waiting = token.0.waiting.get_or_init(Mutex::default);
+            waiting.lock().unwrap_or_else(PoisonError::into_inner).insert(number, waker.clone());
+        }
+        fence(Ordering::SeqCst);
+        WakeOnCancel { token: self.clone(), number }
+    }
+
+    fn ancestry(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |token| token.0.parent.as_ref())
     }
 
     /// Fails if the token was cancelled.
@@ -51,6 +78,26 @@ impl CancelToken {
             return Ok(());
         }
         Err(Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the operation was cancelled"))
+    }
+}
+
+/// What waits for a token to be cancelled, until this is dropped.
+#[cfg(feature = "async")]
+#[derive(Debug)]
+pub(crate) struct WakeOnCancel {
+    token: CancelToken,
+    number: u64,
+}
+
+#[cfg(feature = "async")]
+impl Drop for WakeOnCancel {
+    fn drop(&mut self) {
+        for token in self.token.ancestry() {
+            let Some(waiting) = token.0.waiting.get() else { continue };
+            let removed = waiting.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.number);
+            // Without the lock: dropping a waker may drop its task, and with it others that wait.
+            drop(removed);
+        }
     }
 }
 
@@ -346,6 +393,13 @@ impl Interrupt {
             // The error of the transaction, if it is not the call's own.
             Err(error) => self.check_rows().and(Err(error.into())),
         }
+    }
+
+    /// Wakes `waker` when a token is cancelled; [check](Self::check) once more after this.
+    #[cfg(feature = "async")]
+    pub(crate) fn wake_on_cancel(&self, waker: &Waker) -> Vec<WakeOnCancel> {
+        let tokens = self.ends.iter().flat_map(|ends| [&ends.token, &ends.transaction_token]).flatten();
+        tokens.map(|token| token.wake_on_cancel(waker)).collect()
     }
 
     /// Fails if the deadline has passed or a token was cancelled.

@@ -371,3 +371,45 @@ fn a_point_lookup_by_index_takes_few_allocations_in_a_collection_of_any_size() {
     assert_eq!(allocations.0, allocations.1);
     assert!(allocations.0 <= 12, "{allocations:?}");
 }
+
+/// A commit wakes the streams of what it changed and does not look at the others. Looking for its own takes some names.
+#[test]
+#[cfg(feature = "async")]
+fn a_write_costs_the_same_however_many_streams_of_other_collections_wait() {
+    const WRITES: i32 = 100;
+    const NAMES: u64 = 4;
+    let database = Store::Memory.open();
+    database.db.enable_changes(slate_core::ChangeLog::new()).unwrap();
+    let written = database.collection("written");
+    let cost_from = |first: i32| -> u64 {
+        let insert = |id: i32| written.insert_one(&rawdoc! { "_id": id }).map(drop).unwrap();
+        (first..first + WRITES).map(|id| allocation_counter::measure(|| insert(id)).count_total).sum()
+    };
+    cost_from(0);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let db = slate_core::aio::Database::from(database.db.clone());
+    let wait = |count: usize| {
+        runtime.block_on(async {
+            let mut waiting = Vec::new();
+            for number in 0..count {
+                let watched = db.collection::<RawDocumentBuf>(&format!("c{number}"));
+                let mut stream = watched.watch([] as [Document; 0]).await.unwrap();
+                // Until it waits.
+                let next = tokio::time::timeout(std::time::Duration::from_millis(2), stream.next());
+                assert!(next.await.is_err());
+                waiting.push(stream);
+            }
+            waiting
+        })
+    };
+    let few = wait(2);
+    let cost_with_few = cost_from(WRITES);
+    let many = wait(200);
+    let cost_with_many = cost_from(2 * WRITES);
+    assert!(
+        cost_with_many <= cost_with_few + cost_with_few / 50 + NAMES,
+        "{cost_with_many} allocations beside {} streams, {cost_with_few} beside {}",
+        many.len(),
+        few.len()
+    );
+}

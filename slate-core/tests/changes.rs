@@ -64,8 +64,152 @@ fn nothing_is_logged_until_it_is_switched_on_and_after_it_is_switched_off() {
         assert!(stream.next().is_none(), "it has ended");
         db.enable_changes(ChangeLog::new()).unwrap();
         refused(users.watch(NO_STAGES).resume_after(&token).run(), 286);
+        let since = db.last_time();
         users.insert_one(&rawdoc! { "_id": 3 }).unwrap();
-        assert_eq!(events(&mut users.watch(NO_STAGES).start_at(time(1)).run().unwrap()).len(), 1);
+        assert_eq!(events(&mut users.watch(NO_STAGES).start_at(since).run().unwrap()).len(), 1);
+        refused(users.watch(NO_STAGES).start_at(time(1)).run(), 286);
+    });
+}
+
+#[test]
+fn a_stream_does_not_begin_before_the_log_nor_show_what_is_before_its_start() {
+    on_every_store(|database| {
+        let (db, users) = (&database.db, database.collection("users"));
+        users.insert_one(&rawdoc! { "_id": 0 }).unwrap();
+        let before = db.next_time();
+        db.enable_changes(ChangeLog::new()).unwrap();
+        let after = db.last_time();
+        refused(users.watch(NO_STAGES).start_at(before).run(), 286);
+        refused(db.watch(NO_STAGES).start_at(time(0)).run(), 286);
+        assert_eq!(events(&mut users.watch(NO_STAGES).start_at(after).run().unwrap()).len(), 0);
+        users.insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        assert_eq!(events(&mut users.watch(NO_STAGES).start_at(after).run().unwrap()).len(), 1);
+        refused(users.watch(NO_STAGES).start_at(before).run(), 286);
+        let mut later = users.watch(NO_STAGES).start_at(time(u32::MAX)).run().unwrap();
+        users.insert_one(&rawdoc! { "_id": 2 }).unwrap();
+        assert_eq!(events(&mut later).len(), 0);
+    });
+}
+
+#[test]
+fn a_view_is_not_watched() {
+    logged(|database| {
+        let db = &database.db;
+        let view =
+            doc! { "create": "adults", "viewOn": "users", "pipeline": [{ "$match": { "age": { "$gte": 18 } } }] };
+        db.command(view).unwrap();
+        refused(database.collection("adults").watch(NO_STAGES).run(), 166);
+        let watch = doc! { "aggregate": "adults", "pipeline": [{ "$changeStream": {} }], "cursor": {} };
+        refused(db.commands().run(watch), 166);
+    });
+}
+
+#[test]
+fn the_stages_of_a_stream_use_its_collation_and_its_variables() {
+    logged(|database| {
+        let (db, users) = (&database.db, database.collection("users"));
+        let stages = [doc! { "$match": { "fullDocument.name": "ada" } }, doc! { "$set": { "tag": "$$tag" } }];
+        let (collation, variables) = (doc! { "locale": "en", "strength": 2 }, doc! { "tag": { "$toUpper": "x" } });
+        let mut stream =
+            users.watch(stages.clone()).collation(collation.clone()).let_variables(variables.clone()).run().unwrap();
+        let mut pipeline = vec![doc! { "$changeStream": {} }];
+        pipeline.extend(stages.clone());
+        let watch = doc! {
+            "aggregate": "users", "pipeline": pipeline, "cursor": {}, "collation": collation, "let": variables
+        };
+        let commands = db.commands();
+        let opened = Document::try_from(&*commands.run(watch.clone()).unwrap()).unwrap();
+        let id = opened.get_document("cursor").unwrap().get_i64("id").unwrap();
+        users.insert_many(&[rawdoc! { "_id": 1, "name": "ADA" }, rawdoc! { "_id": 2, "name": "Bob" }]).run().unwrap();
+        let found = events(&mut stream);
+        assert_eq!((found.len(), found[0].get_str("tag").unwrap()), (1, "X"));
+        let next = commands.run(doc! { "getMore": id, "collection": "users" }).unwrap();
+        let next = Document::try_from(&*next).unwrap();
+        let batch = next.get_document("cursor").unwrap().get_array("nextBatch").unwrap().clone();
+        assert_eq!(batch, [bson::Bson::from(found[0].clone())]);
+        refused(users.watch(stages.clone()).run(), 17276);
+        let wrong = |name: &str, value: Document| {
+            let mut wrong = watch.clone();
+            wrong.insert(name, value);
+            db.commands().run(wrong)
+        };
+        refused(wrong("collation", doc! { "locale": "none of that name" }), 2);
+        refused(wrong("let", doc! { "Tag": 1 }), 9);
+    });
+}
+
+/// Collections of MongoDB's internal databases are not logged.
+#[test]
+fn a_rename_into_or_out_of_an_unlogged_database_is_logged() {
+    logged(|database| {
+        let db = &database.db;
+        let mut stream = db.watch(NO_STAGES).run().unwrap();
+        let rename = |from: &str, to: &str| {
+            db.database("admin").command(doc! { "renameCollection": from, "to": to }).unwrap();
+        };
+        db.database("admin").collection("a").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        rename("admin.a", "shop.b");
+        rename("shop.b", "admin.c");
+        rename("admin.c", "admin.d");
+        let found = events(&mut stream);
+        assert_eq!(kinds(&found), ["rename", "rename"]);
+        let namespace = |event: &Document, name: &str| {
+            let namespace = event.get_document(name).unwrap();
+            format!("{}.{}", namespace.get_str("db").unwrap(), namespace.get_str("coll").unwrap())
+        };
+        assert_eq!((namespace(&found[0], "ns"), namespace(&found[0], "to")), ("admin.a".into(), "shop.b".into()));
+        assert_eq!((namespace(&found[1], "ns"), namespace(&found[1], "to")), ("shop.b".into(), "admin.c".into()));
+    });
+}
+
+/// A stream that has read everything that was trimmed has lost nothing.
+#[test]
+fn a_stream_that_stopped_at_the_last_trimmed_event_continues() {
+    on_every_store(|database| {
+        let (db, users) = (&database.db, database.collection("users"));
+        db.enable_changes(ChangeLog::new().bytes(20_000)).unwrap();
+        let mut stream = users.watch(NO_STAGES).run().unwrap();
+        let pad = "x".repeat(500);
+        // Each commit has two events, of which a stream may have read the first alone.
+        let mut tokens = Vec::new();
+        for id in 0..100 {
+            let two = [rawdoc! { "_id": id, "pad": &*pad }, rawdoc! { "_id": id + 1_000, "pad": &*pad }];
+            users.insert_many(&two).run().unwrap();
+            while let Some(event) = stream.next_within(Duration::ZERO).unwrap() {
+                tokens.push((event.resume_token(), stream.resume_token(), event));
+            }
+        }
+        assert_eq!(tokens.len(), 200);
+        let left =
+            |token: &RawDocumentBuf| users.watch(NO_STAGES).resume_after(token).run().map(|mut s| events(&mut s));
+        let first = tokens.iter().position(|(token, ..)| left(token).is_ok()).unwrap();
+        assert!(first > 0 && first % 2 == 1, "the second event of the last commit that was trimmed: {first}");
+        for (at, (token, mark, event)) in tokens.iter().enumerate() {
+            match left(token) {
+                Ok(found) => assert_eq!(found.len(), 199 - at),
+                Err(error) => assert_eq!((error.code(), at < first), (286, true)),
+            }
+            assert_eq!(left(mark).is_ok(), at >= first);
+            let time = event.as_raw().get_timestamp("clusterTime").unwrap();
+            let started = users.watch(NO_STAGES).start_at(time).run().map(|mut stream| events(&mut stream));
+            match started {
+                Ok(found) => assert_eq!(found.len(), 200 - at / 2 * 2),
+                Err(error) => assert_eq!((error.code(), at <= first), (286, true)),
+            }
+        }
+        // The invalidation after such an event is not in the log.
+        let mut ended = database.collection("ended").watch(NO_STAGES).run().unwrap();
+        database.collection("ended").insert_one(&rawdoc! { "_id": 1 }).unwrap();
+        database.collection("ended").drop().unwrap();
+        let tokens: Vec<_> = std::iter::from_fn(|| ended.next_within(Duration::ZERO).unwrap()).collect();
+        for id in 200..300 {
+            users.insert_one(&rawdoc! { "_id": id, "pad": &*pad }).unwrap();
+            let resumed = database.collection("ended").watch(NO_STAGES).resume_after(tokens[1].resume_token()).run();
+            match resumed {
+                Ok(mut resumed) => assert_eq!(kinds(&events(&mut resumed)), ["invalidate"]),
+                Err(error) => assert_eq!(error.code(), 286),
+            }
+        }
     });
 }
 

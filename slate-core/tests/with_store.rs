@@ -100,6 +100,73 @@ fn catalog_changes_of_another_process_are_visible_at_once() {
     assert_eq!(theirs.count_documents(both).run().unwrap(), 1);
 }
 
+/// Streams of a process beside others are woken by one thread of the pool together, which also serves other calls.
+#[test]
+fn streams_wait_for_the_commits_of_another_process_on_one_thread() {
+    let store = SharedStore::default();
+    let there = Database::with_store(store.clone()).unwrap();
+    there.enable_changes(slate_core::ChangeLog::new()).unwrap();
+    there.collection::<Document>("c").insert_one(&doc! { "_id": 0 }).unwrap();
+    let here = slate_core::aio::Database::from(Database::with_store(store).unwrap());
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(1).max_blocking_threads(2).enable_time().build().unwrap();
+    let within = Duration::from_secs(20);
+    runtime.block_on(async {
+        let mut streams = tokio::task::JoinSet::new();
+        let (told, mut opened) = tokio::sync::mpsc::unbounded_channel();
+        for number in 0..200 {
+            let (here, told) = (here.clone(), told.clone());
+            streams.spawn(async move {
+                let watched = here.collection::<Document>(if number % 100 == 0 { "c" } else { "others" });
+                let mut stream = watched.watch([] as [Document; 0]).await.unwrap();
+                told.send(()).unwrap();
+                stream.next().await.unwrap().unwrap();
+            });
+        }
+        for _ in 0..200 {
+            opened.recv().await.unwrap();
+        }
+        // Longer than a few looks, so that all wait.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        there.collection::<Document>("c").insert_one(&doc! { "_id": 1 }).unwrap();
+        for _ in 0..2 {
+            tokio::time::timeout(within, streams.join_next()).await.unwrap().unwrap().unwrap();
+        }
+        assert_eq!(streams.len(), 198);
+        assert_eq!(here.collection::<Document>("c").find(doc! {}).collect().await.unwrap().len(), 2);
+        // A cursor of the commands is woken, too.
+        let commands = here.commands();
+        let watch = doc! { "aggregate": "c", "pipeline": [{ "$changeStream": {} }], "cursor": {} };
+        let reply = commands.run(watch).await.unwrap();
+        let id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
+        let changed = commands.changed(id);
+        there.collection::<Document>("c").insert_one(&doc! { "_id": 2 }).unwrap();
+        tokio::time::timeout(within, changed).await.unwrap();
+    });
+    runtime.shutdown_background();
+}
+
+#[test]
+fn a_get_more_looks_for_the_commits_of_another_process() {
+    let store = SharedStore::default();
+    let there = Database::with_store(store.clone()).unwrap();
+    there.enable_changes(slate_core::ChangeLog::new()).unwrap();
+    let here = Database::with_store(store).unwrap();
+    let commands = here.commands();
+    let watch = doc! { "aggregate": "c", "pipeline": [{ "$changeStream": {} }], "cursor": {} };
+    let reply = commands.run(watch).unwrap();
+    let id = reply.get_document("cursor").unwrap().get_i64("id").unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| {
+            let reply = commands.run(doc! { "getMore": id, "collection": "c", "maxTimeMS": 600_000 }).unwrap();
+            reply.get_document("cursor").unwrap().get_array("nextBatch").unwrap().into_iter().count()
+        });
+        std::thread::sleep(Duration::from_millis(20));
+        there.collection::<Document>("c").insert_one(&doc! { "_id": 1 }).unwrap();
+        assert_eq!(waiting.join().unwrap(), 1);
+    });
+}
+
 #[test]
 fn a_serializable_transaction_conflicts_with_writes_of_another_process() {
     use slate_core::{Isolation, TransactionOptions};

@@ -263,6 +263,40 @@ fn a_document_beyond_the_limits_of_the_store_is_named() {
     assert!(error.kind() == ErrorKind::TooLarge && error.message().contains("_id 1"), "{error}");
 }
 
+/// An entry of the log contains the document and more.
+#[test]
+fn a_change_whose_log_entry_is_beyond_the_limits_of_the_store_is_refused() {
+    let db = with_limits(|limits| limits.max_value = 1_000);
+    db.enable_changes(slate_core::ChangeLog::new()).unwrap();
+    let c = db.collection::<Document>("people");
+    c.create().unwrap();
+    c.keep_images(true).unwrap();
+    let pad = |length: usize| doc! { "_id": 7, "text": "x".repeat(length) };
+    let refused = |error: slate_core::Error| {
+        assert_eq!(error.kind(), ErrorKind::TooLarge);
+        for part in ["people", "_id 7", "limit is 1000", "log of changes"] {
+            assert!(error.message().contains(part), "{error}");
+        }
+    };
+    refused(c.insert_one(&pad(940)).unwrap_err());
+    let others: Vec<Document> = (0..6).map(|id| doc! { "_id": id, "text": "x".repeat(600) }).collect();
+    let many = [&others[..3], &[pad(940)], &others[3..]].concat();
+    let inserted = c.insert_many(&many).ordered(false).run().unwrap();
+    assert_eq!((inserted.inserted_ids.len(), inserted.errors.len()), (6, 1));
+    c.insert_one(&pad(600)).unwrap();
+    // With the document before.
+    refused(c.update_one(doc! { "_id": 7 }, doc! { "$set": { "n": 1 } }).run().unwrap_err());
+    refused(c.replace_one(doc! { "_id": 7 }, &pad(500)).run().unwrap_err());
+    c.delete_one(doc! { "_id": 7 }).run().unwrap();
+    let validator = slate_core::Validator::new(doc! { "text": { "$ne": "x".repeat(1_000) } });
+    assert_eq!(c.set_validator(Some(validator)).unwrap_err().kind(), ErrorKind::TooLarge);
+    // Several events of one commit are as many entries as they need.
+    c.delete_many(doc! {}).run().unwrap();
+    let since = bson::Timestamp { time: 0, increment: 0 };
+    assert_eq!(db.watch([] as [Document; 0]).start_at(since).run().unwrap_err().code(), 286);
+    assert_eq!(db.stats().unwrap().collections.len(), 1);
+}
+
 #[test]
 fn a_write_beyond_the_transaction_limit_fails_and_the_transaction_stays_usable() {
     let db = with_limits(|limits| limits.max_transaction_bytes = Some(10_000));

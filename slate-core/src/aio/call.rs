@@ -155,7 +155,7 @@ builders! {
     [] CreateIndex<'static>: write -> String, deadline cancel;
     [] Expire: write -> Expired, deadline cancel;
     [] Verify<'static>: block -> VerifyReport, deadline cancel;
-    [] Watch: watch -> ChangeStream, deadline cancel;
+    [] Watch: watch -> ChangeStream, let_variables collation deadline cancel;
 }
 
 impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {

@@ -7,7 +7,6 @@ use std::{
     sync::Arc,
     sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll, Wake, Waker, ready},
-    thread,
 };
 
 use bson::{RawDocumentBuf, Timestamp};
@@ -18,19 +17,20 @@ use super::{
     Call, Operation,
     job::Answer,
     operation::CancelOnDrop,
+    poller::poll,
     runner::{Runner, on_pool},
 };
 use crate::{
     CancelToken, ChangeEvent, Find, FullDocument, FullDocumentBeforeChange, IntoDocument, LiveChange, Result, Watch,
     api::live::converted,
-    api::watch::POLL,
     call::{
         change_stream::{ChangeStreamState, Follower, ReadOutcome},
         live::LiveState,
     },
     call_context::CallContext,
-    changes::Waiting,
+    changes::{Polled, Waiting},
     document::As,
+    interrupt::WakeOnCancel,
 };
 
 /// Follows the log, and wakes a task.
@@ -49,8 +49,8 @@ enum Phase<F: Follower> {
     Ready(Box<F>),
     /// A thread of the pool reads. A commit since the read began wakes the signal.
     Reading(Answer<Read<F>>, Waiting, Arc<Signal>),
-    /// Everything was read.
-    Waiting(Box<F>, Waiting, Arc<Signal>, Option<Answer<()>>),
+    /// Everything was read. Commits, the deadline and the caller's token wake the signal.
+    Waiting(Box<F>, Arc<Signal>, (Waiting, Option<Polled>, Vec<WakeOnCancel>)),
     Over,
 }
 
@@ -123,29 +123,22 @@ impl<F: Follower> Following<F> {
                     self.phase = match outcome? {
                         ReadOutcome::Ready => Phase::Ready(state),
                         ReadOutcome::AtEnd => {
-                            let polls = state.polls()?;
-                            let pause = || {
-                                thread::sleep(POLL);
-                                Ok(())
-                            };
-                            let pause = polls.then(|| on_pool(CancelToken::new(), pause)).transpose()?;
                             (self.seen)(&state, &mut self.token);
-                            Phase::Waiting(state, waiting, signal, pause)
+                            let interrupt = &self.call.interrupt;
+                            let polled = poll(state.database(), Arc::clone(&signal).into(), interrupt.end())?;
+                            let cancelled = interrupt.wake_on_cancel(&Arc::clone(&signal).into());
+                            Phase::Waiting(state, signal, (waiting, polled, cancelled))
                         }
                     };
                 }
-                Phase::Waiting(state, waiting, signal, mut pause) => {
-                    let has_paused = match &mut pause {
-                        Some(pause) => Pin::new(pause).poll(context).is_ready(),
-                        None => false,
-                    };
+                Phase::Waiting(state, signal, waiting) => {
                     self.call.check()?;
-                    if signal.is_woken() || has_paused || !signal.task.will_wake(context.waker()) {
+                    if signal.is_woken() || !signal.task.will_wake(context.waker()) {
                         self.phase = self.read(state, context)?;
                         drop(waiting);
                         continue;
                     }
-                    self.phase = Phase::Waiting(state, waiting, signal, pause);
+                    self.phase = Phase::Waiting(state, signal, waiting);
                     return Poll::Pending;
                 }
             }

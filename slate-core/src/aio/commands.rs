@@ -9,8 +9,12 @@ use std::{
 
 use bson::RawDocumentBuf;
 
-use super::{Database, Operation, Transaction, runner::Runner};
-use crate::{CancelToken, Error, IntoDocument, Result, changes::Waiting, interrupt::WaitBudget};
+use super::{Database, Operation, Transaction, poller::poll, runner::Runner};
+use crate::{
+    CancelToken, Error, IntoDocument, Result,
+    changes::{Polled, Waiting},
+    interrupt::WaitBudget,
+};
 
 /// Runs MongoDB's commands and holds the cursors that they open, as [`slate_core::Commands`](crate::Commands) does. A short command that
 /// need not wait is executed by the task that awaits it.
@@ -34,6 +38,8 @@ impl Commands {
     pub fn changed(&self, cursor: i64) -> Changed {
         let signal = Arc::new(Signal::default());
         let waiting = self.commands.wait(cursor, Arc::clone(&signal).into()).and_then(Result::ok);
+        let poll = |(waiting, database)| (waiting, poll(&database, Arc::clone(&signal).into(), None).ok().flatten());
+        let waiting = waiting.map(poll);
         Changed { signal, waiting }
     }
 
@@ -121,7 +127,7 @@ impl Commands {
 #[must_use = "nothing waits until it is awaited"]
 pub struct Changed {
     signal: Arc<Signal>,
-    waiting: Option<Waiting>,
+    waiting: Option<(Waiting, Option<Polled>)>,
 }
 
 #[derive(Debug, Default)]

@@ -68,6 +68,7 @@ mod documents;
 mod in_place;
 mod job;
 mod operation;
+mod poller;
 mod runner;
 mod transact_async;
 mod transaction;

@@ -12,10 +12,7 @@ use std::{
 
 use bson::{RawDocument, RawDocumentBuf, Timestamp};
 use serde::de::DeserializeOwned;
-use slate_query::{
-    expression::Bindings,
-    raw::{Doc, Kind, Value},
-};
+use slate_query::raw::{Doc, Kind, Value};
 
 use crate::{
     CancelToken, FullDocument, FullDocumentBeforeChange, IntoDocument, Result,
@@ -25,8 +22,7 @@ use crate::{
         change_stream::{ChangeStreamState, Follower, ReadOutcome, StreamSpec, StreamStart, parse_stages},
     },
     call_context::CallContext,
-    changes::{Expanded, Token, Watched},
-    clock,
+    changes::{Expanded, OtherWriters, POLL, Token, Watched},
     document::from_raw,
 };
 
@@ -109,13 +105,13 @@ impl Watch {
         self
     }
 
-    setters! { request.call: limited, deadline, cancel }
+    setters! { request: let_variables, collation; request.call: limited, deadline, cancel }
 
     /// Opens the stream. From here on no commit is missed.
     ///
     /// # Errors
     /// Code 40573 if [changes are not logged](crate::Database::enable_changes); `ChangeStreamHistoryLost` (286) if the start is no longer in
-    /// the log; MongoDB's code for a pipeline or a token that is not valid.
+    /// the log, or before it; `CommandNotSupportedOnView` (166) for a view; MongoDB's code for a pipeline or a token that is not valid.
     pub fn run(self) -> Result<ChangeStream> {
         let (state, call) = self.open()?;
         Ok(ChangeStream { following: Following::new(state, call) })
@@ -125,7 +121,7 @@ impl Watch {
     pub(crate) fn open(self) -> Result<(ChangeStreamState, CallContext)> {
         self.request.check()?;
         self.request.call.check()?;
-        let bindings = Bindings::new(clock::now_millis());
+        let bindings = self.request.stream_bindings()?;
         let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
         let (stages, splits) = parse_stages(stages, &bindings)?;
         let Self { watched, start, full_document, before, expanded, request, .. } = self;
@@ -167,9 +163,6 @@ pub struct ChangeStream {
 
 /// How long a stream waits at most before it looks for a cancelled token or a passed deadline.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// How long a stream waits for commits of other processes, which do not wake it.
-pub(crate) const POLL: Duration = Duration::from_millis(10);
 
 impl ChangeStream {
     /// Returns the next event that comes within this time. `None` if none came, or the stream has ended.
@@ -231,13 +224,18 @@ impl<F: Follower> Following<F> {
             if self.state.read(&self.call)? == ReadOutcome::Ready {
                 continue;
             }
-            let longest = if self.state.polls()? { POLL } else { LOOK };
+            let longest = match self.state.database().other_writers()? {
+                OtherWriters::Expected => POLL,
+                OtherWriters::None => LOOK,
+            };
             while !woken.is_woken() {
-                let left = until.map_or(longest, |until| until.saturating_duration_since(Instant::now()).min(longest));
-                if left.is_zero() {
+                let left = |end: Option<Instant>| {
+                    end.map_or(longest, |end| end.saturating_duration_since(Instant::now()).min(longest))
+                };
+                if left(until).is_zero() {
                     return Ok(None);
                 }
-                thread::park_timeout(left);
+                thread::park_timeout(left(until).min(left(self.call.interrupt.end())));
                 self.call.check()?;
                 if longest == POLL {
                     break;

@@ -19,7 +19,6 @@ use super::request::{FindResult, Request};
 use crate::{
     Error, Result,
     catalog::{Catalog, CollectionInfo, ResolvedView, not_on_view},
-    clock::now_millis,
     exec::Target,
     metrics::OperationKind,
     plan::{self, ForeignView, Hint, KeyLimits, Output, Query, Ties, Values, Window},
@@ -71,13 +70,7 @@ impl<'r> BoundRequest<'r> {
 
     /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
     pub(super) fn bindings(&self) -> Result<Bindings> {
-        let variables = self.request.variables.as_ref().map(Doc::from);
-        variables.map_or(Ok(()), Bindings::check_names)?;
-        let empty = Bindings::new(now_millis()).with_collation(self.comparing().cloned());
-        Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
-            let name = variable.display_name();
-            bindings.define(&name, variable.value).map_err(|error| error.at(format!("let.{name}")))
-        })?)
+        self.request.bindings(self.comparing())
     }
 
     fn parse_filter(&self) -> Result<Filter> {

@@ -15,7 +15,7 @@ use super::{DatabaseHandle, SharedReader};
 use crate::{
     Error, ErrorKind, FullDocument, FullDocumentBeforeChange, Result,
     call_context::CallContext,
-    catalog::ChangeLogInfo,
+    catalog::{ChangeLogInfo, not_on_view},
     changes::{
         Added, CommitTime, Event, EventKind, Expanded, Images, Position, Token, TokenKind, Waiting, Watched,
         invalidation,
@@ -79,16 +79,15 @@ pub(crate) trait Follower: Send + 'static {
     fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
         call.interrupt.during(|| self.read_further(call))
     }
+    fn database(&self) -> &DatabaseHandle;
+    fn watched(&self) -> &Watched;
     /// Wakes `waker` when a commit has changed what is watched. A commit before that is not noticed: read once more.
     ///
     /// # Errors
     /// `Closed` if the database is closed.
-    fn wait(&self, waker: Waker) -> Result<Waiting>;
-    /// Whether commits of other processes, which wake nobody here, are to be expected.
-    ///
-    /// # Errors
-    /// `Closed` if the database is closed.
-    fn polls(&self) -> Result<bool>;
+    fn wait(&self, waker: Waker) -> Result<Waiting> {
+        Ok(self.database().engine()?.wakers().wait(self.watched(), waker))
+    }
 }
 
 /// A stream of changes.
@@ -121,11 +120,16 @@ impl ChangeStreamState {
     /// Opens a stream.
     ///
     /// # Errors
-    /// 40573 if changes are not logged; `ChangeStreamHistoryLost` (286) if the events after the start are no longer in the log;
+    /// 40573 if changes are not logged; `CommandNotSupportedOnView` (166) for a view; `ChangeStreamHistoryLost` (286) if the events after the start are no longer in the log;
     /// `InvalidResumeToken` (260) for the token of an invalidation, except to start after it.
     pub(crate) fn open(database: &DatabaseHandle, spec: StreamSpec, call: &CallContext) -> Result<Self> {
         let reader = database.reader(call)?;
         let log = changes_of(&reader)?;
+        if let Watched::Collection(name) = &spec.watched
+            && reader.catalog().view(name).is_some()
+        {
+            return Err(not_on_view(name));
+        }
         let (start, resumed) = match spec.start {
             StreamStart::Now => (reader.last_change()?, None),
             StreamStart::At(stamp) => (reader.change_at(stamp)?.ok_or_else(history_lost)?, None),
@@ -190,14 +194,10 @@ impl ChangeStreamState {
         self.token
     }
 
-    pub(crate) fn watched(&self) -> &Watched {
-        &self.spec.watched
-    }
-
     /// Fails if events after the position are no longer in the log, or the log is another one.
     fn check_history(&self, reader: &SharedReader) -> Result<()> {
         let log = changes_of(reader)?;
-        if log.id != self.log || self.position < Position::after(reader.trimmed_changes()?) {
+        if log.id != self.log || self.position < reader.trimmed_changes()? {
             return Err(history_lost());
         }
         Ok(())
@@ -205,7 +205,8 @@ impl ChangeStreamState {
 
     fn shows(&self, event: &Event<'_>) -> bool {
         let watched = &self.spec.watched;
-        let is_watched = watched.includes(event.name) || event.renamed_to().is_some_and(|to| watched.includes(to));
+        let is_watched =
+            watched.includes(event.source.name) || event.renamed_to().is_some_and(|to| watched.includes(to));
         // A collection knows that its database was dropped from its own drop.
         let is_shown = event.kind != EventKind::DropDatabase || !matches!(watched, Watched::Collection(_));
         is_watched && is_shown && (self.spec.expanded == Expanded::Yes || !event.kind.is_expanded())
@@ -244,7 +245,7 @@ impl ChangeStreamState {
         };
         let mut added = Added::default();
         if event.kind == EventKind::Update {
-            let kept = (event.images == Images::Kept).then_some(event.document);
+            let kept = (event.source.images == Images::Kept).then_some(event.document);
             added.full_document = match self.spec.full_document {
                 FullDocument::Default => None,
                 FullDocument::UpdateLookup => looked_up.as_ref().map(|found| found.as_ref().map(Doc::from)),
@@ -314,13 +315,15 @@ impl Follower for ChangeStreamState {
         let reader = self.database.reader(call)?;
         self.check_history(&reader)?;
         let (mut seen, mut bytes) = (0, 0);
+        // A stream that begins in the future was opened before commits that it does not show.
+        let earliest = if let StreamStart::At(stamp) = self.spec.start { stamp } else { 0 };
         // The last event whose documents are ready, if the event after it fails: the next read begins there, and fails.
         let (mut last, mut fails_next) = (self.position, false);
         let mut interrupt = call.interrupt.clone();
         let broken = reader.changes(self.position, &mut |position, time, event| {
             interrupt.tick()?;
             seen += 1;
-            if self.shows(event) {
+            if time.stamp >= earliest && self.shows(event) {
                 let before = self.ready.len();
                 if let Err(error) = self.add(&reader, position, time, event) {
                     self.ready.truncate(before);
@@ -342,12 +345,12 @@ impl Follower for ChangeStreamState {
         Ok(if self.ready.is_empty() && is_at_end { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
     }
 
-    fn wait(&self, waker: Waker) -> Result<Waiting> {
-        Ok(self.database.engine()?.wakers().wait(&self.spec.watched, waker))
+    fn database(&self) -> &DatabaseHandle {
+        &self.database
     }
 
-    fn polls(&self) -> Result<bool> {
-        Ok(!self.database.engine()?.capabilities().exclusive)
+    fn watched(&self) -> &Watched {
+        &self.spec.watched
     }
 }
 
@@ -384,7 +387,7 @@ fn look_up(reader: &SharedReader, event: &Event<'_>) -> Result<Option<RawDocumen
         found = Some(owned(document.bytes())?);
         Ok(())
     };
-    reader.get(event.name, &record_key(id)?, &mut visit)?;
+    reader.get(event.source.name, &record_key(id)?, &mut visit)?;
     Ok(found)
 }
 

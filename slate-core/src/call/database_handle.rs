@@ -19,6 +19,7 @@ use crate::{
     call::transaction_options::Started,
     call_context::CallContext,
     catalog::Catalog,
+    changes::OtherWriters,
     commit::Turns,
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
@@ -114,6 +115,12 @@ impl DatabaseHandle {
         engine.clone().ok_or_else(|| {
             Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
         })
+    }
+
+    /// Returns whether streams have to look for commits, because other processes make some.
+    pub(crate) fn other_writers(&self) -> Result<OtherWriters> {
+        let is_exclusive = self.engine()?.capabilities().exclusive;
+        Ok(if is_exclusive { OtherWriters::None } else { OtherWriters::Expected })
     }
 
     /// Returns the engine for a call that writes. Every write of every kind gets the engine here.

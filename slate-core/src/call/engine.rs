@@ -98,7 +98,7 @@ pub(crate) trait Reader {
     /// Returns the position before the first change that was committed at this time or later; `None` if it may have left the log.
     fn change_at(&self, stamp: u64) -> Result<Option<Position>>;
     /// Returns the last commit whose changes have left the log; 0 if none have.
-    fn trimmed_changes(&self) -> Result<u64>;
+    fn trimmed_changes(&self) -> Result<Position>;
     /// Measures the log; `None` if changes are not logged.
     fn change_counts(&self) -> Result<Option<LogCounts>>;
     /// Counts documents, index entries and their bytes.

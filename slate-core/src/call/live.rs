@@ -5,7 +5,7 @@
 //! snapshot whose log was read, which the indexes serve like any query; also if the collection was dropped, or the log no longer reaches
 //! back. What changed is then the difference between the two lists of rows.
 
-use std::{collections::VecDeque, ops::ControlFlow, sync::Arc, task::Waker};
+use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
 use bson::RawDocumentBuf;
 use slate_query::{
@@ -23,7 +23,7 @@ use crate::{
     Error, Result,
     call_context::CallContext,
     catalog::not_on_view,
-    changes::{Event, EventKind, Position, Waiting, Watched},
+    changes::{Event, EventKind, Position, Watched},
     document::as_raw,
     entry::record_key,
     plan::{self, Output, Query, Ties},
@@ -153,14 +153,14 @@ impl LiveState {
 
     /// Reads the changes since the position. Returns the new rows; `None` if the query has to be executed again.
     fn follow(&self, reader: &SharedReader, call: &CallContext) -> Result<Option<Vec<Row>>> {
-        if self.position < Position::after(reader.trimmed_changes()?) {
+        if self.position < reader.trimmed_changes()? {
             return Ok(None);
         }
         let (mut rows, mut had_all) = (self.rows.clone(), self.has_all(&self.rows));
         let mut interrupt = call.interrupt.clone();
         let stopped = reader.changes(self.position, &mut |_, _, event| {
             interrupt.tick()?;
-            let is_ours = self.watched.includes(event.name) || event.renamed_to() == Some(&self.collection);
+            let is_ours = self.watched.includes(event.source.name) || event.renamed_to() == Some(&self.collection);
             if !is_ours || matches!(event.kind, EventKind::CreateIndexes | EventKind::DropIndexes) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -209,12 +209,12 @@ impl Follower for LiveState {
         Ok(if self.steps.is_empty() { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
     }
 
-    fn wait(&self, waker: Waker) -> Result<Waiting> {
-        Ok(self.database.engine()?.wakers().wait(&self.watched, waker))
+    fn database(&self) -> &DatabaseHandle {
+        &self.database
     }
 
-    fn polls(&self) -> Result<bool> {
-        Ok(!self.database.engine()?.capabilities().exclusive)
+    fn watched(&self) -> &Watched {
+        &self.watched
     }
 }
 

@@ -36,6 +36,8 @@ mod measured;
 mod open;
 pub(crate) mod open_transactions;
 mod over_view;
+#[cfg(feature = "async")]
+pub(crate) mod poll;
 mod reader;
 mod request;
 pub(crate) mod retry;
@@ -47,6 +49,8 @@ mod writer;
 
 pub(crate) use bound_request::BoundRequest;
 pub(crate) use database_handle::DatabaseHandle;
+#[cfg(feature = "async")]
+pub(crate) use engine::Engine;
 pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
 pub use open::{Access, Recovery, Sharing};
 pub(crate) use open::{OpenOptions, open_within, with_store};

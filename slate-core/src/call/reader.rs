@@ -104,7 +104,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         self.source().change_at(stamp)
     }
 
-    fn trimmed_changes(&self) -> Result<u64> {
+    fn trimmed_changes(&self) -> Result<Position> {
         self.source().trimmed_changes()
     }
 
@@ -207,8 +207,8 @@ impl<V: View> Source<'_, V> {
         self.catalog.change_log().map_or(Ok(None), |log| changes::position_at(self.view, log, stamp))
     }
 
-    pub(super) fn trimmed_changes(&self) -> Result<u64> {
-        self.catalog.change_log().map_or(Ok(0), |log| changes::trimmed(self.view, log))
+    pub(super) fn trimmed_changes(&self) -> Result<Position> {
+        self.catalog.change_log().map_or(Ok(Position::default()), |log| changes::trimmed(self.view, log))
     }
 
     pub(super) fn change_counts(&self) -> Result<Option<LogCounts>> {

@@ -63,7 +63,7 @@ impl<T: Transaction> Reader for Session<T> {
         self.read(|source| source.change_at(stamp))
     }
 
-    fn trimmed_changes(&self) -> Result<u64> {
+    fn trimmed_changes(&self) -> Result<Position> {
         self.read(|source| source.trimmed_changes())
     }
 

@@ -12,6 +12,8 @@ pub(crate) struct ChangeLogInfo {
     pub(crate) keyspace: Keyspace,
     /// Distinguishes this log from others, so that a position in another one is not taken for a position in this one.
     pub(crate) id: u32,
+    /// The time at which logging began: seconds in the upper half, a counter in the lower half. Nothing before it is in the log.
+    pub(crate) since: u64,
     pub(crate) limits: ChangeLog,
 }
 
@@ -21,7 +23,8 @@ impl ChangeLogInfo {
         let number = |name: &str| doc.get(name).and_then(Value::as_i64).and_then(|number| u64::try_from(number).ok());
         let id = u32::try_from(number("id")?).ok()?;
         let limits = ChangeLog::new().bytes(number("bytes")?).age(Duration::from_secs(number("age")?));
-        Some(Self { keyspace: keyspace(doc, "keyspace")?, id, limits })
+        let since = doc.get("since").and_then(Value::as_timestamp)?;
+        Some(Self { keyspace: keyspace(doc, "keyspace")?, id, since, limits })
     }
 
     pub(super) fn write(&self) -> Vec<u8> {
@@ -32,6 +35,7 @@ impl ChangeLogInfo {
             let number = i64::try_from(number).unwrap_or(i64::MAX);
             writer.append(name.as_bytes(), Value::new(Kind::Int64, &number.to_le_bytes()));
         }
+        writer.append(b"since", Value::new(Kind::Timestamp, &self.since.to_le_bytes()));
         writer.finish()
     }
 }

@@ -322,16 +322,23 @@ pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
 }
 
-/// Returns the last commit whose changes were deleted from the log; 0 if none were.
-pub(crate) fn trimmed_changes(view: &impl View, log: &ChangeLogInfo) -> Result<u64> {
-    let stored =
-        view.get(CATALOG, &keys::trimmed(log.keyspace), |stored| stored.try_into().map_or(0, u64::from_be_bytes))?;
-    Ok(stored.unwrap_or_default())
+/// Returns the version and the number of the last event that was deleted from the log; `None` if none was.
+pub(crate) fn trimmed_changes(view: &impl View, log: &ChangeLogInfo) -> Result<Option<(u64, u32)>> {
+    let stored = view.get(CATALOG, &keys::trimmed(log.keyspace), |stored| {
+        let (version, event) = stored.split_first_chunk()?;
+        Some((u64::from_be_bytes(*version), u32::from_be_bytes(event.try_into().ok()?)))
+    })?;
+    stored.map(|stored| stored.ok_or_else(|| damaged("how far the log of changes is trimmed"))).transpose()
 }
 
-/// Records, in the transaction that deletes them, up to which commit changes are deleted from the log.
-pub(crate) fn set_trimmed_changes(transaction: &mut impl Transaction, log: &ChangeLogInfo, version: u64) -> Result<()> {
-    Ok(transaction.put(CATALOG, &keys::trimmed(log.keyspace), &version.to_be_bytes())?)
+/// Records, in the transaction that deletes them, up to which event the log is deleted.
+pub(crate) fn set_trimmed_changes(
+    transaction: &mut impl Transaction,
+    log: &ChangeLogInfo,
+    (version, event): (u64, u32),
+) -> Result<()> {
+    let stored = [version.to_be_bytes().as_slice(), &event.to_be_bytes()].concat();
+    Ok(transaction.put(CATALOG, &keys::trimmed(log.keyspace), &stored)?)
 }
 
 /// Records, in the transaction that unlinks `keyspace`, that it still has to be dropped. Dropping is a separate

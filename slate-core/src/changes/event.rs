@@ -1,12 +1,14 @@
 //! Events as bytes:
 //!
 //! ```text
-//! length (u32), kind (u8), images (u8), length of the name (u16), name, documents
+//! length (u32), kind (u8), images (u8), length of the name (u16), collection (u32), name, documents
 //! ```
 //!
-//! All numbers are little-endian. The name is the collection's, as it is stored. The documents follow each other, as [`Event`] lists them.
+//! All numbers are little-endian. The collection is the number of the keyspace of its records, which a rename does not change. The name is
+//! the collection's, as it is stored. The documents follow each other, as [`Event`] lists them.
 
 use slate_query::raw::{Doc, Value, write_one};
+use slate_store::Keyspace;
 
 /// What happened to a document or a definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,13 +48,21 @@ pub(crate) enum Images {
     Kept,
 }
 
+/// The collection of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventSource<'e> {
+    /// The name, as it is stored.
+    pub(crate) name: &'e str,
+    /// The keyspace of the records; `None` for a view and for a database as a whole.
+    pub(crate) records: Option<Keyspace>,
+    pub(crate) images: Images,
+}
+
 /// A change.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Event<'e> {
     pub(crate) kind: EventKind,
-    pub(crate) images: Images,
-    /// The collection, as it is stored.
-    pub(crate) name: &'e str,
+    pub(crate) source: EventSource<'e>,
     /// The new document of an insert, an update and a replacement. `{_id}` for a delete. For a definition: what was done.
     pub(crate) document: Doc<'e>,
     /// What an update changed.
@@ -62,7 +72,10 @@ pub(crate) struct Event<'e> {
 }
 
 const LENGTH: usize = 4;
-const HEAD: usize = 4;
+const HEAD: usize = 8;
+
+/// The number that stands for no keyspace.
+const NO_RECORDS: u32 = u32::MAX;
 
 impl EventKind {
     fn number(self) -> u8 {
@@ -80,10 +93,12 @@ impl<'e> Event<'e> {
     pub(super) fn split(bytes: &'e [u8]) -> Option<(Self, &'e [u8])> {
         let (length, rest) = bytes.split_first_chunk::<LENGTH>()?;
         let (event, rest) = rest.split_at_checked(usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
-        let ([kind, images, name @ ..], event) = event.split_first_chunk::<HEAD>()?;
-        let (name, mut documents) = event.split_at_checked(u16::from_le_bytes(*name).into())?;
+        let ([kind, images, length @ .., a, b, c, d], event) = event.split_first_chunk::<HEAD>()?;
+        let (name, mut documents) = event.split_at_checked(u16::from_le_bytes(*length).into())?;
         let kind = *KINDS.get(usize::from(*kind))?;
         let images = if *images == 0 { Images::None } else { Images::Kept };
+        let records = Some(u32::from_le_bytes([*a, *b, *c, *d])).filter(|records| *records != NO_RECORDS);
+        let source = EventSource { name: std::str::from_utf8(name).ok()?, records: records.map(Keyspace), images };
         let mut next = || {
             let length = u32::from_le_bytes(*documents.first_chunk()?);
             let (document, others) = documents.split_at_checked(usize::try_from(length).ok()?)?;
@@ -93,7 +108,7 @@ impl<'e> Event<'e> {
         let document = next()?;
         let description = if kind == EventKind::Update { Some(next()?) } else { None };
         let before = next();
-        Some((Self { kind, images, name: std::str::from_utf8(name).ok()?, document, description, before }, rest))
+        Some((Self { kind, source, document, description, before }, rest))
     }
 
     /// Returns the `_id` of the changed document.
@@ -106,33 +121,39 @@ impl<'e> Event<'e> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventBuffer {
     bytes: Vec<u8>,
+    /// The bytes of the largest event.
+    largest: usize,
 }
 
 impl EventBuffer {
     /// Adds an event with these documents.
-    pub(crate) fn push(&mut self, kind: EventKind, images: Images, name: &str, documents: &[&[u8]]) {
-        let length = HEAD + name.len() + documents.iter().map(|document| document.len()).sum::<usize>();
-        self.bytes.reserve(LENGTH + length);
-        self.bytes.extend_from_slice(&u32::try_from(length).unwrap_or(u32::MAX).to_le_bytes());
+    pub(crate) fn push(&mut self, kind: EventKind, source: EventSource<'_>, documents: &[&[u8]]) {
+        let EventSource { name, records, images } = source;
+        let size = event_size(name, documents);
+        self.bytes.reserve(size);
+        self.bytes.extend_from_slice(&u32::try_from(size - LENGTH).unwrap_or(u32::MAX).to_le_bytes());
         self.bytes.extend_from_slice(&[kind.number(), u8::from(images == Images::Kept)]);
         self.bytes.extend_from_slice(&u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
+        self.bytes.extend_from_slice(&records.map_or(NO_RECORDS, |records| records.0).to_le_bytes());
         self.bytes.extend_from_slice(name.as_bytes());
         documents.iter().for_each(|document| self.bytes.extend_from_slice(document));
+        self.largest = self.largest.max(size);
     }
 
     /// Adds the delete of a document with this `_id`.
-    pub(crate) fn push_delete(&mut self, images: Images, name: &str, id: Value<'_>, before: Option<Doc<'_>>) {
+    pub(crate) fn push_delete(&mut self, source: EventSource<'_>, id: Value<'_>, before: Option<Doc<'_>>) {
         let mut key = Vec::new();
         write_one(b"_id", id, &mut key);
         match before {
-            Some(before) => self.push(EventKind::Delete, images, name, &[&key, before.bytes()]),
-            None => self.push(EventKind::Delete, images, name, &[&key]),
+            Some(before) => self.push(EventKind::Delete, source, &[&key, before.bytes()]),
+            None => self.push(EventKind::Delete, source, &[&key]),
         }
     }
 
     /// Adds an event that was encoded before.
     pub(crate) fn push_encoded(&mut self, event: &[u8]) {
         self.bytes.extend_from_slice(event);
+        self.largest = self.largest.max(event.len());
     }
 
     pub(crate) fn append(&mut self, other: &mut Self) {
@@ -140,6 +161,7 @@ impl EventBuffer {
             std::mem::swap(self, other);
         } else {
             self.bytes.append(&mut other.bytes);
+            self.largest = self.largest.max(other.largest);
         }
     }
 
@@ -158,6 +180,11 @@ impl EventBuffer {
         self.bytes.is_empty()
     }
 
+    /// Returns the bytes of the largest event that it has ever contained.
+    pub(crate) fn largest(&self) -> usize {
+        self.largest
+    }
+
     /// Returns the bytes of all events.
     pub(crate) fn size(&self) -> usize {
         self.bytes.len()
@@ -166,6 +193,11 @@ impl EventBuffer {
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
     }
+}
+
+/// Returns the bytes of an event.
+pub(crate) fn event_size(name: &str, documents: &[&[u8]]) -> usize {
+    LENGTH + HEAD + name.len() + documents.iter().map(|document| document.len()).sum::<usize>()
 }
 
 /// Returns whether changes of the collection are logged. Those of MongoDB's internal databases are not.
@@ -185,14 +217,16 @@ mod tests {
     fn events_are_read_as_they_were_written() {
         let (old, new, change) = (rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 1, "a": 2 }, rawdoc! { "x": 1 });
         let mut events = EventBuffer::default();
-        events.push(EventKind::Insert, Images::None, "c", &[old.as_bytes()]);
-        events.push(EventKind::Update, Images::Kept, "$shop.c", &[new.as_bytes(), change.as_bytes(), old.as_bytes()]);
+        let source = EventSource { name: "c", records: Some(Keyspace(7)), images: Images::None };
+        let other = EventSource { name: "$shop.c", records: None, images: Images::Kept };
+        events.push(EventKind::Insert, source, &[old.as_bytes()]);
+        events.push(EventKind::Update, other, &[new.as_bytes(), change.as_bytes(), old.as_bytes()]);
         let id = OwnedValue::from(bson::Bson::Int32(1));
-        events.push_delete(Images::None, "c", id.as_value(), None);
+        events.push_delete(source, id.as_value(), None);
         let (insert, rest) = Event::split(&events.bytes).unwrap();
-        assert_eq!((insert.kind, insert.name, insert.document.bytes()), (EventKind::Insert, "c", old.as_bytes()));
+        assert_eq!((insert.kind, insert.source, insert.document.bytes()), (EventKind::Insert, source, old.as_bytes()));
         let (update, rest) = Event::split(rest).unwrap();
-        assert_eq!((update.name, update.images), ("$shop.c", Images::Kept));
+        assert_eq!(update.source, other);
         assert_eq!(update.description.map(Doc::bytes), Some(change.as_bytes()));
         assert_eq!(update.before.map(Doc::bytes), Some(old.as_bytes()));
         let (delete, rest) = Event::split(rest).unwrap();
@@ -200,7 +234,7 @@ mod tests {
         assert!(Event::split(rest).is_none() && delete.before.is_none());
         assert_eq!(events.iter().count(), 3);
         let damaged = &events.bytes[..events.bytes.len() - 1];
-        assert_eq!(EventBuffer { bytes: damaged.to_vec() }.iter().count(), 2);
+        assert_eq!(EventBuffer { bytes: damaged.to_vec(), largest: 0 }.iter().count(), 2);
     }
 
     #[test]

@@ -13,7 +13,10 @@ use std::ops::ControlFlow;
 use slate_store::{Bounds, Cursor as _, Edge, Keyspace, LastWrites, Version, View};
 
 use super::{Event, LogTail};
-use crate::{Error, Result, catalog::ChangeLogInfo};
+use crate::{
+    Error, Result,
+    catalog::{self, ChangeLogInfo},
+};
 
 /// The bytes of events after which an entry ends.
 const ENTRY: usize = 32 << 10;
@@ -98,19 +101,25 @@ pub(crate) struct LogWriter<'w> {
     time: CommitTime,
     next: u32,
     entry: Vec<u8>,
+    max_value: usize,
+}
+
+/// Returns the bytes of an entry with one event of this size.
+pub(crate) fn entry_size(event: usize) -> usize {
+    HEAD + event
 }
 
 impl<'w> LogWriter<'w> {
     /// Begins the commit of this version.
-    pub(crate) fn begin(log: &ChangeLogInfo, tail: &'w LogTail, version: Version) -> Self {
+    pub(crate) fn begin(log: &ChangeLogInfo, tail: &'w LogTail, version: Version, max_value: usize) -> Self {
         let (version, time) = tail.begin(log, version);
         let position = Position { version, event: 0 };
-        Self { keyspace: log.keyspace, tail, position, time, next: 0, entry: Vec::new() }
+        Self { keyspace: log.keyspace, tail, position, time, next: 0, entry: Vec::new(), max_value }
     }
 
     /// Adds an event.
     pub(crate) fn push(&mut self, event: &[u8], into: &mut dyn LastWrites) -> slate_store::Result<()> {
-        if self.entry.len() > ENTRY {
+        if self.entry.len() > ENTRY || self.entry.len() > HEAD && self.entry.len() + event.len() > self.max_value {
             self.end_entry(into)?;
         }
         if self.entry.is_empty() {
@@ -215,7 +224,7 @@ pub(super) struct Ends {
 /// Returns the position after the last event.
 pub(crate) fn last_position(view: &impl View, log: &ChangeLogInfo) -> Result<Position> {
     let last = entry(view, log, Edge::Last)?.map(|(position, ..)| Position::after(position.version));
-    Ok(last.unwrap_or_default().max(Position::after(trimmed(view, log)?)))
+    Ok(last.unwrap_or_default().max(trimmed(view, log)?))
 }
 
 /// The size of a log.
@@ -263,24 +272,26 @@ fn bisect(view: &impl View, log: &ChangeLogInfo, is_met: impl Fn(&EntryHead, u64
 
 /// Returns the position before the first commit at this time or later. `None` if the log does not reach back to that time.
 pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> Result<Option<Position>> {
-    let trimmed = trimmed(view, log)?;
-    match bisect(view, log, |head, _| head.time.stamp >= stamp)? {
-        None => Ok(Some(last_position(view, log)?)),
-        Some(version) => {
-            let first = entry(view, log, Edge::First)?.map(|(position, ..)| position.version);
-            if first == Some(version) && trimmed > 0 {
-                return Ok(None);
-            }
-            Ok(Some(Position::after(version.saturating_sub(1))))
-        }
+    if stamp < log.since {
+        return Ok(None);
     }
+    let Some(version) = bisect(view, log, |head, _| head.time.stamp >= stamp)? else {
+        return Ok(Some(last_position(view, log)?));
+    };
+    // Commits before the first one that is left may have been later than the time.
+    let is_trimmed = catalog::trimmed_changes(view, log)?.is_some();
+    let first = entry(view, log, Edge::First)?.filter(|(position, ..)| is_trimmed && position.version == version);
+    if first.is_some_and(|(_, head, _)| head.time.stamp > stamp) {
+        return Ok(None);
+    }
+    Ok(Some(Position::after(version.saturating_sub(1))))
 }
 
 /// What to delete of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Trim {
-    /// The last commit that is deleted.
-    pub(crate) version: u64,
+    /// What follows it has not been read by those who have read everything that is deleted.
+    pub(crate) position: Position,
     /// The key above all of it.
     pub(crate) end: Vec<u8>,
 }
@@ -299,12 +310,33 @@ pub(crate) fn trim(view: &impl View, log: &ChangeLogInfo, now_millis: i64) -> Re
     let enough = first.before.saturating_add(TRIM_BYTES);
     let stays = |head: &EntryHead, _| head.before >= enough || head.time.millis >= oldest && head.before >= least;
     let rest = bisect(view, log, stays)?.unwrap_or(last);
-    let Some(version) = rest.checked_sub(1).filter(|version| *version >= first_version) else { return Ok(None) };
+    if rest <= first_version {
+        return Ok(None);
+    }
     let end = Position { version: rest, event: 0 }.key().to_vec();
-    Ok(Some(Trim { version, end }))
+    Ok(Some(Trim { position: last_before(view, log, &end)?, end }))
 }
 
-/// Returns the last commit whose events are no longer in the log; 0 if it is complete.
-pub(crate) fn trimmed(view: &impl View, log: &ChangeLogInfo) -> Result<u64> {
-    crate::catalog::trimmed_changes(view, log)
+/// Returns the position of the last event below a key.
+fn last_before(view: &impl View, log: &ChangeLogInfo, end: &[u8]) -> Result<Position> {
+    let mut cursor = view.cursor(log.keyspace, Bounds::ALL)?;
+    cursor.seek(Edge::Before(end))?;
+    let (key, value) = cursor.current().ok_or_else(damaged)?;
+    let (mut position, (_, mut events)) =
+        (Position::of_key(key).ok_or_else(damaged)?, EntryHead::split(value).ok_or_else(damaged)?);
+    loop {
+        let (event, rest) = Event::split(events).ok_or_else(damaged)?;
+        if rest.is_empty() {
+            // The invalidation that follows such an event is made of it, so that a stream which has read just the event has lost something.
+            return Ok(if event.kind.is_of_document() { position } else { Position::after(position.version) });
+        }
+        position.event += 1;
+        events = rest;
+    }
+}
+
+/// Returns the position of the last event that is no longer in the log; the one before all commits if it is complete.
+pub(crate) fn trimmed(view: &impl View, log: &ChangeLogInfo) -> Result<Position> {
+    let last = catalog::trimmed_changes(view, log)?;
+    Ok(last.map_or(Position::after(0), |(version, event)| Position { version, event }))
 }

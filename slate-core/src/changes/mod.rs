@@ -25,6 +25,7 @@
 //! |---|---|
 //! | [`event`] | events as bytes |
 //! | [`log`] | keys and entries of the log: writing, reading, trimming |
+//! | `polling` | the thread that looks for commits of other processes and for deadlines |
 //! | [`shape`] | events as MongoDB's documents |
 //! | [`tail`] | what this process knows of the end of the log |
 //! | [`token`] | positions as resume tokens |
@@ -32,16 +33,20 @@
 
 mod event;
 mod log;
+#[cfg(feature = "async")]
+mod polling;
 mod shape;
 mod tail;
 mod token;
 mod wakers;
 
-pub(crate) use event::{Event, EventBuffer, EventKind, Images, is_logged};
+pub(crate) use event::{Event, EventBuffer, EventKind, EventSource, Images, event_size, is_logged};
 pub(crate) use log::{
-    CommitTime, LogCounts, LogWriter, Position, counts, last_position, position_at, read, trim, trimmed,
+    CommitTime, LogCounts, LogWriter, Position, counts, entry_size, last_position, position_at, read, trim, trimmed,
 };
-pub(crate) use shape::{Added, Expanded, invalidation};
+#[cfg(feature = "async")]
+pub(crate) use polling::{Polled, Seen, Turn};
+pub(crate) use shape::{Added, Expanded, collection_uuid, invalidation};
 pub(crate) use tail::LogTail;
 pub(crate) use token::{Token, TokenKind};
-pub(crate) use wakers::{Waiting, Wakers, Watched};
+pub(crate) use wakers::{OtherWriters, POLL, Waiting, Wakers, Watched};

@@ -1,6 +1,7 @@
 //! Events as MongoDB's documents.
 
 use slate_query::raw::{Doc, Kind, Value, Writer};
+use slate_store::Keyspace;
 
 use super::{CommitTime, Event, EventKind, Token, TokenKind};
 use crate::namespace;
@@ -54,14 +55,15 @@ impl<'e> Event<'e> {
     /// Returns the event as MongoDB's document.
     pub(crate) fn shaped(&self, time: CommitTime, token: Token, expanded: Expanded, added: Added<'_>) -> Vec<u8> {
         let mut out = Writer::with_capacity(self.document.bytes().len() + 256);
-        write_head(&mut out, self.kind.name(), time, token);
+        let uuid = self.source.records.filter(|_| expanded == Expanded::Yes);
+        write_head(&mut out, self.kind.name(), time, token, uuid);
         if let Some(document) = match self.kind {
             EventKind::Insert | EventKind::Replace => Some(Some(self.document)),
             _ => added.full_document,
         } {
             write_or_null(&mut out, b"fullDocument", document);
         }
-        write_namespace(&mut out, b"ns", self.name, self.kind);
+        write_namespace(&mut out, b"ns", self.source.name, self.kind);
         if let Some(to) = self.renamed_to() {
             write_namespace(&mut out, b"to", to, self.kind);
         }
@@ -83,7 +85,7 @@ impl<'e> Event<'e> {
             out.close();
         }
         if expanded == Expanded::Yes && !self.kind.is_of_document() {
-            self.write_operation(&mut out);
+            self.write_operation(token.log, &mut out);
         }
         if let Some(before) = added.before {
             write_or_null(&mut out, b"fullDocumentBeforeChange", before);
@@ -92,13 +94,17 @@ impl<'e> Event<'e> {
     }
 
     /// Appends what was done to a definition.
-    fn write_operation(&self, out: &mut Writer) {
+    fn write_operation(&self, log: u32, out: &mut Writer) {
         match self.kind {
             EventKind::Drop | EventKind::DropDatabase => {}
             EventKind::Rename => {
                 out.open_document(b"operationDescription");
                 if let Some(to) = self.renamed_to() {
                     write_namespace(out, b"to", to, self.kind);
+                }
+                let dropped = self.document.get("dropTarget").and_then(Value::as_i64);
+                if let Some(dropped) = dropped.and_then(|dropped| u32::try_from(dropped).ok()) {
+                    write_uuid(out, b"dropTarget", log, Keyspace(dropped));
                 }
                 out.close();
             }
@@ -115,14 +121,31 @@ impl<'e> Event<'e> {
 /// Returns the event that ends a stream whose collection or database was dropped or renamed.
 pub(crate) fn invalidation(time: CommitTime, token: Token) -> Vec<u8> {
     let mut out = Writer::new();
-    write_head(&mut out, "invalidate", time, Token { kind: TokenKind::Invalidate, ..token });
+    write_head(&mut out, "invalidate", time, Token { kind: TokenKind::Invalidate, ..token }, None);
     out.finish()
 }
 
-fn write_head(out: &mut Writer, kind: &str, time: CommitTime, token: Token) {
+/// Returns the UUID of the collection with these records in the database with this log: MongoDB's identity of a collection, which a rename
+/// does not change. It has version 8 of RFC 9562, whose other bits are free: here the numbers of both.
+pub(crate) fn collection_uuid(log: u32, records: Keyspace) -> [u8; 16] {
+    const VERSION_AND_VARIANT: u128 = 8 << 76 | 1 << 63;
+    (u128::from(log) << 96 | VERSION_AND_VARIANT | u128::from(records.0)).to_be_bytes()
+}
+
+fn write_uuid(out: &mut Writer, name: &[u8], log: u32, records: Keyspace) {
+    const UUID: u8 = 4;
+    let uuid = collection_uuid(log, records);
+    let binary = [16_i32.to_le_bytes().as_slice(), &[UUID], &uuid].concat();
+    out.append(name, Value::new(Kind::Binary, &binary));
+}
+
+fn write_head(out: &mut Writer, kind: &str, time: CommitTime, token: Token, records: Option<Keyspace>) {
     out.append(b"_id", Value::new(Kind::Document, &token.document()));
     out.append_string(b"operationType", kind.as_bytes());
     out.append(b"clusterTime", Value::new(Kind::Timestamp, &time.stamp.to_le_bytes()));
+    if let Some(records) = records {
+        write_uuid(out, b"collectionUUID", token.log, records);
+    }
     out.append(b"wallTime", Value::new(Kind::DateTime, &time.millis.to_le_bytes()));
 }
 

@@ -58,7 +58,7 @@ impl LogTail {
     pub(super) fn begin(&self, log: &ChangeLogInfo, version: Version) -> (u64, CommitTime) {
         let millis = clock::now_millis();
         let mut guard = self.state();
-        let state = guard.get_or_insert(TailState::empty(log.id));
+        let state = guard.get_or_insert(TailState::empty(log));
         if state.logged == state.trimmed {
             state.oldest = millis;
         }
@@ -98,13 +98,14 @@ impl LogTail {
 }
 
 impl TailState {
-    fn empty(id: u32) -> Self {
-        Self { id, version: 0, time: CommitTime::default(), logged: 0, trimmed: 0, oldest: i64::MAX }
+    fn empty(log: &ChangeLogInfo) -> Self {
+        let time = CommitTime { stamp: log.since, millis: 0 };
+        Self { id: log.id, version: 0, time, logged: 0, trimmed: 0, oldest: i64::MAX }
     }
 }
 
 fn read(view: &impl View, log: &ChangeLogInfo) -> Result<TailState> {
-    let empty = TailState { version: trimmed(view, log)?, ..TailState::empty(log.id) };
+    let empty = TailState { version: trimmed(view, log)?.version, ..TailState::empty(log) };
     let Some(Ends { first, version, time, logged, .. }) = ends(view, log)? else { return Ok(empty) };
     Ok(TailState { version, time, logged, trimmed: first.before, oldest: first.time.millis, ..empty })
 }

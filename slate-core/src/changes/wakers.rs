@@ -7,11 +7,24 @@ use std::{
         atomic::{AtomicU64, AtomicUsize, Ordering, fence},
     },
     task::Waker,
+    time::Duration,
 };
 
 use ahash::AHashMap;
 
+#[cfg(feature = "async")]
+use super::polling::Polling;
 use crate::namespace;
+
+/// How long after a look for commits of other processes, which wake nobody, the next one comes.
+pub(crate) const POLL: Duration = Duration::from_millis(10);
+
+/// Whether commits of other processes, which wake nobody here, are to be expected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherWriters {
+    None,
+    Expected,
+}
 
 /// What a stream watches.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +55,8 @@ pub(crate) struct Wakers {
     waiting: AtomicUsize,
     next: AtomicU64,
     table: Mutex<AHashMap<Watched, AHashMap<u64, Waker>>>,
+    #[cfg(feature = "async")]
+    pub(super) polling: Polling,
 }
 
 /// A stream that waits, until it is woken or this is dropped.
@@ -103,12 +118,16 @@ impl Drop for Waiting {
     fn drop(&mut self) {
         let mut table = self.wakers.table();
         let Some(streams) = table.get_mut(&self.watched) else { return };
-        if streams.remove(&self.number).is_some() {
+        let removed = streams.remove(&self.number);
+        if removed.is_some() {
             if streams.is_empty() {
                 table.remove(&self.watched);
             }
             self.wakers.waiting.fetch_sub(1, Ordering::SeqCst);
         }
+        drop(table);
+        // Dropping a waker may drop its task, and with it others that wait.
+        drop(removed);
     }
 }
 

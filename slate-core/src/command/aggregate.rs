@@ -28,7 +28,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let (aggregate, cursor) = parse(call, CursorField::Required)?;
     if change_stream::argument(aggregate.request.stages()).is_some() {
         let collection = (aggregate.collection != NO_COLLECTION).then_some(aggregate.collection);
-        return change_stream::run(aggregate.at, collection, aggregate.request.stages(), &aggregate.common, cursor);
+        return change_stream::run(aggregate.at, collection, &aggregate.request, &aggregate.common, cursor);
     }
     let rows = aggregate.request.aggregate(aggregate.at.scope, aggregate.collection)?;
     aggregate.reply(rows, cursor)

@@ -3,7 +3,6 @@
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    expression::Bindings,
     raw::{Doc, Kind, Value},
 };
 
@@ -16,9 +15,12 @@ use super::{
 };
 use crate::{
     CancelToken, Error, FullDocument, FullDocumentBeforeChange, Result,
-    call::change_stream::{ChangeStreamState, StreamSpec, StreamStart, parse_stages},
+    call::{
+        Request,
+        change_stream::{ChangeStreamState, StreamSpec, StreamStart, parse_stages},
+    },
     changes::{Expanded, Token, Watched},
-    clock, namespace,
+    namespace,
 };
 
 /// Returns the argument of `$changeStream`, if a pipeline begins with it.
@@ -31,10 +33,12 @@ pub(super) fn argument(pipeline: &[RawDocumentBuf]) -> Option<Value<'_>> {
 pub(super) fn run(
     at: CommandScope<'_>,
     collection: Option<&str>,
-    pipeline: &[RawDocumentBuf],
+    request: &Request,
     common: &Common,
     options: CursorOptions,
 ) -> Result<RawDocumentBuf> {
+    request.check()?;
+    let pipeline = request.stages();
     let argument = argument(pipeline).unwrap_or(Value::NULL);
     let argument = argument.as_document().ok_or_else(|| {
         let message = "the $changeStream stage must be specified as an object";
@@ -71,7 +75,7 @@ pub(super) fn run(
     fields.finish()?;
     let watched = watched(collection, common, all_databases)?;
     let stages = pipeline.iter().skip(1).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-    let (stages, splits) = parse_stages(stages, &Bindings::new(clock::now_millis()))?;
+    let (stages, splits) = parse_stages(stages, &request.stream_bindings()?)?;
     let spec = StreamSpec { watched, start, full_document, before, expanded, stages, splits };
     let state = ChangeStreamState::open(at.scope.database("a change stream")?, spec, &common.call)?;
     if at.cursors.is_none() {

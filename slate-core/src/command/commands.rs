@@ -14,7 +14,7 @@ use crate::{
     namespace::DatabaseName,
 };
 #[cfg(feature = "async")]
-use crate::{Error, changes::Waiting};
+use crate::{Error, call::DatabaseHandle, changes::Waiting};
 
 /// Runs MongoDB's commands on a database, a snapshot or in an open transaction, and holds the cursors that they open: a reply contains
 /// one batch, and `getMore` returns the next one, from any thread. A cursor holds a snapshot, or the rows that a transaction has read;
@@ -170,9 +170,9 @@ impl Commands {
         Self { waits: Waits::No, ..self.clone() }
     }
 
-    /// Wakes `waker` when a commit has changed what the change stream with this cursor watches.
+    /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also its database.
     #[cfg(feature = "async")]
-    pub(crate) fn wait(&self, cursor: i64, waker: Waker) -> Option<Result<Waiting>> {
+    pub(crate) fn wait(&self, cursor: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
         self.cursors.wait(cursor, waker)
     }
 

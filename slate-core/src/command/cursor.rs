@@ -22,7 +22,10 @@ use super::{
 };
 use crate::{
     CancelToken, Error, ErrorKind, Result,
-    call::change_stream::{ChangeStreamState, Follower, ReadOutcome},
+    call::{
+        DatabaseHandle,
+        change_stream::{ChangeStreamState, Follower, ReadOutcome},
+    },
     call_context::CallContext,
     changes::Waiting,
     exec::Rows,
@@ -335,10 +338,10 @@ impl ParkedCursors {
         matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
     }
 
-    /// Wakes `waker` when a commit has changed what the change stream with this cursor watches. `None` if it is no change stream, or is in
-    /// use.
-    pub(super) fn wait(&self, id: i64, waker: Waker) -> Option<Result<Waiting>> {
-        self.with_changes(id, |state| state.wait(waker))
+    /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also the stream's
+    /// database. `None` if it is no change stream, or is in use.
+    pub(super) fn wait(&self, id: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
+        self.with_changes(id, |state| Ok((state.wait(waker)?, state.database().clone())))
     }
 
     fn with_changes<R>(&self, id: i64, work: impl FnOnce(&ChangeStreamState) -> Result<R>) -> Option<Result<R>> {

@@ -15,7 +15,11 @@ use super::{
     fields::missing,
     reply::Reply,
 };
-use crate::{Error, Result, api::watch::Parked};
+use crate::{
+    Error, Result,
+    api::watch::Parked,
+    changes::{OtherWriters, POLL},
+};
 
 /// `{getMore: id, collection, batchSize}`: the next batch of a cursor, with the time limit of the command that has opened it.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -44,10 +48,17 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     loop {
         let parked = Parked::here();
         let waiting = cursors.wait(id, Arc::clone(&parked).into()).transpose()?;
+        let others = waiting.as_ref().map_or(Ok(OtherWriters::None), |(_, database)| database.other_writers())?;
         let mut reply = Reply::default();
         cursors.next_batch(&mut reply, id, &namespace, &common, batch)?;
         let reply = reply.finish()?;
-        if !is_empty_batch(&reply) || !parked.wait(until, call.at.token)? {
+        if !is_empty_batch(&reply) {
+            return Ok(reply);
+        }
+        // Commits of other processes wake nobody.
+        let next_look = Instant::now() + POLL;
+        let looks = others == OtherWriters::Expected && next_look < until;
+        if !parked.wait(if looks { next_look } else { until }, call.at.token)? && !looks {
             return Ok(reply);
         }
         drop(waiting);

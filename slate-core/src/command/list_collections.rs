@@ -12,7 +12,8 @@ use super::{
 };
 use crate::{
     Result,
-    catalog::{CollectionInfo, ViewInfo},
+    catalog::{Catalog, CollectionInfo, ViewInfo},
+    changes::collection_uuid,
     clock::now_millis,
     namespace,
     stage_names::shown_stages,
@@ -41,7 +42,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         let mut document = rawdoc! { "name": &*name, "type": "collection" };
         if !name_only {
             document.append(cstr!("options"), collection_options(collection));
-            document.append(cstr!("info"), rawdoc! { "readOnly": false });
+            document.append(cstr!("info"), collection_info(&catalog, collection));
             document.append(cstr!("idIndex"), rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" });
         }
         Some((name, document))
@@ -70,6 +71,16 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let cursor = CommandCursor::listing(listed, common.namespace("$cmd.listCollections"), &common);
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.finish()
+}
+
+fn collection_info(catalog: &Catalog, collection: &CollectionInfo) -> RawDocumentBuf {
+    let mut info = rawdoc! { "readOnly": false };
+    // Only the events of change streams have it otherwise.
+    if let Some(log) = catalog.change_log() {
+        let uuid = bson::Uuid::from_bytes(collection_uuid(log.id, collection.records));
+        info.append(cstr!("uuid"), bson::Binary::from(uuid));
+    }
+    info
 }
 
 fn collection_options(collection: &CollectionInfo) -> RawDocumentBuf {

@@ -45,6 +45,8 @@ impl Unapplied {
 pub(super) struct LastStage<'s> {
     /// The log of changes and the events of the calls before the last one, if there is something to log.
     pub(super) log: Option<(ChangeLogInfo, &'s LogTail, EventBuffer)>,
+    /// The largest value that the store holds.
+    pub(super) max_value: usize,
     pub(super) unapplied: Option<Unapplied>,
 }
 
@@ -70,7 +72,7 @@ impl LastStage<'_> {
     fn write(&mut self, version: Version, into: &mut dyn LastWrites) -> Result<(), Unwritten> {
         let mut log = None;
         if let Some((info, tail, events)) = &self.log {
-            let mut writer = LogWriter::begin(info, tail, version);
+            let mut writer = LogWriter::begin(info, tail, version, self.max_value);
             events.iter().try_for_each(|event| writer.push(event, into))?;
             log = Some(writer);
         }

@@ -126,7 +126,7 @@ impl<T: Transaction> Session<T> {
         let Some(at) = defined.building.iter().position(|index| index.keyspace == keyspace) else { return Ok(()) };
         let index = defined.building.remove(at);
         defined.indexes.push(Arc::clone(&index));
-        self.log_index(EventKind::CreateIndexes, name, &index);
+        self.log_index(EventKind::CreateIndexes, &collection, &index);
         self.set_properties(defined);
         Ok(())
     }

@@ -97,14 +97,20 @@ impl<T: Transaction> Session<T> {
         }
         self.define(defined)?;
         if let Some(index) = defined.indexes.last() {
-            self.log_index(EventKind::CreateIndexes, &defined.name, index);
+            self.log_index(EventKind::CreateIndexes, defined, index);
         }
         self.apply_all(defined, changes)
     }
 
     /// Logs that an index was created or dropped.
-    pub(super) fn log_index(&mut self, kind: EventKind, name: &str, index: &IndexInfo) {
-        self.log_definition(kind, name, || rawdoc! { "indexes": [IndexDescription::definition_of(index)] });
+    pub(super) fn log_index(&mut self, kind: EventKind, collection: &CollectionInfo, index: &IndexInfo) {
+        let records = Some(collection.records);
+        self.log_definition(
+            kind,
+            &collection.name,
+            records,
+            || rawdoc! { "indexes": [IndexDescription::definition_of(index)] },
+        );
     }
 
     /// Drops an index. Returns whether it existed.
@@ -119,7 +125,7 @@ impl<T: Transaction> Session<T> {
             return Ok(true);
         }
         let Some(dropped) = collection.index(index) else { return Ok(false) };
-        self.log_index(EventKind::DropIndexes, name, dropped);
+        self.log_index(EventKind::DropIndexes, &collection, dropped);
         self.unlink(dropped.keyspace)?;
         let mut defined = CollectionInfo::clone(&collection);
         defined.indexes.retain(|held| *held.name != *index);

@@ -1,11 +1,12 @@
 use std::sync::Arc;
 
 use slate_query::{raw::Doc, update::describe};
+use slate_store::Keyspace;
 
 use super::{entries::Entries, prepare::id};
 use crate::{
     catalog::CollectionInfo,
-    changes::{EventBuffer, EventKind, Images},
+    changes::{EventBuffer, EventKind, EventSource, Images, entry_size, event_size},
 };
 
 /// The events of the changes that a call makes to a collection, in the order in which they are made.
@@ -15,6 +16,7 @@ use crate::{
 pub(super) struct CallEvents {
     pub(super) events: EventBuffer,
     collection: Arc<str>,
+    records: Keyspace,
     images: Images,
     /// Whether a changed document was replaced rather than updated.
     pub(super) replaces: bool,
@@ -26,41 +28,58 @@ pub(super) struct CallEvents {
 
 impl CallEvents {
     pub(super) fn new(collection: &CollectionInfo) -> Self {
-        let images = if collection.keeps_images { Images::Kept } else { Images::None };
-        let collection = Arc::clone(&collection.name);
-        Self { events: EventBuffer::default(), collection, images, replaces: false, rows: 0, spilled: 0 }
+        Self {
+            events: EventBuffer::default(),
+            collection: Arc::clone(&collection.name),
+            records: collection.records,
+            images: if collection.keeps_images { Images::Kept } else { Images::None },
+            replaces: false,
+            rows: 0,
+            spilled: 0,
+        }
+    }
+
+    fn push(&mut self, kind: EventKind, documents: &[&[u8]]) {
+        let source = EventSource { name: &self.collection, records: Some(self.records), images: self.images };
+        self.events.push(kind, source, documents);
+    }
+
+    /// Returns the bytes of the log's entry of a new document, if it has one of its own.
+    pub(super) fn size_of_insert(&self, document: Doc<'_>) -> usize {
+        entry_size(event_size(&self.collection, &[document.bytes()]))
     }
 
     /// Logs the records before row `end` that are not logged yet: new documents.
     pub(super) fn inserted(&mut self, records: &Entries, end: usize) {
         for (_, stored) in records.iter_from(self.rows).take(end.saturating_sub(self.rows)) {
-            let document = Doc::stored(stored).bytes();
-            self.events.push(EventKind::Insert, self.images, &self.collection, &[document]);
+            self.push(EventKind::Insert, &[Doc::stored(stored).bytes()]);
         }
         self.rows = self.rows.max(end);
     }
 
-    /// Logs a changed document, the next record.
-    pub(super) fn changed(&mut self, old: Doc<'_>, new: Doc<'_>) {
+    /// Logs a changed document, the next record. Returns the bytes of an entry of the log with it.
+    pub(super) fn changed(&mut self, old: Doc<'_>, new: Doc<'_>) -> usize {
         self.rows += 1;
         let before = match self.images {
             Images::Kept => old.bytes(),
             Images::None => &[],
         };
         let description = if self.replaces { None } else { describe(old, new) };
+        let size = self.events.size();
         match description {
-            Some(description) => {
-                let documents = [new.bytes(), &description, before];
-                self.events.push(EventKind::Update, self.images, &self.collection, &documents);
-            }
-            None => self.events.push(EventKind::Replace, self.images, &self.collection, &[new.bytes(), before]),
+            Some(description) => self.push(EventKind::Update, &[new.bytes(), &description, before]),
+            None => self.push(EventKind::Replace, &[new.bytes(), before]),
         }
+        entry_size(self.events.size() - size)
     }
 
-    /// Logs a deleted document, the next record.
-    pub(super) fn deleted(&mut self, old: Doc<'_>) {
+    /// Logs a deleted document, the next record. Returns the bytes of an entry of the log with it.
+    pub(super) fn deleted(&mut self, old: Doc<'_>) -> usize {
         self.rows += 1;
         let before = (self.images == Images::Kept).then_some(old);
-        self.events.push_delete(self.images, &self.collection, id(old), before);
+        let size = self.events.size();
+        let source = EventSource { name: &self.collection, records: Some(self.records), images: self.images };
+        self.events.push_delete(source, id(old), before);
+        entry_size(self.events.size() - size)
     }
 }

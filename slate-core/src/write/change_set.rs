@@ -160,7 +160,7 @@ impl ChangeSet {
     pub(super) fn delete(&mut self, collection: &CollectionInfo, key: &[u8], old: Doc<'_>) -> Result<()> {
         if let Some(log) = &mut self.log {
             log.inserted(&self.records, self.records.len());
-            log.deleted(old);
+            check_limit(self.capabilities.max_value, log.deleted(old), LOGGED, collection, old)?;
         }
         self.records.push_delete(key, &[]);
         for (at, index) in collection.maintained().enumerate() {
@@ -190,9 +190,15 @@ impl ChangeSet {
         if let (Some(validator), DocumentValidation::Enforced) = (&collection.validator, *validation) {
             validator.check(&collection.name, old, new)?;
         }
-        if let (Some(log), Some(old)) = (log, old) {
-            log.inserted(records, row);
-            log.changed(old, new);
+        if let Some(log) = log {
+            let logged = match old {
+                None => log.size_of_insert(new),
+                Some(old) => {
+                    log.inserted(records, row);
+                    log.changed(old, new)
+                }
+            };
+            check_limit(capabilities.max_value, logged, LOGGED, collection, new)?;
         }
         let Some(old) = old else {
             let mut document = maker.document(key, new);
@@ -437,6 +443,9 @@ fn check_keys(
     let mut keys = entries.iter_from(first);
     keys.try_for_each(|(key, _)| check_limit(capabilities.max_key, key.len(), "index key", collection, document))
 }
+
+/// How [`check_limit`] names what is logged of a change.
+const LOGGED: &str = "entry in the log of changes";
 
 fn check_limit(limit: usize, length: usize, what: &str, collection: &CollectionInfo, document: Doc<'_>) -> Result<()> {
     if length <= limit {

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     Error, ErrorKind, Result, ValidationAction, ValidationLevel,
     catalog::{self, CATALOG, Change, CollectionInfo, IndexInfo, Validator, ViewInfo, not_on_view},
-    changes::{EventKind, Images},
+    changes::{EventKind, EventSource, Images},
     error::shown_collection,
     namespace,
     options::RenameTarget,
@@ -188,7 +188,7 @@ impl<T: Transaction> Session<T> {
             None => (EventKind::Create, created_view(&view)),
             Some(_) => (EventKind::Modify, created_view(&view)),
         };
-        self.log_definition(kind, &view.name, || shown);
+        self.log_definition(kind, &view.name, None, || shown);
         self.catalog = catalog;
         Ok(())
     }
@@ -212,7 +212,7 @@ impl<T: Transaction> Session<T> {
             Arc::make_mut(found).hidden = is_hidden;
             self.define(&changed)?;
             let described = || rawdoc! { "index": { "name": index, "hidden": is_hidden } };
-            self.log_definition(EventKind::Modify, name, described);
+            self.log_definition(EventKind::Modify, name, Some(collection.records), described);
         }
         Ok(before)
     }
@@ -241,7 +241,7 @@ impl<T: Transaction> Session<T> {
             Arc::make_mut(found).expire_after = Some(seconds);
             self.define(&changed)?;
             let described = || rawdoc! { "index": { "name": index, "expireAfterSeconds": i64::from(seconds) } };
-            self.log_definition(EventKind::Modify, name, described);
+            self.log_definition(EventKind::Modify, name, Some(collection.records), described);
         }
         Ok(before)
     }
@@ -266,7 +266,7 @@ impl<T: Transaction> Session<T> {
             },
             None => rawdoc! { "validator": {} },
         };
-        self.log_definition(EventKind::Modify, name, described);
+        self.log_definition(EventKind::Modify, name, Some(collection.records), described);
         Ok(())
     }
 
@@ -283,16 +283,17 @@ impl<T: Transaction> Session<T> {
         if collection.keeps_images != keeps_images {
             self.define(&CollectionInfo { keeps_images, ..CollectionInfo::clone(&collection) })?;
             let described = || rawdoc! { "changeStreamPreAndPostImages": { "enabled": keeps_images } };
-            self.log_definition(EventKind::Modify, name, described);
+            self.log_definition(EventKind::Modify, name, Some(collection.records), described);
         }
         Ok(())
     }
 
     /// Drops the collection and its indexes, or the view. Returns whether it existed.
     pub(crate) fn drop_collection(&mut self, name: &str) -> Result<bool> {
+        let records = self.catalog.collection(name).map(|collection| collection.records);
         let existed = self.remove_collection(name)?;
         if existed {
-            self.log_definition(EventKind::Drop, name, RawDocumentBuf::new);
+            self.log_definition(EventKind::Drop, name, records, RawDocumentBuf::new);
         }
         Ok(existed)
     }
@@ -336,7 +337,8 @@ impl<T: Transaction> Session<T> {
             let message = format!("a view of the name {} exists already", shown_collection(to));
             return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
         }
-        if self.catalog.collection(to).is_some() {
+        let dropped = self.catalog.collection(to).map(|dropped| dropped.records);
+        if dropped.is_some() {
             if target == RenameTarget::MustNotExist {
                 let message = format!("a collection of the name {} exists already", shown_collection(to));
                 return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
@@ -346,7 +348,16 @@ impl<T: Transaction> Session<T> {
         self.redefined(from)?;
         Arc::make_mut(&mut self.catalog).remove(from);
         self.redefine(&CollectionInfo { name: to.into(), ..CollectionInfo::clone(&collection) })?;
-        self.log_definition(EventKind::Rename, from, || rawdoc! { "to": to });
+        // Also if only one of the two databases is logged: it gains or loses a collection.
+        let logged = if self.logs(from) { from } else { to };
+        if self.logs(logged) {
+            let mut described = rawdoc! { "to": to };
+            if let Some(dropped) = dropped {
+                described.append(cstr!("dropTarget"), i64::from(dropped.0));
+            }
+            let source = EventSource { name: from, records: Some(collection.records), images: Images::None };
+            self.events.push(EventKind::Rename, source, &[described.as_bytes()]);
+        }
         Ok(())
     }
 
@@ -364,7 +375,7 @@ impl<T: Transaction> Session<T> {
     /// Replaces the definition. Every open writer of the collection conflicts with it.
     pub(super) fn define(&mut self, collection: &CollectionInfo) -> Result<()> {
         if self.catalog.collection(&collection.name).is_none() {
-            self.log_definition(EventKind::Create, &collection.name, || created(collection));
+            self.log_definition(EventKind::Create, &collection.name, Some(collection.records), || created(collection));
         }
         self.redefine(collection)
     }

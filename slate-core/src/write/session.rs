@@ -8,7 +8,7 @@ use crate::{
     ChangeLog, Error, Isolation, Result,
     call_context::CallContext,
     catalog::{self, CATALOG, Catalog, CatalogCache, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness},
-    changes::{self, EventBuffer, EventKind, Images, LogTail, Wakers, is_logged},
+    changes::{self, EventBuffer, EventKind, EventSource, Images, LogTail, Wakers, is_logged},
     clock,
     commit::Validation,
     entry::record_key,
@@ -221,14 +221,21 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Whether changes of the collection are logged.
-    fn logs(&self, collection: &str) -> bool {
+    pub(super) fn logs(&self, collection: &str) -> bool {
         self.catalog.change_log().is_some() && is_logged(collection)
     }
 
-    /// Logs what is done to a definition. `describe` is called only if it is logged.
-    pub(super) fn log_definition(&mut self, kind: EventKind, name: &str, describe: impl FnOnce() -> RawDocumentBuf) {
+    /// Logs what is done to a definition, that of a collection with these records. `describe` is called only if it is logged.
+    pub(super) fn log_definition(
+        &mut self,
+        kind: EventKind,
+        name: &str,
+        records: Option<Keyspace>,
+        describe: impl FnOnce() -> RawDocumentBuf,
+    ) {
         if self.logs(name) {
-            self.events.push(kind, Images::None, name, &[describe().as_bytes()]);
+            let source = EventSource { name, records, images: Images::None };
+            self.events.push(kind, source, &[describe().as_bytes()]);
         }
     }
 
@@ -236,7 +243,7 @@ impl<T: Transaction> Session<T> {
     pub(crate) fn dropped_database(&mut self, database: &str) -> Result<()> {
         self.begin_call()?;
         let name = namespace::stored(database, DATABASE_ITSELF);
-        self.log_definition(EventKind::DropDatabase, &name, RawDocumentBuf::new);
+        self.log_definition(EventKind::DropDatabase, &name, None, RawDocumentBuf::new);
         Ok(())
     }
 
@@ -255,10 +262,10 @@ impl<T: Transaction> Session<T> {
                 None
             }
             (None, Some(limits)) => {
-                let id = clock::timestamp(clock::now_millis());
+                let since = clock::timestamp(clock::now_millis());
                 // Of the time and the counter, those bits that differ between two logs.
-                let id = u32::try_from((id >> 32 ^ id << 20) & u64::from(u32::MAX)).unwrap_or_default();
-                Some(ChangeLogInfo { keyspace: self.allocate()?, id, limits })
+                let id = u32::try_from((since >> 32 ^ since << 20) & u64::from(u32::MAX)).unwrap_or_default();
+                Some(ChangeLogInfo { keyspace: self.allocate()?, id, since, limits })
             }
         };
         let names: Vec<Arc<str>> = self.catalog.collections().map(|collection| Arc::clone(&collection.name)).collect();
@@ -274,7 +281,8 @@ impl<T: Transaction> Session<T> {
         let Some(log) = self.catalog.change_log().copied() else { return Ok(false) };
         let Some(trim) = changes::trim(&self.view(), &log, now_millis)? else { return Ok(false) };
         self.transaction.delete_range(log.keyspace, Bounds { start: None, end: Some(&trim.end) })?;
-        catalog::set_trimmed_changes(&mut self.transaction, &log, trim.version)?;
+        let position = (trim.position.version, trim.position.event);
+        catalog::set_trimmed_changes(&mut self.transaction, &log, position)?;
         self.wrote_entries();
         Ok(true)
     }
@@ -324,11 +332,18 @@ impl<T: Transaction> Session<T> {
         let log = self.catalog.change_log().copied();
         let logs = log.is_some() && (!self.events.is_empty() || self.unapplied.is_some());
         let log = log.filter(|_| logs);
+        if log.is_some() {
+            check_logged(&self.events, self.capabilities().max_value)?;
+        }
         if let Some(log) = &log {
             self.shared.tail.load(&self.transaction.view(), log)?;
         }
         let (shared, base) = (&self.shared, self.transaction.view().version());
-        let last = LastStage { log: log.map(|log| (log, &shared.tail, self.events)), unapplied: self.unapplied };
+        let last = LastStage {
+            log: log.map(|log| (log, &shared.tail, self.events)),
+            max_value: shared.capabilities.max_value,
+            unapplied: self.unapplied,
+        };
         let transaction = self.transaction;
         let commit = || last.commit(transaction, durability);
         let commit = || match changes_catalog {
@@ -372,6 +387,16 @@ impl<T: Transaction> Session<T> {
         let growth = &mut self.collections.of(collection).growth;
         *growth = growth.saturating_add(records);
     }
+}
+
+/// Fails if the store cannot hold an entry of the log with one of the events. Those of documents were checked with their changes.
+fn check_logged(events: &EventBuffer, max_value: usize) -> Result<()> {
+    let bytes = changes::entry_size(events.largest());
+    if bytes <= max_value {
+        return Ok(());
+    }
+    let message = format!("an entry of the log of changes has {bytes} bytes; the store's limit is {max_value}");
+    Err(Error::too_large(message))
 }
 
 /// The records that a query can read.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bson::{doc, rawdoc};
+use bson::{RawDocumentBuf, doc, rawdoc};
 use slate_core::{CancelToken, ErrorKind, Result};
 use tokio::time::sleep;
 
@@ -46,6 +46,41 @@ fn every_kind_of_call_obeys_the_limits_of_its_handle() {
         let limited: Documents = db.with_deadline(Duration::from_secs(3_600)).collection("users");
         limited.insert_one(&rawdoc! { "_id": 2 }).await.unwrap();
         assert!(limited.find_by_id(2).await.unwrap().is_some());
+    });
+}
+
+/// A stream that waits is woken by its deadline and by its token, without anyone who polls it.
+#[test]
+fn a_waiting_stream_ends_at_its_deadline_and_when_it_is_cancelled() {
+    on_one_thread(|db, _| async move {
+        db.enable_changes(slate_core::ChangeLog::new()).await.unwrap();
+        let users: Documents = db.collection("users");
+        let none: [bson::Document; 0] = [];
+        let begin = std::time::Instant::now();
+        let mut late = users.watch(none.clone()).deadline(Duration::from_millis(200)).await.unwrap();
+        assert_eq!(late.next().await.unwrap().unwrap_err().code(), 50);
+        assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+        assert!(late.next().await.is_none());
+        let error = match users.find(doc! {}).deadline(Duration::from_millis(30)).live().await {
+            Ok(mut late) => late.next().await.unwrap().unwrap_err(),
+            late => late.unwrap_err(),
+        };
+        assert_eq!(error.code(), 50);
+
+        let service = CancelToken::new();
+        let mut streams = Vec::new();
+        for token in [service.clone(), service.child().child()] {
+            let mut stream = db.collection::<RawDocumentBuf>("quiet").watch(none.clone()).cancel(token).await.unwrap();
+            streams.push(tokio::spawn(async move { stream.next().await.unwrap().unwrap_err().code() }));
+        }
+        let mut other = users.watch(none).cancel(service.child()).await.unwrap();
+        users.insert_one(&rawdoc! { "_id": 1 }).await.unwrap();
+        other.next().await.unwrap().unwrap();
+        drop(other);
+        service.cancel();
+        for stream in streams {
+            assert_eq!(stream.await.ok(), Some(11_601));
+        }
     });
 }
 

@@ -111,7 +111,8 @@ async fn collections(awaited: &Awaited, db: &Database) {
     let watch = build!(awaited, Collection::watch(&users, [] as [Document; 0]) -> Watch:
         full_document(FullDocument::WhenAvailable)
         full_document_before_change(FullDocumentBeforeChange::WhenAvailable) expanded_events()
-        start_at(bson::Timestamp { time: 1, increment: 1 }) start_after(&token) resume_after(&token) deadline(MINUTE)
+        start_at(bson::Timestamp { time: 1, increment: 1 }) start_after(&token) resume_after(&token)
+        collation(doc! { "locale": "en" }) let_variables(doc! { "x": 1 }) deadline(MINUTE)
         cancel(CancelToken::new()));
     let mut stream: ChangeStream = end!(awaited, Watch: watch);
     users.insert_one(&rawdoc! { "_id": 100 }).await.unwrap();

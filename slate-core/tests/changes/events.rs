@@ -225,6 +225,14 @@ fn definitions_are_expanded_events() {
         assert_eq!(kinds(&found), expected);
         let description = found[1].get_document("operationDescription").unwrap();
         assert_eq!(*description, doc! { "indexes": [{ "v": 2, "key": { "a": 1 }, "name": "a_1" }] });
+        // A collection has one identity, which a rename does not change.
+        let uuid = |at: usize| found[at].get("collectionUUID").cloned();
+        assert!((0..6).all(|at| uuid(at).is_some() && uuid(at) == uuid(0)));
+        assert_eq!((uuid(6), uuid(8), uuid(9), uuid(10)), (uuid(7), uuid(0), uuid(0), None));
+        let Some(Bson::Binary(binary)) = uuid(0) else { panic!("{found:?}") };
+        assert_eq!((binary.to_uuid().unwrap().to_string().as_bytes()[14], uuid(0) == uuid(7)), (b'8', false));
+        let renamed = found[8].get_document("operationDescription").unwrap();
+        assert_eq!(renamed.get("dropTarget"), uuid(7).as_ref());
         assert_eq!(found[8].get_document("to").unwrap(), &doc! { "db": "test", "coll": "others" });
         assert_eq!(*found[10].get_document("ns").unwrap(), doc! { "db": "test" });
     });

@@ -3,10 +3,11 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use lexopt::{Arg, ValueExt};
-use slate_trials::{crash, isolation, simulation};
+use slate_trials::{changes, crash, isolation, simulation};
 
 const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials power [--cuts N] [--seed N]
+       slate-trials changes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]
        slate-trials simulation [--schedules N] [--seed N]
        slate-trials --fuzz TARGET FILE";
@@ -37,6 +38,17 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
                 crash::write(&folder, &arguments.value()?.string()?, arguments.value()?.parse()?);
                 return Ok(Vec::new());
             }
+            // The processes that `changes` kills.
+            Arg::Long("changes-writer") => {
+                let folder = PathBuf::from(arguments.value()?);
+                changes::write(&folder, &arguments.value()?.string()?, arguments.value()?.parse()?);
+                return Ok(Vec::new());
+            }
+            Arg::Long("changes-follower") => {
+                let folder = PathBuf::from(arguments.value()?);
+                changes::follow(&folder, &arguments.value()?.string()?);
+                return Ok(Vec::new());
+            }
             Arg::Long("store") => store = arguments.value()?.string()?,
             Arg::Long("kills" | "cuts" | "histories" | "schedules") => rounds = arguments.value()?.parse()?,
             Arg::Long("seed") => seed = arguments.value()?.parse()?,
@@ -63,6 +75,11 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;
             let trial = crash::PowerTrial { program, cuts: rounds, seed };
             Ok(crash::cut(&trial, |line| println!("{line}")).map_err(|error| error.to_string())?)
+        }
+        Some("changes") => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let trial = changes::ChangesTrial { program, store, kills: rounds, seed };
+            Ok(changes::run(&trial, |line| println!("{line}")))
         }
         Some("isolation") => {
             Ok(isolation::run(&isolation::IsolationTrial { store, histories: rounds, seed }, |line| println!("{line}")))

@@ -5,6 +5,7 @@
 use std::path::PathBuf;
 
 use slate_trials::{
+    changes::{self, ChangesTrial},
     crash::{self, CrashTrial},
     fuzz,
     isolation::{self, IsolationTrial},
@@ -29,6 +30,15 @@ fn rocksdb_keeps_what_was_synced_when_the_power_is_cut() {
     let program = PathBuf::from(env!("CARGO_BIN_EXE_slate-trials"));
     let trial = crash::PowerTrial { program, cuts: 10, seed: 7 };
     assert_eq!(crash::cut(&trial, |line| println!("{line}")).unwrap(), [""; 0]);
+}
+
+#[test]
+fn a_copy_that_follows_a_stream_is_equal_after_kills() {
+    for store in STORES {
+        let program = PathBuf::from(env!("CARGO_BIN_EXE_slate-trials"));
+        let trial = ChangesTrial { program, store: (*store).into(), kills: 5, seed: 7 };
+        assert_eq!(changes::run(&trial, |line| println!("{store}: {line}")), [""; 0]);
+    }
 }
 
 #[test]

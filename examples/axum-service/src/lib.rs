@@ -15,6 +15,8 @@
 //! | `DELETE /products/{id}` | deletes the product, under the same condition |
 //! | `POST /orders` | takes goods from the stock and inserts an order, in one transaction; 409 if the stock is too low |
 //! | `GET /sales` | streams orders and goods sold of each product |
+//! | `GET /live` | a page that shows the products with the least stock, and changes when they do |
+//! | `GET /live/products` | the rows of that page and their changes, as server-sent events |
 //! | `POST /backups` | writes a backup beside running requests |
 //! | `GET /health`, `GET /metrics` | for a supervisor and for Prometheus |
 //!
@@ -23,6 +25,7 @@
 mod failure;
 mod json;
 mod lines;
+mod live;
 mod operating;
 mod orders;
 mod products;

@@ -7,7 +7,7 @@ use axum::{
 use slate_server::Server;
 use tokio::{net::TcpListener, sync::oneshot};
 
-use crate::{Shop, operating, orders, products};
+use crate::{Shop, live, operating, orders, products};
 
 /// After the signal to stop, running requests have this time to end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -22,8 +22,10 @@ pub async fn serve(
     stop: impl Future<Output = ()> + Send + 'static,
 ) -> Result<(), Box<dyn Error + Send + Sync>> {
     let (stopping, stopped) = oneshot::channel();
+    let streams = shop.stopping.clone();
     let server = axum::serve(listener, router(shop.clone())).with_graceful_shutdown(async move {
         stop.await;
+        streams.cancel();
         // Its receiver is gone only if the server is, too.
         let _ = stopping.send(());
     });
@@ -57,6 +59,8 @@ fn router(shop: Shop) -> Router {
         .route("/products/{id}", get(products::read).patch(products::change).delete(products::remove))
         .route("/orders", post(orders::create))
         .route("/sales", get(orders::sales))
+        .route("/live", get(live::page))
+        .route("/live/products", get(live::products))
         .route("/backups", post(operating::backup))
         .route("/health", get(operating::health))
         .route("/metrics", get(operating::metrics))

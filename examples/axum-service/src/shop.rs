@@ -2,7 +2,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use bson::{RawDocumentBuf, doc};
 use slate_core::{
-    CollectionOptions, Index, Migrations, Transaction, Validator,
+    CancelToken, ChangeLog, CollectionOptions, Index, Migrations, Transaction, Validator,
     aio::{Collection, Database},
 };
 
@@ -11,11 +11,16 @@ use crate::{Settings, orders::Order};
 pub(crate) const PRODUCTS: &str = "products";
 pub(crate) const ORDERS: &str = "orders";
 
+/// The bytes of the log of changes. A page that falls behind it gets its rows again.
+const LOG_BYTES: u64 = 16 << 20;
+
 /// The database of the shop. Cheap to clone: every request has one.
 #[derive(Clone, Debug)]
 pub struct Shop {
     pub(crate) db: Database,
     pub(crate) backups: Arc<PathBuf>,
+    /// Ends the responses that would not end by themselves.
+    pub(crate) stopping: CancelToken,
 }
 
 impl Shop {
@@ -26,7 +31,9 @@ impl Shop {
     pub async fn open(settings: &Settings) -> slate_core::Result<Self> {
         let db = Database::open_config(&settings.database).await?;
         db.migrate(&migrations()).await?;
-        Ok(Self { db, backups: Arc::new(settings.backups.clone()) })
+        // Live queries read it.
+        db.enable_changes(ChangeLog::new().bytes(LOG_BYTES)).await?;
+        Ok(Self { db, backups: Arc::new(settings.backups.clone()), stopping: CancelToken::new() })
     }
 
     /// Returns the products, as stored.

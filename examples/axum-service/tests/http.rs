@@ -9,6 +9,7 @@ use std::path::Path;
 use axum::http::{StatusCode, header};
 use axum_service::Settings;
 use common::{Client, Service, product, settings, urls_on_disk};
+use http_body_util::BodyExt;
 use serde_json::{Value, json};
 use slate_core::{
     Access, Database,
@@ -67,6 +68,65 @@ async fn a_product_is_created_read_changed_and_deleted() {
         assert_eq!(again.status, StatusCode::NOT_FOUND);
         assert_eq!(client.get("/products/unknown").await.status, StatusCode::NOT_FOUND);
         service.stop().await;
+    })
+    .await;
+}
+
+/// A page that applies the events of a stream to its rows.
+struct Page {
+    body: hyper::body::Incoming,
+    text: String,
+    rows: Vec<Value>,
+}
+
+impl Page {
+    /// Reads events until the products are these, with these numbers in stock.
+    async fn shows(&mut self, products: &[(&str, i64)]) {
+        let shown = |row: &Value| (row["sku"].as_str().unwrap().to_owned(), row["stock"].as_i64().unwrap());
+        while self.rows.iter().map(shown).ne(products.iter().map(|(sku, stock)| ((*sku).to_owned(), *stock))) {
+            let chunk = self.body.frame().await.unwrap().unwrap().into_data().unwrap();
+            self.text.push_str(std::str::from_utf8(&chunk).unwrap());
+            while let Some((event, rest)) = self.text.split_once("\n\n") {
+                let line = |name: &str| event.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+                let data: Value = serde_json::from_str(line("data: ")).unwrap();
+                let at = |name: &str| usize::try_from(data[name].as_u64().unwrap()).unwrap();
+                match line("event: ") {
+                    "added" => self.rows.insert(at("position"), data["product"].clone()),
+                    "changed" => self.rows[at("position")] = data["product"].clone(),
+                    "moved" => {
+                        self.rows.remove(at("from"));
+                        self.rows.insert(at("to"), data["product"].clone());
+                    }
+                    "removed" => drop(self.rows.remove(at("position"))),
+                    other => panic!("{other}"),
+                }
+                self.text = rest.to_owned();
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_told_of_the_products_with_the_least_stock() {
+    on_every_store(|service| async move {
+        let (mut client, mut connection) = (service.client().await, service.client().await);
+        let (tea, _) = created(&mut client, &product("tea", 5, 2.5)).await;
+        assert!(connection.get("/live").await.body.starts_with(b"<!doctype html>"));
+        let body = connection.open("/live/products").await;
+        let mut page = Page { body, text: String::new(), rows: Vec::new() };
+        page.shows(&[("tea", 5)]).await;
+        created(&mut client, &product("ink", 2, 1.0)).await;
+        page.shows(&[("ink", 2), ("tea", 5)]).await;
+        client.post("/orders", &json!({ "sku": "tea", "amount": 4 })).await;
+        page.shows(&[("tea", 1), ("ink", 2)]).await;
+        let version = client.get(&tea).await.header(header::ETAG).to_owned();
+        client.send("DELETE", &tea, Some(&version), &Value::Null).await.unwrap();
+        page.shows(&[("ink", 2)]).await;
+        // The service does not wait for the page.
+        let stopping = std::time::Instant::now();
+        service.stop().await;
+        assert!(stopping.elapsed() < std::time::Duration::from_secs(5));
+        assert!(page.body.frame().await.is_none_or(|end| end.is_err()));
     })
     .await;
 }

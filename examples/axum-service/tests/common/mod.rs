@@ -67,6 +67,13 @@ impl Client {
         Ok(Reply { status: head.status, headers: head.headers, body: body.collect().await?.to_bytes() })
     }
 
+    /// Sends a `GET` request whose response does not end, and returns the body.
+    pub(crate) async fn open(&mut self, path: &str) -> hyper::body::Incoming {
+        let request = Request::builder().uri(path).header(header::HOST, "shop").body(Full::default()).unwrap();
+        self.sender.ready().await.unwrap();
+        self.sender.send_request(request).await.unwrap().into_body()
+    }
+
     pub(crate) async fn get(&mut self, path: &str) -> Reply {
         self.send("GET", path, None, &Value::Null).await.unwrap()
     }

@@ -31,6 +31,8 @@ pub mod run;
 pub mod slate;
 #[cfg(feature = "slate")]
 mod slate_async;
+#[cfg(feature = "slate")]
+mod slate_changes;
 pub mod subject;
 pub mod typed;
 pub mod workload;

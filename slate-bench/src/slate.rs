@@ -10,7 +10,7 @@ use crate::{
     Answer, Change, Condition, Consume, Fetched, Field, Query, Setup, Subject, Test, ThreeFields, TypedRecord,
     TypedTask, Value, Work,
     aggregation::{Cell, Company, Question, Rows},
-    slate_async,
+    slate_async, slate_changes,
     workload::Find as FindQuery,
 };
 
@@ -106,7 +106,7 @@ impl Slate {
     }
 }
 
-fn create_indexes(collection: &Collection<RawDocumentBuf>) -> Result<()> {
+pub(crate) fn create_indexes(collection: &Collection<RawDocumentBuf>) -> Result<()> {
     for field in Field::INDEXED {
         collection.create_index(Index::on(doc! { field.name(): 1 })).run()?;
     }
@@ -294,6 +294,10 @@ impl Subject for Slate {
 
     fn own_rows(&mut self, size: u64, repeat: Repeat) -> Result<Vec<(&'static str, Row)>> {
         slate_async::rows(&self.database, TYPED, size, repeat)
+    }
+
+    fn logged_rows(&mut self, seed: u64, repeat: Repeat) -> Result<Vec<Row>> {
+        slate_changes::rows(&self.database, seed, repeat)
     }
 
     fn verify(&mut self) -> Result<()> {

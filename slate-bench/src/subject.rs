@@ -197,6 +197,15 @@ pub trait Subject: Sized + Send {
         Ok(Vec::new())
     }
 
+    /// Measures writes with and without a log of changes. The records have this seed.
+    ///
+    /// # Errors
+    /// Fails with the database's own errors.
+    fn logged_rows(&mut self, seed: u64, repeat: Repeat) -> Result<Vec<Row>> {
+        let _ = (seed, repeat);
+        Ok(Vec::new())
+    }
+
     /// Checks the whole database for damage with the database's own tools.
     ///
     /// # Errors

@@ -165,6 +165,8 @@ pub const TYPED: &str = "Typed documents";
 pub const AGGREGATION: &str = "Aggregation";
 /// Title of the section of awaited calls.
 pub const ASYNC: &str = "Async";
+/// Title of the section of writes with and without the log of changes.
+pub const CHANGES: &str = "Log of changes";
 /// Title of the table of data larger than memory.
 pub const LARGER: &str = "Data larger than memory";
 /// Title of the table of threads that work for a long time.

@@ -5,7 +5,7 @@ use slate_bench_harness::{Clock, Result, Rng, Row, Samples, Verdict, number};
 use super::Bench;
 use crate::{
     Answer, Subject, TypedBatch, TypedTask,
-    workload::{ASYNC, LOOKUPS, TYPED},
+    workload::{ASYNC, CHANGES, LOOKUPS, TYPED},
 };
 
 /// The rows.
@@ -22,6 +22,7 @@ const PER_COMMIT: usize = 10_000;
 
 /// Runs and reports each selected row. A failure is reported in its row.
 pub fn run<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
+    logged(bench, subject);
     let wanted: Vec<&str> = ROWS.into_iter().filter(|row| bench.options.shared.wants(TYPED, row)).collect();
     let wants_own = bench.options.shared.wants(ASYNC, ASYNC);
     if wanted.is_empty() && !wants_own {
@@ -43,6 +44,18 @@ pub fn run<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
             Ok(rows) => rows.into_iter().for_each(|(section, row)| bench.push(section, row)),
             Err(error) => bench.push(ASYNC, Row::new(ASYNC).failed(&error)),
         }
+    }
+}
+
+/// Measures writes with and without the log of changes.
+fn logged<S: Subject>(bench: &mut Bench<'_>, subject: &mut S) {
+    if !bench.options.shared.wants(CHANGES, CHANGES) {
+        return;
+    }
+    bench.progress.set_message(CHANGES);
+    match subject.logged_rows(bench.options.shared.seed, bench.options.shared.repeat()) {
+        Ok(rows) => rows.into_iter().for_each(|row| bench.push(CHANGES, row)),
+        Err(error) => bench.push(CHANGES, Row::new(CHANGES).failed(&error)),
     }
 }
 

@@ -66,9 +66,8 @@ impl Bench<'_> {
         let mut parts = variants.into_iter().zip(allocations).zip(notes);
         Ok(samples.map(|samples| {
             let ((variant, allocations), note) = parts.next().unwrap_or_default();
-            let row =
-                Row { samples, items: WRITTEN, allocations, note, verdict: Verdict::Right, ..Row::new(writes.name) };
-            row.variant(variant)
+            let name = format!("{}, {variant}", writes.name);
+            Row { samples, items: WRITTEN, allocations, note, verdict: Verdict::Right, ..Row::new(name) }
         }))
     }
 

@@ -117,7 +117,10 @@ pub(crate) fn count_keys<V: View>(
         let mut cursors = RangeCursors::new(view.clone(), keyspace, ranges.to_vec(), Direction::Ascending);
         while let Some(mut cursor) = cursors.next()? {
             let mut more = cursor.current().is_some();
-            while more && should_continue(counted) {
+            while more {
+                if !should_continue(counted) {
+                    return Ok(None);
+                }
                 counted += 1;
                 more = cursor.step_forward()?;
             }

@@ -240,7 +240,7 @@ enum State {
     Wrong,
 }
 
-/// Returns whether everything that can be read is what was written. Errors are those of the database.
+/// Returns which state the readable data have. Errors are those of the database.
 fn state(db: &Database) -> Result<State> {
     let users = db.collection::<RawDocumentBuf>("users");
     let replacements = DOCUMENTS / i32::try_from(STEP).unwrap();

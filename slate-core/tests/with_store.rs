@@ -10,7 +10,7 @@ mod distant;
 use bson::{Document, doc};
 use btree::BTreeStore;
 use distant::{DistantStore, LocalDistant};
-use slate_core::{Database, ErrorKind, Index};
+use slate_core::{CancelToken, Database, ErrorKind, Index};
 use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 use std::{
     path::Path,
@@ -289,4 +289,10 @@ fn a_store_at_a_distance_is_asked_in_few_rounds() {
         ("insert of 1,000 documents", 3),
     ];
     assert_eq!(seen, expected);
+
+    // A count that is cancelled in its first round does not return what it has counted.
+    let token = CancelToken::new();
+    rounds.cancel_in(1, token.clone());
+    let counted = rows.count_documents(doc! { "a": { "$in": &even } }).cancel(token).run();
+    assert_eq!(counted.unwrap_err().kind(), ErrorKind::Interrupted);
 }

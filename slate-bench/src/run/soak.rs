@@ -47,6 +47,11 @@ const GROWTH: u64 = 3;
 /// How much more they may have, in bytes: free space and logs are most of a small file.
 const GROWTH_OF_ALL: u64 = 64 << 20;
 
+/// Returns the length of an interval of a run of this length.
+fn interval_of(time: Duration) -> Duration {
+    (time / INTERVALS).max(Duration::from_secs(1)).min(time)
+}
+
 /// The course of a run, for charts.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Course {
@@ -171,11 +176,10 @@ pub fn run<S: Subject>(
     bench.progress.set_message(format!("{THREADS} threads for {} s", time.as_secs()));
     let name = bench.report.about.name.clone();
     let (points, broken) = soak(&mut subject, &bench, folder.path(), time)?;
-    let interval = time / INTERVALS;
-    let course = Course { name, interval: interval.max(Duration::from_secs(1)), points };
+    let course = Course { name, interval: interval_of(time), points };
     let mut verdict = broken.map_or(Verdict::Right, Verdict::Wrong);
     let largest = course.points.iter().map(|point| point.files).max().unwrap_or_default();
-    if largest > loaded.saturating_mul(GROWTH).saturating_add(GROWTH_OF_ALL) {
+    if verdict == Verdict::Right && largest > loaded.saturating_mul(GROWTH).saturating_add(GROWTH_OF_ALL) {
         let how = format!("the files grew from {} to {}", format::bytes(loaded), format::bytes(largest));
         verdict = Verdict::Wrong(how);
     }
@@ -243,7 +247,7 @@ fn soak<S: Subject>(
     let measured: Vec<Mutex<Measured>> = (0..THREADS).map(|_| Mutex::default()).collect();
     let (is_over, broken) = (AtomicBool::new(false), Mutex::new(None));
     let (seed, size) = (bench.options.shared.seed, bench.size);
-    let interval = (time / INTERVALS).max(Duration::from_secs(1)).min(time);
+    let interval = interval_of(time);
     let (begin, mut points) = (Instant::now(), Vec::new());
     thread::scope(|threads| {
         for (number, (mut handle, measured)) in handles.into_iter().zip(&measured).enumerate() {

@@ -180,7 +180,7 @@ impl EventBuffer {
         self.bytes.is_empty()
     }
 
-    /// Returns the bytes of the largest event that it has ever contained.
+    /// Returns the bytes of the largest event since it was empty the last time, or more.
     pub(crate) fn largest(&self) -> usize {
         self.largest
     }

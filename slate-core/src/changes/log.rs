@@ -99,6 +99,8 @@ pub(crate) struct LogWriter<'w> {
     tail: &'w LogTail,
     position: Position,
     time: CommitTime,
+    /// How many bytes were logged before the next entry.
+    logged: u64,
     next: u32,
     entry: Vec<u8>,
     max_value: usize,
@@ -112,9 +114,9 @@ pub(crate) fn entry_size(event: usize) -> usize {
 impl<'w> LogWriter<'w> {
     /// Begins the commit of this version.
     pub(crate) fn begin(log: &ChangeLogInfo, tail: &'w LogTail, version: Version, max_value: usize) -> Self {
-        let (version, time) = tail.begin(log, version);
+        let (version, time, logged) = tail.begin(log, version);
         let position = Position { version, event: 0 };
-        Self { keyspace: log.keyspace, tail, position, time, next: 0, entry: Vec::new(), max_value }
+        Self { keyspace: log.keyspace, tail, position, time, logged, next: 0, entry: Vec::new(), max_value }
     }
 
     /// Adds an event.
@@ -124,21 +126,25 @@ impl<'w> LogWriter<'w> {
         }
         if self.entry.is_empty() {
             self.entry.reserve(HEAD + event.len());
-            EntryHead { time: self.time, before: self.tail.logged() }.write(&mut self.entry);
+            EntryHead { time: self.time, before: self.logged }.write(&mut self.entry);
         }
         self.entry.extend_from_slice(event);
         self.next = self.next.saturating_add(1);
         Ok(())
     }
 
-    /// Writes what is left.
+    /// Writes what is left, and counts the entries. Those of a commit that failed before are not counted.
     pub(crate) fn finish(mut self, into: &mut dyn LastWrites) -> slate_store::Result<()> {
-        if self.entry.is_empty() { Ok(()) } else { self.end_entry(into) }
+        if !self.entry.is_empty() {
+            self.end_entry(into)?;
+        }
+        self.tail.end(self.logged);
+        Ok(())
     }
 
     fn end_entry(&mut self, into: &mut dyn LastWrites) -> slate_store::Result<()> {
         into.write(self.keyspace, &[(&self.position.key(), Some(&self.entry))])?;
-        self.tail.add(KEY + self.entry.len());
+        self.logged = self.logged.saturating_add(u64::try_from(KEY + self.entry.len()).unwrap_or(u64::MAX));
         self.position.event = self.next;
         self.entry.clear();
         Ok(())

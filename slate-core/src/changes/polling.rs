@@ -26,6 +26,8 @@ struct PollingState {
     has_thread: bool,
     /// How many streams wait for commits of other processes.
     lookers: usize,
+    /// When the next look is due; `None` before the first.
+    next_look: Option<Instant>,
     next: u64,
     deadlines: BTreeMap<(Instant, u64), Waker>,
     seen: Option<Seen>,
@@ -86,7 +88,8 @@ impl Wakers {
     pub(crate) fn take_turn(&self) -> Turn {
         let mut state = self.polling();
         if state.is_needed() {
-            let longest = if state.lookers > 0 { POLL } else { TURN };
+            let until_look = |next: Instant| next.saturating_duration_since(Instant::now());
+            let longest = if state.lookers > 0 { state.next_look.map_or(Duration::ZERO, until_look) } else { TURN };
             let first = state.deadlines.first_key_value().map(|((deadline, _), _)| *deadline);
             let left = first.map_or(longest, |first| first.saturating_duration_since(Instant::now()).min(longest));
             state = self.polling.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
@@ -94,10 +97,15 @@ impl Wakers {
         let later = state.deadlines.split_off(&(Instant::now(), u64::MAX));
         let passed = mem::replace(&mut state.deadlines, later);
         state.has_thread = state.is_needed();
-        let turn = match (state.has_thread, state.lookers) {
+        let now = Instant::now();
+        let looks = state.lookers > 0 && state.next_look.is_none_or(|next| next <= now);
+        if looks {
+            state.next_look = Some(now + POLL);
+        }
+        let turn = match (state.has_thread, looks) {
             (false, _) => Turn::Last,
-            (true, 0) => Turn::Again,
-            (true, _) => Turn::Look,
+            (true, false) => Turn::Again,
+            (true, true) => Turn::Look,
         };
         drop(state);
         passed.into_values().for_each(Waker::wake);

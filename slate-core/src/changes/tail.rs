@@ -53,9 +53,9 @@ impl LogTail {
         Ok(())
     }
 
-    /// Begins the commit of this version, under the lock that orders commits. Returns the version under which it is logged, and its time. The
-    /// versions of a store in memory begin again when it is loaded from a backup; those in the log go on.
-    pub(super) fn begin(&self, log: &ChangeLogInfo, version: Version) -> (u64, CommitTime) {
+    /// Begins the commit of this version, under the lock that orders commits. Returns the version under which it is logged, its time, and the
+    /// bytes that were logged before it. The versions of a store in memory begin again when it is loaded from a backup; those in the log go on.
+    pub(super) fn begin(&self, log: &ChangeLogInfo, version: Version) -> (u64, CommitTime, u64) {
         let millis = clock::now_millis();
         let mut guard = self.state();
         let state = guard.get_or_insert(TailState::empty(log));
@@ -67,19 +67,14 @@ impl LogTail {
             stamp: clock::timestamp(millis).max(state.time.stamp.saturating_add(1)),
             millis: millis.max(state.time.millis),
         };
-        (state.version, state.time)
+        (state.version, state.time, state.logged)
     }
 
-    /// Counts an entry.
-    pub(super) fn add(&self, bytes: usize) {
+    /// Ends the entries of a commit, under the same lock: so many bytes are logged in all.
+    pub(super) fn end(&self, logged: u64) {
         if let Some(state) = &mut *self.state() {
-            state.logged = state.logged.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
+            state.logged = logged;
         }
-    }
-
-    /// Returns how many bytes were logged in all.
-    pub(super) fn logged(&self) -> u64 {
-        self.state().map_or(0, |state| state.logged)
     }
 
     /// Returns whether the log exceeds its limits by so much that trimming it is worth a commit.

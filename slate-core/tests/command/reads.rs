@@ -545,7 +545,7 @@ fn a_find_by_id_replies_as_a_query() {
             Bson::Double(f64::NAN),
         ];
         let documents: Vec<Document> = ids.iter().map(|id| doc! { "_id": id, "text": "x".repeat(300) }).collect();
-        run(db, doc! { "create": "collated", "collation": { "locale": "simple" } });
+        run(db, doc! { "create": "collated", "collation": { "locale": "en", "strength": 2 } });
         for collection in ["c", "collated"] {
             run(db, doc! { "insert": collection, "documents": &documents });
         }

@@ -1,9 +1,11 @@
 //! A store whose every round counts, as on a network: a page of a cursor, several cursors opened at once, a load of several keys, a commit.
 
 use std::sync::{
-    Arc,
+    Arc, Mutex,
     atomic::{AtomicU64, Ordering},
 };
+
+use slate_core::CancelToken;
 
 use slate_store::{
     Bounds, Capabilities, Changes, Cursor, Durability, Edge, Keyspace, LocalStore, Optimistic, PointReader, Result,
@@ -18,16 +20,30 @@ pub(crate) type DistantStore = Optimistic<LocalDistant>;
 const PAGE: usize = 256;
 
 #[derive(Clone, Default)]
-pub(crate) struct Rounds(Arc<AtomicU64>);
+pub(crate) struct Rounds {
+    made: Arc<AtomicU64>,
+    cancels: Arc<Mutex<Option<(u64, CancelToken)>>>,
+}
 
 impl Rounds {
     /// Returns the rounds since the last call.
     pub(crate) fn take(&self) -> u64 {
-        self.0.swap(0, Ordering::Relaxed)
+        self.made.swap(0, Ordering::Relaxed)
+    }
+
+    /// Cancels the token in this round, counted from now on.
+    pub(crate) fn cancel_in(&self, round: u64, token: CancelToken) {
+        self.take();
+        *self.cancels.lock().unwrap() = Some((round, token));
     }
 
     fn add(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
+        if let Some((round, token)) = &*self.cancels.lock().unwrap()
+            && made == *round
+        {
+            token.cancel();
+        }
     }
 }
 

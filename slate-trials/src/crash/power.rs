@@ -5,7 +5,7 @@
 //! appends to its files, so the length is enough. Names of files are kept: it is not tried that a device loses the creation or renaming of a
 //! file whose folder was not synced.
 //!
-//! In half of the lives the device also fails: from some write or sync on, each one ends with an error.
+//! In half of the lives the device is also set to fail: from some write or sync on, if the life lasts so long, each one ends with an error.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -75,7 +75,8 @@ pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Resul
             return Ok(broken.into_iter().map(|promise| format!("cut {cut}: {promise}")).chain([place]).collect());
         }
         if cut.is_power_of_two() || cut == trial.cuts {
-            let lives = format!("{failures} of them after the device had failed, {at_risk} unsynced bytes at risk");
+            let lives =
+                format!("{failures} of them with a device that was set to fail, {at_risk} unsynced bytes at risk");
             report(format!("{cut} cuts, {lives}, {}", acknowledged.summary()));
         }
     }

@@ -191,7 +191,8 @@ impl<P> Loader<P> {
         Ok(refused)
     }
 
-    /// Writes the documents of a batch by commands whose size stays below that of a document.
+    /// Writes the documents of a batch by commands with at most [`BATCH_BYTES`] of documents. A single document that exceeds this gets a
+    /// command of its own.
     fn put_on(&mut self, server: &Server, documents: &[RawDocumentBuf]) -> Result<Vec<Refusal>> {
         let (mut refused, mut first) = (Vec::new(), 0);
         while let Some(rest) = documents.get(first..).filter(|rest| !rest.is_empty()) {

@@ -142,13 +142,14 @@ fn mongod_reads_its_configuration_file() {
     let (file, data) = (folder.path().join("mongod.conf"), folder.path().display().to_string());
     let written = format!(
         "storage: {{ dbPath: {data}, wiredTiger: {{ engineConfig: {{ cacheSizeGB: 0.01 }} }} }}\nnet: {{ port: 1 }}\n\
-         replication.replSetName: rs\nsystemLog: {{ path: /x }}\nsetParameter: {{ enableTestCommands: true }}\n"
+         replication.replSetName: rs\nsystemLog: {{ path: /x }}\nsetParameter: {{ enableTestCommands: true }}\n\
+         security: {{ authorization: enabled }}\n"
     );
     std::fs::write(&file, written).unwrap();
     let shown = file.display().to_string();
     // The command line replaces what the file says.
-    let mut server =
-        Server::start(env!("CARGO_BIN_EXE_slate"), &["mongod", "--port", "0", "--config", &shown, "--slowms", "100"]);
+    let arguments = ["mongod", "--port", "0", "--config", &shown, "--slowms", "100", "--noauth"];
+    let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &arguments);
     let waiting = server.line();
     let (_, uri) = waiting.split_once("waiting for connections on ").unwrap();
     assert_eq!(run(uri, doc! { "hello": 1 }).get_str("setName").unwrap(), "rs");
@@ -464,6 +465,30 @@ mod client {
         );
         assert!(import("upsert").1.contains(": 1 inserted, 2 changed"));
         assert_eq!(done(&[&third, "find", "items", "{ _id: 1 }"]), "{\"_id\":1,\"n\":1,\"b\":{\"c\":1}}\n");
+        assert_eq!(server.end(), Some(0));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn an_interrupted_copy_to_a_server_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).display().to_string();
+        let text = "x".repeat(1_000);
+        let lines: String = (0..40_000).map(|n| format!("{{ _id: {n}, text: '{text}' }}\n")).collect();
+        std::fs::write(path("items.jsonl"), lines).unwrap();
+        std::fs::write(path("few.jsonl"), "{ _id: 1 }\n").unwrap();
+        let file = format!("redb:{}", path("shop.slate"));
+        done(&[&file, "import", &path("few.jsonl"), &path("items.jsonl")]);
+        let (server, uri) = start(&["memory:"]);
+        let shop = format!("{uri}shop");
+        let mut copy = Command::new(env!("CARGO_BIN_EXE_slate")).args(["copy", &file, &shop]).spawn().unwrap();
+        while run_on(&uri, "shop", doc! { "count": "items" }).get_i32("n").unwrap() == 0 {
+            assert!(copy.try_wait().unwrap().is_none(), "the copy ended before it was interrupted");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        Command::new("kill").args(["-INT", &copy.id().to_string()]).status().unwrap();
+        assert_eq!(copy.wait().unwrap().code(), Some(130));
+        assert_eq!(done(&[&shop, "collections"]), "");
         assert_eq!(server.end(), Some(0));
     }
 

@@ -75,6 +75,10 @@ impl Connection {
         let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
         // Both wait for the whole life of the connection: to begin anew with each request would take locks that connections share.
         let mut stopping = shared.stopping.subscribe();
+        // A stop before the subscription is no change. It can come during the TLS handshake.
+        if *stopping.borrow() {
+            return;
+        }
         let has_stopped = stopping.clone();
         let mut stopping = pin!(async move { drop(stopping.wait_for(|stopping| *stopping).await) });
         let mut patience = pin!(sleep(FIRST_PATIENCE));

@@ -22,10 +22,14 @@ pub(super) struct Copied {
     pub(super) left_out: u64,
 }
 
-/// Copies all collections with their indexes, and all views. `made` receives the names of those that the copy has begun.
+/// MongoDB's code for a collection that exists.
+const NAMESPACE_EXISTS: i32 = 48;
+
+/// Copies all collections with their indexes, and all views. `made` receives the names of those that the copy has created.
 ///
 /// # Errors
-/// Fails before anything is written if a collection exists in both. Fails if the target refuses a document.
+/// Fails before anything is written if a collection exists in both. Fails if another client creates one of them during the copy, or
+/// if the target refuses a document.
 pub(super) fn copy(from: &Source, to: &Endpoint, session: &Session, made: &mut Vec<String>) -> Result<Copied> {
     let (names, existing) = (from.names()?, to.names()?);
     if let Some(name) = names.iter().find(|name| existing.contains(name)) {
@@ -41,23 +45,25 @@ pub(super) fn copy(from: &Source, to: &Endpoint, session: &Session, made: &mut V
             continue;
         }
         metadata.indexes = from.indexes(name, &metadata.options)?;
-        made.push(name.clone());
         let mut ignored = |why: &str| {
             left_out += 1;
             message!("{name}: {why}");
         };
-        definitions::create(to, name, &metadata, &mut ignored)?;
+        create(to, name, &metadata, &mut ignored)?;
+        made.push(name.clone());
         documents += copy_documents(from, to, name, &session.cancel())?;
-        if !to.has(name)? {
-            to.run(&bson::doc! { "create": name })?;
-        }
         definitions::complete(to, name, &metadata, session, &mut ignored)?;
         to.flush()?;
     }
     // After the collections that they read.
     for (name, metadata) in &views {
-        made.push((*name).clone());
-        left_out += create_view(to, name, metadata)?;
+        let mut ignored = |why: &str| {
+            left_out += 1;
+            message!("{name}: {why}");
+        };
+        if let Created::Yes = create(to, name, metadata, &mut ignored)? {
+            made.push((*name).clone());
+        }
     }
     let number_of_views = views.len() as u64;
     Ok(Copied {
@@ -66,14 +72,31 @@ pub(super) fn copy(from: &Source, to: &Endpoint, session: &Session, made: &mut V
     })
 }
 
-/// Creates a view. Returns the number of parts that were left out.
-fn create_view(to: &Endpoint, name: &str, metadata: &Metadata) -> Result<u64> {
-    let mut left_out = 0;
-    definitions::create(to, name, metadata, |why| {
-        left_out += 1;
-        message!("{name}: {why}");
-    })?;
-    Ok(left_out)
+/// Whether a collection or a view was created.
+enum Created {
+    Yes,
+    /// The target refuses the view.
+    No,
+}
+
+/// Creates a collection or a view, a collection without its options if the target refuses them. A signal does not interrupt this:
+/// what was created must be known when the copy is undone.
+///
+/// # Errors
+/// Fails if the name exists: a failed copy would otherwise drop what another client has created.
+fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Result<Created> {
+    let command = definitions::creation(name, metadata, &mut ignored);
+    match to.run_to_end(&command) {
+        Ok(_) => return Ok(Created::Yes),
+        Err(failure) if failure.number() == Some(NAMESPACE_EXISTS) || !failure.is_refusal() || command.len() == 1 => {
+            return Err(failure);
+        }
+        Err(failure) => ignored(&definitions::refused_options(&failure)),
+    }
+    if metadata.kind == "view" {
+        return Ok(Created::No);
+    }
+    to.run_to_end(&bson::doc! { "create": name }).map(|_| Created::Yes)
 }
 
 /// Copies the documents of a collection, and draws the progress. Returns their number.
@@ -109,9 +132,16 @@ fn copy_documents(from: &Source, to: &Endpoint, name: &str, cancel: &CancelToken
     }
 }
 
-/// Drops what a copy that failed has made on a server. The failure of the copy is the one to report.
+/// Drops what a copy that failed, or that a signal interrupted, has created. The failure of the copy is the one to report.
 pub(super) fn undo(to: &Endpoint, made: &[String]) {
     for name in made.iter().rev() {
-        let _ = to.drop_collection(name);
+        let dropped = match to {
+            Endpoint::Embedded(_) => to.drop_collection(name),
+            Endpoint::Server(_) => to.run_to_end(&bson::doc! { "drop": name }).map(drop),
+        };
+        // A target that cannot be reached is waited for once.
+        if dropped.is_err_and(|failure| !failure.is_refusal()) {
+            return;
+        }
     }
 }

@@ -41,7 +41,12 @@ impl Copy {
             Endpoint::Server(_) => Ok(copied),
         });
         let copied = copied.inspect_err(|_| match target {
-            Endpoint::Embedded(database) => files.remove(database, &made),
+            Endpoint::Embedded(database) => {
+                if !files.is_new() {
+                    across::undo(&Endpoint::Embedded(database.clone()), &made);
+                }
+                files.remove(database, &made);
+            }
             Endpoint::Server(_) => across::undo(&target, &made),
         })?;
         writeln!(session.out(), "{} copied to {}", copied.described, endpoint::shown(to))?;

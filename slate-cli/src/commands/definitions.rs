@@ -8,7 +8,7 @@ use slate_core::{Index, IndexState, ReadCollection};
 use super::create_index;
 use crate::{
     endpoint::Endpoint,
-    failure::Result,
+    failure::{Failure, Result},
     input::{Metadata, unversioned},
     session::Session,
 };
@@ -51,11 +51,19 @@ pub(crate) fn indexes_of(target: &Endpoint, name: &str, options: &Document) -> R
 }
 
 /// Creates a collection or a view with the options of a definition, as far as they must be known before there are documents.
-/// `ignored` is called with each option that has no equivalent.
+/// A collection without such options is left to its first document. `ignored` is called with each option that has no equivalent.
 ///
 /// # Errors
 /// Fails if the storage or the server fails.
 pub(super) fn create(target: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Result<()> {
+    let command = creation(name, metadata, &mut ignored);
+    let plain = command.len() == 1;
+    if plain { Ok(()) } else { run(target, &command, &mut ignored) }
+}
+
+/// Returns the command that creates a collection or a view with the options of a definition, as far as they must be known before
+/// there are documents. `ignored` is called with each option that has no equivalent.
+pub(super) fn creation(name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Document {
     let known: &[&str] = if metadata.kind == "view" { &["collation", "viewOn", "pipeline"] } else { &["collation"] };
     let mut command = doc! { "create": name };
     for (option, value) in &metadata.options {
@@ -68,8 +76,7 @@ pub(super) fn create(target: &Endpoint, name: &str, metadata: &Metadata, mut ign
     if !matches!(metadata.kind.as_str(), "collection" | "view") {
         ignored(&format!("this is a {}; it is restored as a collection", metadata.kind));
     }
-    let plain = command.len() == 1;
-    if plain { Ok(()) } else { run(target, &command, &mut ignored) }
+    command
 }
 
 /// Creates the indexes of a definition, and sets the validator that the definition contains.
@@ -111,11 +118,16 @@ fn add_index(target: &Endpoint, collection: &str, definition: &Document, session
     Ok(())
 }
 
+/// Returns what to say when the database refuses the options of a collection.
+pub(super) fn refused_options(failure: &Failure) -> String {
+    format!("the collection's options are not set: {}", failure.line())
+}
+
 /// Runs a command. Reports a refusal by the database to `ignored`.
 fn run(target: &Endpoint, command: &Document, ignored: &mut impl FnMut(&str)) -> Result<()> {
     match target.run(command) {
         Err(failure) if failure.is_refusal() => {
-            ignored(&format!("the collection's options are not set: {}", failure.line()));
+            ignored(&refused_options(&failure));
             Ok(())
         }
         done => done.map(drop),

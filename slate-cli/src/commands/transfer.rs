@@ -22,6 +22,11 @@ impl NewFiles {
         Self(path.filter(|path| path.symlink_metadata().is_err()).map(Path::to_owned))
     }
 
+    /// Whether the copy creates the database. Otherwise only the collections that it made may be removed.
+    pub(super) fn is_new(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// Closes the database after a failed copy, and removes it if it was new. `made` are the collections that the copy made under their
     /// own names.
     pub(super) fn remove(self, database: Database, made: &[String]) {

@@ -45,14 +45,29 @@ impl Endpoint {
     /// # Errors
     /// Fails as the command does.
     pub(crate) fn run(&self, command: &Document) -> Result<Document> {
+        self.run_by(command, Server::run)
+    }
+
+    /// Runs a command like [`run`](Self::run), although a signal has arrived. A server gets some seconds to reply.
+    ///
+    /// # Errors
+    /// Fails as the command does.
+    pub(crate) fn run_to_end(&self, command: &Document) -> Result<Document> {
+        self.run_by(command, Server::run_to_end)
+    }
+
+    fn run_by(
+        &self,
+        command: &Document,
+        run: impl FnOnce(&Server, RawDocumentBuf) -> Result<Document>,
+    ) -> Result<Document> {
         let raw = RawDocumentBuf::try_from(command).map_err(|error| Failure::usage(error.to_string()))?;
-        let reply = match self {
+        match self {
             Self::Embedded(database) => {
-                Document::try_from(database.command(&raw)?.as_ref()).map_err(|error| Failure::new(error.to_string()))?
+                Document::try_from(database.command(&raw)?.as_ref()).map_err(|error| Failure::new(error.to_string()))
             }
-            Self::Server(server) => server.run(raw)?,
-        };
-        Ok(reply)
+            Self::Server(server) => run(server, raw),
+        }
     }
 
     /// Runs a command that lists, and returns the whole list.

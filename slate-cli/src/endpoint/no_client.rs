@@ -29,6 +29,10 @@ impl Server {
         match *self {}
     }
 
+    pub(crate) fn run_to_end(&self, _: RawDocumentBuf) -> Result<Document> {
+        match *self {}
+    }
+
     pub(crate) fn run_on_admin(&self, _: RawDocumentBuf) -> Result<Document> {
         match *self {}
     }

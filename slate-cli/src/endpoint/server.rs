@@ -27,6 +27,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How often a command that waits for the server looks for a signal.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
+/// How long a signal leaves a call whose result decides what must be undone. SIGTERM leaves the program five seconds in all.
+const GRACE: Duration = Duration::from_secs(3);
+
 /// A database of a server. Its calls block, and a signal interrupts them.
 #[derive(Clone)]
 pub(crate) struct Server {
@@ -81,7 +84,20 @@ impl Server {
     /// # Errors
     /// Fails as the command does.
     pub(crate) fn run(&self, command: RawDocumentBuf) -> Result<Document> {
-        let mut reply = self.block(self.database.run_raw_command(command).into_future())?;
+        self.run_within(command, Duration::ZERO)
+    }
+
+    /// Runs a command like [`run`](Self::run), but a signal ends the wait for its reply only after [`GRACE`], even if the signal
+    /// came before the call.
+    ///
+    /// # Errors
+    /// Fails as the command does.
+    pub(crate) fn run_to_end(&self, command: RawDocumentBuf) -> Result<Document> {
+        self.run_within(command, GRACE)
+    }
+
+    fn run_within(&self, command: RawDocumentBuf, grace: Duration) -> Result<Document> {
+        let mut reply = self.block_within(self.database.run_raw_command(command).into_future(), grace)?;
         // What drivers exchange with a server is no part of the command's result.
         for field in ["$clusterTime", "operationTime"] {
             reply.remove(field);
@@ -106,14 +122,15 @@ impl Server {
         Ok(ServerRows { cursor: Some(Box::new(cursor)), server: self.clone() })
     }
 
-    /// Inserts documents, each by itself. A document without `_id` gets an ObjectId.
+    /// Inserts documents, each by itself. A document without `_id` gets an ObjectId. A signal ends the wait for the reply only after
+    /// [`GRACE`]: an insert that nobody waits for could create a collection again that is dropped next.
     ///
     /// # Errors
     /// Fails if the server fails. What documents were refused for is in the result.
     pub(crate) fn insert(&self, collection: &str, documents: &[RawDocumentBuf]) -> Result<Inserted> {
         let collection = self.database.collection::<RawDocumentBuf>(collection);
         let insert = async { Ok(collection.insert_many(documents).ordered(false).await) };
-        match self.block(insert)? {
+        match self.block_within(insert, GRACE)? {
             Ok(done) => Ok(Inserted { ids: done.inserted_ids.into_iter().collect(), refused: Vec::new() }),
             Err(error) => match *error.kind {
                 ErrorKind::InsertMany(error) if error.write_concern_error.is_none() => {
@@ -135,11 +152,17 @@ impl Server {
 
     /// Waits for the driver, or for a signal.
     fn block<T>(&self, work: impl Future<Output = mongodb::error::Result<T>>) -> Result<T> {
+        self.block_within(work, Duration::ZERO)
+    }
+
+    /// Waits for the driver, after a signal no longer than `grace`.
+    fn block_within<T>(&self, work: impl Future<Output = mongodb::error::Result<T>>, grace: Duration) -> Result<T> {
         let cancel = self.interrupt.token();
         let cancelled = async {
             while !cancel.is_cancelled() {
                 sleep(SIGNAL_STEP).await;
             }
+            sleep(grace).await;
         };
         self.runtime.block_on(async {
             tokio::select! {

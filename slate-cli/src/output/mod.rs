@@ -12,7 +12,10 @@ mod jsonl;
 mod table;
 mod text;
 
-use std::io::{self, Write};
+use std::{
+    collections::HashSet,
+    io::{self, Write},
+};
 
 use ::bson::RawDocument;
 
@@ -136,11 +139,27 @@ pub(crate) trait Rows {
     }
 }
 
+/// Checks that each field of a document has a column.
+///
+/// # Errors
+/// Fails with the name of a field that has none, or if the document is damaged.
+fn check_columns(document: &RawDocument, columns: &HashSet<&str>) -> Result<()> {
+    for (field, _) in text::document(document)? {
+        if !columns.contains(&*field) {
+            return Err(Failure::new(format!(
+                "the field {field:?} was added while the documents were read: it has no column"
+            ))
+            .hint("try again, or choose the fields with --project, or another format"));
+        }
+    }
+    Ok(())
+}
+
 /// Writes all documents of a query. `open` runs it, a second time for formats that need the columns first. Returns the
 /// number of documents.
 ///
 /// # Errors
-/// Fails if the query fails or the output cannot be written.
+/// Fails if the query fails or the output cannot be written, or if the second run returns a field that the first did not.
 pub(crate) fn write(
     format: &Format,
     cells: Cells,
@@ -154,8 +173,15 @@ pub(crate) fn write(
     };
     let layout = Layout { width: session::width(), columns, cells };
     let mut rows = (format.begin)(out, &layout);
+    let known: HashSet<&str> = layout.columns.iter().map(|column| &*column.field).collect();
     let (mut documents, mut count) = (open()?, 0);
-    while documents.next(|document| Ok(rows.row(document)?))?.is_some() {
+    let mut write = |document: &RawDocument| {
+        if format.columns == Columns::Needed {
+            check_columns(document, &known)?;
+        }
+        Ok(rows.row(document)?)
+    };
+    while documents.next(&mut write)?.is_some() {
         count += 1;
         progress();
     }

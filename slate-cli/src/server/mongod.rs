@@ -50,10 +50,10 @@ pub(crate) struct Mongod {
     #[arg(long = "setParameter", value_name = "NAME=VALUE")]
     parameters: Vec<String>,
     /// Without authentication, as is the default
-    #[arg(long)]
+    #[arg(long, overrides_with = "auth")]
     noauth: bool,
     /// Let only users in, who may do what their roles allow
-    #[arg(long, conflicts_with = "noauth")]
+    #[arg(long, overrides_with = "noauth")]
     auth: bool,
     /// TLS: disabled; allowTLS and preferTLS, which let clients connect without it, too; requireTLS
     #[arg(long = "tlsMode", value_name = "MODE", value_parser = ["disabled", "allowTLS", "preferTLS", "requireTLS"])]

@@ -75,7 +75,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
 
 fn collection_info(catalog: &Catalog, collection: &CollectionInfo) -> RawDocumentBuf {
     let mut info = rawdoc! { "readOnly": false };
-    // Only the events of change streams have it otherwise.
+    // Without a change log there is no number from which to make the UUID, and no event would show one.
     if let Some(log) = catalog.change_log() {
         let uuid = bson::Uuid::from_bytes(collection_uuid(log.id, collection.records));
         info.append(cstr!("uuid"), bson::Binary::from(uuid));

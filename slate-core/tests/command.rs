@@ -10,6 +10,8 @@ mod cursors;
 mod databases;
 #[path = "command/definitions.rs"]
 mod definitions;
+#[path = "command/find_by_id.rs"]
+mod find_by_id;
 #[path = "command/reads.rs"]
 mod reads;
 #[path = "command/writes.rs"]

@@ -229,7 +229,7 @@ impl Base {
     }
 }
 
-/// Every so many documents were replaced.
+/// One in this many documents was replaced.
 const STEP: usize = 40;
 
 /// What can be read of a database.

@@ -50,7 +50,7 @@ pub fn run<S: Subject>(
     Ok(bench.report)
 }
 
-/// Limits the memory of the process, as long as the limit is kept, and begins a report that says how.
+/// Limits the memory of the process, until the returned group is dropped, and begins a report that says how.
 ///
 /// # Errors
 /// Fails if the database cannot be opened.

@@ -83,8 +83,12 @@ enum Created {
 /// what was created must be known when the copy is undone.
 ///
 /// # Errors
-/// Fails if the name exists: a failed copy would otherwise drop what another client has created.
+/// Fails if the name exists: a failed copy would otherwise drop what another client has created. It is looked up first, because the
+/// command succeeds for a collection that exists with the same options.
 fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Result<Created> {
+    if to.has(name)? {
+        return Err(Failure::new(format!("the collection {name} was created by another client during the copy")));
+    }
     let command = definitions::creation(name, metadata, &mut ignored);
     match to.run_to_end(&command) {
         Ok(_) => return Ok(Created::Yes),

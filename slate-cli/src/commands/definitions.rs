@@ -30,6 +30,18 @@ pub(super) fn read(target: &Endpoint) -> Result<BTreeMap<String, Metadata>> {
     Ok(listed.filter(|(name, _)| !matches!(target, Endpoint::Server(_)) || !name.starts_with("system.")).collect())
 }
 
+/// Returns the name, if one is given and exists, or the names of all collections. A view has nothing of its own to measure or to check.
+///
+/// # Errors
+/// Fails if there is no collection of the name, or if the storage or the server fails.
+pub(super) fn one_or_all(target: &Endpoint, name: Option<&String>) -> Result<Vec<String>> {
+    if let Some(name) = name {
+        target.check(name)?;
+        return Ok(vec![name.clone()]);
+    }
+    Ok(read(target)?.into_iter().filter(|(_, metadata)| metadata.kind != "view").map(|(name, _)| name).collect())
+}
+
 /// Returns the definitions of a collection's indexes that are complete.
 ///
 /// # Errors

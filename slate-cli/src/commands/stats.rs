@@ -27,17 +27,7 @@ impl Stats {
             return Err(Failure::usage("--files measures the files of a database, and not a server")
                 .hint("`command '{ dbStats: 1 }'` returns the sizes that the server knows"));
         }
-        let names = match &self.collection {
-            Some(name) => {
-                target.check(name)?;
-                vec![name.clone()]
-            }
-            None => {
-                let definitions = definitions::read(target)?.into_iter();
-                definitions.filter(|(_, metadata)| metadata.kind != "view").map(|(name, _)| name).collect()
-            }
-        };
-        for name in names {
+        for name in definitions::one_or_all(target, self.collection.as_ref())? {
             let stats = target.run(&doc! { "collStats": &name })?;
             grid.row([name.clone(), number(&stats, "count").to_string(), number(&stats, "size").to_string()]);
             let sizes = stats.get_document("indexSizes").cloned().unwrap_or_default();

@@ -25,19 +25,8 @@ pub(crate) struct Verify {
 impl Verify {
     /// Lets a server check its collections.
     fn run_on(&self, target: &Endpoint, session: &mut Session) -> Result<Exit> {
-        let names = match &self.collection {
-            Some(name) => {
-                target.check(name)?;
-                vec![name.clone()]
-            }
-            // A view has nothing to check.
-            None => {
-                let definitions = definitions::read(target)?.into_iter();
-                definitions.filter(|(_, metadata)| metadata.kind != "view").map(|(name, _)| name).collect()
-            }
-        };
         let (mut documents, mut faults) = (0, 0);
-        for name in names {
+        for name in definitions::one_or_all(target, self.collection.as_ref())? {
             let reply = target.run(&doc! { "validate": &name, "full": true })?;
             documents += number(&reply, "nrecords");
             for error in reply.get_array("errors").into_iter().flatten() {

@@ -22,7 +22,7 @@ use crate::{
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
 /// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the numbers for Prometheus is
-/// printed, if they are asked for.
+/// printed, if there is one.
 fn run(
     session: &mut Session,
     mut server: Server,

@@ -70,7 +70,7 @@ impl LogTail {
         (state.version, state.time, state.logged)
     }
 
-    /// Ends the entries of a commit, under the same lock: so many bytes are logged in all.
+    /// Ends the entries of a commit, under the same lock. `logged` is the number of bytes that were logged in all.
     pub(super) fn end(&self, logged: u64) {
         if let Some(state) = &mut *self.state() {
             state.logged = logged;

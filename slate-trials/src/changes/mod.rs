@@ -1,4 +1,4 @@
-//! Ends processes by kills at random moments: one that writes into a database, and one that follows its change stream into a copy, each
+//! Ends processes by kills at random times: one that writes into a database, and one that follows its change stream into a copy, each
 //! commit of which contains the token of the last event. After each kill the stream is resumed, and the copy must be equal: no event was
 //! missed and none came twice, which the copy would refuse.
 //!
@@ -33,7 +33,7 @@ pub struct ChangesTrial {
     pub store: String,
     /// How many times the processes are killed.
     pub kills: u32,
-    /// The seed of the moments and of what the writers do.
+    /// The seed of the times of the kills and of what the writers do.
     pub seed: u64,
 }
 
@@ -83,7 +83,10 @@ pub fn run(trial: &ChangesTrial, mut report: impl FnMut(String)) -> Broken {
             report(format!("{kill} kills, {counts}"));
         }
     }
-    Vec::new()
+    match counts.before + counts.after {
+        0 if trial.kills > 0 => vec!["nothing was tried: no event was followed".into()],
+        _ => Vec::new(),
+    }
 }
 
 #[derive(Debug, Default)]

@@ -65,6 +65,11 @@ impl Acknowledged {
         }
     }
 
+    /// Returns a broken promise if no commit was acknowledged, so that there was nothing to check.
+    pub(super) fn checked(&self) -> Broken {
+        if self.commits == 0 { vec!["nothing was tried: no commit was acknowledged".into()] } else { Broken::new() }
+    }
+
     pub(super) fn summary(&self) -> String {
         format!(
             "{} acknowledged commits, {} more that were not acknowledged, {} backups and copies checked",

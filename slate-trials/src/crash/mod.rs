@@ -36,7 +36,7 @@ pub struct CrashTrial {
     pub store: String,
     /// How many processes are killed. They write into the same database, one after the other.
     pub kills: u32,
-    /// The seed of the moments and of what the writers do.
+    /// The seed of the times of the kills and of what the writers do.
     pub seed: u64,
 }
 
@@ -94,7 +94,7 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
             report(format!("{kill} kills, {}", acknowledged.summary()));
         }
     }
-    Vec::new()
+    acknowledged.checked()
 }
 
 /// The URL of the database in the folder.

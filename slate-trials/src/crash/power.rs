@@ -24,7 +24,7 @@ pub struct PowerTrial {
     pub program: PathBuf,
     /// How often the power is cut.
     pub cuts: u32,
-    /// The seed of the moments, of what is lost, and of what the writers do.
+    /// The seed of the times of the cuts, of what is lost, and of what the writers do.
     pub seed: u64,
 }
 
@@ -80,5 +80,5 @@ pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Resul
             report(format!("{cut} cuts, {lives}, {}", acknowledged.summary()));
         }
     }
-    Ok(Broken::new())
+    Ok(acknowledged.checked())
 }

@@ -97,7 +97,7 @@ pub(crate) trait Reader {
     fn last_change(&self) -> Result<Position>;
     /// Returns the position before the first change that was committed at this time or later; `None` if it may have left the log.
     fn change_at(&self, stamp: u64) -> Result<Option<Position>>;
-    /// Returns the last commit whose changes have left the log; 0 if none have.
+    /// Returns the position of the last change that has left the log; the one before all changes if none have.
     fn trimmed_changes(&self) -> Result<Position>;
     /// Measures the log; `None` if changes are not logged.
     fn change_counts(&self) -> Result<Option<LogCounts>>;

@@ -1,8 +1,8 @@
 //! Commands that read.
 
-use bson::{Bson, Document, RawDocumentBuf, doc, oid::ObjectId, rawdoc};
+use bson::{Bson, Document, doc};
 
-use super::{command, on_every_store, refused, rows, run, unsupported, with_numbers};
+use super::{on_every_store, refused, rows, run, unsupported, with_numbers};
 
 #[test]
 fn find_returns_all_documents_in_the_first_batch() {

@@ -52,10 +52,10 @@ impl Signal {
 
 /// Cancels the running command when a signal arrives; when a second one arrives, ends the program.
 #[derive(Clone, Default)]
-pub(crate) struct Interrupt(Arc<Mutex<State>>);
+pub(crate) struct Interrupt(Arc<Mutex<InterruptState>>);
 
 #[derive(Default)]
-struct State {
+struct InterruptState {
     token: CancelToken,
     /// The signal that cancelled the command.
     signal: Signal,
@@ -135,7 +135,7 @@ impl Interrupt {
     pub(crate) fn reset(&self) {
         let mut state = self.state();
         if !state.signal.ends_program() {
-            *state = State { activity: state.activity, ..State::default() };
+            *state = InterruptState { activity: state.activity, ..InterruptState::default() };
         }
     }
 
@@ -147,7 +147,7 @@ impl Interrupt {
         result
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, InterruptState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

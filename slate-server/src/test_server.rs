@@ -56,7 +56,7 @@ impl TestServer {
         let (uri, server) = (listener.uri()?, set_up(Server::new(database.clone())));
         let shutdown = server.shutdown();
         let serve = move || {
-            // It fails only when it cannot listen, which it does already.
+            // It fails only if it cannot begin to listen, and the listener was opened above.
             let _ = runtime.block_on(server.serve(listener));
         };
         let thread = thread::Builder::new().name("slate-test-server".into()).spawn(serve)?;

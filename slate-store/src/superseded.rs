@@ -7,9 +7,9 @@ use crate::{OldestSnapshot, Version};
 
 /// Commits that are no longer the last one and were still read when they were replaced. Nothing is recorded when a snapshot is opened, so
 /// reads do not pay for it.
-pub(crate) struct Superseded<T>(Mutex<State<T>>);
+pub(crate) struct Superseded<T>(Mutex<SupersededState<T>>);
 
-struct State<T> {
+struct SupersededState<T> {
     /// In the order of commits.
     commits: Vec<Commit<T>>,
     /// The length at which commits without readers are removed. Doubled with what remains, so each commit pays for a constant number.
@@ -29,7 +29,7 @@ const FEWEST: usize = 16;
 
 impl<T> Default for Superseded<T> {
     fn default() -> Self {
-        Self(Mutex::new(State { commits: Vec::new(), full: FEWEST }))
+        Self(Mutex::new(SupersededState { commits: Vec::new(), full: FEWEST }))
     }
 }
 
@@ -61,7 +61,7 @@ impl<T> Superseded<T> {
     }
 
     /// No code under this lock can panic between two dependent updates.
-    fn state(&self) -> MutexGuard<'_, State<T>> {
+    fn state(&self) -> MutexGuard<'_, SupersededState<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 use bson::Bson;
 use slate_core::CancelToken;
 
-use super::{definitions, source::Source, transfer};
+use super::{definitions, source::CopySource, transfer};
 use crate::{
     endpoint::Endpoint,
     failure::{Failure, Result},
@@ -30,7 +30,7 @@ const NAMESPACE_EXISTS: i32 = 48;
 /// # Errors
 /// Fails before anything is written if a collection exists in both. Fails if another client creates one of them during the copy, or
 /// if the target refuses a document.
-pub(super) fn copy(from: &Source, to: &Endpoint, session: &Session, made: &mut Vec<String>) -> Result<Copied> {
+pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &mut Vec<String>) -> Result<Copied> {
     let (names, existing) = (from.names()?, to.names()?);
     if let Some(name) = names.iter().find(|name| existing.contains(name)) {
         return Err(Failure::new(format!("the target has a collection {name} already"))
@@ -104,7 +104,7 @@ fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMu
 }
 
 /// Copies the documents of a collection, and draws the progress. Returns their number.
-fn copy_documents(from: &Source, to: &Endpoint, name: &str, cancel: &CancelToken) -> Result<u64> {
+fn copy_documents(from: &CopySource, to: &Endpoint, name: &str, cancel: &CancelToken) -> Result<u64> {
     let bar = progress::documents(Some(from.endpoint().estimated_count(name)?), name);
     let (mut rows, mut loader) = (from.documents(name)?, Loader::new(to, name, Mode::Insert));
     let mut refused = None;

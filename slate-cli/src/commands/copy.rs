@@ -5,7 +5,7 @@ use slate_core::Access;
 
 use super::{
     Run, across,
-    source::Source,
+    source::CopySource,
     transfer::{self, NewFiles},
 };
 use crate::{
@@ -35,7 +35,7 @@ impl Copy {
         let files = NewFiles::at(to);
         let target = session.other_endpoint(to, Access::CreateOrOpen)?;
         let mut made = Vec::new();
-        let copied = Source::of(from).and_then(|from| across::copy(&from, &target, session, &mut made));
+        let copied = CopySource::of(from).and_then(|from| across::copy(&from, &target, session, &mut made));
         let copied = copied.and_then(|copied| match &target {
             Endpoint::Embedded(database) => Ok(database.clone().close().map(|()| copied)?),
             Endpoint::Server(_) => Ok(copied),

@@ -11,7 +11,7 @@ use slate_core::{Access, CancelToken};
 use super::{
     Run, definitions, documents,
     selection::{Fields, Slice},
-    source::Source,
+    source::CopySource,
 };
 use crate::{
     endpoint::Rows,
@@ -57,7 +57,7 @@ pub(crate) struct Export {
 
 impl Run for Export {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let source = Source::of(session.endpoint(Access::ReadOnly)?)?;
+        let source = CopySource::of(session.endpoint(Access::ReadOnly)?)?;
         if let Some(name) = &self.collection {
             source.endpoint().check(name)?;
             return self.one(&source, name, session);
@@ -76,14 +76,14 @@ impl Export {
     }
 
     /// Runs the query.
-    fn rows(&self, source: &Source, collection: &str, cancel: &CancelToken) -> Result<Rows> {
+    fn rows(&self, source: &CopySource, collection: &str, cancel: &CancelToken) -> Result<Rows> {
         match source {
-            Source::Embedded(_, snapshot) => {
+            CopySource::Embedded(_, snapshot) => {
                 let collection = snapshot.collection::<RawDocumentBuf>(collection);
                 let find = self.fields.apply(collection.find(&self.filter).cancel(cancel.clone()));
                 Ok(Rows::Embedded(self.slice.apply(find).cursor()?))
             }
-            Source::Server(server) => {
+            CopySource::Server(server) => {
                 let mut find = doc! { "find": collection, "filter": self.filter.clone() };
                 self.slice.add_to(&mut find, "skip", "limit");
                 self.slice.add_sort_to(&mut find);
@@ -93,7 +93,7 @@ impl Export {
         }
     }
 
-    fn one(&self, source: &Source, name: &str, session: &mut Session) -> Result<Exit> {
+    fn one(&self, source: &CopySource, name: &str, session: &mut Session) -> Result<Exit> {
         let cancel = session.cancel();
         let open = || self.rows(source, name, &cancel);
         let Some(path) = &self.output else {
@@ -116,7 +116,7 @@ impl Export {
     }
 
     /// Returns the number of documents that will be exported, if that is known without a query.
-    fn expected(&self, source: &Source, collection: &str) -> Result<Option<u64>> {
+    fn expected(&self, source: &CopySource, collection: &str) -> Result<Option<u64>> {
         let most = self.slice.limit.filter(|limit| *limit > 0).unwrap_or(u64::MAX);
         if self.filter.is_empty() {
             Ok(Some(source.endpoint().estimated_count(collection)?.min(most)))
@@ -149,7 +149,7 @@ impl Export {
         }
     }
 
-    fn all(&self, source: &Source, folder: &Path, session: &mut Session) -> Result<Exit> {
+    fn all(&self, source: &CopySource, folder: &Path, session: &mut Session) -> Result<Exit> {
         let format = output::by_name(self.format.as_deref().unwrap_or("bson"));
         let Some((format, extension)) = format.and_then(|format| Some((format, *format.extensions.first()?))) else {
             return Err(Failure::usage("files of this format have no ending of their own")
@@ -168,7 +168,7 @@ impl Export {
     /// Writes all collections into a folder that exists.
     fn all_into(
         &self,
-        source: &Source,
+        source: &CopySource,
         folder: &Path,
         (format, extension): (&Format, &str),
         session: &mut Session,

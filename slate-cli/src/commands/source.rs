@@ -10,12 +10,12 @@ use crate::{
 };
 
 /// A database that is read as a whole.
-pub(super) enum Source {
+pub(super) enum CopySource {
     Embedded(Database, Snapshot),
     Server(Server),
 }
 
-impl Source {
+impl CopySource {
     /// Begins to read a database.
     ///
     /// # Errors

@@ -12,11 +12,11 @@ const MAX_WINDOW: u64 = 128 << 20;
 pub(super) struct Frames<R> {
     source: R,
     decoder: FrameDecoder,
-    state: State,
+    state: FrameState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum FrameState {
     Between,
     Within,
     Ended,
@@ -26,17 +26,17 @@ impl<R: BufRead> Frames<R> {
     pub(super) fn new(source: R) -> Self {
         let mut decoder = FrameDecoder::new();
         decoder.set_max_window_size(MAX_WINDOW);
-        Self { source, decoder, state: State::Between }
+        Self { source, decoder, state: FrameState::Between }
     }
 
     /// Begins the next frame; skips those without data.
-    fn begin(&mut self) -> io::Result<State> {
+    fn begin(&mut self) -> io::Result<FrameState> {
         loop {
             if self.source.fill_buf()?.is_empty() {
-                return Ok(State::Ended);
+                return Ok(FrameState::Ended);
             }
             match self.decoder.init(&mut self.source) {
-                Ok(()) => return Ok(State::Within),
+                Ok(()) => return Ok(FrameState::Within),
                 Err(FrameDecoderError::ReadFrameHeaderError(ReadFrameHeaderError::SkipFrame { length, .. })) => {
                     io::copy(&mut self.source.by_ref().take(length.into()), &mut io::sink())?;
                 }
@@ -54,10 +54,10 @@ impl<R: BufRead> Frames<R> {
         }
     }
 
-    fn end(&self) -> io::Result<State> {
+    fn end(&self) -> io::Result<FrameState> {
         match (self.decoder.get_checksum_from_data(), self.decoder.get_calculated_checksum()) {
             (Some(stored), Some(computed)) if stored != computed => Err(damaged("a checksum is wrong")),
-            _ => Ok(State::Between),
+            _ => Ok(FrameState::Between),
         }
     }
 }
@@ -70,9 +70,9 @@ impl<R: BufRead> Read for Frames<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.state {
-                State::Ended => return Ok(0),
-                State::Between => self.state = self.begin()?,
-                State::Within => {
+                FrameState::Ended => return Ok(0),
+                FrameState::Between => self.state = self.begin()?,
+                FrameState::Within => {
                     while self.decoder.can_collect() == 0 && !self.decoder.is_finished() {
                         let blocks = BlockDecodingStrategy::UptoBlocks(1);
                         let decoded = self.decoder.decode_blocks(&mut self.source, blocks);

@@ -42,10 +42,10 @@ pub(crate) struct Window {
     /// Where the window begins in the buffer.
     start: usize,
     position: Position,
-    state: Source,
+    state: WindowState,
 }
 
-enum Source {
+enum WindowState {
     Open,
     Ended,
     Failed(io::Error),
@@ -53,7 +53,7 @@ enum Source {
 
 impl Window {
     pub(crate) fn new(source: Box<dyn Read>) -> Self {
-        Self { source, buffer: Vec::new(), start: 0, position: Position::FIRST, state: Source::Open }
+        Self { source, buffer: Vec::new(), start: 0, position: Position::FIRST, state: WindowState::Open }
     }
 
     pub(crate) fn of_text(text: &str) -> Self {
@@ -83,23 +83,23 @@ impl Window {
     }
 
     fn fill(&mut self) -> bool {
-        if !matches!(self.state, Source::Open) {
+        if !matches!(self.state, WindowState::Open) {
             return false;
         }
         let length = self.buffer.len();
         let mut chunk = self.source.by_ref().take(CHUNK as u64);
         match chunk.read_to_end(&mut self.buffer) {
-            Ok(0) => self.state = Source::Ended,
+            Ok(0) => self.state = WindowState::Ended,
             Ok(_) => {}
-            Err(error) => self.state = Source::Failed(error),
+            Err(error) => self.state = WindowState::Failed(error),
         }
         self.buffer.len() > length
     }
 
     /// Returns the failure of the source, once.
     pub(crate) fn take_failure(&mut self) -> Option<io::Error> {
-        match std::mem::replace(&mut self.state, Source::Ended) {
-            Source::Failed(error) => Some(error),
+        match std::mem::replace(&mut self.state, WindowState::Ended) {
+            WindowState::Failed(error) => Some(error),
             state => {
                 self.state = state;
                 None

@@ -22,7 +22,7 @@ const HIDDEN_NAMED: usize = 20;
 const GAP: &str = "  ";
 
 /// Documents as an aligned table that fits the terminal.
-struct Documents<'w> {
+struct TableDocuments<'w> {
     out: &'w mut dyn Write,
     layout: &'w Layout,
     block: Vec<Document>,
@@ -30,10 +30,10 @@ struct Documents<'w> {
 }
 
 pub(super) fn begin<'w>(out: &'w mut dyn Write, layout: &'w Layout) -> Box<dyn Rows + 'w> {
-    Box::new(Documents { out, layout, block: Vec::new(), bytes: 0 })
+    Box::new(TableDocuments { out, layout, block: Vec::new(), bytes: 0 })
 }
 
-impl Documents<'_> {
+impl TableDocuments<'_> {
     fn write_block(&mut self) -> io::Result<()> {
         let block = std::mem::take(&mut self.block);
         self.bytes = 0;
@@ -59,7 +59,7 @@ impl Documents<'_> {
     }
 }
 
-impl Rows for Documents<'_> {
+impl Rows for TableDocuments<'_> {
     fn row(&mut self, document: &RawDocument) -> io::Result<()> {
         self.block.push(text::document(document)?);
         self.bytes += document.as_bytes().len();

@@ -13,9 +13,9 @@ use crate::{CancelToken, Error, Result, Transaction, call::open_transactions::Op
 /// An open transaction and its calls. Threads of tokio's pool execute the calls one after the other, in the order of their first
 /// polls. Between calls the transaction takes no thread, so any number of transactions can be open.
 #[derive(Clone)]
-pub struct TransactionCalls(Arc<Mutex<State>>);
+pub struct TransactionCalls(Arc<Mutex<CallQueue>>);
 
-struct State {
+struct CallQueue {
     transaction: Held,
     waiting: VecDeque<Waiting>,
 }
@@ -42,7 +42,7 @@ impl TransactionCalls {
     ) -> Result<(Self, OpenTransaction)> {
         let transaction = on_pool(CancelToken::new(), begin)?.await?;
         let open = transaction.open().clone();
-        let state = State { transaction: Held::Here(transaction), waiting: VecDeque::new() };
+        let state = CallQueue { transaction: Held::Here(transaction), waiting: VecDeque::new() };
         Ok((Self(Arc::new(Mutex::new(state))), open))
     }
 
@@ -96,7 +96,7 @@ impl TransactionCalls {
         Ok(())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CallQueue> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -48,8 +48,8 @@ impl<V: Snapshot> SnapshotReader<V> {
         self.source().visit(collection, key, id, visitor)
     }
 
-    fn source(&self) -> Source<'_, V> {
-        Source { view: &self.view, catalog: &self.catalog, memory: &self.memory }
+    fn source(&self) -> ReadSource<'_, V> {
+        ReadSource { view: &self.view, catalog: &self.catalog, memory: &self.memory }
     }
 }
 
@@ -132,13 +132,13 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
 }
 
 /// What a read is executed on: a view and its catalog.
-pub(super) struct Source<'s, V> {
+pub(super) struct ReadSource<'s, V> {
     pub(super) view: &'s V,
     pub(super) catalog: &'s Arc<Catalog>,
     pub(super) memory: &'s Memory,
 }
 
-impl<V: View> Source<'_, V> {
+impl<V: View> ReadSource<'_, V> {
     /// Runs a query on any view, and reads all its rows at once.
     pub(super) fn gather(
         &self,

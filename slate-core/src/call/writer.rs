@@ -9,7 +9,7 @@ use slate_store::{Damage, Durability, Keyspace, Transaction};
 use super::{
     engine::{ChangeVisitor, ReadSet, Reader, RecordVisitor, Writer},
     measured::MeasuredCall,
-    reader::Source,
+    reader::ReadSource,
 };
 use crate::{
     ChangeLog, CollectionStats, Error, ExplainVerbosity, RenameTarget, Result,
@@ -91,9 +91,9 @@ impl<T: Transaction> Reader for Session<T> {
 }
 
 impl<T: Transaction> Session<T> {
-    fn read<R>(&self, read: impl FnOnce(Source<'_, T::View<'_>>) -> Result<R>) -> Result<R> {
+    fn read<R>(&self, read: impl FnOnce(ReadSource<'_, T::View<'_>>) -> Result<R>) -> Result<R> {
         self.check_open()?;
-        let source = Source { view: &self.view(), catalog: self.catalog(), memory: self.memory() };
+        let source = ReadSource { view: &self.view(), catalog: self.catalog(), memory: self.memory() };
         read(source).map_err(|error| located(error, self.catalog()))
     }
 

@@ -41,7 +41,7 @@ impl Pipeline {
             }
             std::mem::swap(&mut document, &mut next);
         }
-        replace::replace(old, Doc::new(&document), replace::Source::Pipeline, context)
+        replace::replace(old, Doc::new(&document), replace::NewDocument::Pipeline, context)
     }
 
     /// Returns whether a stage can change the value at the path.

@@ -21,13 +21,13 @@ impl Replacement {
     }
 
     pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
-        replace(old, Doc::new(&self.0), Source::Update, context)
+        replace(old, Doc::new(&self.0), NewDocument::Update, context)
     }
 }
 
 /// Where the new document comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum NewDocument {
     /// The update itself: at the top level, the context decides on empty timestamps, and names do not begin with `$`.
     Update,
     /// An update given as a pipeline: the document is stored as the stages made it.
@@ -38,12 +38,12 @@ pub(super) enum Source {
 ///
 /// # Errors
 /// `ImmutableField` (66) if the new document has another `_id`; the errors of documents that cannot be stored.
-pub(super) fn replace(old: Doc<'_>, new: Doc<'_>, source: Source, context: &Context) -> Result<Option<Vec<u8>>> {
+pub(super) fn replace(old: Doc<'_>, new: Doc<'_>, source: NewDocument, context: &Context) -> Result<Option<Vec<u8>>> {
     // As in MongoDB, a replacement without `_id` always counts as a change.
     if new.bytes() == old.bytes() {
         return Ok(None);
     }
-    if source == Source::Update && context.phase == Phase::Modify {
+    if source == NewDocument::Update && context.phase == Phase::Modify {
         storage::check_replacement(new)?;
     }
     let (old_id, new_id) = (old.get("_id"), new.get("_id"));
@@ -54,7 +54,7 @@ pub(super) fn replace(old: Doc<'_>, new: Doc<'_>, source: Source, context: &Cont
             return Err(Error::new(Code::IMMUTABLE_FIELD, message).at("_id"));
         }
     }
-    let keeps_timestamps = source == Source::Pipeline
+    let keeps_timestamps = source == NewDocument::Pipeline
         || context.empty_timestamps == EmptyTimestamps::Kept
         || !new.may_hold(Kind::Timestamp);
     let now = context.timestamp.to_le_bytes();

@@ -24,12 +24,12 @@ const CONVERSATION: i32 = 1;
 
 /// Who a connection is.
 #[derive(Debug, Default)]
-pub(crate) struct Login(Mutex<State>);
+pub(crate) struct Login(Mutex<LoginState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct LoginState {
     identity: Option<Identity>,
-    step: Option<Step>,
+    step: Option<LoginStep>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,7 +41,7 @@ struct Identity {
 
 /// An exchange that waits for the client's next message.
 #[derive(Debug)]
-enum Step {
+enum LoginStep {
     Proof {
         user: UserName,
         known: Option<Arc<User>>,
@@ -60,10 +60,10 @@ impl Login {
     }
 
     pub(crate) fn log_out(&self) {
-        *self.state() = State::default();
+        *self.state() = LoginState::default();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, LoginState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -126,7 +126,7 @@ pub(crate) async fn start(call: &Call<'_>, options: &RawDocument, database: &str
     let skips_empty =
         options.get_document("options").is_ok_and(|options| options.get_bool("skipEmptyExchange").unwrap_or_default());
     let exchange = Box::new(exchange);
-    login.state().step = Some(Step::Proof { user, known, version, exchange, skips_empty });
+    login.state().step = Some(LoginStep::Proof { user, known, version, exchange, skips_empty });
     Ok(reply(false, sent.into_bytes()))
 }
 
@@ -143,14 +143,14 @@ pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     let payload = payload(call.command.document())?;
     match step {
-        Step::Empty(identity) => {
+        LoginStep::Empty(identity) => {
             if !payload.is_empty() {
                 return Err(failed());
             }
             login.enter(identity)?;
             Ok(reply(true, Vec::new()))
         }
-        Step::Proof { user, known, version, exchange, skips_empty } => {
+        LoginStep::Proof { user, known, version, exchange, skips_empty } => {
             check_throttle(call, &user)?;
             let (Ok(verifier), Some(known)) = (exchange.finish(&payload), known) else {
                 shared.throttle.failed(&call.connection.peer, &user);
@@ -161,7 +161,7 @@ pub(crate) fn proceed(call: &Call<'_>) -> Result<RawDocumentBuf> {
             if skips_empty {
                 login.enter(identity)?;
             } else {
-                login.state().step = Some(Step::Empty(identity));
+                login.state().step = Some(LoginStep::Empty(identity));
             }
             Ok(reply(skips_empty, verifier.into_bytes()))
         }

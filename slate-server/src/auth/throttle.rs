@@ -27,11 +27,11 @@ pub(crate) struct Throttle {
     failures: Mutex<HashMap<Key, Failures>>,
 }
 
-type Key = (Source, Option<UserName>);
+type Key = (LoginOrigin, Option<UserName>);
 
 /// Where a client is. Addresses of IPv6 that one customer usually has are one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Source {
+enum LoginOrigin {
     Ip(IpAddr),
     Local,
 }
@@ -93,9 +93,9 @@ impl Throttle {
     }
 }
 
-fn source(address: &Address) -> Source {
+fn source(address: &Address) -> LoginOrigin {
     match address {
-        Address::Tcp(address) => Source::Ip(match address.ip().to_canonical() {
+        Address::Tcp(address) => LoginOrigin::Ip(match address.ip().to_canonical() {
             IpAddr::V6(ip) => {
                 let [a, b, c, d, ..] = ip.segments();
                 Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).into()
@@ -103,7 +103,7 @@ fn source(address: &Address) -> Source {
             ip => ip,
         }),
         #[cfg(unix)]
-        Address::Unix(_) => Source::Local,
+        Address::Unix(_) => LoginOrigin::Local,
     }
 }
 

@@ -168,7 +168,7 @@ const MAX_GATHERED: usize = 64 << 10;
 
 /// The changes of a commit whose number is not known before they are made.
 struct Gathered {
-    steps: Vec<(Keyspace, Step)>,
+    steps: Vec<(Keyspace, TreeStep)>,
     writes: usize,
     bytes: usize,
     /// The root with the changes so far and the keyspaces that they dropped, once there are many. Then `steps` is empty.
@@ -176,7 +176,7 @@ struct Gathered {
 }
 
 /// A change that owns its bytes.
-enum Step {
+enum TreeStep {
     Writes(Vec<(Key, Option<Value>)>),
     Drop,
     DeleteRange(OwnedBounds),
@@ -188,7 +188,7 @@ impl Gathered {
             self.writes += writes.len();
             self.bytes += writes.iter().map(|(key, value)| key.len() + value.map_or(0, <[u8]>::len)).sum::<usize>();
         }
-        let step = Step::of(change);
+        let step = TreeStep::of(change);
         match &mut self.copy {
             Some((root, dropped)) => step.make(root, keyspace, dropped),
             None => self.steps.push((keyspace, step)),
@@ -203,7 +203,7 @@ impl Gathered {
     }
 }
 
-impl Step {
+impl TreeStep {
     fn of(change: Change<'_>) -> Self {
         match change {
             Change::Writes(writes) => {

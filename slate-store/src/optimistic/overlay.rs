@@ -59,7 +59,9 @@ impl<C: Cursor> Cursor for OptimisticCursor<'_, C> {
     fn shared(&self) -> Option<Arc<[u8]>> {
         match &self.0 {
             Within::Base(cursor) => cursor.shared(),
-            Within::Written(cursor) => (cursor.position == Position::Base).then(|| cursor.base.shared()).flatten(),
+            Within::Written(cursor) => {
+                (cursor.position == OverlayPosition::Base).then(|| cursor.base.shared()).flatten()
+            }
         }
     }
 }
@@ -73,12 +75,12 @@ struct Overlay<'t, C> {
     base: C,
     own: Own<'t>,
     heading: Heading,
-    position: Position,
+    position: OverlayPosition,
 }
 
 /// Which of the snapshot and the writes are at the cursor's key.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Position {
+enum OverlayPosition {
     None,
     Base,
     Own,
@@ -89,18 +91,18 @@ impl<'t, C: Cursor> Overlay<'t, C> {
     fn new(base: C, writes: &'t KeyspaceWrites, bounds: Bounds<'_>) -> Self {
         let rest = writes.written().range((Unbounded, Unbounded));
         let own = Own { writes, bounds: OwnedBounds::of(bounds), rest, entry: None };
-        Self { base, own, heading: Heading::Forward, position: Position::None }
+        Self { base, own, heading: Heading::Forward, position: OverlayPosition::None }
     }
 
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
-        self.position = Position::None;
+        self.position = OverlayPosition::None;
         self.heading = self.own.seek(edge);
         self.base.seek(edge)?;
         self.settle()
     }
 
     fn step(&mut self, heading: Heading) -> Result<bool> {
-        if self.position == Position::None {
+        if self.position == OverlayPosition::None {
             return Ok(false);
         }
         if self.heading == heading {
@@ -120,11 +122,11 @@ impl<'t, C: Cursor> Overlay<'t, C> {
 
     /// Moves the snapshot, the writes or both past the cursor's key, depending on which of them are at this key.
     fn pass(&mut self) -> Result<()> {
-        let position = std::mem::replace(&mut self.position, Position::None);
-        if matches!(position, Position::Own | Position::Both) {
+        let position = std::mem::replace(&mut self.position, OverlayPosition::None);
+        if matches!(position, OverlayPosition::Own | OverlayPosition::Both) {
             self.own.step(self.heading);
         }
-        if matches!(position, Position::Base | Position::Both) {
+        if matches!(position, OverlayPosition::Base | OverlayPosition::Both) {
             match self.heading {
                 Heading::Forward => self.base.step_forward()?,
                 Heading::Back => self.base.step_back()?,
@@ -160,19 +162,21 @@ impl<'t, C: Cursor> Overlay<'t, C> {
             }
             let base = self.base.current().map(|(key, _)| key);
             let (position, is_there) = match (base, self.own.entry) {
-                (None, None) => (Position::None, false),
-                (Some(_), None) => (Position::Base, true),
-                (None, Some((_, value))) => (Position::Own, value.is_some()),
+                (None, None) => (OverlayPosition::None, false),
+                (Some(_), None) => (OverlayPosition::Base, true),
+                (None, Some((_, value))) => (OverlayPosition::Own, value.is_some()),
                 (Some(base), Some((own, value))) => match (base.cmp(own), self.heading) {
-                    (Ordering::Equal, _) => (Position::Both, value.is_some()),
-                    (Ordering::Less, Heading::Forward) | (Ordering::Greater, Heading::Back) => (Position::Base, true),
+                    (Ordering::Equal, _) => (OverlayPosition::Both, value.is_some()),
+                    (Ordering::Less, Heading::Forward) | (Ordering::Greater, Heading::Back) => {
+                        (OverlayPosition::Base, true)
+                    }
                     (Ordering::Less, Heading::Back) | (Ordering::Greater, Heading::Forward) => {
-                        (Position::Own, value.is_some())
+                        (OverlayPosition::Own, value.is_some())
                     }
                 },
             };
             self.position = position;
-            if is_there || position == Position::None {
+            if is_there || position == OverlayPosition::None {
                 return Ok(is_there);
             }
             self.pass()?;
@@ -181,9 +185,9 @@ impl<'t, C: Cursor> Overlay<'t, C> {
 
     fn current(&self) -> Option<(&[u8], &[u8])> {
         match self.position {
-            Position::None => None,
-            Position::Base => self.base.current(),
-            Position::Own | Position::Both => self.own.entry.and_then(|(key, value)| Some((key, value?))),
+            OverlayPosition::None => None,
+            OverlayPosition::Base => self.base.current(),
+            OverlayPosition::Own | OverlayPosition::Both => self.own.entry.and_then(|(key, value)| Some((key, value?))),
         }
     }
 }

@@ -37,12 +37,12 @@ pub(super) struct CommitQueue {
     waiting: AtomicUsize,
     /// Why nothing is committed any more.
     failure: OnceLock<DeviceFailure>,
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     ended: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct QueueState {
     /// The last commit since opening.
     committed: Version,
     /// The last commit that is known to be on the device.
@@ -170,13 +170,13 @@ impl CommitQueue {
         let _ = self.failure.set(failure);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, QueueState> {
         // No code under this lock can panic between two dependent updates.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl QueueState {
     /// Records a commit that was made with a sync, which includes all before it.
     fn set_durable(&mut self, commit: Version) {
         self.durable = self.durable.max(commit);

@@ -20,11 +20,11 @@ use crate::files;
 /// The length of the file and what is known of its contents. Without a path the file is not compacted.
 pub(super) struct Space {
     path: Option<PathBuf>,
-    state: Mutex<State>,
+    state: Mutex<SpaceState>,
 }
 
 #[derive(Default)]
-struct State {
+struct SpaceState {
     /// The expected length of the file after a compaction, in bytes.
     expected: u64,
     /// The bytes that transactions have added and replaced since the last compaction.
@@ -158,7 +158,7 @@ impl Space {
     /// Returns how long the file is, or, if it is large and little was written, how many bytes it takes on the device. redb doubles a file
     /// that is full, and the device has nothing of the second half until it is written. Compacting a large file takes seconds, which few writes
     /// are not worth.
-    fn occupied(&self, state: &State) -> Option<u64> {
+    fn occupied(&self, state: &SpaceState) -> Option<u64> {
         /// Shorter files are compacted in well under a second.
         const LARGE: u64 = 256 << 20;
         /// Changes of less than this part of the file are few.
@@ -169,7 +169,7 @@ impl Space {
     }
 
     /// No code under this lock can panic between two dependent updates.
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, SpaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -15,13 +15,13 @@ use crate::{
 
 /// The rows of `$unionWith`: the documents of the input, then those of another collection or of its own pipeline.
 pub(crate) struct UnionRows<'v, V: View> {
-    source: Source<'v>,
+    source: UnionInput<'v>,
     union: UnionWith,
     foreign: Foreign<V>,
     interrupt: Interrupt,
 }
 
-enum Source<'v> {
+enum UnionInput<'v> {
     Input(BoxedRows<'v>),
     Other(BoxedRows<'v>),
 }
@@ -36,27 +36,27 @@ impl<'v, V: View + 'v> UnionRows<'v, V> {
         meter: &Meter,
     ) -> Self {
         let foreign = Foreign::new(union.from(), optimization, view, resources, meter);
-        Self { source: Source::Input(input), union, foreign, interrupt: resources.interrupt.clone() }
+        Self { source: UnionInput::Input(input), union, foreign, interrupt: resources.interrupt.clone() }
     }
 }
 
 impl<'v, V: View + 'v> Rows for UnionRows<'v, V> {
     fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
-        if let Source::Input(input) = &mut self.source {
+        if let UnionInput::Input(input) = &mut self.source {
             if input.advance()? {
                 return Ok(true);
             }
-            self.source = Source::Other(self.foreign.open(self.union.stages().to_vec())?);
+            self.source = UnionInput::Other(self.foreign.open(self.union.stages().to_vec())?);
         }
-        let Source::Other(rows) = &mut self.source else { return Ok(false) };
+        let UnionInput::Other(rows) = &mut self.source else { return Ok(false) };
         rows.advance()
     }
 
     fn current(&self) -> Option<Doc<'_>> {
         match &self.source {
-            Source::Input(input) => input.current(),
-            Source::Other(rows) => rows.current(),
+            UnionInput::Input(input) => input.current(),
+            UnionInput::Other(rows) => rows.current(),
         }
     }
 }

@@ -54,7 +54,7 @@ fn zone(name: &str, operand: &Evaluated<'_>) -> Result<Option<Zone>> {
     let Some(value) = operand.present() else { return Ok(None) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 40517, "a string as 'timezone'", operand))?;
     let unknown = || Error::new(Code(40485), format!("unknown time zone: '{text}'"));
-    // The database ignores case, MongoDB does not.
+    // The data of time zones are looked up regardless of case; in MongoDB, case matters.
     let named = || TimeZone::get(text).ok().filter(|zone| zone.iana_name() == Some(text)).map(Zone::Named);
     fixed(text).or_else(named).map(Some).ok_or_else(unknown)
 }

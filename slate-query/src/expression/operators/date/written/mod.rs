@@ -11,7 +11,7 @@ pub(super) use self::tokens::Cursor;
 
 /// A written date with its time and its time zone.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Written {
+pub(super) struct WrittenDate {
     pub(super) date: Date,
     pub(super) time: Time,
     /// The offset from UTC in minutes.
@@ -22,7 +22,7 @@ pub(super) struct Written {
 const BETWEEN: &[char] = &[' ', '\t', '.', '-'];
 
 /// Reads a whole text. `None` if the text is not a date, or the date has no year.
-pub(super) fn read(text: &str) -> Option<Written> {
+pub(super) fn read(text: &str) -> Option<WrittenDate> {
     let mut cursor = Cursor::new(text);
     let (mut date, mut time, mut zone, mut weekday) = (None, None, None, None);
     loop {
@@ -54,7 +54,7 @@ pub(super) fn read(text: &str) -> Option<Written> {
     {
         date = date.tomorrow().ok()?;
     }
-    Some(Written { date, time: time.unwrap_or(Time::midnight()), zone })
+    Some(WrittenDate { date, time: time.unwrap_or(Time::midnight()), zone })
 }
 
 /// Reads a time zone. Returns its offset from UTC in minutes.

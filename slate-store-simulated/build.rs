@@ -3,6 +3,8 @@
 fn main() {
     println!("cargo::rustc-cfg=simulated");
     // The features that the sources name. None can be on: the backends on disk are libraries with locks of their own.
-    println!(r#"cargo::rustc-check-cfg=cfg(feature, values("cached", "failpoints", "redb", "rocksdb", "tracing"))"#);
+    println!(
+        r#"cargo::rustc-check-cfg=cfg(feature, values("cached", "failpoints", "redb", "rocksdb", "tikv", "tracing"))"#
+    );
     println!("cargo::rerun-if-changed=build.rs");
 }

@@ -79,7 +79,7 @@ pub enum ErrorKind {
     Conflict,
     /// A commit was started and its outcome is not known. Read to find out; never retry blindly.
     OutcomeUnknown,
-    /// The deadline passed or the operation was cancelled. Nothing was applied.
+    /// The deadline passed, the operation was cancelled, or its snapshot became older than the store retains. Nothing was applied.
     Interrupted,
     /// The transaction was committed, rolled back, or ended by an earlier error.
     TransactionOver,
@@ -489,6 +489,7 @@ impl From<slate_store::Error> for Error {
             Store::Exists(_) => (ErrorKind::Exists, Code::FILE_RENAME_FAILED),
             Store::ReadOnly(_) => (ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION),
             Store::Unsupported(_) => (ErrorKind::Unsupported, Code::NOT_IMPLEMENTED),
+            Store::Expired(_) => (ErrorKind::Interrupted, Code::SNAPSHOT_TOO_OLD),
             _ => (ErrorKind::Io, Code::INTERNAL_ERROR),
         };
         let mut mapped = Self::new(kind, code, error.to_string());

@@ -78,6 +78,9 @@ pub struct ExecutionStats {
     /// have had them in memory. The number depends on what was read before. On redb, it includes reads of other threads at
     /// the same time. `None`: the store does not know. 0 in memory.
     pub storage_bytes: Option<u64>,
+    /// The round trips to the machines of a store on a network; those that go on side by side count as one. `None` on other
+    /// stores.
+    pub round_trips: Option<u64>,
     /// Time from opening the plan to its last row.
     pub time: Duration,
 }

@@ -4,6 +4,9 @@
 
 #[path = "with_store/btree.rs"]
 mod btree;
+#[cfg(feature = "tikv")]
+#[path = "with_store/cluster.rs"]
+mod cluster;
 #[path = "with_store/distant.rs"]
 mod distant;
 

@@ -151,6 +151,7 @@ codes! {
     QUERY_FEATURE_NOT_ALLOWED = 224 "QueryFeatureNotAllowed",
     CURSOR_KILLED = 237 "CursorKilled",
     NOT_IMPLEMENTED = 238 "NotImplemented",
+    SNAPSHOT_TOO_OLD = 239 "SnapshotTooOld",
     NO_SUCH_TRANSACTION = 251 "NoSuchTransaction",
     OPERATION_NOT_SUPPORTED_IN_TRANSACTION = 263 "OperationNotSupportedInTransaction",
     INVALID_RESUME_TOKEN = 260 "InvalidResumeToken",

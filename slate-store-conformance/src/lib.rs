@@ -34,10 +34,15 @@ pub use tools::Random;
 
 /// Generates a module with one test for each guarantee of the suite: `conformance!(name, open)`. `open` is a
 /// non-capturing closure that opens a [`Store`](slate_store::Store) in the directory with the given path.
+///
+/// `conformance!(name if condition, open)` skips the tests unless the condition holds when they run.
 #[macro_export]
 macro_rules! conformance {
     ($backend:ident, $open:expr) => {
-        $crate::conformance! { $backend, $open;
+        $crate::conformance! { $backend if true, $open }
+    };
+    ($backend:ident if $is_there:expr, $open:expr) => {
+        $crate::conformance! { $backend, $is_there, $open;
             counts::a_count_is_the_number_of_keys_within_bounds
             counts::a_stopped_count_returns_none
             counts::counts_during_writes_are_consistent_and_current
@@ -114,12 +119,14 @@ macro_rules! conformance {
             writers::writers_of_different_keys_do_not_conflict
         }
     };
-    ($backend:ident, $open:expr; $($topic:ident::$claim:ident)*) => {
+    ($backend:ident, $is_there:expr, $open:expr; $($topic:ident::$claim:ident)*) => {
         mod $backend {
             $(
                 #[test]
                 fn $claim() {
-                    $crate::$topic::$claim(&$crate::Fixture::new($open));
+                    if $is_there {
+                        $crate::$topic::$claim(&$crate::Fixture::new($open));
+                    }
                 }
             )*
         }

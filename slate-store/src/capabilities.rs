@@ -25,11 +25,24 @@ pub struct Capabilities {
     /// The most bytes of keys and values that one transaction may write before the [last stage](crate::Transaction::commit_with) of its
     /// commit; `None` for no limit.
     pub max_transaction_bytes: Option<usize>,
+    /// Whether reads and commits are round trips over a network: then few large requests are better than many small ones.
+    pub remote: bool,
+    /// Whether the deletion of a range or a keyspace conflicts with open transactions that wrote or guarded any key in it, and deletes also
+    /// what others committed in it after the view. If not, it deletes the keys that the view shows and conflicts over these; a
+    /// drop of a keyspace conflicts with transactions of its own process.
+    pub ranges_conflict: bool,
+    /// Whether shared guards of one key never conflict with each other. If not, they do so only in keyspace 0, and there only within one
+    /// process; elsewhere a guard, whatever its kind, may conflict with every other one of its key.
+    pub shared_guards: bool,
+    /// Whether the [last stage](crate::Transaction::commit_with) of a commit gets the version of the commit, and may write without limit. If
+    /// not, it gets that of the view, and the limits are those of the transaction.
+    pub commit_versions: bool,
 }
 
 impl Capabilities {
     /// The minimum: other processes may write, not persistent, no backup, and the limits
-    /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE).
+    /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE); but everything that [`Optimistic`](crate::Optimistic) gives to a store
+    /// on this machine.
     pub const MINIMAL: Self = Self {
         name: "unnamed",
         exclusive: false,
@@ -38,6 +51,10 @@ impl Capabilities {
         max_key: crate::MAX_KEY,
         max_value: crate::MAX_VALUE,
         max_transaction_bytes: None,
+        remote: false,
+        ranges_conflict: true,
+        shared_guards: true,
+        commit_versions: true,
     };
 
     /// Checks the lengths of keys and values against the limits.

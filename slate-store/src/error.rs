@@ -43,6 +43,8 @@ pub enum Error {
     ReadOnly(Box<Context>),
     /// The backend does not support the operation; its [`Capabilities`](crate::Capabilities) say so, too.
     Unsupported(Box<Context>),
+    /// The snapshot is older than what the store retains.
+    Expired(Box<Context>),
     /// The storage failed in another way; see [`source`](StdError::source).
     Io(Box<Context>),
 }
@@ -98,6 +100,7 @@ impl Error {
             | Self::Exists(context)
             | Self::ReadOnly(context)
             | Self::Unsupported(context)
+            | Self::Expired(context)
             | Self::Io(context) => Some(context),
             Self::TooLarge(_) => None,
         }
@@ -118,6 +121,7 @@ impl fmt::Display for Error {
             Self::Exists(context) => ("the target already exists", context),
             Self::ReadOnly(context) => ("the database is read-only", context),
             Self::Unsupported(context) => ("this backend does not support the operation", context),
+            Self::Expired(context) => ("the snapshot is too old", context),
             Self::Io(context) => ("storage failed", context),
             Self::TooLarge(excess) => return excess.fmt(f),
         };

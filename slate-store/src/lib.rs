@@ -15,15 +15,16 @@
 //! | [`memory`] | in main memory | tests, caches, what can be computed again |
 //! | `redb` (default feature) | one file, pure Rust | everything else on one machine |
 //! | `rocksdb` (feature) | a folder, C++ | many writers, more data than memory |
+//! | `tikv` (feature) | a cluster of machines | more than one machine holds, or serves |
 //!
-//! The contract has two floors. These backends implement the lower one, [`LocalStore`]: snapshots, and commits of complete sets of
+//! The contract has two floors. The first three implement the lower one, [`LocalStore`]: snapshots, and commits of complete sets of
 //! changes. [`Optimistic`] adds the transactions, in the same way for all of them: they conflict over the same keys, and nothing waits
 //! for an open one. A store on a network implements [`Store`] itself.
 //!
 //! # What it is not
 //!
-//! This crate knows no documents, indexes or queries: they are bytes to it. It starts no threads (RocksDB starts its
-//! own), uses no network, and has no `unsafe`.
+//! This crate knows no documents, indexes or queries: they are bytes to it. It has no `unsafe`. Only the backend `tikv` uses the network, and
+//! starts threads for it; RocksDB starts its own.
 //!
 //! # Example
 //!
@@ -87,6 +88,8 @@ pub mod memory;
 pub mod redb;
 #[cfg(feature = "rocksdb")]
 pub mod rocksdb;
+#[cfg(feature = "tikv")]
+pub mod tikv;
 
 pub use access::Access;
 pub use bounds::{Bounds, Edge, Landing, OwnedBounds};

@@ -140,4 +140,10 @@ pub trait Store: Send + Sync + 'static {
     fn cache_reads(&self) -> CacheReads {
         CacheReads::default()
     }
+
+    /// Returns the number of round trips to the network since the store was opened; those that go on side by side count as one. `None`
+    /// for a store on this machine, and by default.
+    fn round_trips(&self) -> Option<u64> {
+        None
+    }
 }

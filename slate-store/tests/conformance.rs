@@ -49,3 +49,12 @@ slate_store_conformance::conformance!(cached_rocksdb, |folder| {
     let options = slate_store::rocksdb::Options::default();
     slate_store::Cached::new(slate_store::rocksdb::RocksStore::open(&folder.join("db"), &options).unwrap(), 4 << 20)
 });
+
+// On the cluster that the variable `SLATE_TIKV` names: slate-tikv-cluster/README.md says how one is started for the tests.
+#[cfg(feature = "tikv")]
+slate_store_conformance::conformance!(tikv if std::env::var_os("SLATE_TIKV").is_some(), |folder| {
+    use slate_store::tikv::{Address, Options, TikvStore};
+    let driver = std::env::var("SLATE_TIKV").unwrap();
+    let database = folder.file_name().unwrap().to_str().unwrap().trim_start_matches('.');
+    TikvStore::open(&Address::parse(&format!("tikv://{driver}/{database}")).unwrap(), &Options::default()).unwrap()
+});

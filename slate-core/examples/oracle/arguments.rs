@@ -9,10 +9,11 @@ use super::bench::Backend;
 pub(crate) const USAGE: &str = "\
 Runs semantic cases against Slate.
 
-usage: oracle [--backend memory|redb|rocksdb|btree|all] [--indexed] FILE…
+usage: oracle [--backend memory|redb|rocksdb|btree|tikv|all] [--indexed] FILE…
 
   FILE       cases, a JSON object a line, plain or compressed by gzip
-  --backend  the store to run on (default: memory); rocksdb takes a build with that feature, and then all includes it
+  --backend  the store to run on (default: memory); rocksdb takes a build with that feature, and then all includes it;
+             tikv takes one too, and a cluster whose placement driver SLATE_TIKV names
   --indexed  run each case with indexes on the paths that it names, each forced in turn
 
 Ends with a line `passed P failed F unsupported U`; exit code 1 where a case failed, 2 where the call is wrong.";

@@ -15,6 +15,9 @@ pub(crate) enum Backend {
     RocksDb,
     /// The backend of docs/writing-a-backend.md.
     BTree,
+    /// On the cluster that the variable `SLATE_TIKV` names; not among [`ALL`](Self::ALL).
+    #[cfg(feature = "tikv")]
+    Tikv,
 }
 
 impl Backend {
@@ -28,6 +31,10 @@ impl Backend {
     ];
 
     pub(crate) fn named(name: &str) -> Option<Self> {
+        #[cfg(feature = "tikv")]
+        if name == Self::Tikv.name() {
+            return Some(Self::Tikv);
+        }
         Self::ALL.iter().copied().find(|backend| backend.name() == name)
     }
 
@@ -38,6 +45,8 @@ impl Backend {
             #[cfg(feature = "rocksdb")]
             Self::RocksDb => "rocksdb",
             Self::BTree => "btree",
+            #[cfg(feature = "tikv")]
+            Self::Tikv => "tikv",
         }
     }
 }
@@ -68,6 +77,11 @@ impl Bench {
             #[cfg(feature = "rocksdb")]
             Backend::RocksDb => open(&format!("rocksdb:{}", path.display())),
             Backend::BTree => Database::with_store(BTreeStore::default()),
+            #[cfg(feature = "tikv")]
+            Backend::Tikv => {
+                let driver = std::env::var("SLATE_TIKV").map_err(|_| "SLATE_TIKV names no cluster")?;
+                open(&format!("tikv://{driver}/oracle-{}", std::process::id()))
+            }
         }?;
         Ok(Self { database, _folder: folder })
     }

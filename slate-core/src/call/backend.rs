@@ -153,8 +153,9 @@ impl<S: Store> Engine for Backend<S> {
     fn metrics(&self) -> Metrics {
         let CacheReads { hits: cache_hits, misses: cache_misses, file_bytes: storage_bytes } = self.store.cache_reads();
         let catalog_reads = self.shared.catalogs.reads();
-        let oldest_snapshot = self.store.oldest_snapshot();
-        Metrics { cache_hits, cache_misses, storage_bytes, catalog_reads, oldest_snapshot, ..self.observer().metrics() }
+        let (oldest_snapshot, round_trips) = (self.store.oldest_snapshot(), self.store.round_trips());
+        let measured = self.observer().metrics();
+        Metrics { cache_hits, cache_misses, storage_bytes, round_trips, catalog_reads, oldest_snapshot, ..measured }
     }
 
     fn capabilities(&self) -> Capabilities {

@@ -98,7 +98,7 @@ pub(crate) fn open_within(timeout: Duration, url: &str, options: &OpenOptions) -
     }
 }
 
-/// Opens a URL: `memory:`, `memory:PATH` of a backup, `redb:PATH` or `rocksdb:PATH`.
+/// Opens a URL: `memory:`, `memory:PATH` of a backup, `redb:PATH`, `rocksdb:PATH` or `tikv://HOST:PORT/DATABASE`.
 fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     match url.split_once(':') {
         Some((scheme @ ("memory" | "rocksdb"), _)) if options.sharing == Sharing::WithReaders => {
@@ -107,6 +107,7 @@ fn open(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
             );
             Err(Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message))
         }
+        Some(("tikv", _)) => tikv(url, options),
         Some((scheme @ ("memory" | "redb" | "rocksdb"), path)) if path.starts_with("//") => {
             Err(with_slashes(url, scheme, path.trim_start_matches('/')))
         }
@@ -131,24 +132,27 @@ fn with_slashes(url: &str, scheme: &str, path: &str) -> Error {
     Error::invalid(Code::BAD_VALUE, message)
 }
 
-/// The URLs of the stores on disk, the features that add them, and whether this build has them.
-const ON_DISK: [(&str, &str, bool); 2] =
-    [("redb:PATH", "redb", cfg!(feature = "redb")), ("rocksdb:PATH", "rocksdb", cfg!(feature = "rocksdb"))];
+/// The URLs of the stores that features add, the features, and whether this build has them.
+const OPTIONAL: [(&str, &str, bool); 3] = [
+    ("redb:PATH", "redb", cfg!(feature = "redb")),
+    ("rocksdb:PATH", "rocksdb", cfg!(feature = "rocksdb")),
+    ("tikv://HOST:PORT/DATABASE", "tikv", cfg!(feature = "tikv")),
+];
 
 /// Returns the error for a URL that names no store; it lists the stores of this build and how to add the others.
 fn unknown(what: &str) -> Error {
     let mut message = format!("{what}; this build has the stores memory:");
-    for (url, ..) in ON_DISK.iter().filter(|(_, _, is_built)| *is_built) {
+    for (url, ..) in OPTIONAL.iter().filter(|(_, _, is_built)| *is_built) {
         message.push_str(&format!(", {url}"));
     }
-    for (url, feature, _) in ON_DISK.iter().filter(|(_, _, is_built)| !is_built) {
+    for (url, feature, _) in OPTIONAL.iter().filter(|(_, _, is_built)| !is_built) {
         message.push_str(&format!("; the feature `{feature}` of slate-core adds {url}"));
     }
     Error::invalid(Code::BAD_VALUE, message)
 }
 
 /// Returns the error for a store that this build does not have.
-#[cfg(not(all(feature = "redb", feature = "rocksdb")))]
+#[cfg(not(all(feature = "redb", feature = "rocksdb", feature = "tikv")))]
 fn not_built(store: &str) -> Error {
     let message = format!("this build has no store {store}:; the feature `{store}` of slate-core adds it");
     Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message)
@@ -213,4 +217,21 @@ fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
 #[cfg(not(feature = "rocksdb"))]
 fn rocksdb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
     Err(not_built("rocksdb"))
+}
+
+#[cfg(feature = "tikv")]
+fn tikv(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
+    use slate_store::tikv::{Address, Options, TikvStore};
+
+    if options.access == Access::ReadOnly {
+        let message = "a database of tikv: cannot be opened read-only; give the cluster's user no right to write";
+        return Err(Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message));
+    }
+    let address = Address::parse(url).map_err(|error| Error::invalid(Code::BAD_VALUE, error.to_string()))?;
+    with_store(TikvStore::open(&address, &Options::default())?, options)
+}
+
+#[cfg(not(feature = "tikv"))]
+fn tikv(_: &str, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
+    Err(not_built("tikv"))
 }

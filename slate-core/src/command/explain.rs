@@ -197,6 +197,9 @@ fn own(explain: &Explain) -> Document {
         if let Some(bytes) = stats.storage_bytes {
             own.insert("storageBytesRead", number(bytes));
         }
+        if let Some(round_trips) = stats.round_trips {
+            own.insert("roundTrips", number(round_trips));
+        }
     }
     own
 }

@@ -23,7 +23,7 @@ pub(crate) fn analyze<'v, V: View + 'v>(
     let recorder = Recorder::default();
     let resources = resources.of_plan(&plan, 0)?.recorded_by(&recorder);
     let mut meters: Vec<Meter> = plan.stages().map(|stage| resources.meter(stage)).collect();
-    let start = Instant::now();
+    let (start, trips_before) = (Instant::now(), view.round_trips());
     let (executed, storage_bytes) = view.with_bytes_read(|| {
         let mut output = open_shared(plan, view, collection, &resources)?;
         let mut rows = 0;
@@ -41,5 +41,6 @@ pub(crate) fn analyze<'v, V: View + 'v>(
         meter.spilled(output.spilled());
     }
     drop((output, meters));
-    Ok(Analysis { rows, time, storage_bytes, nodes: recorder.into_measures() })
+    let round_trips = view.round_trips().zip(trips_before).map(|(now, before)| now.saturating_sub(before));
+    Ok(Analysis { rows, time, storage_bytes, round_trips, nodes: recorder.into_measures() })
 }

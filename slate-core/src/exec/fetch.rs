@@ -39,7 +39,8 @@ struct Wanted {
 }
 
 /// Size of the first batch, small so that few records are loaded needlessly if the caller stops early. Each batch is
-/// twice as large as the previous one, up to a size at which the cost of a round trip is negligible.
+/// twice as large as the previous one, up to a size at which the cost of a round trip is negligible. On a store of a network the
+/// first batch is a large one: a round trip costs more than some records.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
@@ -56,7 +57,7 @@ impl<V: View> FetchRows<V> {
             reader: view.point_reader()?,
             records: collection.records,
             batch: id_batch(FIRST_BATCH),
-            next_batch: FIRST_BATCH,
+            next_batch: if view.is_remote() { LARGEST_BATCH } else { FIRST_BATCH },
             wanted: None,
             loaded: 0,
             is_last: false,

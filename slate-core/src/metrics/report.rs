@@ -35,6 +35,8 @@ pub struct Metrics {
     /// counts them for one query only
     /// ([`ExecutionStats::storage_bytes`](crate::ExecutionStats::storage_bytes)).
     pub storage_bytes: Option<u64>,
+    /// Round trips to the machines of a store on a network; those that go on side by side count as one. `None` for other stores.
+    pub round_trips: Option<u64>,
     /// How often the list of collections and indexes was read from the store again. This happens after a change of the
     /// list, not with each call.
     pub catalog_reads: u64,
@@ -109,6 +111,7 @@ impl Default for Metrics {
             cache_hits: 0,
             cache_misses: 0,
             storage_bytes: None,
+            round_trips: None,
             catalog_reads: 0,
             spills: 0,
             spilled_bytes: 0,

@@ -88,17 +88,19 @@ pub(crate) struct Drawing {
     rules: Vec<&'static str>,
     is_measured: bool,
     storage_bytes: Option<u64>,
+    round_trips: Option<u64>,
 }
 
 impl Drawing {
     pub(crate) fn new(plan: &Plan, rules: Vec<&'static str>, collection: &str) -> Self {
-        Self { root: node(plan, collection), rules, is_measured: false, storage_bytes: None }
+        Self { root: node(plan, collection), rules, is_measured: false, storage_bytes: None, round_trips: None }
     }
 
     /// Adds the measures of the nodes.
     pub(crate) fn measured(mut self, analysis: &Analysis) -> Self {
         self.root.measure(&mut analysis.nodes.iter());
-        Self { is_measured: true, storage_bytes: analysis.storage_bytes, ..self }
+        let Analysis { storage_bytes, round_trips, .. } = *analysis;
+        Self { is_measured: true, storage_bytes, round_trips, ..self }
     }
 
     /// Formats the plan as a tree, root first, next to a table of measures; then the bytes
@@ -113,6 +115,9 @@ impl Drawing {
         };
         if let Some(bytes) = self.storage_bytes.filter(|bytes| *bytes > 0) {
             drawn.push_str(&format!("\nread from files: {}", table::size(bytes)));
+        }
+        if let Some(round_trips) = self.round_trips {
+            drawn.push_str(&format!("\nround trips: {round_trips}"));
         }
         if !self.rules.is_empty() {
             drawn.push_str(&format!("\nrules: {}", self.rules.join(", ")));

@@ -29,7 +29,8 @@ impl Explained {
         };
         let executed = shape(&tree, Some(&analysis));
         let drawing = drawing.measured(&analysis);
-        let stats = ExecutionStats { storage_bytes: analysis.storage_bytes, ..stats(analysis.total()) };
+        let Analysis { storage_bytes, round_trips, .. } = analysis;
+        let stats = ExecutionStats { storage_bytes, round_trips, ..stats(analysis.total()) };
         let executed = Some(ExecutedPlan { document: drawing.describe(), shape: executed, stats });
         Explain { drawn: drawing.draw(), plan, shape: planned, executed, candidates, uses_index }
     }
@@ -44,6 +45,7 @@ fn stats(total: Measures) -> ExecutionStats {
         spills: total.spills,
         spilled_bytes: total.spilled_bytes,
         storage_bytes: None,
+        round_trips: None,
         time: total.time,
     }
 }

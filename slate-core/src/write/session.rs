@@ -1,11 +1,11 @@
 use std::{cell::OnceCell, sync::Arc, time::Duration};
 
 use bson::RawDocumentBuf;
-use slate_query::filter::Filter;
+use slate_query::{Code, filter::Filter};
 use slate_store::{Bounds, Capabilities, Durability, Guard, Keyspace, Transaction, View, crash_point};
 
 use crate::{
-    ChangeLog, Error, Isolation, Result,
+    ChangeLog, Error, ErrorKind, Isolation, Result,
     call_context::CallContext,
     catalog::{self, CATALOG, Catalog, CatalogCache, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness},
     changes::{self, EventBuffer, EventKind, EventSource, Images, LogTail, Wakers, is_logged},
@@ -251,6 +251,14 @@ impl<T: Transaction> Session<T> {
     /// change after this is missing in the log.
     pub(crate) fn set_change_log(&mut self, limits: Option<ChangeLog>) -> Result<()> {
         self.begin_call()?;
+        if limits.is_some() && !self.capabilities().commit_versions {
+            // The log is in the order of commits, by their versions.
+            let message = format!(
+                "the log of changes is not supported on {}, where a commit learns its version only when it is made",
+                self.capabilities().name
+            );
+            return Err(Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message));
+        }
         let there = self.catalog.change_log().copied();
         let log = match (there, limits) {
             (None, None) => return Ok(()),

@@ -62,11 +62,17 @@ impl Store {
         let path = folder.join("db.slate");
         match self {
             Self::Memory => "memory:".into(),
-            Self::Redb => format!("redb:{}", path.display()),
+            Self::Redb => on_cluster(folder).unwrap_or_else(|| format!("redb:{}", path.display())),
             #[cfg(feature = "rocksdb")]
             Self::RocksDb => format!("rocksdb:{}", path.display()),
         }
     }
+}
+
+/// Returns the URL of a database in the cluster that `SLATE_TESTS_ON_TIKV` names, which then takes the place of redb.
+fn on_cluster(folder: &Path) -> Option<String> {
+    let driver = std::env::var("SLATE_TESTS_ON_TIKV").ok()?;
+    Some(format!("tikv://{driver}/{}", folder.file_name()?.to_str()?))
 }
 
 impl TestDatabase {

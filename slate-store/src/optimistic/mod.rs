@@ -49,3 +49,5 @@ pub use points::OptimisticPointReader;
 pub use store::Optimistic;
 pub use transaction::OptimisticTransaction;
 pub use view::OptimisticView;
+#[cfg(feature = "tikv")]
+pub(crate) use write_set::WriteSet;

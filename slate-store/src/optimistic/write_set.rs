@@ -9,7 +9,7 @@ use crate::{Bounds, Change, Keyspace, OwnedBounds, Result, Write};
 
 /// The uncommitted writes of a transaction.
 #[derive(Default)]
-pub(super) struct WriteSet {
+pub(crate) struct WriteSet {
     keyspaces: BTreeMap<Keyspace, KeyspaceWrites>,
     /// Bytes of all keys and values that were written, also of those that were written again later.
     bytes: usize,
@@ -17,7 +17,7 @@ pub(super) struct WriteSet {
 
 /// The writes to one keyspace. They are sorted at once, by the commit or by the first reader.
 #[derive(Default)]
-pub(super) struct KeyspaceWrites {
+pub(crate) struct KeyspaceWrites {
     /// Locked only while the writes are sorted.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
@@ -29,23 +29,23 @@ pub(super) struct KeyspaceWrites {
 const MAX_TOGETHER: usize = 4096;
 
 impl WriteSet {
-    pub(super) fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) {
+    pub(crate) fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) {
         self.bytes = self.bytes.saturating_add(bytes(writes));
         self.keyspaces.entry(keyspace).or_default().write(writes);
     }
 
-    pub(super) fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) {
+    pub(crate) fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) {
         if !bounds.is_empty() {
             self.keyspaces.entry(keyspace).or_default().delete_range(bounds);
         }
     }
 
     /// Returns the writes to a keyspace, if there are any.
-    pub(super) fn of(&self, keyspace: Keyspace) -> Option<&KeyspaceWrites> {
+    pub(crate) fn of(&self, keyspace: Keyspace) -> Option<&KeyspaceWrites> {
         self.keyspaces.get(&keyspace)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.keyspaces.is_empty()
     }
 
@@ -63,7 +63,7 @@ impl WriteSet {
     /// The order of keyspaces matters to redb, which puts the pages of a commit into the lowest free places of its file. Indexes have
     /// higher numbers than the records that they belong to: they fill the places of their replaced pages, and the records, which are
     /// most of the new pages, follow next to each other. Scans then read longer parts of the file at once.
-    pub(super) fn each(&self, mut apply: impl FnMut(Keyspace, Change<'_>) -> Result<()>) -> Result<()> {
+    pub(crate) fn each(&self, mut apply: impl FnMut(Keyspace, Change<'_>) -> Result<()>) -> Result<()> {
         let mut together = Vec::new();
         for (keyspace, writes) in self.keyspaces.iter().rev() {
             for range in &writes.deleted {
@@ -129,7 +129,7 @@ impl KeyspaceWrites {
     }
 
     /// Returns the value that the transaction gave a key; the inner `None` if it deleted the key.
-    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.written().get(key).or_else(|| self.deletes(key).map(|_| None))
     }
 }

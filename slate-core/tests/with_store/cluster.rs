@@ -1,0 +1,128 @@
+//! A database that several processes share, on the cluster that `SLATE_TIKV` names: see slate-tikv-cluster/README.md. Two handles are like two
+//! processes: they share nothing but the cluster.
+
+use std::{
+    sync::atomic::{AtomicU32, Ordering},
+    thread,
+    time::Duration,
+};
+
+use bson::{Document, doc};
+use slate_core::{ChangeLog, Collection, Database, ErrorKind, ExplainVerbosity, Hint, Index};
+
+/// Returns the URL of an empty database; `None` without a cluster.
+fn url() -> Option<String> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let driver = std::env::var("SLATE_TIKV").ok()?;
+    Some(format!("tikv://{driver}/core-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)))
+}
+
+fn items(db: &Database) -> Collection<Document> {
+    db.collection("items")
+}
+
+#[test]
+fn writers_of_two_processes_maintain_the_indexes_that_a_third_one_builds_and_drops() {
+    const EACH: i32 = 40;
+    let Some(url) = url() else { return };
+    // A change of a definition is repeated until no writer has committed meanwhile.
+    let open = || Database::builder(&url).lock_timeout(Duration::from_secs(120)).open().unwrap();
+    let (builder, writers) = (open(), [open(), open()]);
+    items(&builder).insert_one(&doc! { "_id": "first", "a": 0, "u": "first" }).unwrap();
+    thread::scope(|scope| {
+        for (number, db) in writers.iter().enumerate() {
+            let number = i32::try_from(number).unwrap();
+            scope.spawn(move || {
+                for n in 0..EACH {
+                    let id = number * EACH + n;
+                    items(db).insert_one(&doc! { "_id": id, "a": n % 7, "u": id }).unwrap();
+                    if n % 5 == 4 {
+                        items(db)
+                            .update_one(doc! { "_id": id - 1 }, doc! { "$set": { "a": [n, 100 + n] } })
+                            .run()
+                            .unwrap();
+                        items(db).delete_one(doc! { "_id": id - 2 }).run().unwrap();
+                    }
+                    thread::sleep(Duration::from_millis(60));
+                }
+            });
+        }
+        for round in 0..3 {
+            items(&builder).create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+            items(&builder).create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+            if round < 2 {
+                items(&builder).drop_index("a_1").unwrap();
+                items(&builder).drop_index("u_1").unwrap();
+            }
+        }
+    });
+    let expected = u64::try_from(1 + 2 * (EACH - EACH / 5)).unwrap();
+    for db in writers.iter().chain([&builder]) {
+        let report = items(db).verify().run().unwrap();
+        assert!(report.is_sound(), "{:?}", report.findings);
+        assert_eq!(report.documents, expected);
+        assert_eq!(items(db).count_documents(doc! { "a": { "$gte": 100 } }).run().unwrap(), 16);
+        let refused = items(db).insert_one(&doc! { "u": 3 }).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::DuplicateKey);
+    }
+    assert!(items(&builder).drop().unwrap());
+    assert_eq!(items(&writers[0]).count_documents(doc! {}).run().unwrap(), 0);
+}
+
+#[test]
+fn calls_make_few_round_trips() {
+    let Some(url) = url() else { return };
+    let db = Database::open(&url).unwrap();
+    let spent = |what: &str, most: u64, call: &dyn Fn()| {
+        let before = db.metrics().round_trips.unwrap();
+        call();
+        let spent = db.metrics().round_trips.unwrap() - before;
+        assert!(spent <= most, "{what}: {spent} round trips, expected at most {most}");
+        println!("{what}: {spent}");
+    };
+    let items = items(&db);
+    items.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    items.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+    let many = |from: i32| (from..from + 1_000).map(|n| doc! { "_id": n, "a": n % 10, "u": n }).collect::<Vec<_>>();
+    spent("1,000 inserts with two indexes", 20, &|| drop(items.insert_many(&many(0)).run().unwrap()));
+    for part in 1..5 {
+        items.insert_many(&many(part * 1_000)).run().unwrap();
+    }
+    items.analyze().unwrap();
+    // The statistics are part of the catalog, which the next call reads again.
+    assert!(items.find_one(doc! { "_id": 1 }).run().unwrap().is_some());
+    spent("one insert", 7, &|| drop(items.insert_one(&doc! { "_id": -1, "a": -1, "u": -1 }).unwrap()));
+    spent("a read by _id", 3, &|| assert!(items.find_one(doc! { "_id": 7 }).run().unwrap().is_some()));
+    spent("5,000 documents through an index", 30, &|| {
+        let found = items.find(doc! { "a": { "$gte": 0 } }).hint(Hint::Name("a_1".into())).run().unwrap();
+        assert_eq!(found.count(), 5_000);
+    });
+    spent("an update of 500 documents", 20, &|| {
+        let updated = items.update_many(doc! { "a": 3 }, doc! { "$inc": { "a": 100 } }).run().unwrap();
+        assert_eq!(updated.matched, 500);
+    });
+    let explained = items.find(doc! { "a": 4 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
+    assert!(explained.execution_stats().unwrap().round_trips.is_some_and(|trips| trips > 0), "{explained}");
+    assert!(explained.to_string().contains("round trips: "), "{explained}");
+}
+
+#[test]
+fn what_the_cluster_cannot_give_is_refused_by_name() {
+    let Some(url) = url() else { return };
+    let db = Database::open(&url).unwrap();
+    items(&db).insert_one(&doc! { "_id": 1 }).unwrap();
+    let log = db.enable_changes(ChangeLog::new()).unwrap_err();
+    assert!(log.kind() == ErrorKind::Unsupported && log.to_string().contains("tikv"), "{log}");
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(db.backup(folder.path().join("copy")).unwrap_err().kind(), ErrorKind::Unsupported);
+    let many: Vec<Document> = (0..40_000).map(|n| doc! { "_id": n }).collect();
+    let large = db.collection("many").insert_many(&many).run().unwrap_err();
+    assert_eq!(large.kind(), ErrorKind::TooLarge, "{large}");
+    // The longest `_id` with the longest indexed values, and the longest document.
+    items(&db).create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    items(&db).insert_one(&doc! { "_id": "x".repeat(1_990), "a": "y".repeat(5_000) }).unwrap();
+    let longest = "x".repeat((16 << 20) - 100);
+    items(&db).insert_one(&doc! { "_id": 2, "long": &longest }).unwrap();
+    let found = items(&db).find_one(doc! { "_id": 2 }).run().unwrap().unwrap();
+    assert!(found.get_str("long").unwrap() == longest);
+}

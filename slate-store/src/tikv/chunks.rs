@@ -1,0 +1,59 @@
+//! The chunks of large values: stored before the transaction that refers to them, removed if it fails.
+
+use std::{sync::Arc, time::Duration};
+
+use tikv_client::{Error as ClientError, transaction::Mutation};
+use tokio::task::JoinSet;
+
+use super::{cluster::Cluster, error};
+use crate::{Context, Error, Result};
+
+/// How many chunks are stored side by side.
+const TOGETHER: usize = 4;
+
+/// How often a chunk is stored again after a failure. Doing it twice is harmless: it gives a key the value that it has.
+const ATTEMPTS: u32 = 5;
+
+/// Stores chunks, each in a transaction of its own.
+pub(super) async fn store(cluster: Arc<Cluster>, chunks: Vec<(Vec<u8>, Vec<u8>)>) -> Result<()> {
+    let (mut chunks, mut tasks) = (chunks.into_iter(), JoinSet::new());
+    loop {
+        while tasks.len() < TOGETHER
+            && let Some((key, value)) = chunks.next()
+        {
+            tasks.spawn(store_one(Arc::clone(&cluster), key, value));
+        }
+        let Some(stored) = tasks.join_next().await else { return Ok(()) };
+        let ended = |error| Error::Io(Box::new(Context::new("a request ended without an answer").because(error)));
+        stored.map_err(ended)??;
+    }
+}
+
+async fn store_one(cluster: Arc<Cluster>, key: Vec<u8>, value: Vec<u8>) -> Result<()> {
+    let mut attempt = 0;
+    loop {
+        attempt += 1;
+        match commit(&cluster, vec![Mutation::Put(key.clone().into(), value.clone())]).await? {
+            Ok(()) => return Ok(()),
+            Err(_) if attempt < ATTEMPTS => {}
+            Err(failed) => return Err(error::of_request(failed, "a part of a large value was not stored")),
+        }
+    }
+}
+
+/// Deletes chunks.
+pub(super) async fn remove(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Result<()> {
+    let deletes = keys.into_iter().map(|key| Mutation::Delete(key.into())).collect();
+    commit(&cluster, deletes)
+        .await?
+        .map_err(|failed| error::of_request(failed, "the parts of a value were not removed"))
+}
+
+async fn commit(cluster: &Cluster, mutations: Vec<Mutation>) -> Result<Result<(), ClientError>> {
+    let mut transaction = cluster.begin(Duration::ZERO).await?;
+    if let Err(failed) = transaction.batch_mutate(mutations).await {
+        return Ok(Err(failed));
+    }
+    cluster.count(3);
+    Ok(transaction.commit().await.map(drop))
+}

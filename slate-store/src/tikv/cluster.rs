@@ -1,0 +1,148 @@
+use std::{
+    collections::BTreeMap,
+    future::Future,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use tikv_client::{
+    Backoff, CheckLevel, Config, Error as ClientError, RetryOptions, Snapshot, Timestamp, TimestampExt, Transaction,
+    TransactionClient, TransactionOptions, transaction::HeartbeatOption,
+};
+
+use super::{
+    address::Address,
+    error::{self, ReadFailure},
+    layout::Layout,
+    options::Options,
+    runtime::Runtime,
+    stripes::Stripes,
+};
+use crate::{Keyspace, Result, Version};
+
+/// The connection with a cluster, shared by a store and everything opened on it.
+pub(super) struct Cluster {
+    pub(super) runtime: Runtime,
+    pub(super) client: TransactionClient,
+    pub(super) layout: Layout,
+    pub(super) options: Options,
+    pub(super) stripes: Stripes,
+    dropped: Mutex<BTreeMap<Keyspace, Version>>,
+    round_trips: AtomicU64,
+}
+
+/// The longest answer that is accepted: a request for [`MAX_KEYS`](super::read::MAX_KEYS) values, each in one piece, is never longer.
+const MAX_MESSAGE: usize = 320 << 20;
+
+/// The time between two renewals of the locks of a commit that takes long. The locks of a small commit expire after three seconds.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// The first and the longest pause before a read is repeated.
+const FIRST_PAUSE: Duration = Duration::from_millis(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+impl Cluster {
+    pub(super) fn connect(address: &Address, options: &Options) -> Result<Arc<Self>> {
+        let runtime = Runtime::start()?;
+        let mut config =
+            Config::default().with_timeout(options.request_timeout).with_grpc_max_decoding_message_size(MAX_MESSAGE);
+        if let Some(tls) = &address.tls {
+            config = config.with_security(&tls.authority, &tls.certificate, &tls.key);
+        }
+        let drivers = address.drivers.clone();
+        let patience = options.patience;
+        let client = runtime.wait(async move {
+            let connect = || TransactionClient::new_with_config(drivers.clone(), config.clone());
+            let connected = persist(patience, connect).await;
+            connected.map_err(|failed| error::of_request(failed, "the placement drivers do not answer"))
+        })?;
+        Ok(Arc::new(Self {
+            runtime,
+            client,
+            layout: Layout::of(&address.database),
+            options: options.clone(),
+            stripes: Stripes::default(),
+            dropped: Mutex::default(),
+            round_trips: AtomicU64::default(),
+        }))
+    }
+
+    /// Begins a transaction at the current timestamp.
+    pub(super) async fn begin(&self, wait: Duration) -> Result<Transaction> {
+        // Nodes elect leaders for seconds: a commit waits for that as long as reads do.
+        let retry = RetryOptions {
+            region_backoff: Backoff::no_jitter_backoff(2, 500, attempts(self.options.patience)),
+            lock_backoff: Backoff::no_jitter_backoff(2, 200, 60),
+        };
+        let options = TransactionOptions::new_optimistic()
+            .drop_check(CheckLevel::None)
+            .heartbeat_option(HeartbeatOption::FixedTime(HEARTBEAT))
+            .retry_options(retry);
+        let begin = || {
+            self.count(1);
+            self.client.begin_with_options(options.clone())
+        };
+        let begun = persist(wait.max(self.options.patience), begin).await;
+        begun.map_err(|failed| error::of_request(failed, "the cluster gives no timestamp"))
+    }
+
+    /// Returns the current timestamp.
+    pub(super) async fn now(&self) -> Result<u64> {
+        let now = || {
+            self.count(1);
+            self.client.current_timestamp()
+        };
+        let now = persist(self.options.patience, now).await;
+        now.map(|now| now.version()).map_err(|failed| error::of_request(failed, "the cluster gives no timestamp"))
+    }
+
+    /// Returns a snapshot for one request. It would keep what it has read, so none is used twice.
+    pub(super) fn snapshot(&self, at: u64) -> Snapshot {
+        let retry = RetryOptions {
+            region_backoff: Backoff::no_jitter_backoff(2, 200, 8),
+            lock_backoff: Backoff::no_jitter_backoff(2, 200, 60),
+        };
+        let options = TransactionOptions::new_optimistic().drop_check(CheckLevel::None).retry_options(retry);
+        self.client.snapshot(Timestamp::from_version(at), options)
+    }
+
+    /// Counts round trips of which each waits for the one before it.
+    pub(super) fn count(&self, round_trips: u64) {
+        self.round_trips.fetch_add(round_trips, Ordering::Relaxed);
+    }
+
+    pub(super) fn round_trips(&self) -> u64 {
+        self.round_trips.load(Ordering::Relaxed)
+    }
+
+    /// The keyspaces that this process has dropped, and from which version on each is empty.
+    pub(super) fn dropped(&self) -> MutexGuard<'_, BTreeMap<Keyspace, Version>> {
+        // No code under this lock can panic between two dependent updates.
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The number of attempts within a time, with pauses that double from 2 ms to half a second.
+fn attempts(patience: Duration) -> u32 {
+    8 + u32::try_from(patience.as_millis() / 500).unwrap_or(u32::MAX).min(1_000)
+}
+
+/// Calls `request` until it succeeds, fails for good, or `patience` has passed.
+pub(super) async fn persist<T, F>(patience: Duration, mut request: impl FnMut() -> F) -> Result<T, ClientError>
+where
+    F: Future<Output = Result<T, ClientError>>,
+{
+    let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
+    loop {
+        match request().await {
+            Err(failed) if error::of_read(&failed) == ReadFailure::Transient && start.elapsed() < patience => {
+                tokio::time::sleep(pause).await;
+            }
+            answer => return answer,
+        }
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}

@@ -1,0 +1,265 @@
+//! The commit of a transaction: its writes and guards become the mutations of one of the client's.
+//!
+//! ```text
+//!                 keyspace 0                        other keyspaces
+//! write           the key, and all its stripes      the key
+//! shared guard    one stripe                        a lock of the key
+//! exclusive guard all stripes                       the key, with the value that it has
+//! ```
+//!
+//! The chunks of large values are committed before, each by itself: a commit of many large keys can exceed the largest entry of Raft's log,
+//! and nobody reads them until the key refers to them.
+//!
+//! The cluster refuses a mutation of a key that was committed after the transaction's snapshot; `stripes` says what stripes are for. A
+//! lock leaves a record in TiKV, so two guards of one key outside keyspace 0 conflict, whatever their kind.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    sync::{Arc, PoisonError},
+};
+
+use tikv_client::{TimestampExt, transaction::Mutation};
+
+use super::{
+    after, chunks,
+    cluster::Cluster,
+    error,
+    layout::{ChunksAt, Layout},
+    read::{self, Direction, Page},
+    snapshot::TikvSnapshot,
+    stripes::{STRIPES, Taken},
+    transaction::TikvTransaction,
+    value::{self, CHUNK, Chunks, Stored},
+};
+use crate::{Bounds, Change, Context, Error, Guard, Keyspace, Result, TooLarge, Version, View, Write};
+
+/// A key that a transaction guards.
+pub(super) struct Guarded {
+    pub(super) keyspace: Keyspace,
+    pub(super) key: Box<[u8]>,
+    pub(super) guard: Guard,
+}
+
+/// The keyspace whose keys are guarded by all who write: that of definitions.
+const DEFINITIONS: Keyspace = Keyspace(0);
+
+/// The round trips of a commit: its writes, the timestamp, and the commit of the first key. The other keys are committed after that.
+const ROUND_TRIPS: u64 = 3;
+
+/// The keys that are read at a time to delete a range, and the most that a range may have.
+const DELETED_PAGE: u32 = 1024;
+const MAX_DELETED: usize = 32_768;
+
+/// What a commit does to stored keys; `None` deletes.
+type Mutations = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
+    let TikvTransaction { snapshot, mut begun, writes, guards, seen } = transaction;
+    let base = snapshot.version();
+    if writes.set.is_empty() && guards.is_empty() {
+        return Ok(base);
+    }
+    let cluster = &snapshot.cluster;
+    let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut made = Made::new(&cluster.layout, snapshot.at);
+    writes.set.each(|keyspace, change| {
+        check_dropped(cluster, keyspace, base)?;
+        match change {
+            Change::DeleteRange(bounds) => made.delete_range(&snapshot, keyspace, bounds)?,
+            Change::Writes(writes) => {
+                let replaced =
+                    |key: &[u8]| if seen.is_empty() { None } else { seen.get(&(keyspace, key.into())).copied() };
+                made.write(keyspace, writes, replaced);
+            }
+        }
+        Ok(())
+    })?;
+    drop(seen);
+    let mut taken = None;
+    let mut locks = Vec::new();
+    for Guarded { keyspace, key, guard } in &guards {
+        check_dropped(cluster, *keyspace, base)?;
+        match (*keyspace == DEFINITIONS, guard) {
+            (true, Guard::Shared) => {
+                let stripe = taken.get_or_insert_with(|| cluster.stripes.take(snapshot.at)).number;
+                made.mutations.insert(cluster.layout.stripe(*keyspace, key, stripe), Some(value::inline(b"")));
+            }
+            (true, Guard::Exclusive) => made.all_stripes(*keyspace, key),
+            (false, Guard::Shared) => locks.push(cluster.layout.entry(*keyspace, key)),
+            (false, Guard::Exclusive) => made.repeat(&snapshot, *keyspace, key)?,
+        }
+    }
+    locks.retain(|key| !made.mutations.contains_key(key));
+    let chunks: Vec<Vec<u8>> = made.chunks.iter().map(|(key, _)| key.clone()).collect();
+    if !made.chunks.is_empty() {
+        let stored = chunks::store(Arc::clone(cluster), std::mem::take(&mut made.chunks));
+        cluster.runtime.wait(stored)?;
+    }
+    let mutations: Vec<Mutation> = made.mutations.into_iter().map(|(key, value)| mutation(key, value)).collect();
+    let wrote = !writes.set.is_empty();
+    let (committed, begun) = cluster.runtime.wait(async move {
+        let committed = async {
+            begun.batch_mutate(mutations).await?;
+            begun.lock_keys(locks).await?;
+            begun.commit().await
+        }
+        .await;
+        Ok((committed, begun))
+    })?;
+    cluster.count(ROUND_TRIPS);
+    match committed {
+        Ok(at) => {
+            let at = at.map(|at| at.version());
+            if let Some(taken) = &mut taken {
+                taken.written = at;
+            }
+            Ok(at.filter(|_| wrote).map_or(base, Version))
+        }
+        Err(failed) => Err(fail(cluster, failed, begun, chunks, taken)),
+    }
+}
+
+fn mutation(key: Vec<u8>, value: Option<Vec<u8>>) -> Mutation {
+    match value {
+        Some(value) => Mutation::Put(key.into(), value),
+        None => Mutation::Delete(key.into()),
+    }
+}
+
+/// Ends a transaction whose commit has failed.
+fn fail(
+    cluster: &Arc<Cluster>,
+    failed: tikv_client::Error,
+    mut begun: tikv_client::Transaction,
+    stored: Vec<Vec<u8>>,
+    mut taken: Option<Taken<'_>>,
+) -> Error {
+    let failure = error::of_commit(failed, &cluster.layout);
+    if let Some((key, at)) = &failure.conflict
+        && let Some(stripe) = cluster.layout.read_stripe(key)
+    {
+        cluster.stripes.written(stripe, *at);
+    }
+    if failure.is_certain {
+        // Otherwise the locks would be in the way of the next attempt until they expire. After an unknown outcome they must stay: removing
+        // them could undo a part of a commit.
+        let own = Arc::clone(cluster);
+        let removed = cluster.runtime.wait(async move {
+            // Locks that stay behind expire.
+            let _ = begun.rollback().await;
+            if stored.is_empty() { Ok(()) } else { chunks::remove(own, stored).await }
+        });
+        cluster.count(1);
+        // Chunks that stay behind are deleted with their keyspace.
+        drop(removed);
+    } else if let Some(taken) = &mut taken {
+        // It may have been written at any time from now on.
+        let own = Arc::clone(cluster);
+        taken.written = cluster.runtime.wait(async move { own.now().await }).ok();
+    }
+    failure.error
+}
+
+/// Fails if this process has dropped the keyspace since the transaction began. Of another process's drop a transaction learns by the
+/// definition of the collection, which it guards.
+fn check_dropped(cluster: &Cluster, keyspace: Keyspace, base: Version) -> Result<()> {
+    if cluster.dropped().get(&keyspace).is_none_or(|dropped| *dropped <= base) {
+        return Ok(());
+    }
+    Err(Error::Conflict(Box::new(Context::new("the keyspace was dropped"))))
+}
+
+/// The mutations of a commit, as they come together.
+struct Made<'l> {
+    layout: &'l Layout,
+    began: u64,
+    /// The number of large values.
+    values: u32,
+    chunks: Vec<(Vec<u8>, Vec<u8>)>,
+    mutations: Mutations,
+}
+
+impl<'l> Made<'l> {
+    fn new(layout: &'l Layout, began: u64) -> Self {
+        Self { layout, began, values: 0, chunks: Vec::new(), mutations: Mutations::new() }
+    }
+
+    /// `replaced` returns where the chunks are of a key's value in the snapshot, as far as the transaction has read it.
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>], replaced: impl Fn(&[u8]) -> Option<Chunks>) {
+        for (key, value) in writes {
+            if let Some(chunks) = replaced(key) {
+                self.delete_chunks(keyspace, chunks);
+            }
+            let stored = value.map(|value| match value.len() {
+                0..=CHUNK => value::inline(value),
+                _ => self.chunks(keyspace, value),
+            });
+            self.mutations.insert(self.layout.entry(keyspace, key), stored);
+            if keyspace == DEFINITIONS {
+                self.all_stripes(keyspace, key);
+            }
+        }
+    }
+
+    /// Adds the chunks of a large value. Returns what is stored in its place.
+    fn chunks(&mut self, keyspace: Keyspace, value: &[u8]) -> Vec<u8> {
+        let at = ChunksAt { began: self.began, number: self.values };
+        self.values += 1;
+        let mut count = 0;
+        for chunk in value.chunks(CHUNK) {
+            self.chunks.push((self.layout.chunk(keyspace, at, count), value::inline(chunk)));
+            count += 1;
+        }
+        Chunks { at, count }.write()
+    }
+
+    fn delete_chunks(&mut self, keyspace: Keyspace, chunks: Chunks) {
+        for chunk in 0..chunks.count {
+            self.mutations.insert(self.layout.chunk(keyspace, chunks.at, chunk), None);
+        }
+    }
+
+    fn all_stripes(&mut self, keyspace: Keyspace, key: &[u8]) {
+        for stripe in 0..STRIPES {
+            self.mutations.insert(self.layout.stripe(keyspace, key, stripe), Some(value::inline(b"")));
+        }
+    }
+
+    /// Deletes the keys of a range that the snapshot shows.
+    fn delete_range(&mut self, snapshot: &TikvSnapshot, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
+        let Some((mut start, end)) = self.layout.range(keyspace, bounds) else { return Ok(()) };
+        loop {
+            snapshot.count_trips(1);
+            let page = read::page(
+                Arc::clone(&snapshot.cluster),
+                snapshot.at,
+                (start, end.clone()),
+                Direction::Up,
+                DELETED_PAGE,
+            );
+            let Page { entries, has_more, .. } = snapshot.checked(|| snapshot.cluster.runtime.wait(page))?;
+            for (key, stored) in &entries {
+                if let Stored::Chunks(chunks) = stored {
+                    self.delete_chunks(keyspace, *chunks);
+                }
+                self.mutations.insert(key.clone(), None);
+                if self.mutations.len() > MAX_DELETED {
+                    let (size, limit) = (self.mutations.len(), MAX_DELETED);
+                    return Err(Error::TooLarge(Box::new(TooLarge { what: "deleted range (in keys)", size, limit })));
+                }
+            }
+            let Some((last, _)) = entries.into_iter().next_back().filter(|_| has_more) else { return Ok(()) };
+            start = after(last);
+        }
+    }
+
+    /// Writes the value that a key has, or deletes it again: others conflict, and nothing changes.
+    fn repeat(&mut self, snapshot: &TikvSnapshot, keyspace: Keyspace, key: &[u8]) -> Result<()> {
+        let at = self.layout.entry(keyspace, key);
+        if let Entry::Vacant(vacant) = self.mutations.entry(at) {
+            let value = snapshot.read_many(vec![vacant.key().clone()])?.remove(vacant.key());
+            vacant.insert(value);
+        }
+        Ok(())
+    }
+}

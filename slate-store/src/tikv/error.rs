@@ -1,0 +1,182 @@
+//! Maps the errors of TiKV's client; the only place that does so.
+
+use tikv_client::{Error as ClientError, ProtoKeyError};
+
+use super::layout::Layout;
+use crate::{Context, Error};
+
+/// What an error of a read says about another attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ReadFailure {
+    /// Another attempt at the same timestamp can succeed: a region moved, a node is gone, a lock was in the way.
+    Transient,
+    /// The answer was longer than a message may be. A request for less can succeed.
+    TooLong,
+    Lasting,
+}
+
+/// Returns the errors that an error consists of.
+fn leaves<'e>(error: &'e ClientError, visit: &mut dyn FnMut(&'e ClientError)) {
+    match error {
+        ClientError::ExtractedErrors(errors) | ClientError::MultipleKeyErrors(errors) => {
+            errors.iter().for_each(|error| leaves(error, visit));
+        }
+        ClientError::PessimisticLockError { inner, .. } => leaves(inner, visit),
+        other => visit(other),
+    }
+}
+
+fn all(error: &ClientError) -> Vec<&ClientError> {
+    let mut found = Vec::new();
+    leaves(error, &mut |error| found.push(error));
+    found
+}
+
+/// Judges the error of a read.
+pub(super) fn of_read(error: &ClientError) -> ReadFailure {
+    let is_too_long = |error: &&ClientError| match error {
+        ClientError::GrpcAPI(status) => status.message().contains("message length too large"),
+        _ => false,
+    };
+    let is_transient = |error: &&ClientError| match error {
+        ClientError::KeyError(error) => {
+            error.locked.is_some() || error.txn_not_found.is_some() || !error.retryable.is_empty()
+        }
+        ClientError::Grpc(_)
+        | ClientError::GrpcAPI(_)
+        | ClientError::RegionError(_)
+        | ClientError::ResolveLockError(_)
+        | ClientError::TxnNotFound(_)
+        | ClientError::LeaderNotFound { .. }
+        | ClientError::RegionForKeyNotFound { .. }
+        | ClientError::RegionForRangeNotFound { .. }
+        | ClientError::RegionNotFoundInResponse { .. }
+        | ClientError::EntryNotFoundInRegionCache
+        | ClientError::NoCurrentRegions
+        | ClientError::Io(_)
+        | ClientError::Channel(_)
+        | ClientError::Canceled(_)
+        | ClientError::KvError { .. }
+        | ClientError::InternalError { .. } => true,
+        _ => false,
+    };
+    let leaves = all(error);
+    if leaves.iter().any(is_too_long) {
+        ReadFailure::TooLong
+    } else if leaves.iter().any(is_transient) {
+        ReadFailure::Transient
+    } else {
+        ReadFailure::Lasting
+    }
+}
+
+/// How a commit failed.
+#[derive(Debug)]
+pub(super) struct CommitFailure {
+    pub(super) error: Error,
+    /// Whether the transaction certainly did not commit, so that its locks may be removed.
+    pub(super) is_certain: bool,
+    /// The stored key over which transactions conflicted, and the timestamp of the other commit.
+    pub(super) conflict: Option<(Vec<u8>, u64)>,
+}
+
+/// Maps the error of a commit.
+///
+/// The cluster's refusals are certain. All others can have reached the client after the commit was made: the outcome is unknown.
+pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
+    let found = all(&error);
+    let key_error = |is: &dyn Fn(&ProtoKeyError) -> bool| {
+        found.iter().find_map(|error| match error {
+            ClientError::KeyError(error) if is(error) => Some(&**error),
+            _ => None,
+        })
+    };
+    let is_undetermined = found.iter().any(|error| matches!(error, ClientError::UndeterminedError(_)));
+    if !is_undetermined {
+        let conflict = key_error(&|error| error.conflict.is_some()).and_then(|error| error.conflict.clone());
+        if let Some(conflict) = conflict {
+            let mut context = Context::new("another transaction first committed a change to the same key");
+            if let Some((keyspace, key)) = layout.read(&conflict.key) {
+                context = context.on(keyspace, key);
+            }
+            let error = Error::Conflict(Box::new(context.because(error)));
+            let conflict = Some((conflict.key, conflict.conflict_commit_ts));
+            return CommitFailure { error, is_certain: true, conflict };
+        }
+        let is_locked = found.iter().any(|error| matches!(error, ClientError::ResolveLockError(_)))
+            || key_error(&|error| error.locked.is_some()).is_some();
+        let is_rolled_back = key_error(&|error| {
+            error.txn_not_found.is_some()
+                || error.commit_ts_expired.is_some()
+                || error.deadlock.is_some()
+                || !error.retryable.is_empty()
+                || !error.abort.is_empty()
+        })
+        .is_some();
+        let detail = match (is_locked, is_rolled_back) {
+            (true, _) => Some("another transaction has locked a key for too long"),
+            (_, true) => Some("its locks were removed, because it took too long"),
+            _ => None,
+        };
+        if let Some(detail) = detail {
+            let error = Error::Conflict(Box::new(Context::new(detail).because(error)));
+            return CommitFailure { error, is_certain: true, conflict: None };
+        }
+    }
+    let context = Context::new("the cluster did not answer while the transaction was committing").because(error);
+    CommitFailure { error: Error::OutcomeUnknown(Box::new(context)), is_certain: false, conflict: None }
+}
+
+/// Maps the error of a request that was not a commit, after the last attempt.
+pub(super) fn of_request(error: ClientError, what: &'static str) -> Error {
+    Error::Io(Box::new(Context::new(what).because(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Keyspace;
+
+    fn key_error(change: impl FnOnce(&mut ProtoKeyError)) -> ClientError {
+        let mut error = ProtoKeyError::default();
+        change(&mut error);
+        ClientError::MultipleKeyErrors(vec![ClientError::KeyError(Box::new(error))])
+    }
+
+    #[test]
+    fn refusals_of_a_commit_are_conflicts_and_everything_else_is_an_unknown_outcome() {
+        let layout = Layout::of("shop");
+        let refused = key_error(|error| {
+            let conflict = error.conflict.get_or_insert_default();
+            (conflict.key, conflict.conflict_commit_ts) = (layout.entry(Keyspace(7), b"k"), 42);
+        });
+        let refused = of_commit(ClientError::ExtractedErrors(vec![refused]), &layout);
+        assert!(refused.is_certain && refused.error.is_retryable());
+        assert_eq!(refused.error.key(), Some((Keyspace(7), &b"k"[..])));
+        assert_eq!(refused.conflict, Some((layout.entry(Keyspace(7), b"k"), 42)));
+        let removed = of_commit(key_error(|error| error.retryable = "TxnLockNotFound".into()), &layout);
+        assert!(removed.is_certain && removed.error.is_retryable());
+        let locked = of_commit(ClientError::ResolveLockError(Vec::new()), &layout);
+        assert!(locked.is_certain && locked.error.is_retryable());
+        let region = || ClientError::RegionError(Box::default());
+        for error in
+            [region(), ClientError::UndeterminedError(Box::new(region())), ClientError::StringError("?".into())]
+        {
+            let unknown = of_commit(error, &layout);
+            assert!(
+                !unknown.is_certain
+                    && matches!(unknown.error, Error::OutcomeUnknown(_))
+                    && !unknown.error.is_retryable()
+            );
+        }
+    }
+
+    #[test]
+    fn reads_are_repeated_after_everything_that_passes() {
+        let region = ClientError::RegionError(Box::default());
+        assert_eq!(of_read(&ClientError::ExtractedErrors(vec![region])), ReadFailure::Transient);
+        let gone = key_error(|error| error.txn_not_found = Some(Default::default()));
+        assert_eq!(of_read(&gone), ReadFailure::Transient);
+        assert_eq!(of_read(&ClientError::Unimplemented), ReadFailure::Lasting);
+    }
+}

@@ -1,0 +1,158 @@
+//! Reads at one timestamp: many keys, and ranges page by page. Callers count the round trips.
+
+use std::{collections::HashMap, sync::Arc};
+
+use tikv_client::{Error as ClientError, Key, KvPair};
+use tokio::task::JoinSet;
+
+use super::{
+    cluster::{Cluster, persist},
+    error::{self, ReadFailure},
+    value::{self, Chunks, Stored},
+};
+use crate::{Context, Error, Keyspace, Result};
+
+/// The most keys of a request. Their values are then at most 256 MiB.
+pub(super) const MAX_KEYS: usize = 256;
+
+/// The most chunks of a request.
+pub(super) const MAX_CHUNKS: u32 = 8;
+
+/// The bytes that a page of a scan is meant to have.
+const PAGE_BYTES: usize = 2 << 20;
+
+/// The fewest and the most entries of a page.
+pub(super) const FIRST_PAGE: u32 = 64;
+const MAX_PAGE: u32 = 4096;
+
+/// The values of stored keys.
+pub(super) type Values = HashMap<Vec<u8>, Vec<u8>>;
+
+/// Reads the stored keys, which are sorted and different. Keys that do not exist are missing in the result.
+pub(super) async fn many(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> Result<Values> {
+    let mut requests = JoinSet::new();
+    for keys in keys.chunks(MAX_KEYS) {
+        requests.spawn(few(Arc::clone(&cluster), at, keys.to_vec()));
+    }
+    let mut values = Values::with_capacity(keys.len());
+    while let Some(found) = requests.join_next().await {
+        let ended = |error| Error::Io(Box::new(Context::new("a request ended without an answer").because(error)));
+        values.extend(found.map_err(ended)??);
+    }
+    Ok(values)
+}
+
+async fn few(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
+    let request = || {
+        let (mut snapshot, keys) = (cluster.snapshot(at), keys.clone());
+        async move {
+            // A missing key is left out, or comes without a value, which no stored value is.
+            let pairs = snapshot.batch_get(keys).await?.filter(|KvPair(_, value)| !value.is_empty());
+            Ok::<Vec<(Vec<u8>, Vec<u8>)>, ClientError>(pairs.map(|KvPair(key, value)| (key.into(), value)).collect())
+        }
+    };
+    persist(cluster.options.patience, request).await.map_err(unreadable)
+}
+
+fn unreadable(error: ClientError) -> Error {
+    error::of_request(error, "the cluster does not answer a read")
+}
+
+/// Reads a value in chunks.
+pub(super) async fn chunks(cluster: Arc<Cluster>, at: u64, keyspace: Keyspace, chunks: Chunks) -> Result<Vec<u8>> {
+    let keys: Vec<Vec<u8>> = (0..chunks.count).map(|chunk| cluster.layout.chunk(keyspace, chunks.at, chunk)).collect();
+    let mut bytes = Vec::with_capacity(keys.len() * value::CHUNK);
+    for keys in keys.chunks(usize::try_from(MAX_CHUNKS).unwrap_or(1)) {
+        let found: Values = few(Arc::clone(&cluster), at, keys.to_vec()).await?.into_iter().collect();
+        for key in keys {
+            let chunk = found.get(key).and_then(|chunk| chunk.get(1..));
+            let missing = || Error::Corrupt(Box::new(Context::new("a part of a large value is missing")));
+            bytes.extend_from_slice(chunk.ok_or_else(missing)?);
+        }
+    }
+    Ok(bytes)
+}
+
+/// In which direction a range is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Direction {
+    Up,
+    Down,
+}
+
+/// A part of a range, in ascending order of stored keys.
+pub(super) struct Page {
+    pub(super) entries: Vec<(Vec<u8>, Stored)>,
+    /// Whether the range can have more entries, in the direction of the read.
+    pub(super) has_more: bool,
+    /// How many entries the next page should have.
+    pub(super) next: u32,
+}
+
+/// Reads the first entries of a range, at most `most`; fewer if they are too long for a message.
+pub(super) async fn page(
+    cluster: Arc<Cluster>,
+    at: u64,
+    (start, end): (Vec<u8>, Vec<u8>),
+    direction: Direction,
+    mut most: u32,
+) -> Result<Page> {
+    let mut pairs = loop {
+        let request = || {
+            let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(end.clone()));
+            async move {
+                let pairs: Vec<KvPair> = match direction {
+                    Direction::Up => snapshot.scan(range, most).await?.collect(),
+                    Direction::Down => snapshot.scan_reverse(range, most).await?.collect(),
+                };
+                Ok::<_, ClientError>(pairs)
+            }
+        };
+        match persist(cluster.options.patience, request).await {
+            Err(error) if error::of_read(&error) == ReadFailure::TooLong && most > 1 => most = most.div_ceil(8),
+            answer => break answer.map_err(unreadable)?,
+        }
+    };
+    let has_more = pairs.len() >= usize::try_from(most).unwrap_or(usize::MAX);
+    let bytes: usize = pairs.iter().map(|KvPair(key, value)| key.len() + value.len()).sum();
+    let next = next_page(most, pairs.len(), bytes);
+    if direction == Direction::Down {
+        pairs.reverse();
+    }
+    let entry = |KvPair(key, value): KvPair| Stored::read(value).map(|stored| (key.into(), stored));
+    Ok(Page { entries: pairs.into_iter().map(entry).collect::<Result<_>>()?, has_more, next })
+}
+
+/// Returns how many entries the page after one with `entries` entries and `bytes` bytes should have.
+fn next_page(most: u32, entries: usize, bytes: usize) -> u32 {
+    let each = (bytes / entries.max(1)).max(1);
+    let fit = u32::try_from(PAGE_BYTES / each).unwrap_or(MAX_PAGE);
+    fit.clamp(1, MAX_PAGE.min(most.saturating_mul(4)))
+}
+
+/// Reads the first keys of a range, without values.
+pub(super) async fn keys(
+    cluster: Arc<Cluster>,
+    at: u64,
+    (start, end): (Vec<u8>, Vec<u8>),
+    most: u32,
+) -> Result<Vec<Vec<u8>>> {
+    let request = || {
+        let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(end.clone()));
+        async move { Ok::<Vec<Vec<u8>>, ClientError>(snapshot.scan_keys(range, most).await?.map(Into::into).collect()) }
+    };
+    persist(cluster.options.patience, request).await.map_err(unreadable)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_grow_until_they_have_enough_bytes() {
+        assert_eq!(next_page(64, 64, 64 * 100), 256);
+        assert_eq!(next_page(4096, 4096, 4096 * 100), 4096);
+        assert_eq!(next_page(4096, 4096, 4096 << 20), 2, "values of a mebibyte");
+        assert_eq!(next_page(64, 0, 0), 256);
+    }
+}

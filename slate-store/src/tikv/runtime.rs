@@ -1,0 +1,63 @@
+use std::{future::Future, sync::mpsc};
+
+use tokio::runtime::{Builder, Handle};
+
+use crate::{Context, Error, Result};
+
+/// The threads that the client of the cluster runs on, which is asynchronous. Everything above waits for it.
+pub(super) struct Runtime(Option<tokio::runtime::Runtime>);
+
+/// Two threads: the client's work per request is small, and it waits for the network.
+const THREADS: usize = 2;
+
+impl Runtime {
+    pub(super) fn start() -> Result<Self> {
+        let mut builder = Builder::new_multi_thread();
+        let runtime = builder.worker_threads(THREADS).thread_name("slate-tikv").enable_all().build();
+        let failed = |error| Error::Io(Box::new(Context::new("the threads of the client do not start").because(error)));
+        runtime.map(|runtime| Self(Some(runtime))).map_err(failed)
+    }
+
+    /// Waits for a future. Can be called on any thread, also on one of another runtime, which it blocks.
+    pub(super) fn wait<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
+        let ended = || Error::Io(Box::new("a request ended without an answer".into()));
+        let Some(runtime) = &self.0 else { return Err(ended()) };
+        if Handle::try_current().is_err() {
+            return runtime.block_on(future);
+        }
+        let (send, receive) = mpsc::sync_channel(1);
+        runtime.spawn(async move {
+            // Nobody receives it if the thread that waits has panicked.
+            let _ = send.send(future.await);
+        });
+        receive.recv().unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Begins a future, whose result can be received later.
+    pub(super) fn begin<T: Send + 'static>(
+        &self,
+        future: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> mpsc::Receiver<Result<T>> {
+        let (send, receive) = mpsc::sync_channel(1);
+        if let Some(runtime) = &self.0 {
+            runtime.spawn(async move {
+                // Nobody receives it if the cursor was dropped.
+                let _ = send.send(future.await);
+            });
+        }
+        receive
+    }
+}
+
+impl Drop for Runtime {
+    /// Does not wait, because the last handle can be dropped on a thread that must not block. What is cut off are the locks of commits that
+    /// were made: whoever meets one resolves it.
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,138 @@
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Instant,
+};
+
+use super::{
+    cluster::Cluster,
+    cursor::TikvCursor,
+    point_reader::TikvPointReader,
+    read::{self, Values},
+    safepoint,
+    value::{Chunks, Stored},
+};
+use crate::{Bounds, Edge, Keyspace, Result, Version, View};
+
+/// A view of the database at one timestamp.
+#[derive(Clone)]
+pub struct TikvSnapshot {
+    pub(super) cluster: Arc<Cluster>,
+    pub(super) at: u64,
+    opened: Instant,
+    /// The round trips of this view, its clones, and what was opened on them.
+    round_trips: Arc<AtomicU64>,
+    /// Where the large values are that were read, if this is the snapshot of a transaction.
+    seen: Option<Arc<Seen>>,
+}
+
+/// The large values that a transaction has read, by keyspace and key. If it replaces one, its commit deletes the chunks.
+pub(super) type Seen = Mutex<HashMap<(Keyspace, Box<[u8]>), Chunks>>;
+
+/// The keys that one request of a count asks for.
+const COUNTED: u32 = 8192;
+
+impl TikvSnapshot {
+    pub(super) fn new(cluster: Arc<Cluster>, at: u64, seen: Option<Arc<Seen>>) -> Self {
+        Self { cluster, at, opened: Instant::now(), round_trips: Arc::default(), seen }
+    }
+
+    /// Calls `read`, and afterwards makes sure that garbage collection had not begun to remove what the snapshot shows.
+    pub(super) fn checked<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
+        let found = read();
+        if self.opened.elapsed() >= self.cluster.options.unchecked_age {
+            safepoint::check(&self.cluster, self.at)?;
+        }
+        found
+    }
+
+    /// Counts round trips.
+    pub(super) fn count_trips(&self, round_trips: u64) {
+        self.round_trips.fetch_add(round_trips, Ordering::Relaxed);
+        self.cluster.count(round_trips);
+    }
+
+    /// Reads stored keys, which are sorted and different.
+    pub(super) fn read_many(&self, keys: Vec<Vec<u8>>) -> Result<Values> {
+        self.count_trips(1);
+        self.checked(|| self.cluster.runtime.wait(read::many(Arc::clone(&self.cluster), self.at, keys)))
+    }
+
+    /// Returns the value of a stored one.
+    pub(super) fn assemble(&self, keyspace: Keyspace, key: &[u8], stored: Stored) -> Result<Stored> {
+        let Stored::Chunks(chunks) = stored else { return Ok(stored) };
+        self.note(keyspace, key, chunks);
+        self.count_trips(u64::from(chunks.count.div_ceil(read::MAX_CHUNKS)));
+        let value = read::chunks(Arc::clone(&self.cluster), self.at, keyspace, chunks);
+        let value = self.checked(|| self.cluster.runtime.wait(value))?;
+        Ok(Stored::Inline(super::value::inline(&value)))
+    }
+
+    fn note(&self, keyspace: Keyspace, key: &[u8], chunks: Chunks) {
+        if let Some(seen) = &self.seen {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).insert((keyspace, key.into()), chunks);
+        }
+    }
+}
+
+impl View for TikvSnapshot {
+    type Cursor = TikvCursor;
+    type PointReader = TikvPointReader;
+
+    fn version(&self) -> Version {
+        Version(self.at)
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn round_trips(&self) -> Option<u64> {
+        Some(self.round_trips.load(Ordering::Relaxed))
+    }
+
+    fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<TikvCursor> {
+        Ok(TikvCursor::new(self.clone(), keyspace, bounds))
+    }
+
+    fn cursors(
+        &self,
+        keyspace: Keyspace,
+        ranges: &[Bounds<'_>],
+        edge: Edge<'_>,
+        bytes: usize,
+    ) -> Result<Option<Vec<TikvCursor>>> {
+        TikvCursor::open_several(self, keyspace, ranges, edge, bytes).map(Some)
+    }
+
+    fn point_reader(&self) -> Result<TikvPointReader> {
+        Ok(TikvPointReader::new(self.clone()))
+    }
+
+    fn count(
+        &self,
+        keyspace: Keyspace,
+        bounds: Bounds<'_>,
+        mut should_continue: impl FnMut(u64) -> bool,
+    ) -> Result<Option<u64>> {
+        let Some((mut start, end)) = self.cluster.layout.range(keyspace, bounds) else { return Ok(Some(0)) };
+        let mut counted = 0;
+        loop {
+            self.count_trips(1);
+            let keys = read::keys(Arc::clone(&self.cluster), self.at, (start, end.clone()), COUNTED);
+            let keys = self.checked(|| self.cluster.runtime.wait(keys))?;
+            for _ in &keys {
+                if !should_continue(counted) {
+                    return Ok(None);
+                }
+                counted += 1;
+            }
+            let is_full = keys.len() >= usize::try_from(COUNTED).unwrap_or(usize::MAX);
+            let Some(last) = keys.into_iter().next_back().filter(|_| is_full) else { return Ok(Some(counted)) };
+            start = super::after(last);
+        }
+    }
+}

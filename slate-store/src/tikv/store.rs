@@ -1,0 +1,104 @@
+use std::{path::Path, sync::Arc, time::Duration};
+
+use super::{
+    address::Address,
+    cluster::Cluster,
+    drop,
+    options::Options,
+    safepoint,
+    snapshot::TikvSnapshot,
+    transaction::{MAX_TRANSACTION_BYTES, TikvTransaction},
+};
+use crate::{Capabilities, Context, Error, Keyspace, Result, Size, SizeDetail, Store, Version};
+
+/// A database in a TiKV cluster. Any number of processes can have it open.
+pub struct TikvStore {
+    pub(super) cluster: Arc<Cluster>,
+}
+
+pub(super) const CAPABILITIES: Capabilities = Capabilities {
+    name: "tikv",
+    persistent: true,
+    remote: true,
+    max_key: super::MAX_KEY,
+    max_transaction_bytes: Some(MAX_TRANSACTION_BYTES),
+    ranges_conflict: false,
+    shared_guards: false,
+    commit_versions: false,
+    ..Capabilities::MINIMAL
+};
+
+impl TikvStore {
+    /// Connects with the cluster. A database exists as soon as something is written to it.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](Error::Io) if no placement driver answers within [`Options::patience`].
+    pub fn open(address: &Address, options: &Options) -> Result<Self> {
+        let cluster = Cluster::connect(address, options)?;
+        Ok(Self { cluster })
+    }
+
+    /// Removes from the whole cluster what only snapshots show that are older than `keep`. Returns the version from which on everything is
+    /// readable. Older snapshots, of any process, fail with [`Expired`](Error::Expired).
+    ///
+    /// Nothing does this by itself, except TiDB where it uses the same cluster: call it regularly, in one process, every ten
+    /// minutes for example, with a time longer than the longest query.
+    ///
+    /// # Errors
+    ///
+    /// [`Io`](Error::Io) if nodes are not reachable.
+    pub fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+        self.cluster.runtime.wait(safepoint::collect(Arc::clone(&self.cluster), keep))
+    }
+}
+
+impl Store for TikvStore {
+    type Snapshot = TikvSnapshot;
+    type Transaction = TikvTransaction;
+
+    fn capabilities(&self) -> Capabilities {
+        CAPABILITIES
+    }
+
+    fn snapshot(&self) -> Result<TikvSnapshot> {
+        let cluster = Arc::clone(&self.cluster);
+        let now = self.cluster.runtime.wait(async move { cluster.now().await })?;
+        Ok(TikvSnapshot::new(Arc::clone(&self.cluster), now, None))
+    }
+
+    fn begin(&self, wait: Duration) -> Result<TikvTransaction> {
+        let cluster = Arc::clone(&self.cluster);
+        let begun = self.cluster.runtime.wait(async move { cluster.begin(wait).await })?;
+        Ok(TikvTransaction::new(Arc::clone(&self.cluster), begun))
+    }
+
+    fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {
+        let cluster = Arc::clone(&self.cluster);
+        let dropped = self.cluster.runtime.wait(drop::drop_keyspace(cluster, keyspace))?;
+        match dropped {
+            Some(version) => {
+                self.cluster.dropped().insert(keyspace, version);
+                Ok(version)
+            }
+            None => Ok(Version(self.snapshot()?.at)),
+        }
+    }
+
+    /// Every commit is on the devices of a majority of nodes.
+    fn flush(&self) -> Result<()> {
+        Ok(())
+    }
+
+    fn backup(&self, _: &Path) -> Result<()> {
+        Err(Error::Unsupported(Box::new(Context::new("back up the cluster with TiKV's own tool, br"))))
+    }
+
+    fn size(&self, _: SizeDetail) -> Result<Size> {
+        Ok(Size::default())
+    }
+
+    fn round_trips(&self) -> Option<u64> {
+        Some(self.cluster.round_trips())
+    }
+}

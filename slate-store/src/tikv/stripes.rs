@@ -1,0 +1,115 @@
+//! Shared guards that do not conflict with each other.
+//!
+//! TiKV has no shared locks. A key of keyspace 0 that is guarded therefore has [`STRIPES`] keys beside it. A shared guard writes one of
+//! them; a write of the key, or an exclusive guard, writes all: so it conflicts with every shared guard, and these with each other only
+//! if they use the same stripe. The transactions of one process avoid that: each takes a stripe that nobody uses, and that was not written
+//! after its snapshot. Of these the one that was written last: so transactions that follow each other use one stripe again and again, and
+//! the others stay free for those that are open for long. Processes begin at different stripes; where two of them meet, one
+//! transaction conflicts and is repeated with another stripe.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::random;
+
+/// The stripes of a guarded key: a bound of the transactions that can commit at the same time without conflict, and the number of keys
+/// that a change of a definition writes.
+pub(super) const STRIPES: u8 = 32;
+
+pub(super) struct Stripes(Mutex<Vec<Stripe>>);
+
+#[derive(Clone, Copy)]
+struct Stripe {
+    number: u8,
+    /// The timestamp of the last commit that is known to have written it.
+    last: u64,
+    is_taken: bool,
+}
+
+impl Default for Stripes {
+    fn default() -> Self {
+        let first = u8::try_from(random() % u64::from(STRIPES)).unwrap_or_default();
+        let stripe = |at| Stripe { number: (first + at) % STRIPES, last: 0, is_taken: false };
+        Self(Mutex::new((0..STRIPES).map(stripe).collect()))
+    }
+}
+
+impl Stripes {
+    /// Takes a stripe for a transaction that began at this timestamp. If all are taken it shares one, and may conflict.
+    pub(super) fn take(&self, began: u64) -> Taken<'_> {
+        let mut stripes = self.lock();
+        let mut best: Option<&mut Stripe> = None;
+        for stripe in stripes.iter_mut() {
+            // Free ones first; then those that the snapshot sees, the last written first; then the oldest of those that it does not see.
+            let rank = |stripe: &Stripe| match stripe.last <= began {
+                true => (!stripe.is_taken, true, stripe.last),
+                false => (!stripe.is_taken, false, u64::MAX - stripe.last),
+            };
+            if best.as_ref().is_none_or(|best| rank(stripe) > rank(best)) {
+                best = Some(stripe);
+            }
+        }
+        let number = best.map_or(0, |stripe| {
+            stripe.is_taken = true;
+            stripe.number
+        });
+        Taken { stripes: self, number, written: None }
+    }
+
+    /// Notes that another process has written a stripe.
+    pub(super) fn written(&self, number: u8, at: u64) {
+        if let Some(stripe) = self.lock().iter_mut().find(|stripe| stripe.number == number) {
+            stripe.last = stripe.last.max(at);
+        }
+    }
+
+    /// No code under this lock can panic between two dependent updates.
+    fn lock(&self) -> MutexGuard<'_, Vec<Stripe>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A stripe that a transaction uses, until this is dropped.
+pub(super) struct Taken<'s> {
+    stripes: &'s Stripes,
+    pub(super) number: u8,
+    /// When it was written.
+    pub(super) written: Option<u64>,
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if let Some(stripe) = self.stripes.lock().iter_mut().find(|stripe| stripe.number == self.number) {
+            stripe.is_taken = false;
+            stripe.last = stripe.last.max(self.written.unwrap_or_default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_that_follow_each_other_use_one_stripe_and_open_ones_find_others() {
+        let stripes = Stripes::default();
+        let mut used = Vec::new();
+        for began in 1..100 {
+            let mut taken = stripes.take(began * 10);
+            taken.written = Some(began * 10 + 5);
+            used.push(taken.number);
+        }
+        used.dedup();
+        assert_eq!(used.len(), 1, "one after the other");
+        let old: Vec<Taken<'_>> = (1..STRIPES).map(|_| stripes.take(1)).collect();
+        let numbers: std::collections::BTreeSet<u8> = old.iter().map(|taken| taken.number).collect();
+        assert_eq!(
+            (old.len(), numbers.len()),
+            (usize::from(STRIPES) - 1, usize::from(STRIPES) - 1),
+            "at the same time"
+        );
+        assert!(!numbers.contains(&used[0]), "the stripe that was written later would conflict");
+        drop(old);
+        stripes.written(used[0], 5_000);
+        assert_ne!(stripes.take(4_000).number, used[0], "another process has written it");
+    }
+}

@@ -1,0 +1,111 @@
+use std::sync::{Arc, Mutex};
+
+use tikv_client::TimestampExt;
+
+use super::{
+    cluster::Cluster,
+    commit::{self, Guarded},
+    snapshot::{Seen, TikvSnapshot},
+    store::CAPABILITIES,
+    view::TikvView,
+};
+use crate::{
+    Bounds, Durability, Error, Guard, Keyspace, LastStage, LastWrites, Result, TooLarge, Transaction, Version, Write,
+    optimistic::WriteSet,
+};
+
+/// An open write transaction: its writes and guards are in memory until it commits.
+pub struct TikvTransaction {
+    pub(super) snapshot: TikvSnapshot,
+    pub(super) begun: tikv_client::Transaction,
+    pub(super) writes: Writes,
+    pub(super) guards: Vec<Guarded>,
+    pub(super) seen: Arc<Seen>,
+}
+
+/// The writes of a transaction, and what they count for against its limit.
+#[derive(Default)]
+pub(super) struct Writes {
+    pub(super) set: WriteSet,
+    charged: usize,
+}
+
+/// The most bytes of keys and values that a transaction may write.
+pub(super) const MAX_TRANSACTION_BYTES: usize = 64 << 20;
+
+/// What a written key counts for at least. The client sends the list of all keys with each part of a commit, so its cost grows with the
+/// square of their number: this allows for about 32,000, which take some seconds.
+const LEAST_CHARGE: usize = 2 << 10;
+
+impl Writes {
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        CAPABILITIES.check_sizes(writes)?;
+        let charge = |(key, value): &Write<'_>| LEAST_CHARGE.max(key.len() + value.map_or(0, <[u8]>::len));
+        let size = self.charged.saturating_add(writes.iter().map(charge).sum());
+        if size > MAX_TRANSACTION_BYTES {
+            let limit = MAX_TRANSACTION_BYTES;
+            return Err(Error::TooLarge(Box::new(TooLarge { what: "transaction", size, limit })));
+        }
+        self.charged = size;
+        if !writes.is_empty() {
+            self.set.write(keyspace, writes);
+        }
+        Ok(())
+    }
+}
+
+impl LastWrites for Writes {
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        Writes::write(self, keyspace, writes)
+    }
+}
+
+impl TikvTransaction {
+    pub(super) fn new(cluster: Arc<Cluster>, begun: tikv_client::Transaction) -> Self {
+        let seen = Arc::new(Mutex::default());
+        let snapshot = TikvSnapshot::new(cluster, begun.start_timestamp().version(), Some(Arc::clone(&seen)));
+        Self { snapshot, begun, writes: Writes::default(), guards: Vec::new(), seen }
+    }
+
+    pub(super) fn snapshot(&self) -> &TikvSnapshot {
+        &self.snapshot
+    }
+
+    pub(super) fn writes(&self) -> &WriteSet {
+        &self.writes.set
+    }
+}
+
+impl Transaction for TikvTransaction {
+    type View<'t> = TikvView<'t>;
+
+    fn view(&self) -> TikvView<'_> {
+        TikvView::new(self)
+    }
+
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        self.writes.write(keyspace, writes)
+    }
+
+    fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()> {
+        self.writes.set.delete_range(keyspace, bounds);
+        Ok(())
+    }
+
+    fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
+        self.guards.push(Guarded { keyspace, key: key.into(), guard });
+        Ok(())
+    }
+
+    /// Every commit is on the devices of a majority of nodes when it returns, whatever its durability.
+    fn commit(self, _: Durability) -> Result<Version> {
+        commit::commit(self)
+    }
+
+    /// `last` is called with the version of the transaction's view, because the cluster chooses that of the commit when all is written. Its
+    /// writes count against the limit of the transaction.
+    fn commit_with(mut self, _: Durability, last: LastStage<'_>) -> Result<Version> {
+        last(Version(self.snapshot.at), &mut self.writes)?;
+        commit::commit(self)
+    }
+}

@@ -1,0 +1,123 @@
+#!/usr/bin/env bash
+# A cluster that speaks TiKV's protocol, on this machine: a placement driver and storage nodes. README.md says what it consists of.
+#   cluster.sh build              builds both programs into $CLUSTER_HOME/bin; about 3 minutes each on one core
+#   cluster.sh start [N]          removes what is there, starts the driver on 127.0.0.1:23790 and N nodes (3) on 127.0.0.1:20161 and up
+#   cluster.sh kill I | up I      kills node I; starts it again on its data
+#   cluster.sh pause I | resume I stops node I without ending it; lets it go on
+#   cluster.sh pd-kill | pd-up    the same for the placement driver
+#   cluster.sh stop               stops all that this script has started
+#   cluster.sh with COMMAND …     builds what is missing, starts a cluster, runs the command with SLATE_TIKV=127.0.0.1:23790, and stops it
+# CLUSTER_HOME has programs, data and logs: target/tikv-cluster by default; CLUSTER_DATA data and logs, if they are to be elsewhere.
+# SPLIT (keys) and RSZ (bytes) let regions split early.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+home=${CLUSTER_HOME:-${CARGO_TARGET_DIR:-$here/../target}/tikv-cluster}
+mkdir -p "$home/bin" "${CLUSTER_DATA:=$home/data}"
+home=$(cd "$home" && pwd)
+bin=$home/bin data=$(cd "$CLUSTER_DATA" && pwd)
+driver=127.0.0.1:23790
+
+have_go() {
+    command -v go >/dev/null && return
+    echo "skipped: the cluster of TiKV's protocol is built with Go, which is missing" >&2
+    return 1
+}
+build() {
+    [ -x "$bin/pd-server" ] || (cd "$here/pd" && go build -tags without_dashboard -o "$bin/pd-server" github.com/tikv/pd/cmd/pd-server)
+    [ "$bin/node" -nt "$here/cluster.sh" ] || build_node
+}
+build_node() {
+    # Copies with three faults mended, of which each let a snapshot show what was committed after it, or hid what it should show:
+    # - unistore opens the iterator of a reverse scan before it sets its timestamp: the two lines change places.
+    # - badger, the tree beneath it, finds keys of a file on disk by their hash. Where two keys share a slot it searches, and returns the
+    #   latest version instead of that of the timestamp.
+    # - badger's builder of files takes offset 0 for "no older versions", which the first key of a second file has.
+    own_copy github.com/ngaut/unistore unistore
+    sed -i '/) ReverseScan(/,/^}/{/iter := r.getReverseIter()/d;s/^\tr.txn.SetReadTS(startTS)$/&\n\titer := r.getReverseIter()/}' \
+        "$home/unistore/tikv/dbreader/db_reader.go"
+    own_copy github.com/pingcap/badger badger
+    sed -i '/^func (t \*Table) Get(/,/^}/s/^\t\tresultKey, resultVs = it.Key(), it.Value()$/\t\tif !y.SeekToVersion(it, key.Version) {\n\t\t\treturn y.ValueStruct{}, nil\n\t\t}\n&/' \
+        "$home/badger/table/sstable/table.go"
+    sed -i '/^func (b \*Builder) resetBuffers/,/^}/s/b.oldBlock = b.oldBlock\[:0\]/b.oldBlock = append(b.oldBlock[:0], 0)/' \
+        "$home/badger/table/sstable/builder.go"
+    cp "$here/node/go.mod" "$home/node.mod"
+    cp "$here/node/go.sum" "$home/node.sum"
+    go mod edit -replace "github.com/ngaut/unistore=$home/unistore" -replace "github.com/pingcap/badger=$home/badger" "$home/node.mod"
+    (cd "$here/node" && go build -modfile "$home/node.mod" -ldflags=-checklinkname=0 -o "$bin/node" .)
+}
+own_copy() { # a module and the folder of its copy
+    local source
+    source=$(cd "$here/node" && go mod download "$1" && go list -m -f '{{.Dir}}' "$1")
+    rm -rf "${home:?}/$2"
+    cp -r "$source" "$home/$2"
+    chmod -R u+w "$home/$2"
+    [ -f "$home/$2/go.mod" ] || echo "module $1" >"$home/$2/go.mod"
+}
+wait_for() { # a condition, up to 60 seconds
+    for _ in $(seq 300); do
+        "$@" >/dev/null 2>&1 && return
+        sleep 0.2
+    done
+    echo "the cluster does not start; its logs are in $data" >&2
+    return 1
+}
+has_stores() { [ "$(curl -sf "http://$driver/pd/api/v1/stores" | grep -c '"state_name": "Up"')" -ge "$1" ]; }
+start_pd() {
+    nohup "$bin/pd-server" --name=pd --data-dir="$data/pd" --client-urls="http://$driver" --peer-urls=http://127.0.0.1:23800 \
+        --config="$data/pd.toml" --log-file="$data/pd.log" >>"$data/pd.out" 2>&1 &
+    echo $! >"$data/pd.pid"
+    wait_for curl -sf "http://$driver/pd/api/v1/members"
+}
+start_node() { # with a limit of memory: the nodes have locks and recent values in memory
+    (
+        ulimit -v 8000000
+        GOMEMLIMIT=1500MiB exec nohup "$bin/node" -pd "$driver" -addr "127.0.0.1:2016$1" -data-dir "$data/s$1" \
+            -split-keys "${SPLIT:-960000}" -region-size "${RSZ:-67108864}" >>"$data/s$1.out" 2>&1
+    ) &
+    echo $! >"$data/s$1.pid"
+}
+start() {
+    rm -rf "$data"
+    mkdir -p "$data"
+    printf '[replication]\nmax-replicas = %s\n' "$1" >"$data/pd.toml"
+    start_pd
+    for i in $(seq "$1"); do
+        start_node "$i"
+        sleep 1
+    done
+    wait_for has_stores "$1"
+    # A rule of the placement driver for TiKV's keyspaces, which the nodes do not know, keeps the first regions from being replicated.
+    curl -sf -X DELETE "http://$driver/pd/api/v1/config/region-label/rule/keyspaces%2F0" >/dev/null || true
+}
+stop() {
+    for file in "$data"/s*.pid "$data/pd.pid"; do
+        if [ -f "$file" ]; then
+            kill "$(cat "$file")" 2>/dev/null || true
+            rm -f "$file"
+        fi
+    done
+}
+
+case ${1:-} in
+build) have_go && build ;;
+start) start "${2:-3}" ;;
+up) start_node "$2" ;;
+kill) kill -9 "$(cat "$data/s$2.pid")" ;;
+pause) kill -STOP "$(cat "$data/s$2.pid")" ;;
+resume) kill -CONT "$(cat "$data/s$2.pid")" ;;
+pd-up) start_pd ;;
+pd-kill) kill -9 "$(cat "$data/pd.pid")" ;;
+stop) stop ;;
+with)
+    shift
+    have_go || exit 0
+    if ! "$here/cluster.sh" build; then
+        echo "skipped: the programs of the cluster could not be built, perhaps because Go's module proxy is not reachable" >&2
+        exit 0
+    fi
+    trap stop EXIT
+    start "${NODES:-3}"
+    SLATE_TIKV=$driver SLATE_TIKV_CLUSTER=$here/cluster.sh CLUSTER_HOME=$home CLUSTER_DATA=$data "$@"
+    ;;
+*) sed -n '2,11p' "$0"; exit 2 ;;
+esac

@@ -44,18 +44,22 @@ fn run(uri: &str, command: Document) -> Document {
     run_on(uri, "test", command)
 }
 
-fn run_on(uri: &str, database: &str, mut command: Document) -> Document {
+fn run_on(uri: &str, database: &str, command: Document) -> Document {
+    send(uri, database, command).unwrap()
+}
+
+fn send(uri: &str, database: &str, mut command: Document) -> std::io::Result<Document> {
     command.insert("$db", database);
     let body = RawDocumentBuf::try_from(&command).unwrap();
     let length = i32::try_from(body.as_bytes().len() + 21).unwrap();
     let header = [length, 1, 0, 2013, 0].map(i32::to_le_bytes).concat();
-    let mut stream = TcpStream::connect(uri.trim_start_matches("mongodb://").trim_end_matches('/')).unwrap();
-    stream.write_all(&[&*header, &[0], body.as_bytes()].concat()).unwrap();
+    let mut stream = TcpStream::connect(uri.trim_start_matches("mongodb://").trim_end_matches('/'))?;
+    stream.write_all(&[&*header, &[0], body.as_bytes()].concat())?;
     let mut header = [0; 21];
-    stream.read_exact(&mut header).unwrap();
+    stream.read_exact(&mut header)?;
     let mut body = vec![0; usize::try_from(i32::from_le_bytes(header[..4].try_into().unwrap())).unwrap() - 21];
-    stream.read_exact(&mut body).unwrap();
-    Document::try_from(&RawDocumentBuf::from_bytes(body).unwrap()).unwrap()
+    stream.read_exact(&mut body)?;
+    Ok(Document::try_from(&RawDocumentBuf::from_bytes(body).unwrap()).unwrap())
 }
 
 #[test]
@@ -76,6 +80,77 @@ fn a_file_is_served_and_keeps_what_clients_wrote() {
     assert_eq!(run(&uri, doc! { "count": "users" }).get_i32("n").unwrap(), 2);
     assert_eq!(run(&uri, doc! { "insert": "users", "documents": [{}] }).get_f64("ok").unwrap(), 0.0);
     assert_eq!(server.end(), Some(0));
+}
+
+/// On the cluster that `SLATE_TIKV` names: slate-tikv-cluster/README.md says how one is started for the tests.
+#[cfg(feature = "tikv")]
+#[test]
+fn two_servers_on_a_cluster_serve_one_database_and_survive_each_other() {
+    const EACH: i32 = 60;
+    let Ok(driver) = std::env::var("SLATE_TIKV") else { return };
+    let url = format!("tikv://{driver}/serve-{}", std::process::id());
+    let start = || {
+        let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &["serve", &url, "--port", "0"]);
+        let uri = server.line();
+        (server, uri)
+    };
+    let ((mut killed, first), (stays, second)) = (start(), start());
+    let unique = doc! { "key": { "u": 1 }, "name": "u_1", "unique": true };
+    let created = run(&first, doc! { "createIndexes": "items", "indexes": [unique] });
+    assert_eq!(created.get_f64("ok").ok(), Some(1.0), "{created}");
+    let insert = |uri: &str, id: i32, u: i32| {
+        send(uri, "test", doc! { "insert": "items", "documents": [{ "_id": id, "u": u }] })
+    };
+    // Each server refuses what the other one has.
+    assert_eq!(insert(&second, -1, -1).unwrap().get_i32("n").ok(), Some(1));
+    let refused = insert(&first, -2, -1).unwrap();
+    let errors = refused.get_array("writeErrors").unwrap();
+    assert_eq!(errors[0].as_document().unwrap().get_i32("code").ok(), Some(11000), "{refused}");
+    // One of them is killed while both write. What it has acknowledged stays.
+    let mut acknowledged = vec![-1];
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| {
+            (10_000..10_000 + EACH)
+                .filter(|id| insert(&second, *id, *id).unwrap().get_i32("n").ok() == Some(1))
+                .collect::<Vec<_>>()
+        });
+        let victim = &mut killed.child;
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            victim.kill().unwrap();
+        });
+        let mut written = Vec::new();
+        for id in 0.. {
+            match insert(&first, id, id) {
+                Ok(answer) => written.push((id, answer.get_i32("n").ok())),
+                Err(_) => break,
+            }
+        }
+        assert!(written.iter().all(|(_, n)| *n == Some(1)), "{written:?}");
+        acknowledged.extend(written.iter().map(|(id, _)| *id));
+        let beside = beside.join().unwrap();
+        assert_eq!(beside.len(), usize::try_from(EACH).unwrap(), "the other server goes on");
+        acknowledged.extend(beside);
+    });
+    killed.child.wait().unwrap();
+    let (again, third) = start();
+    let found = |uri: &str| {
+        let answer = run(uri, doc! { "distinct": "items", "key": "_id" });
+        answer
+            .get_array("values")
+            .unwrap()
+            .iter()
+            .map(|id| id.as_i32().unwrap())
+            .collect::<std::collections::BTreeSet<_>>()
+    };
+    let (seen, by_second) = (found(&third), found(&second));
+    assert_eq!(seen, by_second);
+    assert!(acknowledged.iter().all(|id| seen.contains(id)));
+    let by_index = run(&second, doc! { "count": "items", "query": { "u": { "$gte": -1 } }, "hint": "u_1" });
+    assert_eq!(by_index.get_i32("n").ok(), Some(i32::try_from(seen.len()).unwrap()));
+    let valid = run(&third, doc! { "validate": "items" });
+    assert_eq!((valid.get_f64("ok").ok(), valid.get_bool("valid").ok()), (Some(1.0), Some(true)), "{valid}");
+    assert_eq!((again.end(), stays.end()), (Some(0), Some(0)));
 }
 
 #[test]

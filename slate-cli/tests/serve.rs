@@ -301,6 +301,48 @@ fn a_server_tells_its_numbers_reports_slow_calls_and_is_backed_up_while_it_runs(
     assert_eq!(slate(&["serve", "memory:", "--port", "0", "--backup-directory", "/no/such"]).status.code(), Some(1));
 }
 
+/// A field of `/proc/PID/status` in bytes.
+#[cfg(target_os = "linux")]
+fn memory(server: &Server, field: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
+    line.split_whitespace().next().unwrap().parse::<u64>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn long_batches_take_the_memory_of_one() {
+    let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &["serve", "memory:", "--port", "0"]);
+    let uri = server.line();
+    let bytes = bson::Binary { subtype: bson::spec::BinarySubtype::Generic, bytes: vec![7; 500_000] };
+    for _ in 0..12 {
+        let documents = vec![doc! { "bytes": bytes.clone() }; 10];
+        assert_eq!(run(&uri, doc! { "insert": "c", "documents": documents }).get_i32("n").unwrap(), 10);
+    }
+    let mut reply = run(&uri, doc! { "find": "c", "batchSize": 0 });
+    // The peak begins again.
+    std::fs::write(format!("/proc/{}/clear_refs", server.child.id()), "5").unwrap();
+    let before = memory(&server, "VmRSS:");
+    let (mut documents, mut batches) = (0, 0);
+    loop {
+        let cursor = reply.get_document("cursor").unwrap();
+        let id = cursor.get_i64("id").unwrap();
+        let next = cursor.get_array("nextBatch").map_or(0, Vec::len);
+        documents += next;
+        if id == 0 {
+            break;
+        }
+        batches += 1;
+        reply = run(&uri, doc! { "getMore": id, "collection": "c" });
+    }
+    // Of 33 documents within 16 MiB.
+    assert_eq!((documents, batches), (120, 4));
+    let (peak, after) = (memory(&server, "VmHWM:") - before, memory(&server, "VmRSS:").saturating_sub(before));
+    assert!(peak < 20 << 20, "a batch of 16 MiB takes {peak} bytes");
+    assert!(after < 4 << 20, "{after} bytes are kept after it");
+    assert_eq!(server.end(), Some(0));
+}
+
 #[cfg(unix)]
 #[test]
 fn a_socket_that_a_server_left_behind_is_replaced() {

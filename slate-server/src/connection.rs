@@ -208,13 +208,17 @@ impl Connection {
     }
 
     async fn send(&self, writes: &mut (impl AsyncWrite + Unpin), reply: &Reply<'_>) -> Result<(), WireError> {
-        let bytes = match reply.encode() {
-            Ok(bytes) if bytes.len() <= crate::wire::MAX_MESSAGE => bytes,
+        let too_long;
+        let encoded = match reply.encode() {
+            Ok(encoded) if encoded.len() <= MAX_MESSAGE => encoded,
             // A reply is a batch of at most 16 MiB, or one document of an explain that is too long.
-            _ => too_long(reply).encode_with(reply)?,
+            _ => {
+                too_long = reply_of_too_long(reply);
+                Reply { document: &too_long, ..*reply }.encode()?
+            }
         };
-        self.shared.counts.bytes_out.fetch_add(bytes.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
-        let mut write = pin!(writes.write_all(&bytes));
+        self.shared.counts.bytes_out.fetch_add(encoded.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+        let mut write = pin!(encoded.write_to(writes));
         // Most replies fit into the buffer of the socket, and need no clock.
         match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {
             Poll::Ready(written) => written?,
@@ -239,18 +243,10 @@ fn too_much(error: &WireError) -> Option<(i32, Failure)> {
     }
 }
 
-/// The reply that takes the place of one that is too long.
-struct TooLong(RawDocumentBuf);
-
-fn too_long(reply: &Reply<'_>) -> TooLong {
+/// Returns the reply that takes the place of one that is too long.
+fn reply_of_too_long(reply: &Reply<'_>) -> RawDocumentBuf {
     let message = format!("the reply of {} bytes exceeds a message", reply.document.as_bytes().len());
-    TooLong(Failure::new(Code::BAD_VALUE, message).reply())
-}
-
-impl TooLong {
-    fn encode_with(&self, reply: &Reply<'_>) -> Result<Vec<u8>, WireError> {
-        Reply { document: &self.0, ..*reply }.encode()
-    }
+    Failure::new(Code::BAD_VALUE, message).reply()
 }
 
 impl RequestKind {

@@ -26,7 +26,7 @@ fn decode(frame: &[u8]) {
     let Ok(request) = Request::decode(frame, MAX_MESSAGE) else { return };
     let document = &request.command;
     let reply = Reply { id: 1, response_to: 0, kind: ReplyKind::Message, document, compressor: request.compressor };
-    let again = reply.encode().ok().and_then(|encoded| Request::decode(&encoded, usize::MAX).ok());
+    let again = reply.encode().ok().and_then(|encoded| Request::decode(&encoded.concat(), usize::MAX).ok());
     assert!(
         again.is_some_and(|again| again.command.as_bytes() == document.as_bytes()),
         "a message is the same after it was encoded: {document:?}"

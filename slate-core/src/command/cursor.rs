@@ -35,6 +35,17 @@ use crate::{
 /// MongoDB's limit on the bytes of a batch. The first document of a batch may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
 
+/// The most documents of a batch if the command gives no size. A reply is in memory as a whole until it is sent, and one of so many
+/// documents is as fast as one that has the bytes of a batch.
+const UNSIZED_BATCH: u64 = 50_000;
+
+/// The most bytes that an element of a batch has beside its document: its type, and its name of at most eight digits with the end. MongoDB
+/// counts as many for each.
+const ELEMENT_BYTES: usize = 10;
+
+/// A batch that becomes longer than this gets room for the longest one.
+const LONG_BATCH: usize = 1 << 20;
+
 /// The number of documents in MongoDB's first batch if the command gives no size.
 pub(super) const FIRST_BATCH: u64 = 101;
 
@@ -167,9 +178,9 @@ impl CommandCursor {
 
     fn fill_rows(&mut self, batch: &mut Reply, size: BatchSize) -> Result<After> {
         let CursorRows::Query(rows) = &mut self.rows else { return Ok(After::Nothing) };
-        let (mut documents, mut bytes) = (0_u64, 0_usize);
+        let mut batch = ReplyBatch::new(batch, size);
         while self.left != Some(0) {
-            if matches!(size, BatchSize::Documents(Some(most)) if documents >= most) {
+            if batch.is_full() {
                 rows.pause();
                 return Ok(After::More);
             }
@@ -177,14 +188,12 @@ impl CommandCursor {
                 self.has_current = rows.advance()?;
             }
             let Some(document) = rows.current().filter(|_| self.has_current) else { return Ok(After::Nothing) };
-            let length = document.bytes().len();
-            if matches!(size, BatchSize::Documents(_)) && documents > 0 && bytes + length > BATCH_BYTES {
+            if !batch.has_room_for(document) {
                 rows.pause();
                 return Ok(After::More);
             }
-            batch.document(&documents.to_string(), document);
+            batch.add(document);
             (self.has_current, self.left) = (false, self.left.map(|left| left - 1));
-            (documents, bytes) = (documents + 1, bytes + length);
         }
         Ok(After::Nothing)
     }
@@ -197,29 +206,60 @@ fn fill_changes(
     size: BatchSize,
     call: &CallContext,
 ) -> Result<After> {
-    let (mut documents, mut bytes) = (0_u64, 0_usize);
-    let most = match size {
-        BatchSize::Documents(most) => most.unwrap_or(u64::MAX),
-        BatchSize::Everything => u64::MAX,
-    };
-    while documents < most {
+    let mut batch = ReplyBatch::new(batch, size);
+    while !batch.is_full() {
         let Some(next) = state.peek() else {
             // What was read is not lost if the event after it fails.
-            if state.is_over() || documents > 0 || state.read(call)? == ReadOutcome::AtEnd {
+            if state.is_over() || batch.documents > 0 || state.read(call)? == ReadOutcome::AtEnd {
                 break;
             }
             continue;
         };
-        let length = next.document.as_bytes().len();
-        if documents > 0 && bytes + length > BATCH_BYTES {
+        if !batch.has_room_for(Doc::from(&next.document)) {
             break;
         }
         if let Some(next) = state.take() {
-            batch.document(&documents.to_string(), Doc::from(&next.document));
+            batch.add(Doc::from(&next.document));
         }
-        (documents, bytes) = (documents + 1, bytes + length);
     }
     Ok(if state.is_over() { After::Nothing } else { After::More })
+}
+
+/// The documents of a reply, while they are appended.
+struct ReplyBatch<'r> {
+    reply: &'r mut Reply,
+    size: BatchSize,
+    documents: u64,
+    bytes: usize,
+}
+
+impl<'r> ReplyBatch<'r> {
+    fn new(reply: &'r mut Reply, size: BatchSize) -> Self {
+        Self { reply, size, documents: 0, bytes: 0 }
+    }
+
+    /// Whether the batch has as many documents as it may.
+    fn is_full(&self) -> bool {
+        match self.size {
+            BatchSize::Everything => false,
+            BatchSize::Documents(most) => self.documents >= most.unwrap_or(UNSIZED_BATCH),
+        }
+    }
+
+    fn has_room_for(&self, document: Doc<'_>) -> bool {
+        let is_limited = matches!(self.size, BatchSize::Documents(_)) && self.documents > 0;
+        !is_limited || self.bytes + document.bytes().len() <= BATCH_BYTES
+    }
+
+    fn add(&mut self, document: Doc<'_>) {
+        let before = self.bytes;
+        self.bytes += document.bytes().len() + ELEMENT_BYTES;
+        if before <= LONG_BATCH && self.bytes > LONG_BATCH && matches!(self.size, BatchSize::Documents(_)) {
+            self.reply.expect_long_batch();
+        }
+        self.reply.document(&self.documents.to_string(), document);
+        self.documents += 1;
+    }
 }
 
 /// Documents that are in memory.

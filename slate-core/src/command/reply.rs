@@ -11,6 +11,10 @@ pub(super) struct Filled {
     pub(super) token: Option<Vec<u8>>,
 }
 
+/// The capacity of a reply that holds a long batch: more than the 32 MiB up to which glibc may keep freed memory. Such a buffer has pages
+/// of its own: those that are not written take no memory, growth copies nothing, and all are given back when it is dropped, on whatever thread.
+const ROOM_FOR_BATCH: usize = 33 << 20;
+
 /// Builds a reply.
 #[derive(Debug, Default)]
 pub(super) struct Reply(Writer);
@@ -19,6 +23,11 @@ impl Reply {
     /// Returns a reply that holds this many bytes without growing.
     pub(super) fn with_capacity(bytes: usize) -> Self {
         Self(Writer::with_capacity(bytes))
+    }
+
+    /// Makes room for the longest batch.
+    pub(super) fn expect_long_batch(&mut self) {
+        self.0.reserve(ROOM_FOR_BATCH);
     }
 
     pub(super) fn value(&mut self, name: &str, value: Value<'_>) {

@@ -86,6 +86,25 @@ fn a_batch_ends_before_it_exceeds_16_mebibytes() {
 }
 
 #[test]
+fn a_batch_without_a_size_ends_after_50_000_documents() {
+    let db = Database::open("memory:").unwrap();
+    db.collection("c").insert_many(&vec![doc! {}; 250]).run().unwrap();
+    let commands = db.commands();
+    let rows = doc! { "$unwind": "$all" };
+    let all = doc! { "$set": { "all": { "$range": [0, 250] } } };
+    let count = |reply: &bson::RawDocumentBuf, batch: &str| {
+        let cursor = reply.get_document("cursor").unwrap();
+        (cursor.get_array(batch).unwrap().into_iter().count(), cursor.get_i64("id").unwrap())
+    };
+    let (none, id) = count(
+        &commands.run(doc! { "aggregate": "c", "pipeline": [all, rows], "cursor": { "batchSize": 0 } }).unwrap(),
+        "firstBatch",
+    );
+    let next = || count(&commands.run(doc! { "getMore": id, "collection": "c" }).unwrap(), "nextBatch");
+    assert_eq!((none, next(), next()), (0, (50_000, id), (12_500, 0)));
+}
+
+#[test]
 fn a_cursor_belongs_to_its_collection_and_its_session() {
     let db = Database::open("memory:").unwrap();
     with_numbers(&db);

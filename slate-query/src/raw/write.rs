@@ -31,6 +31,11 @@ impl Writer {
         Self::into_buffer(Vec::with_capacity(bytes))
     }
 
+    /// Makes room for this many bytes more.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.buffer.reserve(bytes);
+    }
+
     /// Starts a document at the end of `buffer`, which `finish` returns.
     #[inline]
     pub fn into_buffer(mut buffer: Vec<u8>) -> Self {

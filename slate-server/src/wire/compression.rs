@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use ruzstd::{
     decoding::StreamingDecoder,
-    encoding::{CompressionLevel, compress_to_vec},
+    encoding::{CompressionLevel, compress},
 };
 
 use super::WireError;
@@ -66,27 +66,77 @@ impl Compressor {
         if out.len() - before == length { Ok(()) } else { Err(WireError::Compressed) }
     }
 
-    /// Appends the compressed bytes.
-    pub(super) fn compress(self, bytes: &[u8], out: &mut Vec<u8>) -> Result<(), WireError> {
+    /// Appends the bytes of all parts, compressed as one. Copies at most a block of them at a time.
+    pub(super) fn compress(self, parts: [&[u8]; 2], out: &mut Vec<u8>) -> Result<(), WireError> {
+        let [first, second] = parts;
         match self {
-            Self::None => out.extend_from_slice(bytes),
-            Self::Snappy => {
-                let compressed = snap::raw::Encoder::new().compress_vec(bytes).map_err(|_| WireError::Compressed)?;
-                out.extend_from_slice(&compressed);
-            }
+            Self::None => parts.iter().for_each(|part| out.extend_from_slice(part)),
+            Self::Snappy => compress_snappy(first.len() + second.len(), first.chain(second), out)?,
             Self::Zlib => {
                 let mut encoder = flate2::write::ZlibEncoder::new(out, flate2::Compression::default());
-                encoder.write_all(bytes)?;
+                parts.iter().try_for_each(|part| encoder.write_all(part))?;
                 encoder.finish()?;
             }
-            Self::Zstd => out.extend(compress_to_vec(bytes, CompressionLevel::Fastest)),
+            Self::Zstd => compress(first.chain(second), out, CompressionLevel::Fastest),
         }
         Ok(())
     }
+}
+
+/// The length of the blocks that Snappy compresses one by one: no block refers to another.
+const SNAPPY_BLOCK: u64 = 1 << 16;
+
+/// Appends `length` bytes compressed by Snappy: the length of all, and the blocks, each of which is compressed by itself, without its own
+/// length.
+fn compress_snappy(length: usize, bytes: impl Read, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let mut rest = length;
+    loop {
+        let [low, ..] = rest.to_le_bytes();
+        rest >>= 7;
+        if rest == 0 {
+            out.push(low);
+            break;
+        }
+        out.push(low | 0x80);
+    }
+    let mut encoder = snap::raw::Encoder::new();
+    let (mut block, mut bytes) = (Vec::new(), bytes.take(SNAPPY_BLOCK));
+    while bytes.read_to_end(&mut block)? > 0 {
+        let compressed = encoder.compress_vec(&block).map_err(|_| WireError::Compressed)?;
+        // The last byte of a length is the first below 0x80.
+        let head = compressed.iter().position(|byte| *byte < 0x80).map_or(0, |last| last + 1);
+        out.extend_from_slice(compressed.get(head..).unwrap_or_default());
+        block.clear();
+        bytes.set_limit(SNAPPY_BLOCK);
+    }
+    Ok(())
 }
 
 /// Appends at most one byte more than `length`.
 fn read(decoder: impl Read, length: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
     let most = u64::try_from(length).unwrap_or(u64::MAX).saturating_add(1);
     decoder.take(most).read_to_end(out).map(drop).map_err(|_| WireError::Compressed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_in_two_parts_are_compressed_as_one() {
+        // Several blocks, with repetitions within each and across their ends.
+        let bytes: Vec<u8> = (0..200_000_u32).flat_map(|number| (number / 7 % 1013).to_le_bytes()).collect();
+        for length in [0, 1, 127, 128, 65_535, 65_536, 65_537, bytes.len()] {
+            let (first, second) = bytes[..length].split_at(length.min(5));
+            for compressor in Compressor::ALL {
+                let (mut compressed, mut plain) = (Vec::new(), Vec::new());
+                compressor.compress([first, second], &mut compressed).unwrap();
+                compressor.decompress(&compressed, length, &mut plain).unwrap();
+                assert!(plain == bytes[..length], "{compressor:?}: {length} bytes");
+            }
+            let mut compressed = Vec::new();
+            Compressor::Snappy.compress([first, second], &mut compressed).unwrap();
+            assert!(compressed == snap::raw::Encoder::new().compress_vec(&bytes[..length]).unwrap(), "{length} bytes");
+        }
+    }
 }

@@ -1,4 +1,8 @@
+use std::io;
+
 use bson::RawDocument;
+use bytes::Buf;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use super::{Compressor, HEADER, OP_COMPRESSED, OP_MSG, OP_REPLY, WireError};
 
@@ -22,45 +26,90 @@ pub(crate) struct Reply<'r> {
     pub(crate) compressor: Option<Compressor>,
 }
 
-impl Reply<'_> {
+/// A longer document is sent from where it is. A shorter one is copied behind the head, which costs less than a second buffer to send.
+const COPIED: usize = 16 << 10;
+
+/// A compressed reply that may become longer than this gets [`ROOM`].
+const LONG: usize = 1 << 20;
+
+/// More than the 32 MiB up to which glibc may keep freed memory: pages that are not written take no memory, growth copies nothing, and all
+/// is given back.
+const ROOM: usize = 33 << 20;
+
+/// The bytes of a reply: the head, and the document if it is not part of the head.
+pub(crate) struct Encoded<'r> {
+    head: Vec<u8>,
+    document: &'r [u8],
+}
+
+impl<'r> Reply<'r> {
     /// Returns the bytes to send.
     ///
     /// # Errors
     /// Fails if the reply is longer than a length can say.
-    pub(crate) fn encode(&self) -> Result<Vec<u8>, WireError> {
+    pub(crate) fn encode(&self) -> Result<Encoded<'r>, WireError> {
         let document = self.document.as_bytes();
-        let mut bytes = Vec::with_capacity(document.len() + 36);
-        bytes.resize(HEADER, 0);
+        let is_copied = document.len() <= COPIED && self.compressor.is_none();
+        let mut head = Vec::with_capacity(36 + if is_copied { document.len() } else { 0 });
+        head.resize(HEADER, 0);
         let op_code = match self.kind {
             ReplyKind::Query => {
                 // Flags, cursor id, first document and number of documents.
-                bytes.extend_from_slice(&8_i32.to_le_bytes());
-                bytes.extend_from_slice(&[0; 12]);
-                bytes.extend_from_slice(&1_i32.to_le_bytes());
+                head.extend_from_slice(&8_i32.to_le_bytes());
+                head.extend_from_slice(&[0; 12]);
+                head.extend_from_slice(&1_i32.to_le_bytes());
                 OP_REPLY
             }
             ReplyKind::Message | ReplyKind::MessageWithMore => {
                 let flags = if self.kind == ReplyKind::MessageWithMore { 2_u32 } else { 0 };
-                bytes.extend_from_slice(&flags.to_le_bytes());
-                bytes.push(0);
+                head.extend_from_slice(&flags.to_le_bytes());
+                head.push(0);
                 OP_MSG
             }
         };
-        bytes.extend_from_slice(document);
-        let Some(compressor) = self.compressor else { return self.with_header(bytes, op_code) };
-        let mut compressed = vec![0; HEADER];
-        let plain = bytes.get(HEADER..).unwrap_or_default();
+        let Some(compressor) = self.compressor else {
+            if is_copied {
+                head.extend_from_slice(document);
+            }
+            let document = if is_copied { &[] } else { document };
+            return self.with_header(Encoded { head, document }, op_code);
+        };
+        let parts = [head.get(HEADER..).unwrap_or_default(), document];
+        let length =
+            i32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| WireError::Compressed)?;
+        let mut compressed = Vec::with_capacity(if document.len() > LONG { ROOM } else { 0 });
+        compressed.resize(HEADER, 0);
         compressed.extend_from_slice(&op_code.to_le_bytes());
-        compressed.extend_from_slice(&i32::try_from(plain.len()).map_err(|_| WireError::Compressed)?.to_le_bytes());
+        compressed.extend_from_slice(&length.to_le_bytes());
         compressed.push(compressor.id());
-        compressor.compress(plain, &mut compressed)?;
-        self.with_header(compressed, OP_COMPRESSED)
+        compressor.compress(parts, &mut compressed)?;
+        self.with_header(Encoded { head: compressed, document: &[] }, OP_COMPRESSED)
     }
 
-    fn with_header(&self, mut bytes: Vec<u8>, op_code: i32) -> Result<Vec<u8>, WireError> {
-        let length = i32::try_from(bytes.len()).map_err(|_| WireError::Length(i32::MAX))?;
+    fn with_header(&self, mut encoded: Encoded<'r>, op_code: i32) -> Result<Encoded<'r>, WireError> {
+        let length = i32::try_from(encoded.len()).map_err(|_| WireError::Length(i32::MAX))?;
         let header = [length, self.id, self.response_to, op_code];
-        bytes.chunks_exact_mut(4).zip(header).for_each(|(place, part)| place.copy_from_slice(&part.to_le_bytes()));
-        Ok(bytes)
+        let places = encoded.head.chunks_exact_mut(4);
+        places.zip(header).for_each(|(place, part)| place.copy_from_slice(&part.to_le_bytes()));
+        Ok(encoded)
+    }
+}
+
+impl Encoded<'_> {
+    pub(crate) fn len(&self) -> usize {
+        self.head.len() + self.document.len()
+    }
+
+    /// Returns the bytes in one piece.
+    pub(crate) fn concat(&self) -> Vec<u8> {
+        [&*self.head, self.document].concat()
+    }
+
+    /// Sends the bytes.
+    pub(crate) async fn write_to(&self, writes: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+        if self.document.is_empty() {
+            return writes.write_all(&self.head).await;
+        }
+        writes.write_all_buf(&mut self.head.chain(self.document)).await
     }
 }

@@ -170,7 +170,7 @@ mod tests {
             frame.extend(OP_MSG.to_le_bytes());
             frame.extend(i32::try_from(plain.len() - HEADER).unwrap().to_le_bytes());
             frame.push(compressor.id());
-            compressor.compress(&plain[HEADER..], &mut frame).unwrap();
+            compressor.compress([&plain[HEADER..], &[]], &mut frame).unwrap();
             let request = Request::decode(&frame, MAX_MESSAGE).unwrap();
             assert_eq!(request.compressor, Some(compressor));
             assert_eq!(command(&frame), doc! { "ping": 1, "comment": &text });

@@ -123,6 +123,12 @@ impl Failure {
         Self { details: Some(Box::new(details)), hint: hint.map(Into::into), kind, ..Self::new(message) }
     }
 
+    /// Returns the failure for a write that was done, but not as the write concern of the URL demands.
+    pub(crate) fn unsatisfied(message: String, code: i32, name: &str) -> Self {
+        let failure = Self { kind: Kind::Other, ..Self::replied(message, code, name, None) };
+        failure.hint("the write is done, but not as the write concern of the URL demands")
+    }
+
     /// Whether the database refused this call alone. Otherwise the storage failed, or the connection.
     pub(crate) fn is_refusal(&self) -> bool {
         self.kind == Kind::Refused

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use slate_core::{Collection, ErrorKind};
 
 use crate::{
-    endpoint::{Endpoint, Server, number},
+    endpoint::{Endpoint, OnSignal, Server, number},
     failure::{Failure, Result},
 };
 
@@ -85,6 +85,7 @@ pub(crate) struct Loader<P> {
     target: Endpoint,
     collection: String,
     mode: Mode,
+    on_signal: OnSignal,
     documents: Vec<RawDocumentBuf>,
     places: Vec<P>,
     bytes: usize,
@@ -92,9 +93,17 @@ pub(crate) struct Loader<P> {
 }
 
 impl<P> Loader<P> {
-    pub(crate) fn new(target: &Endpoint, collection: &str, mode: Mode) -> Self {
-        let (target, collection) = (target.clone(), collection.to_owned());
-        Self { target, collection, mode, documents: Vec::new(), places: Vec::new(), bytes: 0, tally: Tally::default() }
+    pub(crate) fn new(target: &Endpoint, collection: &str, mode: Mode, on_signal: OnSignal) -> Self {
+        Self {
+            target: target.clone(),
+            collection: collection.to_owned(),
+            mode,
+            on_signal,
+            documents: Vec::new(),
+            places: Vec::new(),
+            bytes: 0,
+            tally: Tally::default(),
+        }
     }
 
     /// Adds a document. When the batch is full it is written; `report` is called for each document that is refused.
@@ -131,7 +140,7 @@ impl<P> Loader<P> {
                 self.put(&database.collection(&self.collection), &documents)?
             }
             (Endpoint::Server(server), Mode::Insert) => {
-                let done = server.insert(&self.collection, &documents)?;
+                let done = server.insert(&self.collection, &documents, self.on_signal)?;
                 self.tally.inserted += (documents.len() - done.refused.len()) as u64;
                 done.refused
             }
@@ -205,8 +214,7 @@ impl<P> Loader<P> {
             let updates = fitting.map(|document| update(document, self.mode)).collect::<Result<Vec<Document>>>()?;
             let number_of_updates = updates.len();
             let command = doc! { "update": &self.collection, "updates": updates, "ordered": false };
-            let command = RawDocumentBuf::try_from(&command).map_err(|error| Failure::new(error.to_string()))?;
-            let reply = server.run(command)?;
+            let reply = server.write(&command)?;
             let inserted = reply.get_array("upserted").map_or(0, Vec::len) as u64;
             self.tally.inserted += inserted;
             self.tally.changed += number(&reply, "n").saturating_sub(inserted);

@@ -599,13 +599,95 @@ mod client {
         let (server, uri) = start(&["memory:"]);
         let shop = format!("{uri}shop");
         let mut copy = Command::new(env!("CARGO_BIN_EXE_slate")).args(["copy", &file, &shop]).spawn().unwrap();
-        while run_on(&uri, "shop", doc! { "count": "items" }).get_i32("n").unwrap() == 0 {
+        while !is_copying(&uri) {
             assert!(copy.try_wait().unwrap().is_none(), "the copy ended before it was interrupted");
             std::thread::sleep(std::time::Duration::from_millis(5));
         }
         Command::new("kill").args(["-INT", &copy.id().to_string()]).status().unwrap();
         assert_eq!(copy.wait().unwrap().code(), Some(130));
         assert_eq!(done(&[&shop, "collections"]), "");
+        // What another client has created meanwhile is not dropped, although it has the same name and options.
+        let mut copy = Command::new(env!("CARGO_BIN_EXE_slate"))
+            .args(["copy", &file, &shop])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        while !is_copying(&uri) {
+            assert!(copy.try_wait().unwrap().is_none(), "the copy ended too early");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        run_on(&uri, "shop", doc! { "insert": "items", "documents": [{ "_id": "mine" }] });
+        let copied = copy.wait_with_output().unwrap();
+        let shown = String::from_utf8_lossy(&copied.stderr);
+        assert_eq!(copied.status.code(), Some(1), "{shown}");
+        assert!(shown.contains("items was created by another client"), "{shown}");
+        assert_eq!(done(&[&shop, "find", "items"]), "{\"_id\":\"mine\"}\n");
+        let listed = run_on(&uri, "shop", doc! { "listCollections": 1, "nameOnly": true });
+        assert_eq!(listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap().len(), 1, "{listed}");
+        assert_eq!(server.end(), Some(0));
+    }
+
+    /// Whether a copy has written many documents into a collection that has not got its name.
+    fn is_copying(uri: &str) -> bool {
+        let listed = run_on(uri, "shop", doc! { "listCollections": 1, "nameOnly": true });
+        let batch = listed.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        batch.iter().any(|collection| {
+            let name = collection.as_document().unwrap().get_str("name").unwrap();
+            assert!(name.starts_with("slate.copy."), "{name}");
+            run_on(uri, "shop", doc! { "count": name }).get_i32("n").unwrap() > 1
+        })
+    }
+
+    #[test]
+    fn writes_have_the_write_concern_of_the_url() {
+        let (server, uri) = start(&["memory:"]);
+        done(&[&format!("{uri}shop"), "insert", "users", "{ _id: 1 }", "{ _id: 2 }"]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("users.jsonl").display().to_string();
+        std::fs::write(&file, "{ _id: 3 }\n").unwrap();
+        // The set has one member.
+        let url = format!("{uri}shop?w=2");
+        for arguments in [
+            &["update", "users", "{ _id: 1 }", "{ $set: { a: 1 } }"][..],
+            &["update", "users", "{ _id: 4 }", "{ $set: { a: 1 } }", "--upsert"],
+            &["delete", "users", "{ _id: 2 }"],
+            &["create-index", "users", "{ a: 1 }"],
+            &["import", &file, "--mode", "upsert"],
+            &["aggregate", "users", "[{ $out: 'others' }]"],
+            &["drop-index", "users", "a_1"],
+            &["insert", "users", "{ _id: 5 }"],
+        ] {
+            let (code, shown) = tool(&[&[&*url], arguments].concat());
+            assert_eq!(code, Some(1), "{arguments:?}: {shown}");
+            assert!(shown.contains("UnsatisfiableWriteConcern 100"), "{arguments:?}: {shown}");
+        }
+        assert_eq!(done(&[&format!("{uri}shop"), "distinct", "users", "_id"]), "1\n3\n4\n5\n");
+        assert_eq!(done(&[&format!("{uri}shop?w=majority&journal=true"), "delete", "users", "{}"]), "1 deleted\n");
+        assert_eq!(server.end(), Some(0));
+    }
+
+    #[test]
+    fn a_signal_ends_an_insert_that_a_server_does_not_answer() {
+        let (server, uri) = start(&["memory:", "--test-commands"]);
+        let data = doc! { "failCommands": ["insert"], "blockConnection": true, "blockTimeMS": 20_000 };
+        let set = doc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data };
+        assert_eq!(run_on(&uri, "admin", set).get_f64("ok").unwrap(), 1.0);
+        let mut insert = Command::new(env!("CARGO_BIN_EXE_slate"))
+            .args([&format!("{uri}shop"), "insert", "users", "{ _id: 1 }"])
+            .spawn()
+            .unwrap();
+        let runs = || {
+            let running = run_on(&uri, "admin", doc! { "currentOp": 1, "op": "insert" });
+            !running.get_array("inprog").unwrap().is_empty()
+        };
+        while !runs() {
+            assert!(insert.try_wait().unwrap().is_none(), "the insert ended early");
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        let sent = std::time::Instant::now();
+        Command::new("kill").args(["-INT", &insert.id().to_string()]).status().unwrap();
+        assert_eq!(insert.wait().unwrap().code(), Some(130));
+        assert!(sent.elapsed() < std::time::Duration::from_millis(2_500), "{:?}", sent.elapsed());
         assert_eq!(server.end(), Some(0));
     }
 

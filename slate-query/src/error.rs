@@ -158,6 +158,7 @@ codes! {
     INDEX_BUILD_ABORTED = 276 "IndexBuildAborted",
     CHANGE_STREAM_FATAL_ERROR = 280 "ChangeStreamFatalError",
     CHANGE_STREAM_HISTORY_LOST = 286 "ChangeStreamHistoryLost",
+    COLLECTION_UUID_MISMATCH = 361 "CollectionUUIDMismatch",
     BSON_OBJECT_TOO_LARGE = 10334 "BSONObjectTooLarge",
     DUPLICATE_KEY = 11000 "DuplicateKey",
     INTERRUPTED = 11601 "Interrupted",

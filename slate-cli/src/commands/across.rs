@@ -1,11 +1,15 @@
 //! Copies between a server and another database, document by document: the library's own copy reads and writes stores.
 
-use bson::Bson;
+use bson::{Bson, doc, oid::ObjectId};
 use slate_core::CancelToken;
 
-use super::{definitions, source::CopySource, transfer};
+use super::{
+    definitions,
+    source::CopySource,
+    transfer::{self, UNFINISHED},
+};
 use crate::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, OnSignal},
     failure::{Failure, Result},
     input::Metadata,
     load::{Loader, Mode},
@@ -25,19 +29,30 @@ pub(super) struct Copied {
 /// MongoDB's code for a collection that exists.
 const NAMESPACE_EXISTS: i32 = 48;
 
-/// Copies all collections with their indexes, and all views. `made` receives the names of those that the copy has created.
+/// A collection or a view that a copy has created.
+pub(super) struct Made {
+    pub(super) name: String,
+    /// What identifies the collection whatever its name, if the target tells it.
+    uuid: Option<Bson>,
+}
+
+/// Copies all collections with their indexes, and all views. `made` receives those that the copy has created.
+///
+/// A collection gets its name only when all are complete. Before that it has one that no other client uses: a copy that fails drops no
+/// collection that another client has created meanwhile.
 ///
 /// # Errors
 /// Fails before anything is written if a collection exists in both. Fails if another client creates one of them during the copy, or
 /// if the target refuses a document.
-pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &mut Vec<String>) -> Result<Copied> {
+pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &mut Vec<Made>) -> Result<Copied> {
     let (names, existing) = (from.names()?, to.names()?);
     if let Some(name) = names.iter().find(|name| existing.contains(name)) {
         return Err(Failure::new(format!("the target has a collection {name} already"))
             .hint("copy to a new database, or drop the collection first"));
     }
     let mut definitions = definitions::read(&from.endpoint())?;
-    let (mut left_out, mut documents, mut views) = (0, 0, Vec::new());
+    let (mut left_out, mut documents, mut views, mut complete) = (0, 0, Vec::new(), Vec::new());
+    let unfinished = format!("{UNFINISHED}{}", ObjectId::new());
     for name in &names {
         let mut metadata = definitions.remove(name).unwrap_or_default();
         if metadata.kind == "view" {
@@ -49,11 +64,21 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
             left_out += 1;
             message!("{name}: {why}");
         };
-        create(to, name, &metadata, &mut ignored)?;
-        made.push(name.clone());
-        documents += copy_documents(from, to, name, &session.cancel())?;
-        definitions::complete(to, name, &metadata, session, &mut ignored)?;
-        to.flush()?;
+        let temporary = format!("{unfinished}.{}", made.len());
+        made.push(Made { name: temporary.clone(), uuid: None });
+        create(to, &temporary, &metadata, &mut ignored)?;
+        let uuid = uuid(to, &temporary)?;
+        made.last_mut().into_iter().for_each(|made| made.uuid.clone_from(&uuid));
+        documents += copy_documents(from, to, (name, &temporary), &session.cancel())?;
+        definitions::complete(to, &temporary, &metadata, session, &mut ignored)?;
+        complete.push(name);
+    }
+    for (made, name) in made.iter_mut().zip(complete) {
+        to.rename(&made.name, name).map_err(|failure| match failure.number() {
+            Some(NAMESPACE_EXISTS) => created_meanwhile(name),
+            _ => failure,
+        })?;
+        made.name.clone_from(name);
     }
     // After the collections that they read.
     for (name, metadata) in &views {
@@ -61,15 +86,33 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
             left_out += 1;
             message!("{name}: {why}");
         };
+        // Looked up first, because the command succeeds for a view that exists with the same definition.
+        if to.has(name)? {
+            return Err(created_meanwhile(name));
+        }
         if let Created::Yes = create(to, name, metadata, &mut ignored)? {
-            made.push((*name).clone());
+            made.push(Made { name: (*name).clone(), uuid: None });
         }
     }
+    to.flush()?;
     let number_of_views = views.len() as u64;
     Ok(Copied {
         described: transfer::summary(names.len() as u64 - number_of_views, number_of_views, documents),
         left_out,
     })
+}
+
+fn created_meanwhile(name: &str) -> Failure {
+    Failure::new(format!("the collection {name} was created by another client during the copy"))
+}
+
+/// Returns the UUID of a collection on a server.
+fn uuid(to: &Endpoint, name: &str) -> Result<Option<Bson>> {
+    if let Endpoint::Embedded(_) = to {
+        return Ok(None);
+    }
+    let listed = to.listed(&doc! { "listCollections": 1, "filter": { "name": name } })?;
+    Ok(listed.first().and_then(|collection| collection.get_document("info").ok()?.get("uuid").cloned()))
 }
 
 /// Whether a collection or a view was created.
@@ -83,12 +126,8 @@ enum Created {
 /// what was created must be known when the copy is undone.
 ///
 /// # Errors
-/// Fails if the name exists: a failed copy would otherwise drop what another client has created. It is looked up first, because the
-/// command succeeds for a collection that exists with the same options.
+/// Fails if the storage or the server fails.
 fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Result<Created> {
-    if to.has(name)? {
-        return Err(Failure::new(format!("the collection {name} was created by another client during the copy")));
-    }
     let command = definitions::creation(name, metadata, &mut ignored);
     match to.run_to_end(&command) {
         Ok(_) => return Ok(Created::Yes),
@@ -100,13 +139,13 @@ fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMu
     if metadata.kind == "view" {
         return Ok(Created::No);
     }
-    to.run_to_end(&bson::doc! { "create": name }).map(|_| Created::Yes)
+    to.run_to_end(&doc! { "create": name }).map(|_| Created::Yes)
 }
 
-/// Copies the documents of a collection, and draws the progress. Returns their number.
-fn copy_documents(from: &CopySource, to: &Endpoint, name: &str, cancel: &CancelToken) -> Result<u64> {
+/// Copies the documents of a collection into one of another name, and draws the progress. Returns their number.
+fn copy_documents(from: &CopySource, to: &Endpoint, (name, target): (&str, &str), cancel: &CancelToken) -> Result<u64> {
     let bar = progress::documents(Some(from.endpoint().estimated_count(name)?), name);
-    let (mut rows, mut loader) = (from.documents(name)?, Loader::new(to, name, Mode::Insert));
+    let (mut rows, mut loader) = (from.documents(name)?, Loader::new(to, target, Mode::Insert, OnSignal::Finish));
     let mut refused = None;
     let mut report = |id: &Bson, failure: &Failure| {
         refused.get_or_insert_with(|| {
@@ -137,11 +176,18 @@ fn copy_documents(from: &CopySource, to: &Endpoint, name: &str, cancel: &CancelT
 }
 
 /// Drops what a copy that failed, or that a signal interrupted, has created. The failure of the copy is the one to report.
-pub(super) fn undo(to: &Endpoint, made: &[String]) {
-    for name in made.iter().rev() {
+pub(super) fn undo(to: &Endpoint, made: &[Made]) {
+    for made in made.iter().rev() {
         let dropped = match to {
-            Endpoint::Embedded(_) => to.drop_collection(name),
-            Endpoint::Server(_) => to.run_to_end(&bson::doc! { "drop": name }).map(drop),
+            Endpoint::Embedded(_) => to.drop_collection(&made.name),
+            Endpoint::Server(_) => {
+                let mut command = doc! { "drop": &made.name };
+                if let Some(uuid) = &made.uuid {
+                    // Another client can have dropped the collection, and created one of its name.
+                    command.insert("collectionUUID", uuid.clone());
+                }
+                to.run_to_end(&command).map(drop)
+            }
         };
         // A target that cannot be reached is waited for once.
         if dropped.is_err_and(|failure| !failure.is_refusal()) {

@@ -37,7 +37,7 @@ impl Aggregate {
         Endpoint::Server(server.clone()).check(&self.collection)?;
         let command = self.command();
         if self.writes() {
-            server.rows(&command)?;
+            server.write(&command)?;
             return Ok(Exit::Success);
         }
         let format = output::of_results(self.format.format.as_deref())?;

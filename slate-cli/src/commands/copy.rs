@@ -45,6 +45,7 @@ impl Copy {
                 if !files.is_new() {
                     across::undo(&Endpoint::Embedded(database.clone()), &made);
                 }
+                let made: Vec<&str> = made.iter().map(|made| &*made.name).collect();
                 files.remove(database, &made);
             }
             Endpoint::Server(_) => across::undo(&target, &made),

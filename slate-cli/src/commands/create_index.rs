@@ -77,7 +77,7 @@ impl Run for CreateIndex {
             Endpoint::Embedded(database) => build(&database.collection(&self.collection), index, session)?,
             target @ Endpoint::Server(_) => {
                 let (name, definition) = self.definition();
-                target.run(&doc! { "createIndexes": &self.collection, "indexes": [definition] })?;
+                target.write(&doc! { "createIndexes": &self.collection, "indexes": [definition] })?;
                 name
             }
         };

@@ -124,7 +124,7 @@ fn add_index(target: &Endpoint, collection: &str, definition: &Document, session
         }
         Endpoint::Server(_) => {
             let definition = unversioned(definition.clone());
-            target.run(&doc! { "createIndexes": collection, "indexes": [definition] })?;
+            target.write(&doc! { "createIndexes": collection, "indexes": [definition] })?;
         }
     }
     Ok(())
@@ -137,7 +137,7 @@ pub(super) fn refused_options(failure: &Failure) -> String {
 
 /// Runs a command. Reports a refusal by the database to `ignored`.
 fn run(target: &Endpoint, command: &Document, ignored: &mut impl FnMut(&str)) -> Result<()> {
-    match target.run(command) {
+    match target.write(command) {
         Err(failure) if failure.is_refusal() => {
             ignored(&refused_options(&failure));
             Ok(())

@@ -59,7 +59,7 @@ impl Run for Delete {
             }
             target @ Endpoint::Server(_) => {
                 target.check(&self.collection)?;
-                let reply = target.run(&self.command())?;
+                let reply = target.write(&self.command())?;
                 if let Some((_, failure)) = refusals(&reply).next() {
                     return Err(failure);
                 }

@@ -37,7 +37,7 @@ impl Run for DropIndex {
                 let names: Vec<String> = names.collect();
                 let is_there = names.contains(&self.index);
                 if is_there {
-                    target.run(&doc! { "dropIndexes": &self.collection, "index": &self.index })?;
+                    target.write(&doc! { "dropIndexes": &self.collection, "index": &self.index })?;
                 }
                 (names, is_there)
             }

@@ -12,7 +12,7 @@ use slate_core::Access;
 
 use super::{Run, definitions};
 use crate::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, OnSignal},
     failure::{Exit, Failure, Result},
     input::{self, Input, Metadata, Options, Place, Records, Source},
     json::BigIntegers,
@@ -144,7 +144,7 @@ impl Import {
             None => Tally::default(),
         };
         if tally == Tally::default() && !target.has(name)? {
-            target.run(&doc! { "create": name })?;
+            target.write(&doc! { "create": name })?;
         }
         if self.no_indexes {
             metadata.indexes.clear();
@@ -211,7 +211,7 @@ fn load_file(
     target: &Endpoint,
     session: &Session,
 ) -> Result<Tally> {
-    let mut loader = Loader::new(target, collection, mode);
+    let mut loader = Loader::new(target, collection, mode, OnSignal::End);
     let loaded = load(records, &mut loader, &Report { path: &input.path, bar: bar.clone() }, target, session);
     bar.finish_and_clear();
     loaded.inspect_err(|_| message!("{}: {} before this", shown(&input.path), loader.tally))?;

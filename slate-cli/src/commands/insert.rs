@@ -6,7 +6,7 @@ use slate_core::Access;
 
 use super::{Run, documents};
 use crate::{
-    endpoint::Endpoint,
+    endpoint::{Endpoint, OnSignal},
     failure::{Exit, Failure, Result},
     output,
     session::Session,
@@ -38,7 +38,7 @@ impl Run for Insert {
                 collection.insert_many(&raw).cancel(session.cancel()).run()?.inserted_ids
             }
             Endpoint::Server(server) => {
-                let inserted = server.insert(&self.collection, &raw)?;
+                let inserted = server.insert(&self.collection, &raw, OnSignal::End)?;
                 if let Some((_, failure)) = inserted.refused.into_iter().next() {
                     return Err(failure.hint("on a server each document is stored by itself: the others are stored"));
                 }

@@ -29,11 +29,11 @@ impl NewFiles {
 
     /// Closes the database after a failed copy, and removes it if it was new. `made` are the collections that the copy made under their
     /// own names.
-    pub(super) fn remove(self, database: Database, made: &[String]) {
+    pub(super) fn remove(self, database: Database, made: &[&str]) {
         // Another program can have created the database just before it was opened here. Then it has collections that this copy did
         // not make. A database on a full disk may not be readable.
         let names = database.list_collection_names().unwrap_or_default();
-        let is_own = names.iter().all(|name| name.starts_with(UNFINISHED) || made.contains(name));
+        let is_own = names.iter().all(|name| name.starts_with(UNFINISHED) || made.contains(&name.as_str()));
         // The failure of the copy is the one to report.
         let _ = database.close();
         if let Some(path) = self.0.filter(|_| is_own) {
@@ -43,7 +43,7 @@ impl NewFiles {
 }
 
 /// The prefix of the target's collections until the copy is complete.
-const UNFINISHED: &str = "slate.copy.";
+pub(super) const UNFINISHED: &str = "slate.copy.";
 
 /// Copies all collections of one commit, with their indexes, into a database that has none of them. Draws the progress.
 /// Returns what was copied, for people.

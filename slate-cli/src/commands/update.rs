@@ -130,7 +130,7 @@ impl Run for Update {
                 if !self.upsert {
                     target.check(&self.collection)?;
                 }
-                let reply = target.run(&self.command()?)?;
+                let reply = target.write(&self.command()?)?;
                 if let Some((_, failure)) = refusals(&reply).next() {
                     return Err(failure);
                 }

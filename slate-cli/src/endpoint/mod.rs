@@ -8,7 +8,7 @@ mod server;
 mod server;
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
-use slate_core::Database;
+use slate_core::{Database, RenameTarget};
 
 pub(crate) use rows::Rows;
 pub(crate) use server::Server;
@@ -20,6 +20,16 @@ use crate::failure::{Failure, Result};
 pub(crate) enum Endpoint {
     Embedded(Database),
     Server(Server),
+}
+
+/// What a signal does to an insert on a server, while its reply is awaited.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OnSignal {
+    /// The wait ends at once.
+    End,
+    /// The reply is awaited for some seconds, because what was written is undone next: an insert that nobody waits for could create a
+    /// collection again that is dropped.
+    Finish,
 }
 
 /// Whether a URL names a server.
@@ -46,6 +56,17 @@ impl Endpoint {
     /// Fails as the command does.
     pub(crate) fn run(&self, command: &Document) -> Result<Document> {
         self.run_by(command, Server::run)
+    }
+
+    /// Runs a command that writes: on a server with the write concern of its URL.
+    ///
+    /// # Errors
+    /// Fails as the command does, and if what it has written does not satisfy the write concern.
+    pub(crate) fn write(&self, command: &Document) -> Result<Document> {
+        match self {
+            Self::Embedded(_) => self.run(command),
+            Self::Server(server) => server.write(command),
+        }
     }
 
     /// Runs a command like [`run`](Self::run), although a signal has arrived. A server gets some seconds to reply.
@@ -164,8 +185,22 @@ impl Endpoint {
     pub(crate) fn drop_collection(&self, name: &str) -> Result<()> {
         match self {
             Self::Embedded(database) => Ok(database.collection::<RawDocumentBuf>(name).drop().map(drop)?),
-            Self::Server(_) if self.has(name)? => self.run(&doc! { "drop": name }).map(drop),
+            Self::Server(_) if self.has(name)? => self.write(&doc! { "drop": name }).map(drop),
             Self::Server(_) => Ok(()),
+        }
+    }
+
+    /// Gives a collection another name.
+    ///
+    /// # Errors
+    /// Fails with `NamespaceExists` (48) if the name exists; if the storage or the server fails.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        match self {
+            Self::Embedded(database) => {
+                let collection = database.collection::<RawDocumentBuf>(from);
+                Ok(collection.rename(to, RenameTarget::MustNotExist).map(drop)?)
+            }
+            Self::Server(server) => server.rename(from, to),
         }
     }
 

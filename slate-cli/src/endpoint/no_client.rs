@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf};
 
+use super::OnSignal;
 use crate::{
     failure::{Failure, Result},
     interrupt::Interrupt,
@@ -29,6 +30,14 @@ impl Server {
         match *self {}
     }
 
+    pub(crate) fn write(&self, _: &Document) -> Result<Document> {
+        match *self {}
+    }
+
+    pub(crate) fn rename(&self, _: &str, _: &str) -> Result<()> {
+        match *self {}
+    }
+
     pub(crate) fn run_to_end(&self, _: RawDocumentBuf) -> Result<Document> {
         match *self {}
     }
@@ -41,7 +50,7 @@ impl Server {
         match *self {}
     }
 
-    pub(crate) fn insert(&self, _: &str, _: &[RawDocumentBuf]) -> Result<Inserted> {
+    pub(crate) fn insert(&self, _: &str, _: &[RawDocumentBuf], _: OnSignal) -> Result<Inserted> {
         match *self {}
     }
 }

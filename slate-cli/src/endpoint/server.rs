@@ -13,6 +13,7 @@ use tokio::{
     time::sleep,
 };
 
+use super::OnSignal;
 use crate::{
     failure::{Failure, Result},
     interrupt::Interrupt,
@@ -38,6 +39,8 @@ pub(crate) struct Server {
     interrupt: Interrupt,
     /// The addresses in the URL.
     hosts: String,
+    /// The write concern of the URL.
+    concern: Option<Document>,
 }
 
 /// The result of inserting documents.
@@ -66,15 +69,17 @@ impl Server {
             options.server_selection_timeout.get_or_insert(PATIENCE);
             let hosts: Vec<String> = options.hosts.iter().map(ToString::to_string).collect();
             let name = options.default_database.clone().unwrap_or_else(|| DEFAULT_DATABASE.into());
-            Ok::<_, Error>((Client::with_options(options)?.database(&name), hosts.join(", ")))
+            let concern = options.write_concern.as_ref().map(bson::serialize_to_document).transpose()?;
+            let concern = concern.filter(|concern| !concern.is_empty());
+            Ok::<_, Error>((Client::with_options(options)?.database(&name), hosts.join(", "), concern))
         });
-        let (database, hosts) = opened.map_err(|error| match *error.kind {
+        let (database, hosts, concern) = opened.map_err(|error| match *error.kind {
             ErrorKind::InvalidArgument { message, .. } => {
                 Failure::usage(message).hint("a server's URL is mongodb://USER:PASSWORD@HOST:PORT/DATABASE")
             }
             kind => Failure::new(kind.to_string()),
         })?;
-        let server = Self { database, runtime: Arc::new(runtime), interrupt, hosts };
+        let server = Self { database, runtime: Arc::new(runtime), interrupt, hosts, concern };
         server.run(bson::rawdoc! { "ping": 1 })?;
         Ok(server)
     }
@@ -85,6 +90,26 @@ impl Server {
     /// Fails as the command does.
     pub(crate) fn run(&self, command: RawDocumentBuf) -> Result<Document> {
         self.run_within(command, Duration::ZERO)
+    }
+
+    /// Runs a command that writes, with the write concern of the URL: the driver adds it only to its own methods.
+    ///
+    /// # Errors
+    /// Fails as the command does, and if what it has written does not satisfy the write concern.
+    pub(crate) fn write(&self, command: &Document) -> Result<Document> {
+        let mut command = command.clone();
+        if let Some(concern) = &self.concern {
+            command.insert("writeConcern", concern.clone());
+        }
+        let reply = self.run(RawDocumentBuf::try_from(&command).map_err(|error| Failure::usage(error.to_string()))?)?;
+        match reply.get_document("writeConcernError") {
+            Ok(error) => {
+                let text = |field| error.get_str(field).unwrap_or_default();
+                let code = error.get_i32("code").unwrap_or_default();
+                Err(Failure::unsatisfied(text("errmsg").to_owned(), code, text("codeName")))
+            }
+            Err(_) => Ok(reply),
+        }
     }
 
     /// Runs a command like [`run`](Self::run), but a signal ends the wait for its reply only after [`GRACE`], even if the signal
@@ -113,6 +138,17 @@ impl Server {
         self.block(self.database.client().database("admin").run_raw_command(command).into_future())
     }
 
+    /// Gives a collection another name. A signal ends the wait as in [`run_to_end`](Self::run_to_end).
+    ///
+    /// # Errors
+    /// Fails with `NamespaceExists` (48) if the name exists, and as the command does.
+    pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
+        let full = |name| format!("{}.{name}", self.database.name());
+        let command = bson::rawdoc! { "renameCollection": full(from), "to": full(to) };
+        let admin = self.database.client().database("admin");
+        self.block_within(admin.run_raw_command(command).into_future(), GRACE).map(drop)
+    }
+
     /// Runs a command whose reply is a cursor. Further batches are read when they are needed.
     ///
     /// # Errors
@@ -122,15 +158,23 @@ impl Server {
         Ok(ServerRows { cursor: Some(Box::new(cursor)), server: self.clone() })
     }
 
-    /// Inserts documents, each by itself. A document without `_id` gets an ObjectId. A signal ends the wait for the reply only after
-    /// [`GRACE`]: an insert that nobody waits for could create a collection again that is dropped next.
+    /// Inserts documents, each by itself. A document without `_id` gets an ObjectId.
     ///
     /// # Errors
     /// Fails if the server fails. What documents were refused for is in the result.
-    pub(crate) fn insert(&self, collection: &str, documents: &[RawDocumentBuf]) -> Result<Inserted> {
+    pub(crate) fn insert(
+        &self,
+        collection: &str,
+        documents: &[RawDocumentBuf],
+        on_signal: OnSignal,
+    ) -> Result<Inserted> {
+        let grace = match on_signal {
+            OnSignal::End => Duration::ZERO,
+            OnSignal::Finish => GRACE,
+        };
         let collection = self.database.collection::<RawDocumentBuf>(collection);
         let insert = async { Ok(collection.insert_many(documents).ordered(false).await) };
-        match self.block_within(insert, GRACE)? {
+        match self.block_within(insert, grace)? {
             Ok(done) => Ok(Inserted { ids: done.inserted_ids.into_iter().collect(), refused: Vec::new() }),
             Err(error) => match *error.kind {
                 ErrorKind::InsertMany(error) if error.write_concern_error.is_none() => {
@@ -142,7 +186,7 @@ impl Server {
                     Ok(Inserted { ids: BTreeMap::new(), refused: refused.collect() })
                 }
                 ErrorKind::InsertMany(failed) => match failed.write_concern_error {
-                    Some(concern) => Err(Failure::replied(concern.message, concern.code, &concern.code_name, None)),
+                    Some(concern) => Err(Failure::unsatisfied(concern.message, concern.code, &concern.code_name)),
                     None => Err(Failure::new("the server refused the documents")),
                 },
                 kind => Err(self.failure(kind)),

@@ -1,16 +1,26 @@
 use bson::RawDocumentBuf;
+use slate_query::{
+    Code,
+    raw::{Kind, Value},
+};
 
 use super::{call::Call, concern::Concerns, reply::Reply};
-use crate::{Result, catalog::Namespace};
+use crate::{Error, Result, call::Writer, catalog::Namespace, changes::collection_uuid};
 
-/// `{drop: collection or view}`. Dropping one that does not exist is not an error.
+/// `{drop: collection or view, collectionUUID}`. Dropping one that does not exist is not an error, unless its UUID is given.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let common = call.common(Concerns::Write)?;
-    call.fields.refuse(&["collectionUUID"])?;
+    let uuid = call.fields.value("collectionUUID");
+    if let Some(uuid) = uuid.filter(|uuid| uuid.kind() != Kind::Binary) {
+        return Err(call.fields.mistyped("collectionUUID", uuid, "binData"));
+    }
     call.fields.finish()?;
     let dropped = call.at.scope.write(&common.call, |writer| {
         let there = writer.definition(collection)?;
+        if let Some(uuid) = uuid {
+            check_uuid(writer, collection, there.as_ref(), uuid)?;
+        }
         writer.drop_collection(collection)?;
         Ok(there)
     })?;
@@ -23,4 +33,22 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         reply.text("ns", &common.full_name(collection));
     }
     reply.finish()
+}
+
+/// Checks that the collection is the one that has this UUID.
+///
+/// # Errors
+/// Fails with `CollectionUUIDMismatch` (361) if it is another one or a view, if it does not exist, and if collections have no UUIDs because
+/// no changes are logged.
+fn check_uuid(writer: &dyn Writer, name: &str, there: Option<&Namespace>, uuid: Value<'_>) -> Result<()> {
+    let actual = match (there, writer.catalog().change_log()) {
+        (Some(Namespace::Collection(there)), Some(log)) => Some(collection_uuid(log.id, there.records)),
+        _ => None,
+    };
+    // A binary value is its length and its subtype, then its bytes.
+    if actual.is_some_and(|actual| uuid.bytes().get(5..) == Some(&actual)) {
+        return Ok(());
+    }
+    let message = format!("Collection UUID does not match that of the collection '{name}'");
+    Err(Error::invalid(Code::COLLECTION_UUID_MISMATCH, message).at("collectionUUID"))
 }

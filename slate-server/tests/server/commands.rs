@@ -342,3 +342,24 @@ fn a_killed_cursor_ends_the_wait_for_events() {
     other.ok(doc! { "killCursors": "c", "cursors": [id] });
     waiting.join().unwrap();
 }
+
+#[test]
+fn a_collection_is_dropped_only_if_its_uuid_is_the_one_that_is_given() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "create": "a" });
+    client.ok(doc! { "create": "b" });
+    let mut uuid = |name: &str| {
+        let (listed, _) = batch(&client.ok(doc! { "listCollections": 1, "filter": { "name": name } }));
+        listed[0].get_document("info").unwrap().get("uuid").unwrap().clone()
+    };
+    let (a, b) = (uuid("a"), uuid("b"));
+    client.refused(doc! { "drop": "a", "collectionUUID": &b }, 361);
+    client.refused(doc! { "drop": "missing", "collectionUUID": &b }, 361);
+    client.refused(doc! { "drop": "a", "collectionUUID": "text" }, 14);
+    // A rename keeps the identity.
+    client.ok(doc! { "renameCollection": "shop.a", "to": "shop.c", "$db": "admin" });
+    client.ok(doc! { "drop": "c", "collectionUUID": &a });
+    client.ok(doc! { "drop": "b", "collectionUUID": b });
+    assert!(batch(&client.ok(doc! { "listCollections": 1 })).0.is_empty());
+}

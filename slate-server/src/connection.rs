@@ -25,6 +25,7 @@ use crate::{
     listener::{Address, Opened},
     operations::Place,
     shared::Shared,
+    trace,
     wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyKind, Request, RequestKind, WireError},
 };
 
@@ -172,7 +173,7 @@ impl Connection {
                 gone: &gone,
                 closes: AtomicBool::new(false),
             };
-            let mut work = std::pin::pin!(commands::execute(&call));
+            let mut work = std::pin::pin!(trace::command(&call, commands::execute(&call)));
             let reply = tokio::select! {
                 biased;
                 reply = &mut work => Some(reply),

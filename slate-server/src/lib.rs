@@ -37,6 +37,7 @@
 //! | `labels` | labels of errors, by which drivers decide what they repeat |
 //! | `fail_points` | failures on demand, for tests of drivers |
 //! | `fuzz` | what fuzzers call |
+//! | `trace` | spans of connections and commands (feature `tracing`) |
 //! | `metrics` | numbers for Prometheus (feature `metrics`) |
 //! | `listener` | TCP and Unix sockets |
 //! | `tls` | certificates, and the handshake (feature `tls`) |
@@ -65,6 +66,7 @@ mod shared;
 mod test_server;
 #[cfg(feature = "tls")]
 mod tls;
+mod trace;
 mod wire;
 
 pub use accounts::{Account, AccountError, Accounts};

@@ -25,6 +25,7 @@ use crate::{
     operations::Operations,
     session::{MAX_SESSIONS, Sessions},
     shared::{Counts, Settings, Shared},
+    trace,
     wire::MessageMemory,
 };
 
@@ -330,7 +331,8 @@ async fn connect(shared: Arc<Shared>, accepted: Accepted) {
         return;
     }
     if let Ok(Ok(opened)) = timeout(HANDSHAKE_PATIENCE, accepted.open(&shared.settings)).await {
-        Connection::serve(&shared, opened, None).await;
+        let peer = opened.peer.clone();
+        trace::connection(&peer, Connection::serve(&shared, opened, None)).await;
     }
 }
 

@@ -10,6 +10,10 @@
 
 #[path = "server/auth.rs"]
 mod auth;
+#[cfg(feature = "tracing")]
+#[expect(dead_code, reason = "spans of the server have no messages")]
+#[path = "../../slate-core/tests/tracing/capture.rs"]
+mod capture;
 #[path = "server/client.rs"]
 mod client;
 #[path = "server/commands.rs"]
@@ -18,6 +22,9 @@ mod commands;
 mod fail_points;
 #[path = "server/limits.rs"]
 mod limits;
+#[cfg(feature = "tracing")]
+#[path = "server/tracing.rs"]
+mod spans;
 #[cfg(feature = "tls")]
 #[path = "server/tls.rs"]
 mod tls;

@@ -156,7 +156,9 @@ pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
 pub(super) fn profile(call: &Call<'_>) -> Result<RawDocumentBuf> {
     match call.integer("profile")? {
         Some(-1 | 0) => Ok(rawdoc! { "was": 0, "slowms": 100, "sampleRate": 1.0, "ok": 1.0 }),
-        Some(1 | 2) => Err(Failure::not_implemented("profiling levels 1 and 2")),
+        Some(1 | 2) => Err(Failure::not_implemented(
+            "profiling levels 1 and 2; `slate serve --slow 100ms` reports slow operations on standard error",
+        )),
         _ => Err(Failure::new(Code::BAD_VALUE, "the profiling level is -1, 0, 1 or 2")),
     }
 }

@@ -128,15 +128,36 @@ pub(crate) struct EventBuffer {
 impl EventBuffer {
     /// Adds an event with these documents.
     pub(crate) fn push(&mut self, kind: EventKind, source: EventSource<'_>, documents: &[&[u8]]) {
+        self.push_with(source, documents.iter().map(|document| document.len()).sum(), |out| {
+            documents.iter().for_each(|document| out.extend_from_slice(document));
+            kind
+        });
+    }
+
+    /// Adds an event whose documents, of about so many bytes, `write` appends; it returns the kind.
+    pub(crate) fn push_with(
+        &mut self,
+        source: EventSource<'_>,
+        bytes: usize,
+        write: impl FnOnce(&mut Vec<u8>) -> EventKind,
+    ) {
         let EventSource { name, records, images } = source;
-        let size = event_size(name, documents);
-        self.bytes.reserve(size);
-        self.bytes.extend_from_slice(&u32::try_from(size - LENGTH).unwrap_or(u32::MAX).to_le_bytes());
-        self.bytes.extend_from_slice(&[kind.number(), u8::from(images == Images::Kept)]);
+        let start = self.bytes.len();
+        self.bytes.reserve(LENGTH + HEAD + name.len() + bytes);
+        // The length and the kind are written last.
+        self.bytes.extend_from_slice(&[0; LENGTH + 1]);
+        self.bytes.push(u8::from(images == Images::Kept));
         self.bytes.extend_from_slice(&u16::try_from(name.len()).unwrap_or(u16::MAX).to_le_bytes());
         self.bytes.extend_from_slice(&records.map_or(NO_RECORDS, |records| records.0).to_le_bytes());
         self.bytes.extend_from_slice(name.as_bytes());
-        documents.iter().for_each(|document| self.bytes.extend_from_slice(document));
+        let kind = write(&mut self.bytes);
+        let size = self.bytes.len() - start;
+        let length = u32::try_from(size - LENGTH).unwrap_or(u32::MAX).to_le_bytes();
+        if let Some((head, [number, ..])) = self.bytes.get_mut(start..).and_then(|event| event.split_first_chunk_mut())
+        {
+            *head = length;
+            *number = kind.number();
+        }
         self.largest = self.largest.max(size);
     }
 

@@ -5,7 +5,7 @@
 //! value  time of the commit (u64), its milliseconds (i64), bytes logged before this entry (u64), events    little-endian
 //! ```
 //!
-//! The events of a small commit are one entry; those of a large one are cut into entries of about [`ENTRY`] bytes, so that they are neither
+//! The events of a small commit are one entry; those of a large one are cut into entries of at most [`ENTRY`] bytes, so that they are neither
 //! written nor read at once.
 
 use std::ops::ControlFlow;
@@ -18,8 +18,9 @@ use crate::{
     catalog::{self, ChangeLogInfo},
 };
 
-/// The bytes of events after which an entry ends.
-const ENTRY: usize = 32 << 10;
+/// The most bytes of an entry of several events. With its key and what a store adds it fits into 32 KiB: redb's pages have powers of two
+/// of bytes, so that a slightly longer entry would take twice as many.
+const ENTRY: usize = (32 << 10) - 128;
 
 const KEY: usize = 12;
 const HEAD: usize = 24;
@@ -103,7 +104,8 @@ pub(crate) struct LogWriter<'w> {
     logged: u64,
     next: u32,
     entry: Vec<u8>,
-    max_value: usize,
+    /// The most bytes of an entry of several events.
+    most: usize,
 }
 
 /// Returns the bytes of an entry with one event of this size.
@@ -116,12 +118,21 @@ impl<'w> LogWriter<'w> {
     pub(crate) fn begin(log: &ChangeLogInfo, tail: &'w LogTail, version: Version, max_value: usize) -> Self {
         let (version, time, logged) = tail.begin(log, version);
         let position = Position { version, event: 0 };
-        Self { keyspace: log.keyspace, tail, position, time, logged, next: 0, entry: Vec::new(), max_value }
+        Self {
+            keyspace: log.keyspace,
+            tail,
+            position,
+            time,
+            logged,
+            next: 0,
+            entry: Vec::new(),
+            most: max_value.min(ENTRY),
+        }
     }
 
     /// Adds an event.
     pub(crate) fn push(&mut self, event: &[u8], into: &mut dyn LastWrites) -> slate_store::Result<()> {
-        if self.entry.len() > ENTRY || self.entry.len() > HEAD && self.entry.len() + event.len() > self.max_value {
+        if !self.entry.is_empty() && self.entry.len() + event.len() > self.most {
             self.end_entry(into)?;
         }
         if self.entry.is_empty() {

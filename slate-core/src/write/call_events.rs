@@ -26,6 +26,9 @@ pub(super) struct CallEvents {
     pub(super) spilled: u64,
 }
 
+/// The bytes that are reserved for what an update changed; a longer description grows the buffer.
+const DESCRIPTION: usize = 256;
+
 impl CallEvents {
     pub(super) fn new(collection: &CollectionInfo) -> Self {
         Self {
@@ -39,11 +42,6 @@ impl CallEvents {
         }
     }
 
-    fn push(&mut self, kind: EventKind, documents: &[&[u8]]) {
-        let source = EventSource { name: &self.collection, records: Some(self.records), images: self.images };
-        self.events.push(kind, source, documents);
-    }
-
     /// Returns the bytes of the log's entry of a new document, if it has one of its own.
     pub(super) fn size_of_insert(&self, document: Doc<'_>) -> usize {
         entry_size(event_size(&self.collection, &[document.bytes()]))
@@ -51,8 +49,9 @@ impl CallEvents {
 
     /// Logs the records before row `end` that are not logged yet: new documents.
     pub(super) fn inserted(&mut self, records: &Entries, end: usize) {
+        let source = EventSource { name: &self.collection, records: Some(self.records), images: self.images };
         for (_, stored) in records.iter_from(self.rows).take(end.saturating_sub(self.rows)) {
-            self.push(EventKind::Insert, &[Doc::stored(stored).bytes()]);
+            self.events.push(EventKind::Insert, source, &[Doc::stored(stored).bytes()]);
         }
         self.rows = self.rows.max(end);
     }
@@ -60,16 +59,18 @@ impl CallEvents {
     /// Logs a changed document, the next record. Returns the bytes of an entry of the log with it.
     pub(super) fn changed(&mut self, old: Doc<'_>, new: Doc<'_>) -> usize {
         self.rows += 1;
+        let size = self.events.size();
+        let source = EventSource { name: &self.collection, records: Some(self.records), images: self.images };
         let before = match self.images {
             Images::Kept => old.bytes(),
             Images::None => &[],
         };
-        let description = if self.replaces { None } else { describe(old, new) };
-        let size = self.events.size();
-        match description {
-            Some(description) => self.push(EventKind::Update, &[new.bytes(), &description, before]),
-            None => self.push(EventKind::Replace, &[new.bytes(), before]),
-        }
+        self.events.push_with(source, new.bytes().len() + DESCRIPTION + before.len(), |out| {
+            out.extend_from_slice(new.bytes());
+            let described = if self.replaces { None } else { describe(old, new, out) };
+            out.extend_from_slice(before);
+            described.map_or(EventKind::Replace, |()| EventKind::Update)
+        });
         entry_size(self.events.size() - size)
     }
 

@@ -31,6 +31,16 @@ fn ends<const N: usize, W: PartialEq>(a: &[u8], b: &[u8], word: impl Fn([u8; N])
     }
 }
 
+/// Returns how many bytes at the start of both are equal.
+#[inline]
+pub(crate) fn common_start(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let blocks = a.as_chunks::<BLOCK>().0.iter().zip(b.as_chunks::<BLOCK>().0);
+    let start = BLOCK * blocks.take_while(|(a, b)| a == b).count();
+    let rest = a.iter().zip(b).skip(start);
+    start + rest.take_while(|(a, b)| a == b).count()
+}
+
 /// Returns the first eight bytes as a big-endian number; fewer bytes as a shorter number.
 #[inline]
 pub(crate) fn big_endian(bytes: &[u8]) -> u64 {
@@ -67,7 +77,20 @@ pub(crate) fn below(word: [u8; 8], limit: u8) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{below, big_endian, leading, same};
+    use super::{below, big_endian, common_start, leading, same};
+
+    #[test]
+    fn the_common_start_ends_at_the_first_difference() {
+        let bytes: Vec<u8> = (0..100).collect();
+        for length in 0..=bytes.len() {
+            assert_eq!(common_start(&bytes, &bytes[..length]), length);
+            for at in 0..length {
+                let mut other = bytes[..length].to_vec();
+                other[at] = 200;
+                assert_eq!((common_start(&other, &bytes), common_start(&bytes, &other)), (at, at));
+            }
+        }
+    }
 
     #[test]
     fn leading_bytes_are_a_number_with_the_same_order() {

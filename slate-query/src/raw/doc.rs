@@ -2,7 +2,7 @@ use std::{fmt, ops::Range};
 
 use super::{
     Kind, Value,
-    bytes::{below, same},
+    bytes::{below, common_start, same},
     kind::measure,
     name::FieldName,
     stored::{FieldTable, Names, mark},
@@ -69,6 +69,22 @@ impl<'a> Doc<'a> {
     #[inline]
     pub fn elements(self) -> Elements<'a> {
         Elements { rest: self.bytes.get(4..).unwrap_or_default() }
+    }
+
+    /// Returns the elements of both documents without the equal ones at their start.
+    pub(crate) fn elements_from_difference(self, other: Self) -> (Elements<'a>, Elements<'a>) {
+        let (mut elements, mut others) = (self.elements(), other.elements());
+        if self.has_table() {
+            // The fields that begin before the first difference are at the same offsets, and all but the last of them are equal.
+            let difference = 4 + common_start(elements.rest, others.rest);
+            let start = self.table.last_start(difference).unwrap_or(4);
+            elements.rest = self.bytes.get(start..).unwrap_or_default();
+            others.rest = other.bytes.get(start..).unwrap_or_default();
+            work::spend(work::of_bytes(start));
+        } else {
+            elements.skip_common(&mut others);
+        }
+        (elements, others)
     }
 
     /// Returns the value of the document's first field, if that field has this name.
@@ -333,6 +349,24 @@ impl<'a> Iterator for Elements<'a> {
         let (field, rest) = split(self.rest)?;
         self.rest = rest;
         Some(Element { name: field.name, value: Value::new(Kind::from_byte(field.byte)?, field.value) })
+    }
+}
+
+impl Elements<'_> {
+    /// Passes over the equal elements at the start of both.
+    pub(crate) fn skip_common(&mut self, other: &mut Self) {
+        let mut common = common_start(self.rest, other.rest);
+        if common == self.rest.len() && common == other.rest.len() {
+            (self.rest, other.rest) = (&[], &[]);
+            work::spend(work::of_bytes(common));
+            return;
+        }
+        while let Some((_, rest)) = split(self.rest) {
+            let size = self.rest.len() - rest.len();
+            let Some(left) = common.checked_sub(size) else { break };
+            (self.rest, common) = (rest, left);
+            other.rest = other.rest.get(size..).unwrap_or_default();
+        }
     }
 }
 

@@ -261,6 +261,12 @@ impl<'a> FieldTable<'a> {
         self.0.get(number).map(|entry| (entry[0], place(entry)))
     }
 
+    /// Returns the offset of the last field that begins at the offset `wanted` or before it.
+    pub(super) fn last_start(self, wanted: usize) -> Option<usize> {
+        let fields = self.0.partition_point(|entry| place(entry) <= wanted);
+        self.entry(fields.checked_sub(1)?).map(|(_, start)| start)
+    }
+
     /// Returns the number and the offset of each field whose name has the hash byte `wanted`. Other names can have the
     /// same hash byte, so the caller compares the name.
     #[inline]

@@ -97,6 +97,8 @@ pub(crate) struct ChangeStreamState {
     log: u32,
     /// Everything up to here was read.
     position: Position,
+    /// The time before which commits are not shown; 0 once a later one was read, and for streams that begin at a position.
+    earliest: u64,
     /// The token of the last document that was taken, or of the last place without one.
     token: Token,
     /// Documents that were read and not taken.
@@ -130,9 +132,9 @@ impl ChangeStreamState {
         {
             return Err(not_on_view(name));
         }
-        let (start, resumed) = match spec.start {
-            StreamStart::Now => (reader.last_change()?, None),
-            StreamStart::At(stamp) => (reader.change_at(stamp)?.ok_or_else(history_lost)?, None),
+        let (start, earliest, resumed) = match spec.start {
+            StreamStart::Now => (reader.last_change()?, 0, None),
+            StreamStart::At(stamp) => (reader.change_at(stamp)?.ok_or_else(history_lost)?, stamp, None),
             StreamStart::ResumeAfter(token) if token.kind == TokenKind::Invalidate => {
                 let message = "Attempting to resume a change stream using 'resumeAfter' is not allowed from an \
                                invalidate notification";
@@ -144,15 +146,18 @@ impl ChangeStreamState {
                 }
                 // Of a part, the event is read again, and the parts that were taken are left out.
                 let is_whole = token.kind != TokenKind::Part;
-                (if is_whole { token.position } else { token.position.previous() }, Some(token))
+                let position = if is_whole { token.position } else { token.position.previous() };
+                (position, token.earliest, Some(token))
             }
         };
-        let token = resumed.unwrap_or(Token::new(log.id, start, TokenKind::Mark));
+        let mark = Token { earliest, ..Token::new(log.id, start, TokenKind::Mark) };
+        let token = resumed.unwrap_or(mark);
         let mut stream = Self {
             database: database.clone(),
             spec,
             log: log.id,
             position: start,
+            earliest,
             token,
             ready: VecDeque::new(),
             taken_parts: resumed.filter(|token| token.kind == TokenKind::Part),
@@ -189,18 +194,22 @@ impl ChangeStreamState {
     /// Returns the token with which a stream continues after everything that was taken.
     pub(crate) fn token(&self) -> Token {
         if self.ready.is_empty() && !self.has_ended && self.token.position < self.position {
-            return Token::new(self.log, self.position, TokenKind::Mark);
+            return Token { earliest: self.earliest, ..Token::new(self.log, self.position, TokenKind::Mark) };
         }
         self.token
     }
 
     /// Fails if events after the position are no longer in the log, or the log is another one.
-    fn check_history(&self, reader: &SharedReader) -> Result<()> {
-        let log = changes_of(reader)?;
-        if log.id != self.log || self.position < reader.trimmed_changes()? {
+    fn check_history(&mut self, reader: &SharedReader) -> Result<()> {
+        if changes_of(reader)?.id != self.log {
             return Err(history_lost());
         }
-        Ok(())
+        let trimmed = reader.trimmed_changes()?;
+        if self.position < trimmed && self.earliest > 0 {
+            // Commits that are not shown may leave the log.
+            self.position = reader.change_at(self.earliest)?.map_or(self.position, |first| first.max(self.position));
+        }
+        if self.position < trimmed { Err(history_lost()) } else { Ok(()) }
     }
 
     fn shows(&self, event: &Event<'_>) -> bool {
@@ -314,16 +323,16 @@ impl Follower for ChangeStreamState {
         }
         let reader = self.database.reader(call)?;
         self.check_history(&reader)?;
-        let (mut seen, mut bytes) = (0, 0);
-        // A stream that begins in the future was opened before commits that it does not show.
-        let earliest = if let StreamStart::At(stamp) = self.spec.start { stamp } else { 0 };
+        let (mut seen, mut bytes, mut newest) = (0, 0, 0);
         // The last event whose documents are ready, if the event after it fails: the next read begins there, and fails.
         let (mut last, mut fails_next) = (self.position, false);
         let mut interrupt = call.interrupt.clone();
         let broken = reader.changes(self.position, &mut |position, time, event| {
             interrupt.tick()?;
             seen += 1;
-            if time.stamp >= earliest && self.shows(event) {
+            newest = time.stamp;
+            // A stream that begins in the future was opened before commits that it does not show.
+            if time.stamp >= self.earliest && self.shows(event) {
                 let before = self.ready.len();
                 if let Err(error) = self.add(&reader, position, time, event) {
                     self.ready.truncate(before);
@@ -336,6 +345,9 @@ impl Follower for ChangeStreamState {
             let is_full = seen >= READ_EVENTS || bytes >= READ_BYTES || self.has_ended;
             Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
+        if newest >= self.earliest {
+            self.earliest = 0;
+        }
         let is_at_end = broken.is_none();
         self.position = match broken {
             Some(_) if fails_next => last,

@@ -12,7 +12,8 @@ use crate::{Error, Result};
 /// version (u64), number of the event (u32), kind (u8), log (u32), part of a split event (u32)    big-endian
 /// ```
 ///
-/// so that the texts of a log sort as its events do.
+/// so that the texts of a log sort as its events do. That of a stream whose first commit is still to come has the time of its start (u64)
+/// behind them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Token {
     pub(crate) position: Position,
@@ -20,6 +21,8 @@ pub(crate) struct Token {
     pub(crate) log: u32,
     /// The number of the part, counted from 0, of an event that was split.
     pub(crate) part: u32,
+    /// The time before which commits after the position are not shown; 0 if there are none.
+    pub(crate) earliest: u64,
 }
 
 /// What a token stands for.
@@ -37,23 +40,27 @@ pub(crate) enum TokenKind {
 
 const KINDS: [TokenKind; 4] = [TokenKind::Event, TokenKind::Part, TokenKind::Invalidate, TokenKind::Mark];
 
-/// Bytes of a token.
+/// Bytes of a token, and those of one with a time.
 const LENGTH: usize = 21;
+const LENGTH_WITH_TIME: usize = LENGTH + 8;
 
 impl Token {
     pub(crate) fn new(log: u32, position: Position, kind: TokenKind) -> Self {
-        Self { position, kind, log, part: 0 }
+        Self { position, kind, log, part: 0, earliest: 0 }
     }
 
     /// Returns the token as text.
     pub(crate) fn data(self) -> String {
         let kind = KINDS.iter().position(|kind| *kind == self.kind).and_then(|at| u8::try_from(at).ok());
-        let mut bytes = Vec::with_capacity(LENGTH);
+        let mut bytes = Vec::with_capacity(LENGTH_WITH_TIME);
         bytes.extend_from_slice(&self.position.version.to_be_bytes());
         bytes.extend_from_slice(&self.position.event.to_be_bytes());
         bytes.push(kind.unwrap_or_default());
         bytes.extend_from_slice(&self.log.to_be_bytes());
         bytes.extend_from_slice(&self.part.to_be_bytes());
+        if self.earliest > 0 {
+            bytes.extend_from_slice(&self.earliest.to_be_bytes());
+        }
         bytes.iter().map(|byte| format!("{byte:02X}")).collect()
     }
 
@@ -82,14 +89,16 @@ impl Token {
 
     fn parse(data: &str) -> Option<Self> {
         let digits = data.as_bytes();
-        if digits.len() != 2 * LENGTH || !digits.iter().all(u8::is_ascii_hexdigit) {
+        let has_time = digits.len() == 2 * LENGTH_WITH_TIME;
+        if !(has_time || digits.len() == 2 * LENGTH) || !digits.iter().all(u8::is_ascii_hexdigit) {
             return None;
         }
         let number = |from: usize, to: usize| u64::from_str_radix(data.get(2 * from..2 * to)?, 16).ok();
         let position = Position { version: number(0, 8)?, event: u32::try_from(number(8, 12)?).ok()? };
         let kind = *KINDS.get(usize::try_from(number(12, 13)?).ok()?)?;
         let (log, part) = (u32::try_from(number(13, 17)?).ok()?, u32::try_from(number(17, 21)?).ok()?);
-        Some(Self { position, kind, log, part })
+        let earliest = if has_time { number(LENGTH, LENGTH_WITH_TIME)? } else { 0 };
+        Some(Self { position, kind, log, part, earliest })
     }
 }
 
@@ -102,12 +111,14 @@ mod tests {
         let mut last = String::new();
         for position in [(0, 0), (1, 0), (1, 7), (1, u32::MAX), (300, 2), (u64::MAX, 1)] {
             let position = Position { version: position.0, event: position.1 };
-            let token = Token { position, kind: TokenKind::Part, log: 77, part: 3 };
-            assert_eq!(Token::read(Doc::new(&token.document())).unwrap(), token);
-            assert!(token.data() > last);
-            last = token.data();
+            for earliest in [0, 1 << 33] {
+                let token = Token { position, kind: TokenKind::Part, log: 77, part: 3, earliest };
+                assert_eq!(Token::read(Doc::new(&token.document())).unwrap(), token);
+                assert!(token.data() > last);
+                last = token.data();
+            }
         }
-        for damaged in ["", "00", "zz", &last.replace('F', "g"), &format!("{last}0")] {
+        for damaged in ["", "00", "zz", &last.replace('F', "g"), &format!("{last}00")] {
             assert!(Token::parse(damaged).is_none(), "{damaged}");
         }
     }

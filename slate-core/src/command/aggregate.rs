@@ -26,6 +26,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
         return explain::report(document, &collection, &explained, Verbosity::Planner);
     }
     let (aggregate, cursor) = parse(call, CursorField::Required)?;
+    change_stream::check_position(aggregate.request.stages())?;
     if change_stream::argument(aggregate.request.stages()).is_some() {
         let collection = (aggregate.collection != NO_COLLECTION).then_some(aggregate.collection);
         return change_stream::run(aggregate.at, collection, &aggregate.request, &aggregate.common, cursor);

@@ -29,6 +29,15 @@ pub(super) fn argument(pipeline: &[RawDocumentBuf]) -> Option<Value<'_>> {
     (first.name == b"$changeStream").then_some(first.value)
 }
 
+/// Fails if `$changeStream` stands behind other stages.
+pub(super) fn check_position(pipeline: &[RawDocumentBuf]) -> Result<()> {
+    if argument(pipeline).is_none() && pipeline.iter().any(|stage| argument(std::slice::from_ref(stage)).is_some()) {
+        let message = "$changeStream is only valid as the first stage in a pipeline";
+        return Err(Error::invalid(Code(40_602), message).at("$changeStream"));
+    }
+    Ok(())
+}
+
 /// Opens the stream of a collection, or of the database without one, and replies with its first batch.
 pub(super) fn run(
     at: CommandScope<'_>,

@@ -4,6 +4,7 @@ use slate_query::{Code, raw::Doc};
 use super::{
     call::Call,
     concern::Concerns,
+    create_indexes::check_expiry,
     fields::{Fields, missing, owned},
     reply::Reply,
 };
@@ -119,6 +120,8 @@ impl<'c> IndexChange<'c> {
         let mut fields = Fields::read("collMod.index", index)?;
         let (name, keys) = (fields.string("name")?, fields.object("keyPattern")?);
         let hidden = fields.truth("hidden")?;
+        let expiry = fields.peek("expireAfterSeconds");
+        expiry.map_or(Ok(()), |value| check_expiry(value, Code::INVALID_OPTIONS))?;
         let expire_after = fields.integer("expireAfterSeconds")?;
         fields.refuse(&["prepareUnique", "unique"])?;
         fields.finish()?;

@@ -159,6 +159,7 @@ pub(super) fn parse(index: Doc<'_>, unknown: Unknown) -> Result<IndexSpec> {
 
 /// Reads the seconds of a TTL index, a number of any type.
 fn expire_after(value: Value<'_>) -> Result<i64> {
+    check_expiry(value, Code::CANNOT_CREATE_INDEX)?;
     number::to_i64(value).ok_or_else(|| {
         let message = format!(
             "TTL index 'expireAfterSeconds' option must be numeric, but received a type of '{}'",
@@ -166,6 +167,15 @@ fn expire_after(value: Value<'_>) -> Result<i64> {
         );
         Error::invalid(Code::CANNOT_CREATE_INDEX, message).at("expireAfterSeconds")
     })
+}
+
+/// Refuses NaN, which would become 0: every document with a date in the past would be deleted at once.
+pub(super) fn check_expiry(value: Value<'_>, code: Code) -> Result<()> {
+    if Number::of(value).is_some_and(Number::is_nan) {
+        let message = "TTL index 'expireAfterSeconds' option must not be NaN";
+        return Err(Error::invalid(code, message).at("expireAfterSeconds"));
+    }
+    Ok(())
 }
 
 /// Checks the names of the fields of a definition of the index on `_id`. Other options are not allowed, whatever their values.

@@ -103,6 +103,7 @@ fn create_indexes_fails_where_mongodb_fails() {
         refused(db, on(doc! { "expireAfterSeconds": -1 }), 67);
         refused(db, on(doc! { "expireAfterSeconds": 1_i64 << 31 }), 67);
         refused(db, on(doc! { "expireAfterSeconds": "60" }), 67);
+        refused(db, on(doc! { "expireAfterSeconds": f64::NAN }), 67);
         refused(db, index(doc! { "key": { "a": 1, "b": 1 }, "name": "ab", "expireAfterSeconds": 60 }), 67);
         refused(db, index(doc! { "key": { "_id": 1 }, "name": "_id_", "expireAfterSeconds": 60 }), 197);
         run(db, on(doc! { "hidden": false, "storageEngine": {} }));
@@ -259,6 +260,7 @@ fn the_seconds_of_a_ttl_index_are_listed_and_changed() {
         refused(db, change("at", (-1).into()), 72);
         refused(db, change("at", (1_i64 << 31).into()), 72);
         refused(db, change("at", "5".into()), 14);
+        refused(db, change("at", f64::NAN.into()), 72);
         refused(db, change("ab", 5.into()), 72);
         refused(db, change("_id_", 5.into()), 72);
         refused(db, change("nothing", 5.into()), 27);

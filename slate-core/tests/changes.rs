@@ -2,11 +2,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "changes/acts.rs"]
+mod acts;
 mod common;
 #[path = "changes/events.rs"]
 mod events;
 #[path = "changes/histories.rs"]
 mod histories;
+#[path = "changes/replay.rs"]
+mod replay;
 
 use std::{
     sync::{Arc, atomic::AtomicUsize, atomic::Ordering},
@@ -91,6 +95,56 @@ fn a_stream_does_not_begin_before_the_log_nor_show_what_is_before_its_start() {
     });
 }
 
+/// Also if the events before that time have left the log, and in another process.
+#[test]
+fn a_stream_that_begins_later_is_resumed_without_what_is_before_its_start() {
+    on_every_store(|database| {
+        let (db, users) = (&database.db, database.collection("users"));
+        db.enable_changes(ChangeLog::new().bytes(2_000)).unwrap();
+        let insert = |id: i32| users.insert_one(&rawdoc! { "_id": id, "pad": "x".repeat(100) }).unwrap();
+        insert(0);
+        let mut start = db.next_time();
+        start.time += 10;
+        let mut stream = users.watch(NO_STAGES).start_at(start).run().unwrap();
+        let mut tokens = vec![stream.resume_token()];
+        insert(1);
+        tokens.push(stream.resume_token());
+        assert_eq!(events(&mut stream).len(), 0);
+        tokens.push(stream.resume_token());
+        assert!(tokens[2].as_bytes() > tokens[0].as_bytes(), "what was read is not read again");
+        insert(2);
+        let opened: Vec<_> =
+            tokens.iter().map(|token| users.watch(NO_STAGES).resume_after(token).run().unwrap()).collect();
+        tokens.extend(opened.iter().map(ChangeStream::resume_token));
+        (0..40).for_each(|_| drop(users.update_one(doc! {}, doc! { "$inc": { "n": 1 } }).run().unwrap()));
+        refused(users.watch(NO_STAGES).start_at(time(1)).run(), 286);
+        let resumed = |token: &RawDocumentBuf, after: bool| {
+            let watch = users.watch(NO_STAGES);
+            let watch = if after { watch.start_after(token) } else { watch.resume_after(token) };
+            events(&mut watch.run().unwrap())
+        };
+        assert!(tokens.iter().all(|token| resumed(token, false).is_empty()));
+        db.advance_time(start);
+        insert(3);
+        insert(4);
+        for token in &tokens {
+            for after in [false, true] {
+                let found = resumed(token, after);
+                assert_eq!(found.len(), 2, "{found:?}");
+                let time = found[0].get_timestamp("clusterTime").unwrap();
+                assert!((time.time, time.increment) > (start.time, start.increment));
+            }
+        }
+        let found = events(&mut stream);
+        assert_eq!(found.len(), 2);
+        let mark = stream.resume_token();
+        assert_eq!(mark.get_str("_data").unwrap().len(), 42, "the time has passed");
+        assert_eq!(resumed(&mark, false).len(), 0);
+        let first = RawDocumentBuf::try_from(found[0].get_document("_id").unwrap()).unwrap();
+        assert_eq!(resumed(&first, false), found[1..]);
+    });
+}
+
 #[test]
 fn a_view_is_not_watched() {
     logged(|database| {
@@ -101,6 +155,9 @@ fn a_view_is_not_watched() {
         refused(database.collection("adults").watch(NO_STAGES).run(), 166);
         let watch = doc! { "aggregate": "adults", "pipeline": [{ "$changeStream": {} }], "cursor": {} };
         refused(db.commands().run(watch), 166);
+        let behind =
+            doc! { "aggregate": "users", "pipeline": [{ "$match": {} }, { "$changeStream": {} }], "cursor": {} };
+        refused(db.commands().run(behind), 40602);
     });
 }
 

@@ -4,6 +4,7 @@ use ::redb::{Database, ReadOnlyTable, ReadableTable, Table, TableHandle};
 
 use super::{
     RedbSnapshot, error, format,
+    open::create_in,
     table::{self, Bytes},
 };
 use crate::{Access, Result, files::Draft};
@@ -17,7 +18,7 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
     let mut builder = Database::builder();
     let opening = |error| error::opening(error, Some(to), Access::CreateOrOpen);
-    let copy = builder.set_cache_size(CACHE).create(draft.path()).map_err(opening)?;
+    let copy = create_in(draft.path(), builder.set_cache_size(CACHE)).map_err(opening)?;
     let transaction = copy.begin_write().map_err(error::storage)?;
     format::write_mark(&transaction)?;
     let source = snapshot.transaction();

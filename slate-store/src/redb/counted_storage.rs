@@ -9,6 +9,8 @@ use std::{
 
 use ::redb::{BackendError, StorageBackend};
 
+use super::pages;
+
 /// The bytes that redb has read from its storage, because they were not in its cache, and written to it.
 #[derive(Debug, Default)]
 pub(super) struct Transferred {
@@ -26,17 +28,20 @@ impl Transferred {
     }
 }
 
-/// A storage that counts the bytes that redb reads and writes.
+/// A storage that counts the bytes that redb reads and writes. If it is empty when redb opens it, redb creates a file with
+/// [regions of our size](pages::with_new_regions).
 #[derive(Debug)]
 pub(super) struct CountedStorage {
     /// Shared, because pages are also read to check them.
     storage: Arc<dyn StorageBackend>,
     transferred: Arc<Transferred>,
+    is_new: bool,
 }
 
 impl CountedStorage {
-    pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> Self {
-        Self { storage: Arc::clone(storage), transferred: Arc::clone(transferred) }
+    pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> io::Result<Self> {
+        let is_new = storage.len()? == 0;
+        Ok(Self { storage: Arc::clone(storage), transferred: Arc::clone(transferred), is_new })
     }
 }
 
@@ -52,7 +57,8 @@ impl StorageBackend for CountedStorage {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.storage.write(offset, data)?;
+        let new_header = if self.is_new && offset == 0 { pages::with_new_regions(data) } else { None };
+        self.storage.write(offset, new_header.as_deref().unwrap_or(data))?;
         self.transferred.written.fetch_add(length(data), Ordering::Relaxed);
         Ok(())
     }

@@ -180,7 +180,7 @@ fn handle(
     let is_writable = options.access != Access::ReadOnly;
     let file = File::options().read(true).write(is_writable).open(path)?;
     let storage: Arc<dyn StorageBackend> = Arc::new(FileBackend::new(file)?);
-    let counted = CountedStorage::new(&storage, transferred);
+    let counted = CountedStorage::new(&storage, transferred)?;
     let mut builder = builder(options);
     builder.set_concurrency_mode(match sharing {
         Sharing::Exclusive => ConcurrencyMode::ExclusiveWriter,
@@ -210,7 +210,8 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
     }
     let transferred = Arc::default();
     let storage: Arc<dyn StorageBackend> = Arc::new(storage);
-    let counted = CountedStorage::new(&storage, &transferred);
+    let counted =
+        CountedStorage::new(&storage, &transferred).map_err(|error| error::storage(StorageError::Io(error)))?;
     let opening = |error| error::opening(error, None, options.access);
     let database = builder(options).create_with_backend(counted).map_err(opening)?;
     check_own_tables(&*storage, None)?;
@@ -274,14 +275,21 @@ fn create(path: &Path, options: &Options) -> Result<()> {
         Err(Error::Exists(_)) => return check_format(path),
         draft => draft?,
     };
-    let database =
-        builder(options).create(draft.path()).map_err(|error| error::opening(error, Some(path), options.access))?;
+    let database = create_in(draft.path(), &builder(options))
+        .map_err(|error| error::opening(error, Some(path), options.access))?;
     mark(&database)?;
     drop(database);
     match draft.publish() {
         Err(Error::Exists(_)) => check_format(path),
         published => published,
     }
+}
+
+/// Creates a database of redb in a file that does not exist.
+pub(super) fn create_in(path: &Path, builder: &Builder) -> std::result::Result<Database, DatabaseError> {
+    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let storage: Arc<dyn StorageBackend> = Arc::new(FileBackend::new(file)?);
+    builder.create_with_backend(CountedStorage::new(&storage, &Arc::default())?)
 }
 
 pub(super) fn mark(database: &Database) -> Result<()> {

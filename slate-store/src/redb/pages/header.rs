@@ -17,6 +17,12 @@ const PAGE_SIZE: usize = 12;
 const REGION_HEADER_PAGES: usize = 16;
 const REGION_DATA_PAGES: usize = 20;
 
+/// The most pages of a region in a new file, 64 MiB. A page for the longest [value](crate::MAX_VALUE) takes a whole region.
+///
+/// redb doubles a file up to the size of a region, and lengthens it by regions from then on. It looks for free pages in the first
+/// region that has any, and cuts free regions at the end of the file. Its own choice for new files, which only its tests can change, are regions of 4 GiB.
+const NEW_REGION_PAGES: u32 = 16_384;
+
 /// The only format that redb 4 writes.
 const VERSION: u8 = 3;
 
@@ -92,6 +98,14 @@ pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Hea
     let mut bytes = [0; SIZE];
     storage.read(0, &mut bytes).map_err(|error| error::storage(StorageError::Io(error)))?;
     Ok(Header::read(&bytes))
+}
+
+/// Returns the header of a new file with [other regions](NEW_REGION_PAGES). redb reads the size of the regions from the header, and never changes it.
+/// `None` if the bytes are not those of a header.
+pub(in crate::redb) fn with_new_regions(header: &[u8]) -> Option<Vec<u8>> {
+    let mut header = (header.len() == SIZE).then(|| header.to_vec())?;
+    header.get_mut(REGION_DATA_PAGES..)?.first_chunk_mut().map(|pages| *pages = NEW_REGION_PAGES.to_le_bytes())?;
+    Some(header)
 }
 
 /// Returns whether the file was closed properly, and the slot of its last commit has changed since. redb would show the commit before it.

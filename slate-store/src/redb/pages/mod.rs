@@ -17,6 +17,6 @@ mod page;
 mod survey;
 mod walk;
 
-pub(super) use header::{Header, SIZE as HEADER_SIZE, header, is_last_commit_damaged};
+pub(super) use header::{Header, SIZE as HEADER_SIZE, header, is_last_commit_damaged, with_new_regions};
 pub(super) use survey::used_bytes;
 pub(super) use walk::{Walk, own_tables_are_sound};

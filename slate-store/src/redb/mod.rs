@@ -25,6 +25,7 @@ mod error;
 mod format;
 mod guarded;
 mod latest;
+mod moving;
 mod open;
 mod options;
 mod pages;

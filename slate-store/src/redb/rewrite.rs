@@ -1,60 +1,103 @@
-//! Fills sparse pages before a compaction. A page that is split by an insert in its middle stays partly empty, and redb's compaction
-//! moves pages without merging them. Entries that are removed and inserted again in their order take full pages.
+//! Fills sparse pages. A page that is split by an insert in its middle stays partly empty, and redb's compaction
+//! moves pages without merging them. Entries that are removed and inserted again in their order take full pages, and the first free ones
+//! of the file.
 //!
-//! A chunk of entries at a time is rewritten by a durable commit, which changes no key and no value. A crash between two
-//! of these commits loses nothing. The pages that one commit frees are reused by the commits after the next one.
+//! The leaves of a step are read at the same time, before redb needs them (`pages/leaves.rs`): with data larger than memory most of
+//! them come from the device, which serves several reads in hardly more time than one. If they are sparse, their entries are
+//! rewritten by a durable commit, which changes no key and no value. A crash between two of these commits loses nothing, and filling can end
+//! after each. The pages that one commit frees are reused by the commits after the next one.
 
-use std::ops::Bound;
+use std::{ops::Bound, time::Instant};
 
 use ::redb::{
-    ReadOnlyTable, ReadTransaction, ReadableTable, ReadableTableMetadata, TableHandle, TableStats, WriteTransaction,
+    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableHandle, WriteTransaction,
 };
 
 use super::{
     error, format,
-    table::{self, Bytes},
+    pages::{self, LeafContent, LeafPlace},
+    table,
 };
 use crate::Result;
 
-/// Bytes of keys and values in a chunk.
-const CHUNK: usize = 4 << 20;
+/// The bytes of the leaves of a step.
+const STEP: u64 = 4 << 20;
 
-/// With this many free bytes in the file, rewriting does not lengthen the file.
-pub(super) const ROOM: u64 = 4 * CHUNK as u64;
+/// With this many free bytes in the file, filling does not lengthen the file.
+pub(super) const ROOM: u64 = 4 * STEP;
 
 /// The size of redb's pages.
 pub(super) const PAGE: u64 = 4 << 10;
 
-/// The least number of pages of a table that is rewritten.
-const FEWEST_PAGES: u64 = 16;
+/// The fewest leaves that are rewritten.
+const FEWEST_LEAVES: usize = 16;
 
-/// What a read of all pages has found.
-pub(super) struct Pages {
-    /// The names of the tables that take fewer pages when they are rewritten.
-    pub(super) sparse: Vec<String>,
-    /// The bytes of the tables' pages.
-    pub(super) used: u64,
+/// Fills the sparse pages of all tables until `until`, as the last commit has them on the device. `commit` makes a transaction durable.
+/// Leaves that are damaged are left as they are.
+pub(super) fn fill(
+    database: &Database,
+    storage: &dyn StorageBackend,
+    until: Option<Instant>,
+    mut commit: impl FnMut(WriteTransaction) -> Result<()>,
+) -> Result<()> {
+    for name in names(&database.begin_read().map_err(error::storage)?)? {
+        let mut after: Option<Box<[u8]>> = None;
+        loop {
+            if until.is_some_and(|until| Instant::now() >= until) {
+                return Ok(());
+            }
+            let Some(header) = pages::header(storage)? else { return Ok(()) };
+            let leaves = pages::leaves(header, storage, &name, after.as_deref(), STEP).unwrap_or_default();
+            let up_to = leaves.last().and_then(|last| last.up_to.clone());
+            if is_sparse(&leaves, &pages::read_leaves(storage, &leaves).unwrap_or_default()) {
+                let transaction = database.begin_write().map_err(error::storage)?;
+                rewrite(&transaction, &name, after.as_deref(), up_to.as_deref())?;
+                commit(transaction)?;
+            }
+            if up_to.is_none() {
+                break;
+            }
+            after = up_to;
+        }
+    }
+    Ok(())
 }
 
-impl Pages {
-    pub(super) fn of(transaction: &ReadTransaction) -> Result<Self> {
-        let mut pages = Self { sparse: Vec::new(), used: 0 };
-        for (name, table) in tables(transaction)? {
-            let stats = table.stats().map_err(error::storage)?;
-            pages.used += stats.stored_bytes() + stats.metadata_bytes() + stats.fragmented_bytes();
-            if is_sparse(&stats, table.len().map_err(error::storage)?) {
-                pages.sparse.push(name);
-            }
-        }
-        Ok(pages)
+/// Returns whether more than a fifth of the leaves' space is empty, apart from the space at the end of each page in which no further
+/// entry fits. Larger entries have pages of their own.
+fn is_sparse(leaves: &[LeafPlace], contents: &[LeafContent]) -> bool {
+    let entries: u64 = contents.iter().map(|content| content.entries).sum();
+    let stored: u64 = contents.iter().map(|content| content.bytes).sum();
+    let needed: u64 = contents.iter().map(|content| content.needed).sum();
+    let empty = leaves.iter().map(|leaf| leaf.length).sum::<u64>().saturating_sub(needed);
+    let entries_per_page = PAGE.saturating_mul(entries) / stored.max(1);
+    contents.len() >= FEWEST_LEAVES && entries_per_page >= 2 && empty > stored / 4 + stored / entries_per_page
+}
+
+/// Rewrites the entries behind the key `after` and up to the key `up_to`.
+fn rewrite(transaction: &WriteTransaction, name: &str, after: Option<&[u8]>, up_to: Option<&[u8]>) -> Result<()> {
+    let mut table = transaction.open_table(table::definition(name)).map_err(error::storage)?;
+    let within = (after.map_or(Bound::Unbounded, Bound::Excluded), up_to.map_or(Bound::Unbounded, Bound::Included));
+    let mut entries = Vec::new();
+    for entry in table.range::<&[u8]>(within).map_err(error::storage)? {
+        let (key, value) = entry.map_err(error::storage)?;
+        entries.push((key.value().to_vec(), value.value().to_vec()));
     }
+    let Some((first, _)) = entries.first() else { return Ok(()) };
+    table.retain_in::<&[u8], _>(within, |_, _| false).map_err(error::storage)?;
+    let mut gap = table.lower_bound_mut(Bound::Included(first.as_slice())).map_err(error::storage)?;
+    for (key, value) in &entries {
+        gap.insert_before(key.as_slice(), value.as_slice()).map_err(error::storage)?;
+    }
+    gap.close().map_err(error::storage)
 }
 
 /// Reads all entries, until `is_late` returns `true`. Returns whether all were read.
 pub(super) fn is_quick_to_read(transaction: &ReadTransaction, mut is_late: impl FnMut() -> bool) -> Result<bool> {
     /// The number of entries between two calls.
     const ENTRIES: usize = 64;
-    for (_, table) in tables(transaction)? {
+    for name in names(transaction)? {
+        let table = transaction.open_table(table::definition(&name)).map_err(error::storage)?;
         for (number, entry) in table.iter().map_err(error::storage)?.enumerate() {
             entry.map_err(error::storage)?;
             if number % ENTRIES == 0 && is_late() {
@@ -65,54 +108,10 @@ pub(super) fn is_quick_to_read(transaction: &ReadTransaction, mut is_late: impl 
     Ok(true)
 }
 
-/// Returns the tables of keyspaces and their names.
-fn tables(transaction: &ReadTransaction) -> Result<Vec<(String, ReadOnlyTable<Bytes, Bytes>)>> {
+/// Returns the names of the tables of keyspaces.
+pub(super) fn names(transaction: &ReadTransaction) -> Result<Vec<String>> {
     let handles = transaction.list_tables().map_err(error::storage)?;
-    let names = handles.map(|handle| handle.name().to_owned()).filter(|name| !format::is_mark(name));
-    names
-        .map(|name| {
-            let table = transaction.open_table(table::definition(&name)).map_err(error::storage)?;
-            Ok((name, table))
-        })
-        .collect()
-}
-
-/// Returns whether more than a fifth of the pages' space is empty, apart from the space at the end of each page in which no further
-/// entry fits. Larger entries have pages of their own.
-fn is_sparse(stats: &TableStats, entries: u64) -> bool {
-    let stored = stats.stored_bytes();
-    let entries_per_page = PAGE.saturating_mul(entries) / stored.max(1);
-    stats.leaf_pages() >= FEWEST_PAGES
-        && entries_per_page >= 2
-        && stats.fragmented_bytes() > stored / 4 + stored / entries_per_page
-}
-
-/// Rewrites the chunk of entries that follows the key `after`. Returns its last key if more entries follow.
-pub(super) fn rewrite_chunk(
-    transaction: &WriteTransaction,
-    name: &str,
-    after: Option<&[u8]>,
-) -> Result<Option<Vec<u8>>> {
-    let mut table = transaction.open_table(table::definition(name)).map_err(error::storage)?;
-    let from = after.map_or(Bound::Unbounded, Bound::Excluded);
-    let (mut entries, mut bytes) = (Vec::new(), 0);
-    for entry in table.range::<&[u8]>((from, Bound::Unbounded)).map_err(error::storage)? {
-        let (key, value) = entry.map_err(error::storage)?;
-        let (key, value) = (key.value().to_vec(), value.value().to_vec());
-        bytes += key.len() + value.len();
-        entries.push((key, value));
-        if bytes >= CHUNK {
-            break;
-        }
-    }
-    let (Some((first, _)), Some((last, _))) = (entries.first(), entries.last()) else { return Ok(None) };
-    table.retain_in::<&[u8], _>(first.as_slice()..=last.as_slice(), |_, _| false).map_err(error::storage)?;
-    let mut gap = table.lower_bound_mut(Bound::Included(first.as_slice())).map_err(error::storage)?;
-    for (key, value) in &entries {
-        gap.insert_before(key.as_slice(), value.as_slice()).map_err(error::storage)?;
-    }
-    gap.close().map_err(error::storage)?;
-    Ok((bytes >= CHUNK).then(|| last.clone()))
+    Ok(handles.map(|handle| handle.name().to_owned()).filter(|name| !format::is_mark(name)).collect())
 }
 
 #[cfg(test)]

@@ -1,12 +1,13 @@
 //! Decides when the file is compacted without an explicit call.
 //!
-//! redb doubles the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database
+//! redb lengthens the file when it is full, and pages that are split stay partly empty. `flush` and the closing of the database
 //! fill such pages (`rewrite.rs`) and compact a file that is a fifth longer than expected, if it is [short
 //! enough](Occasion::limit). The expected length is the length after the last compaction plus the bytes that transactions have added
 //! since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
-//! skipped while a snapshot is open, and if reading the file takes [too long](Occasion::patience).
+//! skipped while a snapshot is open, and if reading the file takes [too long](Occasion::patience). Closing then fills and moves pages in steps (`rewrite.rs`,
+//! `moving.rs`) for [a limited time](Space::time_for_steps): redb's compaction cannot end early.
 
 use std::{
     path::PathBuf,
@@ -29,6 +30,8 @@ struct SpaceState {
     expected: u64,
     /// The bytes that transactions have added and replaced since the last compaction.
     changed: u64,
+    /// The time that commits have taken since the file was opened.
+    committing: Duration,
     /// Whether `expected` is the length that the file had when it was opened, which may have been too long.
     is_guessed: bool,
     /// The time before which `flush` does not compact.
@@ -42,6 +45,15 @@ pub(super) enum Occasion {
     Call,
     Flush,
     Close,
+}
+
+/// How a file is compacted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// In one piece, if it can be read quickly.
+    Whole,
+    /// In steps, for a limited time: the file is too large.
+    Steps,
 }
 
 impl Occasion {
@@ -74,6 +86,9 @@ impl Occasion {
     }
 }
 
+/// The longest time that closing spends on steps.
+const LONGEST_STEPS: Duration = Duration::from_secs(30);
+
 /// The least length of a file that is compacted.
 const SHORTEST: u64 = 16 << 20;
 
@@ -91,13 +106,15 @@ impl Space {
     pub(super) fn of(path: Option<PathBuf>) -> Self {
         let space = Self { path, state: Mutex::default() };
         space.set_compacted();
-        space.state().is_guessed = true;
+        // A shorter file cannot be much too long.
+        space.state().is_guessed = space.length().is_some_and(|length| length >= SHORTEST);
         space
     }
 
-    /// Records a commit.
-    pub(super) fn committed(&self, written: Written) {
+    /// Records a commit and how long it took.
+    pub(super) fn committed(&self, written: Written, took: Duration) {
         let mut state = self.state();
+        state.committing = state.committing.saturating_add(took);
         let added = u64::try_from(written.added).unwrap_or_default();
         state.changed = state.changed.saturating_add(written.replaced).saturating_add(added);
         state.expected = match written.has_dropped {
@@ -107,15 +124,24 @@ impl Space {
         };
     }
 
-    pub(super) fn should_compact(&self, occasion: Occasion) -> bool {
+    /// Returns whether the file is to be compacted on this occasion, and how.
+    pub(super) fn should_compact(&self, occasion: Occasion) -> Option<Manner> {
         let state = self.state();
-        let Some(length) = self.occupied(&state) else { return false };
+        let length = self.occupied(&state)?;
         let is_paused = occasion == Occasion::Flush && state.pause_until.is_some_and(|end| Instant::now() < end);
-        !is_paused
-            && length >= SHORTEST
-            && length > state.expected.saturating_add(state.expected / 5)
-            && state.expected <= occasion.limit()
-            && length <= occasion.limit().saturating_mul(LONGEST)
+        if is_paused || length < SHORTEST || length <= state.expected.saturating_add(state.expected / 5) {
+            return None;
+        }
+        let is_short = state.expected <= occasion.limit() && length <= occasion.limit().saturating_mul(LONGEST);
+        match is_short {
+            true => Some(Manner::Whole),
+            false => (occasion == Occasion::Close).then_some(Manner::Steps),
+        }
+    }
+
+    /// Returns how long closing compacts a file in steps: at most a quarter of the time that its commits have taken.
+    pub(super) fn time_for_steps(&self) -> Duration {
+        (self.state().committing / 4).clamp(Occasion::Close.patience(), LONGEST_STEPS)
     }
 
     /// Returns whether the file is so much longer than expected that neither doubling nor replaced pages of the last commits explain it.
@@ -139,10 +165,12 @@ impl Space {
         self.state().is_guessed && self.length().is_some_and(|length| (SHORTEST..=most).contains(&length))
     }
 
-    /// Sets the bytes of the pages of all tables.
+    /// Sets the bytes of the pages of all tables. The file should not be longer, and not longer than when it was opened and what was added
+    /// since: new pages may be sparse.
     pub(super) fn set_used(&self, used: u64) {
         let mut state = self.state();
-        (state.expected, state.is_guessed) = (used, false);
+        let guessed = if state.expected == 0 { u64::MAX } else { state.expected };
+        (state.expected, state.is_guessed) = (used.min(guessed), false);
     }
 
     /// Records a compaction, completed or not, that began at this time.

@@ -7,17 +7,18 @@ use std::{
     time::Instant,
 };
 
-use ::redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
+use ::redb::{Database, ReadTransaction, WriteTransaction};
 
 use super::{
     apply::{Applying, Written},
     error,
     latest::Latest,
+    moving::move_to_front,
     open::{Handle, Opened},
     options::{Recovery, Sharing},
     pages::{self, Header, Walk},
-    rewrite::{Pages, ROOM, is_quick_to_read, rewrite_chunk},
-    space::{Occasion, Space},
+    rewrite::{self, ROOM, is_quick_to_read},
+    space::{Manner, Occasion, Space},
     version,
 };
 use crate::{
@@ -120,7 +121,7 @@ impl Writer {
             Handle::Writable(database) => {
                 // redb moves no pages while a reader is open.
                 self.latest.forget();
-                self.fill_pages(database, occasion, permit)?;
+                self.fill_pages(database, occasion, None, permit)?;
                 database.compact().map_err(error::compacting)?
             }
             Handle::ReadOnly(_) | Handle::Closed => return Err(self.read_only()),
@@ -131,29 +132,55 @@ impl Writer {
         Ok(())
     }
 
-    /// Rewrites tables with sparse pages, unless a snapshot or another process may read the pages that this would free.
-    fn fill_pages(&self, database: &Database, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
+    /// Fills sparse pages until `until`, unless a snapshot or another process may read the pages that this would free.
+    fn fill_pages(
+        &self,
+        database: &Database,
+        occasion: Occasion,
+        until: Option<Instant>,
+        permit: &mut Permit<'_>,
+    ) -> Result<()> {
         if self.has_snapshots() || self.opened.sharing == Sharing::WithReaders {
             return Ok(());
         }
-        let pages = Pages::of(&database.begin_read().map_err(error::storage)?)?;
-        let has_room = || self.space.length().is_some_and(|length| length >= pages.used.saturating_add(ROOM));
-        if occasion != Occasion::Call && !has_room() {
+        if permit.0 < self.version() {
+            let transaction = database.begin_write().map_err(error::storage)?;
+            self.commit_to_device(permit, transaction, self.version())?;
+        }
+        let has_room = |used: u64| self.space.length().is_some_and(|length| length >= used.saturating_add(ROOM));
+        if occasion != Occasion::Call && !self.used_bytes()?.is_some_and(has_room) {
             return Ok(());
         }
-        for table in &pages.sparse {
-            let mut after = None;
-            loop {
-                let transaction = database.begin_write().map_err(error::storage)?;
-                after = rewrite_chunk(&transaction, table, after.as_deref())?;
-                self.commit_to_device(permit, transaction, self.version())?;
-                crash_point("between-rewritten-chunks");
-                if after.is_none() {
-                    break;
-                }
-            }
-        }
+        rewrite::fill(database, self.opened.storage(), until, |transaction| self.commit_step(permit, transaction))
+    }
+
+    /// Makes a step of a compaction durable.
+    fn commit_step(&self, permit: &mut Permit<'_>, transaction: WriteTransaction) -> Result<()> {
+        self.commit_to_device(permit, transaction, self.version())?;
+        crash_point("between-rewritten-chunks");
         Ok(())
+    }
+
+    /// Fills sparse pages and moves pages to the front of a file that is too large to be compacted as a whole when it is closed, for a
+    /// limited time. redb then cuts free pages at the end.
+    fn compact_in_steps(&self, permit: &mut Permit<'_>) -> Result<()> {
+        // Pages that another process may read are not freed, so the file would grow.
+        if self.opened.sharing == Sharing::WithReaders {
+            return Ok(());
+        }
+        let (begin, before) = (Instant::now(), self.space.length());
+        let time = self.space.time_for_steps();
+        // The file can only be cut behind pages that were moved.
+        let (filled, end) = (begin.checked_add(time * 2 / 3), begin.checked_add(time));
+        let compacted = match &*self.opened.handle() {
+            Handle::Writable(database) => self.fill_pages(database, Occasion::Close, filled, permit).and_then(|()| {
+                let storage = self.opened.storage();
+                move_to_front(database, storage, end, |transaction| self.commit_step(permit, transaction))
+            }),
+            Handle::ReadOnly(_) | Handle::Closed => return Ok(()),
+        };
+        trace::compacted(Occasion::Close.name(), [before, self.space.length()], begin.elapsed(), &compacted);
+        compacted
     }
 
     /// Returns the oldest commit that is still read, if it is not the last one.
@@ -185,20 +212,28 @@ impl Writer {
         Arc::strong_count(&self.opened) > 1
     }
 
-    /// Compacts the file if it is worthwhile and will not take long. Does not return a failure: if the device is at fault, the
-    /// next commit fails.
+    /// Compacts the file if it is worthwhile and will not take long; a file that would take long is compacted in steps when it is closed. Does not return a
+    /// failure: if the device is at fault, the next commit fails.
     fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
-        if !self.space.should_compact(occasion) {
-            return;
-        }
+        let Some(manner) = self.space.should_compact(occasion) else { return };
         let begin = Instant::now();
-        let transaction = self.opened.handle().begin_read();
-        let is_quick = |transaction| is_quick_to_read(&transaction, || begin.elapsed() > occasion.patience());
+        let is_quick = || {
+            let transaction = self.opened.handle().begin_read()?;
+            is_quick_to_read(&transaction, || begin.elapsed() > occasion.patience())
+        };
         // With a snapshot the compaction fails at once, which is reported.
-        if self.has_snapshots() || transaction.and_then(is_quick).unwrap_or_default() {
+        if self.has_snapshots() || manner == Manner::Whole && is_quick().unwrap_or_default() {
             let _ = self.compact_on(occasion, permit);
+        } else if occasion == Occasion::Close {
+            let _ = self.compact_in_steps(permit);
         }
         self.space.set_tried(begin);
+    }
+
+    /// Returns the bytes of the pages of all tables, as they are on the device. `None` if one is damaged.
+    fn used_bytes(&self) -> Result<Option<u64>> {
+        let storage = self.opened.storage();
+        Ok(pages::header(storage)?.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten())
     }
 
     /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened: its last writer was killed, or
@@ -210,9 +245,7 @@ impl Writer {
         if permit.0 < self.version() {
             self.sync(permit)?;
         }
-        let storage = self.opened.storage();
-        let used = pages::header(storage)?.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten();
-        if let Some(used) = used {
+        if let Some(used) = self.used_bytes()? {
             self.space.set_used(used);
         }
         Ok(())
@@ -291,6 +324,7 @@ impl Writer {
         changes: &mut Changes<'_>,
         durability: Durability,
     ) -> Result<Version> {
+        let begin = Instant::now();
         let transaction = self.begin(permit)?;
         let version = Version(self.version().0 + 1);
         let mut applying = Applying::new(&transaction);
@@ -305,7 +339,7 @@ impl Writer {
         } else {
             self.commit_to_memory(transaction, version)?;
         }
-        self.space.committed(written);
+        self.space.committed(written, begin.elapsed());
         Ok(version)
     }
 
@@ -393,4 +427,84 @@ impl Drop for Writer {
 fn unsynced(source: Error) -> Error {
     let context = Context::new("the sync of the device that was to include it failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::{
+        Access, Bounds, Keyspace, View,
+        redb::{Options, open, snapshot::RedbSnapshot, table},
+    };
+
+    const KEYSPACE: Keyspace = Keyspace(1);
+
+    const ENTRIES: u32 = 40_000;
+
+    fn writer(path: &Path) -> Writer {
+        let options = Options::default().access(Access::CreateOrOpen);
+        Writer::new(open::at(path, &options).unwrap(), Recovery::default()).unwrap()
+    }
+
+    fn value(key: u32) -> [u8; 400] {
+        [u8::try_from(key % 251).unwrap(); 400]
+    }
+
+    /// Commits entries of which each transaction inserts every twentieth, so that pages are split in their middles.
+    fn insert_entries(writer: &Writer) {
+        for round in 0..20 {
+            let mut permit = writer.permit().unwrap();
+            let transaction = writer.begin(&permit).unwrap();
+            let mut entries = transaction.open_table(table::definition(&table::name(KEYSPACE))).unwrap();
+            for key in (0..ENTRIES).step_by(20).map(|key| key + round * 7 % 20) {
+                entries.insert(&key.to_be_bytes()[..], &value(key)[..]).unwrap();
+            }
+            drop(entries);
+            writer.commit_to_device(&mut permit, transaction, writer.version()).unwrap();
+        }
+    }
+
+    fn is_whole(writer: &Writer) -> bool {
+        let mut next = 0_u32;
+        let wrong = RedbSnapshot::open(&writer.opened).unwrap().scan(KEYSPACE, Bounds::ALL, |key, found| {
+            let is_right = key == next.to_be_bytes() && found == value(next);
+            next += 1;
+            if is_right { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        wrong.unwrap().is_none() && next == ENTRIES
+    }
+
+    #[test]
+    fn steps_end_when_their_time_is_over_and_change_no_entry() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("db");
+        let writer = writer(&path);
+        insert_entries(&writer);
+        let used = || writer.used_bytes().unwrap().unwrap();
+        let fill = |until| {
+            let mut permit = writer.permit().unwrap();
+            let handle = writer.opened.handle();
+            let Handle::Writable(database) = &*handle else { panic!("opened for writing") };
+            writer.fill_pages(database, Occasion::Call, until, &mut permit).unwrap();
+        };
+        let sparse = used();
+        fill(Some(Instant::now()));
+        assert_eq!(used(), sparse);
+
+        fill(None);
+        assert!(used() < sparse * 4 / 5, "{} of {sparse} bytes", used());
+        assert!(is_whole(&writer));
+
+        writer.compact_in_steps(&mut writer.permit().unwrap()).unwrap();
+        assert!(is_whole(&writer));
+        // Closing does not compact the file as a whole.
+        writer.space.set_compacted();
+        let dense = used();
+        drop(writer);
+        let length = path.metadata().unwrap().len();
+        assert!(length < dense + dense / 64 + 2 * ROOM, "{length} bytes for {dense}");
+        assert!(is_whole(&self::writer(&path)));
+    }
 }

@@ -57,6 +57,12 @@ impl<'p> Leaf<'p> {
         })
     }
 
+    /// Returns the number of entries, the bytes of their keys and values, and the bytes of the page up to the end of the last one.
+    pub(super) fn content(&self) -> Option<(usize, usize, usize)> {
+        let end = self.value_end(self.count.checked_sub(1)?)?;
+        Some((self.count, end.checked_sub(self.keys_start())?, end))
+    }
+
     fn keys_start(&self) -> usize {
         let ends = usize::from(self.widths.key.is_none()) + usize::from(self.widths.value.is_none());
         Self::ENDS + 4 * ends * self.count

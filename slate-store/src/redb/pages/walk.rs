@@ -26,9 +26,9 @@ pub(in crate::redb) struct Walk<'w> {
 
 /// The keys of a page: above `after`, and not above `up_to`.
 #[derive(Clone, Copy, Default)]
-struct Keys<'k> {
-    after: Option<&'k [u8]>,
-    up_to: Option<&'k [u8]>,
+pub(super) struct Keys<'k> {
+    pub(super) after: Option<&'k [u8]>,
+    pub(super) up_to: Option<&'k [u8]>,
 }
 
 impl<'w> Walk<'w> {

@@ -92,7 +92,7 @@ start() {
 stop() {
     for file in "$data"/s*.pid "$data/pd.pid"; do
         if [ -f "$file" ]; then
-            kill "$(cat "$file")" 2>/dev/null || true
+            kill -9 "$(cat "$file")" 2>/dev/null || true
             rm -f "$file"
         fi
     done

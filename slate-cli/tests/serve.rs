@@ -301,6 +301,33 @@ fn a_server_tells_its_numbers_reports_slow_calls_and_is_backed_up_while_it_runs(
     assert_eq!(slate(&["serve", "memory:", "--port", "0", "--backup-directory", "/no/such"]).status.code(), Some(1));
 }
 
+#[test]
+fn a_backup_can_be_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let backups = folder.path().display().to_string();
+    let serve = ["serve", "memory:", "--port", "0", "--test-commands", "--backup-directory", &backups];
+    let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &serve);
+    let uri = server.line();
+    run(&uri, doc! { "insert": "c", "documents": [{}] });
+    let data = doc! { "failCommands": ["backup"], "blockConnection": true, "blockTimeMS": 500 };
+    run_on(&uri, "admin", doc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": data });
+    let killed = std::thread::scope(|threads| {
+        let backup = threads.spawn(|| run_on(&uri, "admin", doc! { "backup": "killed.slate" }));
+        let running = || {
+            let reply = run_on(&uri, "admin", doc! { "currentOp": 1, "command.backup": "killed.slate" });
+            Some(reply.get_array("inprog").unwrap().first()?.as_document().unwrap().get_i32("opid").unwrap())
+        };
+        let id = std::iter::repeat_with(running).find_map(|id| id).unwrap();
+        run_on(&uri, "admin", doc! { "killOp": 1, "op": id });
+        backup.join().unwrap()
+    });
+    assert_eq!(killed.get_i32("code").unwrap(), 11_601, "{killed}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left of the copy");
+    run_on(&uri, "admin", doc! { "configureFailPoint": "failCommand", "mode": "off" });
+    assert_eq!(run_on(&uri, "admin", doc! { "backup": "whole.slate" }).get_f64("ok").unwrap(), 1.0);
+    assert_eq!(server.end(), Some(0));
+}
+
 /// A field of `/proc/PID/status` in bytes.
 #[cfg(target_os = "linux")]
 fn memory(server: &Server, field: &str) -> u64 {

@@ -2,7 +2,7 @@ use std::{
     collections::HashMap,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicI32, Ordering},
+        atomic::{AtomicI32, AtomicU64, Ordering},
     },
     time::{Instant, SystemTime},
 };
@@ -45,6 +45,21 @@ struct Operation {
     since: Instant,
     user: Option<Arc<User>>,
     command: Arc<Command>,
+    progress: Option<Arc<Progress>>,
+}
+
+/// How far a command is that takes long.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    done: AtomicU64,
+    total: AtomicU64,
+}
+
+impl Progress {
+    pub(crate) fn set(&self, done: u64, total: u64) {
+        self.total.store(total, Ordering::Relaxed);
+        self.done.store(done, Ordering::Relaxed);
+    }
 }
 
 /// Empties the place of a command when it is dropped.
@@ -72,7 +87,7 @@ impl Operations {
     ) -> Running<'p> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
         let (token, since, command) = (token.clone(), Instant::now(), Arc::clone(command));
-        *place.running() = Some(Operation { id, token, since, user, command });
+        *place.running() = Some(Operation { id, token, since, user, command, progress: None });
         Running(place)
     }
 
@@ -129,6 +144,11 @@ impl Operations {
 }
 
 impl Place {
+    /// Shows the progress of the command that runs.
+    pub(crate) fn show(&self, progress: &Arc<Progress>) {
+        self.running().iter_mut().for_each(|operation| operation.progress = Some(Arc::clone(progress)));
+    }
+
     fn running(&self) -> MutexGuard<'_, Option<Operation>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -181,6 +201,12 @@ impl Operation {
             "command": self.shown(),
             "killPending": self.token.is_cancelled(),
         };
+        if let Some(progress) = &self.progress {
+            let number = |number: &AtomicU64| i64::try_from(number.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
+            let (done, total) = (number(&progress.done), number(&progress.total));
+            described.append(cstr!("msg"), format!("{name}: {done}/{total}"));
+            described.append(cstr!("progress"), rawdoc! { "done": done, "total": total });
+        }
         if let Some(user) = &self.user {
             described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.name.document()]));
         }

@@ -290,6 +290,7 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
         sessions: Sessions::new(settings.max_sessions),
         message_memory: Arc::new(MessageMemory::new(settings.max_message_memory)),
         refusals: Semaphore::new(REFUSALS),
+        backups: Semaphore::new(1),
         users: Users::new(database.commands()),
         throttle: Throttle::default(),
         secret: random()?,

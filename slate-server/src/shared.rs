@@ -33,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) message_memory: Arc<MessageMemory>,
     /// Connections above the limit that receive the error.
     pub(crate) refusals: Semaphore,
+    /// The one backup that may be written.
+    pub(crate) backups: Semaphore,
     pub(crate) counts: Counts,
     pub(crate) fail_points: FailPoints,
     pub(crate) settings: Settings,

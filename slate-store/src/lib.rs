@@ -110,7 +110,7 @@ pub use optimistic::{
     Changes, Optimistic, OptimisticCursor, OptimisticPointReader, OptimisticTransaction, OptimisticView,
 };
 pub use size::{Size, SizeDetail};
-pub use store::Store;
+pub use store::{BackupProgress, Store};
 pub use transaction::{LastStage, Transaction, TransactionExt, Write};
 pub use version::Version;
 pub use view::{Cursor, PointReader, Snapshot, View};

@@ -1,8 +1,8 @@
 use std::{ops::ControlFlow, path::Path};
 
 use crate::{
-    Bounds, CacheReads, Capabilities, Checked, Context, Durability, Error, Keyspace, OldestSnapshot, Result, Size,
-    SizeDetail, Snapshot, Version, Write, optimistic::Changes,
+    BackupProgress, Bounds, CacheReads, Capabilities, Checked, Context, Durability, Error, Keyspace, OldestSnapshot,
+    Result, Size, SizeDetail, Snapshot, Version, Write, optimistic::Changes,
 };
 
 /// The lower floor of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of
@@ -75,6 +75,16 @@ pub trait LocalStore: Send + Sync + 'static {
     fn backup(&self, to: &Path) -> Result<()> {
         let _ = to;
         Err(Error::Unsupported(Box::new(Context::new("this backend has no backup"))))
+    }
+
+    /// Writes a copy like [`Store::backup_while`](crate::Store::backup_while).
+    ///
+    /// # Errors
+    ///
+    /// As `backup`.
+    fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        let _ = progress;
+        self.backup(to).map(ControlFlow::Continue)
     }
 
     /// Returns the space of deleted data to the file system. Does nothing by default. Is not called during a commit, except where

@@ -7,6 +7,9 @@ use crate::{
     Version, View,
 };
 
+/// What is called during a backup: with the number of entries that are copied, and of all.
+pub type BackupProgress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
+
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
 ///
 /// A handle, cheap to share behind an [`Arc`](std::sync::Arc). The snapshots and transactions opened on it keep the
@@ -97,6 +100,18 @@ pub trait Store: Send + Sync + 'static {
     /// [`Missing`](crate::Error::Missing) if its folder does not exist; [`Unsupported`](crate::Error::Unsupported)
     /// if the backend has no backup. A copy that failed half-way is removed.
     fn backup(&self, to: &Path) -> Result<()>;
+
+    /// Writes a copy like [`backup`](Self::backup), as long as `progress` continues, which is called again and again with the entries that
+    /// are copied and the number of all. After `Break` nothing is left of the copy. By default it is not called: for backends whose copy
+    /// takes little time.
+    ///
+    /// # Errors
+    ///
+    /// As `backup`.
+    fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        let _ = progress;
+        self.backup(to).map(ControlFlow::Continue)
+    }
 
     /// Returns the space of deleted data to the file system, as far as the backend can; does nothing by default.
     ///

@@ -1,4 +1,4 @@
-use std::{fmt, path::Path, sync::Arc, time::Duration};
+use std::{fmt, ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use bson::{Document, RawDocumentBuf, Timestamp};
 
@@ -337,6 +337,20 @@ impl Database {
     pub fn backup(&self, to: impl AsRef<Path>) -> Operation<()> {
         let to = to.as_ref().to_owned();
         self.run_blocking(move |database| database.backup(to))
+    }
+
+    /// Writes a copy that can be ended; see [`slate_core::Database::backup_while`](crate::Database::backup_while). Dropping the operation
+    /// does not end it.
+    ///
+    /// # Errors
+    /// Fails as the blocking method does.
+    pub fn backup_while(
+        &self,
+        to: impl AsRef<Path>,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'static,
+    ) -> Operation<()> {
+        let to = to.as_ref().to_owned();
+        self.run_blocking(move |database| database.backup_while(to, progress))
     }
 
     /// Verifies every collection, as of one commit; see [`slate_core::Database::verify`](crate::Database::verify).

@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, ops::ControlFlow, path::Path, time::Duration};
 
 use bson::Document;
 use slate_store::{SizeDetail, Store};
@@ -437,8 +437,22 @@ impl Database {
     /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
     /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
     pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
+        self.backup_while(to, |_, _| ControlFlow::Continue(()))
+    }
+
+    /// Writes a copy like [`backup`](Self::backup). `progress` is called again and again, with the number of the entries that are
+    /// copied and of all, and ends the copy by `Break`. On redb it is called after the checksums of the file were compared, on RocksDB not at
+    /// all, because a copy there takes little time.
+    ///
+    /// # Errors
+    /// Fails like `backup`; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after `Break`. Nothing is left of the copy.
+    pub fn backup_while(
+        &self,
+        to: impl AsRef<Path>,
+        mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<()> {
         self.handle.limits().check()?;
-        self.handle.engine()?.backup(to.as_ref())
+        self.handle.engine()?.backup(to.as_ref(), &mut progress)
     }
 
     /// Copies all collections, with their documents and indexes, and all views into another database on any store: a URL, or an open database.

@@ -1,8 +1,9 @@
 use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
-use slate_query::raw::Doc;
+use slate_query::{Code, raw::Doc};
 use slate_store::{
-    CacheReads, Capabilities, Checked, Durability, Keyspace, Size, SizeDetail, Store, Transaction, crash_point,
+    BackupProgress, CacheReads, Capabilities, Checked, Durability, Keyspace, Size, SizeDetail, Store, Transaction,
+    crash_point,
 };
 
 use super::{
@@ -11,7 +12,7 @@ use super::{
     reader::SnapshotReader,
 };
 use crate::{
-    Error, Isolation, Result,
+    Error, ErrorKind, Isolation, Result,
     catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
     changes::{LogTail, Wakers},
     clock,
@@ -222,8 +223,13 @@ impl<S: Store> Engine for Backend<S> {
         trace::storage("flush", || Ok(self.store.flush()?))
     }
 
-    fn backup(&self, to: &Path) -> Result<()> {
-        trace::storage("backup", || Ok(self.store.backup(to)?))
+    fn backup(&self, to: &Path, progress: BackupProgress<'_>) -> Result<()> {
+        trace::storage("backup", || match self.store.backup_while(to, progress)? {
+            ControlFlow::Continue(()) => Ok(()),
+            ControlFlow::Break(()) => {
+                Err(Error::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the backup was ended"))
+            }
+        })
     }
 
     fn compact(&self, wait: Duration) -> Result<()> {

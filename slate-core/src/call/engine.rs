@@ -5,7 +5,7 @@ use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use bson::RawDocument;
 use slate_query::raw::Doc;
-use slate_store::{Capabilities, Checked, Damage, Durability, Keyspace, Size, SizeDetail};
+use slate_store::{BackupProgress, Capabilities, Checked, Damage, Durability, Keyspace, Size, SizeDetail};
 
 use crate::{
     ChangeLog, CollectionStats, ExplainVerbosity, RenameTarget, Result,
@@ -52,7 +52,7 @@ pub(crate) trait Engine: Send + Sync {
     /// Gathers a collection's statistics from all its keys.
     fn analyze(&self, collection: &str, wait: Duration) -> Result<()>;
     fn flush(&self) -> Result<()>;
-    fn backup(&self, to: &Path) -> Result<()>;
+    fn backup(&self, to: &Path, progress: BackupProgress<'_>) -> Result<()>;
     /// `wait` bounds the time to wait for a store on a network.
     fn compact(&self, wait: Duration) -> Result<()>;
     fn size(&self, detail: SizeDetail) -> Result<Size>;

@@ -1,11 +1,18 @@
 //! Work on the database as a whole.
 
-use std::path::{Component, Path};
+use std::{
+    ops::ControlFlow,
+    path::{Component, Path},
+    sync::Arc,
+};
 
 use bson::{RawDocumentBuf, rawdoc};
 
 use super::Call;
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    failure::{Code, Failure, Result},
+    operations::Progress,
+};
 
 /// `{fsync: 1}`: everything committed is on the device when it returns.
 pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
@@ -17,7 +24,7 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// `{backup: NAME}`: writes a copy of the whole store, as of one commit, into the folder that the server was given for copies. A command of
-/// Slate alone. A client names a file in that folder and no other, so that it cannot write elsewhere on the machine.
+/// Slate alone, which ends when it is killed or its client vanishes. A client names a file in that folder and no other, so that it cannot write elsewhere on the machine.
 pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.command.database != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "backup may only be run against the admin database."));
@@ -34,8 +41,19 @@ pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
         let message = format!("{name:?} is not the name of a file in the folder for backups");
         return Err(Failure::new(Code::BAD_VALUE, message));
     }
+    let Ok(_only) = shared.backups.try_acquire() else {
+        let message = "another backup is being written: the server writes one at a time";
+        return Err(Failure::new(Code(117, "ConflictingOperationInProgress"), message));
+    };
     let path = folder.join(name);
-    shared.database.backup(&path).await?;
+    let progress = Arc::new(Progress::default());
+    call.connection.place.show(&progress);
+    let token = call.token.clone();
+    let copy = shared.database.backup_while(&path, move |done, total| {
+        progress.set(done, total);
+        if token.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    copy.await?;
     Ok(rawdoc! { "path": path.display().to_string(), "ok": 1.0 })
 }
 

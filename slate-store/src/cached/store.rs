@@ -3,7 +3,10 @@ use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 use super::{
     cache::PointCache, reads::Found, snapshot::CachedSnapshot, stamps::WrittenKeys, transaction::CachedTransaction,
 };
-use crate::{CacheReads, Capabilities, Checked, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Store, Version};
+use crate::{
+    BackupProgress, CacheReads, Capabilities, Checked, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Store,
+    Version,
+};
 
 /// A store with a point cache in front of it.
 ///
@@ -73,6 +76,10 @@ impl<S: Store> Store for Cached<S> {
 
     fn backup(&self, to: &Path) -> Result<()> {
         self.inner.backup(to)
+    }
+
+    fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        self.inner.backup_while(to, progress)
     }
 
     fn compact(&self, wait: Duration) -> Result<()> {

@@ -11,32 +11,44 @@
 use std::{
     fs::File,
     io::{self, BufReader, BufWriter, Read, Write},
+    ops::ControlFlow,
     path::Path,
 };
 
 use super::{MemorySnapshot, key::Key, root::Root, value::Value};
 use crate::{
-    Context, Error, Keyspace, MAX_KEY, MAX_VALUE, Result,
+    BackupProgress, Context, Error, Keyspace, MAX_KEY, MAX_VALUE, Result,
     files::{self, Draft},
 };
 
 const MAGIC: [u8; 8] = *b"SlateMem";
 const VERSION: u32 = 1;
+/// The entries between two calls of what is told of the progress.
+const PROGRESS_ENTRIES: u64 = 256;
+
 const END: [u32; 3] = [u32::MAX; 3];
 
-pub(super) fn write(snapshot: &MemorySnapshot, to: &Path) -> Result<()> {
+pub(super) fn write(snapshot: &MemorySnapshot, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
     let draft = Draft::of(to)?;
-    let written = write_file(snapshot.root(), draft.path());
-    written.map_err(|error| files::failed(error, "while writing a backup", to))?;
-    draft.publish()
+    let written = write_file(snapshot.root(), draft.path(), progress);
+    if written.map_err(|error| files::failed(error, "while writing a backup", to))?.is_break() {
+        return Ok(ControlFlow::Break(()));
+    }
+    draft.publish().map(ControlFlow::Continue)
 }
 
-fn write_file(root: &Root, path: &Path) -> io::Result<()> {
+fn write_file(root: &Root, path: &Path, progress: BackupProgress<'_>) -> io::Result<ControlFlow<()>> {
     let mut out = Summed::new(BufWriter::new(File::create_new(path)?));
     out.write_all(&MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
+    let all = root.keyspaces.values().map(|tree| tree.entries().count()).sum::<usize>();
+    let (mut copied, all) = (0_u64, u64::try_from(all).unwrap_or(u64::MAX));
     for (keyspace, tree) in &root.keyspaces {
         for (key, value) in tree.entries() {
+            if copied.is_multiple_of(PROGRESS_ENTRIES) && progress(copied, all).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            copied += 1;
             let key = key.as_slice();
             out.head([keyspace.0, length(key)?, length(value)?])?;
             out.write_all(key)?;
@@ -46,7 +58,7 @@ fn write_file(root: &Root, path: &Path) -> io::Result<()> {
     out.head(END)?;
     let Summed { mut inner, sum } = out;
     inner.write_all(&sum.to_le_bytes())?;
-    inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    inner.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all().map(ControlFlow::Continue)
 }
 
 fn length(bytes: &[u8]) -> io::Result<u32> {

@@ -7,8 +7,8 @@ use std::{
 
 use super::{MemorySnapshot, backup, cursor, key::Key, root::Root, tree::Tree, value::Value};
 use crate::{
-    Bounds, Capabilities, Change, Changes, Durability, Keyspace, LocalStore, OldestSnapshot, Optimistic, OwnedBounds,
-    Result, Size, SizeDetail, Version, Write, superseded::Superseded, sync::RwLock,
+    BackupProgress, Bounds, Capabilities, Change, Changes, Durability, Keyspace, LocalStore, OldestSnapshot,
+    Optimistic, OwnedBounds, Result, Size, SizeDetail, Version, Write, superseded::Superseded, sync::RwLock,
 };
 
 /// A database in memory.
@@ -142,7 +142,11 @@ impl LocalStore for LocalMemory {
     }
 
     fn backup(&self, to: &Path) -> Result<()> {
-        backup::write(&self.snapshot()?, to)
+        self.backup_while(to, &mut |_, _| ControlFlow::Continue(())).map(drop)
+    }
+
+    fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        backup::write(&self.snapshot()?, to, progress)
     }
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {

@@ -13,8 +13,8 @@ use super::{
     write_set::WriteSet,
 };
 use crate::{
-    Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Error, Flushing, Keyspace, LocalStore,
-    OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
+    BackupProgress, Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Error, Flushing, Keyspace,
+    LocalStore, OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
     sync::{Mutex, MutexGuard},
 };
 
@@ -184,6 +184,10 @@ impl<L: LocalStore> Store for Optimistic<L> {
 
     fn backup(&self, to: &Path) -> Result<()> {
         self.shared.local.backup(to)
+    }
+
+    fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        self.shared.local.backup_while(to, progress)
     }
 
     fn compact(&self, _: Duration) -> Result<()> {

@@ -1,20 +1,26 @@
-use std::{ops::Bound, path::Path};
+use std::{
+    ops::{Bound, ControlFlow},
+    path::Path,
+};
 
-use ::redb::{Database, ReadOnlyTable, ReadableTable, Table, TableHandle};
+use ::redb::{Database, ReadOnlyTable, ReadableTable, ReadableTableMetadata, Table, TableHandle};
 
 use super::{
     RedbSnapshot, error, format,
     open::create_in,
     table::{self, Bytes},
 };
-use crate::{Access, Result, files::Draft};
+use crate::{Access, BackupProgress, Result, files::Draft};
 
 /// Cache size for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;
 
+/// The entries between two calls of what is told of the progress.
+const PROGRESS_ENTRIES: u64 = 256;
+
 /// Copies a snapshot into a new file, table by table. redb has no backup function, and its file must not be copied
 /// during writes.
-pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
+pub(super) fn write(snapshot: &RedbSnapshot, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
     let draft = Draft::of(to)?;
     let mut builder = Database::builder();
     let opening = |error| error::opening(error, Some(to), Access::CreateOrOpen);
@@ -22,25 +28,44 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path) -> Result<()> {
     let transaction = copy.begin_write().map_err(error::storage)?;
     format::write_mark(&transaction)?;
     let source = snapshot.transaction();
+    let (mut names, mut all, mut copied) = (Vec::new(), 0, 0);
     for handle in source.list_tables().map_err(error::storage)? {
-        if format::is_mark(handle.name()) {
-            continue;
+        if !format::is_mark(handle.name()) {
+            let table = source.open_table(table::definition(handle.name())).map_err(error::storage)?;
+            all += table.len().map_err(error::storage)?;
+            names.push(handle.name().to_owned());
         }
-        let definition = table::definition(handle.name());
+    }
+    let mut progress = || {
+        copied += 1;
+        if copied % PROGRESS_ENTRIES == 1 { progress(copied - 1, all) } else { ControlFlow::Continue(()) }
+    };
+    for name in names {
+        let definition = table::definition(&name);
         let from = source.open_table(definition).map_err(error::storage)?;
-        copy_entries(&from, &mut transaction.open_table(definition).map_err(error::storage)?)?;
+        let mut into = transaction.open_table(definition).map_err(error::storage)?;
+        if copy_entries(&from, &mut into, &mut progress)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
     }
     transaction.commit().map_err(error::committing)?;
     // Closes the copy first, because closing writes the data for a fast open.
     drop(copy);
-    draft.publish()
+    draft.publish().map(ControlFlow::Continue)
 }
 
-fn copy_entries(from: &ReadOnlyTable<Bytes, Bytes>, into: &mut Table<'_, Bytes, Bytes>) -> Result<()> {
+fn copy_entries(
+    from: &ReadOnlyTable<Bytes, Bytes>,
+    into: &mut Table<'_, Bytes, Bytes>,
+    mut progress: impl FnMut() -> ControlFlow<()>,
+) -> Result<ControlFlow<()>> {
     let mut end = into.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(error::storage)?;
     for entry in from.iter().map_err(error::storage)? {
+        if progress().is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
         let (key, value) = entry.map_err(error::storage)?;
         end.insert_before(key.value(), value.value()).map_err(error::storage)?;
     }
-    end.close().map_err(error::storage)
+    end.close().map(ControlFlow::Continue).map_err(error::storage)
 }

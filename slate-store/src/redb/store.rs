@@ -8,8 +8,8 @@ use super::{
     writer::Writer,
 };
 use crate::{
-    CacheReads, Capabilities, Changes, Checked, Context, Durability, Error, LocalStore, OldestSnapshot, Optimistic,
-    Result, Size, SizeDetail, Version, files,
+    BackupProgress, CacheReads, Capabilities, Changes, Checked, Context, Durability, Error, LocalStore, OldestSnapshot,
+    Optimistic, Result, Size, SizeDetail, Version, files,
 };
 
 /// A database in a redb file.
@@ -84,14 +84,18 @@ impl LocalStore for LocalRedb {
         self.writer.flush()
     }
 
-    /// Compares all pages with their checksums first, so that a copy has no damage that its own checksums would hide.
     fn backup(&self, to: &Path) -> Result<()> {
+        self.backup_while(to, &mut |_, _| ControlFlow::Continue(())).map(drop)
+    }
+
+    /// Compares all pages with their checksums first, so that a copy has no damage that its own checksums would hide.
+    fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
         if let Some(damage) = self.writer.first_damage()? {
             let detail = format!("nothing was copied: {}", damage.detail);
             return Err(Error::Corrupt(Box::new(Context::new(detail))));
         }
         let snapshot = self.snapshot()?;
-        snapshot.guarded(|| backup::write(&snapshot, to))
+        snapshot.guarded(|| backup::write(&snapshot, to, progress))
     }
 
     /// redb does not move pages that an open snapshot may read.

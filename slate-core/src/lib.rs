@@ -32,6 +32,7 @@
 //! | `redb` (default) | the store `redb:PATH` |
 //! | `collation` (default) | collations: 29 packages with the data of all languages |
 //! | `rocksdb` | the store `rocksdb:PATH`; builds C++ for several minutes |
+//! | `tikv` | the store `tikv://HOST:PORT,…/NAME`, a cluster that processes share; some 120 packages. `docs/distributed.md` says what it promises |
 //! | `async` | the module `aio`: the same API for async code on tokio |
 //! | `tracing` (default) | spans and events for the crate `tracing`; `docs/observability.md` lists them |
 //! | `chrono`, `time`, `uuid` | conversions of these crates' types in documents and filters: `bson`'s features of the same names |

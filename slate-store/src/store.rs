@@ -10,6 +10,9 @@ use crate::{
 /// What is called during a backup: with the number of entries that are copied, and of all.
 pub type BackupProgress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
+/// The entries between two calls during a backup.
+pub(crate) const PROGRESS_ENTRIES: u64 = 256;
+
 /// A database: a set of keyspaces (ordered maps of bytes) with one total order of commits.
 ///
 /// A handle, cheap to share behind an [`Arc`](std::sync::Arc). The snapshots and transactions opened on it keep the

@@ -1,7 +1,7 @@
 //! Properties of the memory store only: restoring backups, and freeing memory.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::{fs, path::Path, time::Duration};
+use std::{fs, ops::ControlFlow, path::Path, time::Duration};
 
 use slate_store::{
     Bounds, Cursor, Durability, Edge, Error, Keyspace, Result, SizeDetail, Store, Transaction, TransactionExt, View,
@@ -51,6 +51,22 @@ fn a_backup_restores_every_keyspace_as_of_its_commit() {
     let empty = folder.path().join("empty");
     MemoryStore::new().backup(&empty).unwrap();
     assert_eq!(scan(&MemoryStore::restore(&empty).unwrap(), A), []);
+}
+
+#[test]
+fn a_backup_that_is_ended_leaves_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = MemoryStore::new();
+    let keys: Vec<[u8; 4]> = (0..2_000_u32).map(u32::to_be_bytes).collect();
+    put(&store, A, &keys.iter().map(|key| (&key[..], &b"value"[..])).collect::<Vec<_>>());
+    let mut seen = Vec::new();
+    let mut third = |copied, all| {
+        seen.push((copied, all));
+        if seen.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    assert!(store.backup_while(&folder.path().join("copy"), &mut third).unwrap().is_break());
+    assert_eq!(seen, [(0, 2_000), (256, 2_000), (512, 2_000)]);
+    assert!(fs::read_dir(folder.path()).unwrap().next().is_none());
 }
 
 #[test]

@@ -32,6 +32,8 @@ const NAMESPACE_EXISTS: i32 = 48;
 /// A collection or a view that a copy has created.
 pub(super) struct Made {
     pub(super) name: String,
+    /// The name that it may have already: the server was asked to give it that name, and no reply has come.
+    becomes: Option<String>,
     /// What identifies the collection whatever its name, if the target tells it.
     uuid: Option<Bson>,
 }
@@ -65,7 +67,7 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
             message!("{name}: {why}");
         };
         let temporary = format!("{unfinished}.{}", made.len());
-        made.push(Made { name: temporary.clone(), uuid: None });
+        made.push(Made { name: temporary.clone(), becomes: None, uuid: None });
         create(to, &temporary, &metadata, &mut ignored)?;
         let uuid = uuid(to, &temporary)?;
         made.last_mut().into_iter().for_each(|made| made.uuid.clone_from(&uuid));
@@ -74,11 +76,13 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
         complete.push(name);
     }
     for (made, name) in made.iter_mut().zip(complete) {
+        made.becomes = Some(name.clone());
         to.rename(&made.name, name).map_err(|failure| match failure.number() {
             Some(NAMESPACE_EXISTS) => created_meanwhile(name),
             _ => failure,
         })?;
         made.name.clone_from(name);
+        made.becomes = None;
     }
     // After the collections that they read.
     for (name, metadata) in &views {
@@ -91,7 +95,7 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
             return Err(created_meanwhile(name));
         }
         if let Created::Yes = create(to, name, metadata, &mut ignored)? {
-            made.push(Made { name: (*name).clone(), uuid: None });
+            made.push(Made { name: (*name).clone(), becomes: None, uuid: None });
         }
     }
     to.flush()?;
@@ -129,7 +133,7 @@ enum Created {
 /// Fails if the storage or the server fails.
 fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMut(&str)) -> Result<Created> {
     let command = definitions::creation(name, metadata, &mut ignored);
-    match to.run_to_end(&command) {
+    match to.write_to_end(&command) {
         Ok(_) => return Ok(Created::Yes),
         Err(failure) if failure.number() == Some(NAMESPACE_EXISTS) || !failure.is_refusal() || command.len() == 1 => {
             return Err(failure);
@@ -139,7 +143,7 @@ fn create(to: &Endpoint, name: &str, metadata: &Metadata, mut ignored: impl FnMu
     if metadata.kind == "view" {
         return Ok(Created::No);
     }
-    to.run_to_end(&doc! { "create": name }).map(|_| Created::Yes)
+    to.write_to_end(&doc! { "create": name }).map(|_| Created::Yes)
 }
 
 /// Copies the documents of a collection into one of another name, and draws the progress. Returns their number.
@@ -177,16 +181,21 @@ fn copy_documents(from: &CopySource, to: &Endpoint, (name, target): (&str, &str)
 
 /// Drops what a copy that failed, or that a signal interrupted, has created. The failure of the copy is the one to report.
 pub(super) fn undo(to: &Endpoint, made: &[Made]) {
-    for made in made.iter().rev() {
+    let names = made.iter().rev().flat_map(|made| {
+        // Without the UUID the name may be that of another client's collection.
+        let becomes = made.becomes.as_ref().filter(|_| made.uuid.is_some());
+        [Some(&made.name), becomes].into_iter().flatten().map(move |name| (made, name))
+    });
+    for (made, name) in names {
         let dropped = match to {
-            Endpoint::Embedded(_) => to.drop_collection(&made.name),
+            Endpoint::Embedded(_) => to.drop_collection(name),
             Endpoint::Server(_) => {
-                let mut command = doc! { "drop": &made.name };
+                let mut command = doc! { "drop": name };
                 if let Some(uuid) = &made.uuid {
                     // Another client can have dropped the collection, and created one of its name.
                     command.insert("collectionUUID", uuid.clone());
                 }
-                to.run_to_end(&command).map(drop)
+                to.write_to_end(&command).map(drop)
             }
         };
         // A target that cannot be reached is waited for once.

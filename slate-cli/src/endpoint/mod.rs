@@ -55,7 +55,13 @@ impl Endpoint {
     /// # Errors
     /// Fails as the command does.
     pub(crate) fn run(&self, command: &Document) -> Result<Document> {
-        self.run_by(command, Server::run)
+        let raw = RawDocumentBuf::try_from(command).map_err(|error| Failure::usage(error.to_string()))?;
+        match self {
+            Self::Embedded(database) => {
+                Document::try_from(database.command(&raw)?.as_ref()).map_err(|error| Failure::new(error.to_string()))
+            }
+            Self::Server(server) => server.run(raw),
+        }
     }
 
     /// Runs a command that writes: on a server with the write concern of its URL.
@@ -69,25 +75,14 @@ impl Endpoint {
         }
     }
 
-    /// Runs a command like [`run`](Self::run), although a signal has arrived. A server gets some seconds to reply.
+    /// Runs a command like [`write`](Self::write), although a signal has arrived. A server gets some seconds to reply.
     ///
     /// # Errors
-    /// Fails as the command does.
-    pub(crate) fn run_to_end(&self, command: &Document) -> Result<Document> {
-        self.run_by(command, Server::run_to_end)
-    }
-
-    fn run_by(
-        &self,
-        command: &Document,
-        run: impl FnOnce(&Server, RawDocumentBuf) -> Result<Document>,
-    ) -> Result<Document> {
-        let raw = RawDocumentBuf::try_from(command).map_err(|error| Failure::usage(error.to_string()))?;
+    /// Fails as `write` does.
+    pub(crate) fn write_to_end(&self, command: &Document) -> Result<Document> {
         match self {
-            Self::Embedded(database) => {
-                Document::try_from(database.command(&raw)?.as_ref()).map_err(|error| Failure::new(error.to_string()))
-            }
-            Self::Server(server) => run(server, raw),
+            Self::Embedded(_) => self.run(command),
+            Self::Server(server) => server.write_to_end(command),
         }
     }
 

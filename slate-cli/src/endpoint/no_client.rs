@@ -38,7 +38,7 @@ impl Server {
         match *self {}
     }
 
-    pub(crate) fn run_to_end(&self, _: RawDocumentBuf) -> Result<Document> {
+    pub(crate) fn write_to_end(&self, _: &Document) -> Result<Document> {
         match *self {}
     }
 

@@ -89,7 +89,7 @@ impl Server {
     /// # Errors
     /// Fails as the command does.
     pub(crate) fn run(&self, command: RawDocumentBuf) -> Result<Document> {
-        self.run_within(command, Duration::ZERO)
+        self.run_within(&self.database, command, Duration::ZERO)
     }
 
     /// Runs a command that writes, with the write concern of the URL: the driver adds it only to its own methods.
@@ -97,11 +97,25 @@ impl Server {
     /// # Errors
     /// Fails as the command does, and if what it has written does not satisfy the write concern.
     pub(crate) fn write(&self, command: &Document) -> Result<Document> {
+        self.write_to(&self.database, command, Duration::ZERO)
+    }
+
+    /// Runs a command like [`write`](Self::write), but a signal ends the wait for its reply only after [`GRACE`], even if the signal
+    /// came before the call.
+    ///
+    /// # Errors
+    /// Fails as `write` does.
+    pub(crate) fn write_to_end(&self, command: &Document) -> Result<Document> {
+        self.write_to(&self.database, command, GRACE)
+    }
+
+    fn write_to(&self, database: &mongodb::Database, command: &Document, grace: Duration) -> Result<Document> {
         let mut command = command.clone();
         if let Some(concern) = &self.concern {
             command.insert("writeConcern", concern.clone());
         }
-        let reply = self.run(RawDocumentBuf::try_from(&command).map_err(|error| Failure::usage(error.to_string()))?)?;
+        let command = RawDocumentBuf::try_from(&command).map_err(|error| Failure::usage(error.to_string()))?;
+        let reply = self.run_within(database, command, grace)?;
         match reply.get_document("writeConcernError") {
             Ok(error) => {
                 let text = |field| error.get_str(field).unwrap_or_default();
@@ -112,17 +126,8 @@ impl Server {
         }
     }
 
-    /// Runs a command like [`run`](Self::run), but a signal ends the wait for its reply only after [`GRACE`], even if the signal
-    /// came before the call.
-    ///
-    /// # Errors
-    /// Fails as the command does.
-    pub(crate) fn run_to_end(&self, command: RawDocumentBuf) -> Result<Document> {
-        self.run_within(command, GRACE)
-    }
-
-    fn run_within(&self, command: RawDocumentBuf, grace: Duration) -> Result<Document> {
-        let mut reply = self.block_within(self.database.run_raw_command(command).into_future(), grace)?;
+    fn run_within(&self, database: &mongodb::Database, command: RawDocumentBuf, grace: Duration) -> Result<Document> {
+        let mut reply = self.block_within(database.run_raw_command(command).into_future(), grace)?;
         // What drivers exchange with a server is no part of the command's result.
         for field in ["$clusterTime", "operationTime"] {
             reply.remove(field);
@@ -138,15 +143,14 @@ impl Server {
         self.block(self.database.client().database("admin").run_raw_command(command).into_future())
     }
 
-    /// Gives a collection another name. A signal ends the wait as in [`run_to_end`](Self::run_to_end).
+    /// Gives a collection another name. A signal ends the wait as in [`write_to_end`](Self::write_to_end).
     ///
     /// # Errors
-    /// Fails with `NamespaceExists` (48) if the name exists, and as the command does.
+    /// Fails with `NamespaceExists` (48) if the name exists, and as `write` does.
     pub(crate) fn rename(&self, from: &str, to: &str) -> Result<()> {
         let full = |name| format!("{}.{name}", self.database.name());
-        let command = bson::rawdoc! { "renameCollection": full(from), "to": full(to) };
-        let admin = self.database.client().database("admin");
-        self.block_within(admin.run_raw_command(command).into_future(), GRACE).map(drop)
+        let command = bson::doc! { "renameCollection": full(from), "to": full(to) };
+        self.write_to(&self.database.client().database("admin"), &command, GRACE).map(drop)
     }
 
     /// Runs a command whose reply is a cursor. Further batches are read when they are needed.

@@ -97,7 +97,7 @@ pub(crate) struct ChangeStreamState {
     log: u32,
     /// Everything up to here was read.
     position: Position,
-    /// The time before which commits are not shown; 0 once a later one was read, and for streams that begin at a position.
+    /// The time before which commits are not shown; 0 once a later one was read, and for streams that begin without a time to come.
     earliest: u64,
     /// The token of the last document that was taken, or of the last place without one.
     token: Token,

@@ -54,7 +54,7 @@ pub(super) const FIRST_BATCH: u64 = 101;
 enum BatchSize {
     /// All rows, whatever their size: the caller has no place for a cursor.
     Everything,
-    /// At most this many documents, or as many as fit.
+    /// At most this many documents, or as many as fit, up to [`UNSIZED_BATCH`].
     Documents(Option<u64>),
 }
 

@@ -45,8 +45,8 @@ fn check_uuid(writer: &dyn Writer, name: &str, there: Option<&Namespace>, uuid: 
         (Some(Namespace::Collection(there)), Some(log)) => Some(collection_uuid(log.id, there.records)),
         _ => None,
     };
-    // A binary value is its length and its subtype, then its bytes.
-    if actual.is_some_and(|actual| uuid.bytes().get(5..) == Some(&actual)) {
+    // A binary value is its length and its subtype, 4 for a UUID, then its bytes.
+    if actual.is_some_and(|actual| uuid.bytes().get(4..) == Some([&[4], &actual[..]].concat().as_slice())) {
         return Ok(());
     }
     let message = format!("Collection UUID does not match that of the collection '{name}'");

@@ -12,7 +12,7 @@ pub(super) struct Filled {
 }
 
 /// The capacity of a reply that holds a long batch: more than the 32 MiB up to which glibc may keep freed memory. Such a buffer has pages
-/// of its own: those that are not written take no memory, growth copies nothing, and all are given back when it is dropped, on whatever thread.
+/// of its own: those that are not written take no memory where the system does not set it aside, growth copies nothing, and all are given back when it is dropped, on whatever thread.
 const ROOM_FOR_BATCH: usize = 33 << 20;
 
 /// Builds a reply.
@@ -25,9 +25,9 @@ impl Reply {
         Self(Writer::with_capacity(bytes))
     }
 
-    /// Makes room for the longest batch.
+    /// Makes room for the longest batch, if the system has it. Without it the reply grows as needed.
     pub(super) fn expect_long_batch(&mut self) {
-        self.0.reserve(ROOM_FOR_BATCH);
+        self.0.try_reserve(ROOM_FOR_BATCH);
     }
 
     pub(super) fn value(&mut self, name: &str, value: Value<'_>) {

@@ -1,7 +1,7 @@
 //! Every action of the async API is awaited on every store. The list of actions is read from the sources, so that the test fails
 //! for an action that it does not know.
 
-use std::{cell::RefCell, collections::BTreeSet};
+use std::{cell::RefCell, collections::BTreeSet, ops::ControlFlow};
 
 use bson::{DateTime, Document};
 use slate_core::{
@@ -284,6 +284,8 @@ async fn databases(awaited: &Awaited, db: &Database) {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
     act!(awaited, Database::backup(db, &copy));
+    let again = folder.path().join("again");
+    act!(awaited, Database::backup_while(db, &again, |_, _| ControlFlow::Continue(())));
     let restored = act!(awaited, Database::open(&format!("{}:{}", db.store(), copy.display())));
     assert_eq!(restored.list_collection_names().await.unwrap(), db.list_collection_names().await.unwrap());
     let target = act!(awaited, Database::open_config(&Config::new("memory:")));

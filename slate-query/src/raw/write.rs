@@ -31,9 +31,10 @@ impl Writer {
         Self::into_buffer(Vec::with_capacity(bytes))
     }
 
-    /// Makes room for this many bytes more.
-    pub fn reserve(&mut self, bytes: usize) {
-        self.buffer.reserve(bytes);
+    /// Makes room for this many bytes more, if the system has them.
+    pub fn try_reserve(&mut self, bytes: usize) {
+        // Whatever is appended makes room for itself.
+        let _ = self.buffer.try_reserve(bytes);
     }
 
     /// Starts a document at the end of `buffer`, which `finish` returns.

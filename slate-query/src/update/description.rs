@@ -98,6 +98,9 @@ impl<'d> Description<'d> {
         for field in rest(left_new, new) {
             added.push(field.name);
             self.set(Step::Field(field.name), field.value);
+            if self.is_in_vain() {
+                return Some(());
+            }
         }
         if dropped.is_empty() && added.is_empty() {
             return Some(());
@@ -108,6 +111,9 @@ impl<'d> Description<'d> {
         added.sort_unstable();
         for name in dropped.into_iter().filter(|name| added.binary_search(name).is_err()) {
             self.remove(name);
+            if self.is_in_vain() {
+                return Some(());
+            }
         }
         Some(())
     }
@@ -124,7 +130,12 @@ impl<'d> Description<'d> {
                         }
                     }
                 }
-                (None, Some(after)) => self.set(Step::Position(at), after),
+                (None, Some(after)) => {
+                    self.set(Step::Position(at), after);
+                    if self.is_in_vain() {
+                        return Some(());
+                    }
+                }
                 (Some(_), None) => {
                     self.truncate(at);
                     return Some(());
@@ -360,6 +371,25 @@ mod tests {
         let description = described(&doc! { &name: { "a": array(0) } }, &doc! { &name: { "a": array(1) } }).unwrap();
         let updated = description.get_document("updatedFields").unwrap();
         assert_eq!(updated, &doc! { format!("{name}.a"): array(1) });
+    }
+
+    /// Each path would have the long name once more: 8 GB for either document.
+    #[test]
+    fn many_new_or_dropped_parts_below_a_long_name_are_described_as_one() {
+        let name = "n".repeat(1 << 20);
+        let numbers: Vec<i32> = (0..8_000).collect();
+        let fields: bson::Document = numbers.iter().map(|number| (format!("f{number}"), number.into())).collect();
+        for (less, more) in [(doc! {}.into(), fields.into()), (bson::Bson::from([0; 0].to_vec()), numbers.into())] {
+            for (old, new) in [(&less, &more), (&more, &less)] {
+                let describe = |old: &bson::Bson, new: &bson::Bson| {
+                    let raw = |value: &bson::Bson| RawDocumentBuf::try_from(&doc! { &name: value }).unwrap();
+                    let mut bytes = Vec::new();
+                    describe(Doc::from(&raw(old)), Doc::from(&raw(new)), &mut bytes).map(|()| bytes)
+                };
+                let bytes = describe(old, new).expect("the value is described as a whole, or the array as truncated");
+                assert!(bytes.len() < 4 << 20 && bytes.capacity() < 64 << 20, "{} bytes", bytes.len());
+            }
+        }
     }
 
     #[test]

@@ -77,7 +77,11 @@ impl<'r> Reply<'r> {
         let parts = [head.get(HEADER..).unwrap_or_default(), document];
         let length =
             i32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| WireError::Compressed)?;
-        let mut compressed = Vec::with_capacity(if document.len() > LONG { ROOM } else { 0 });
+        let mut compressed = Vec::new();
+        if document.len() > LONG {
+            // Without the room it grows as needed.
+            let _ = compressed.try_reserve(ROOM);
+        }
         compressed.resize(HEADER, 0);
         compressed.extend_from_slice(&op_code.to_le_bytes());
         compressed.extend_from_slice(&length.to_le_bytes());

@@ -19,12 +19,11 @@ use super::{MemorySnapshot, key::Key, root::Root, value::Value};
 use crate::{
     BackupProgress, Context, Error, Keyspace, MAX_KEY, MAX_VALUE, Result,
     files::{self, Draft},
+    store::PROGRESS_ENTRIES,
 };
 
 const MAGIC: [u8; 8] = *b"SlateMem";
 const VERSION: u32 = 1;
-/// The entries between two calls of what is told of the progress.
-const PROGRESS_ENTRIES: u64 = 256;
 
 const END: [u32; 3] = [u32::MAX; 3];
 

@@ -10,13 +10,10 @@ use super::{
     open::create_in,
     table::{self, Bytes},
 };
-use crate::{Access, BackupProgress, Result, files::Draft};
+use crate::{Access, BackupProgress, Result, files::Draft, store::PROGRESS_ENTRIES};
 
 /// Cache size for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;
-
-/// The entries between two calls of what is told of the progress.
-const PROGRESS_ENTRIES: u64 = 256;
 
 /// Copies a snapshot into a new file, table by table. redb has no backup function, and its file must not be copied
 /// during writes.

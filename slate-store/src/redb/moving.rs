@@ -39,7 +39,9 @@ pub(super) fn move_to_front(
         let Some(used) = used else { return Ok(()) };
         // Some room for redb's own tables, and for the pages that each step replaces.
         let end = used + used / 64 + ROOM;
-        for name in names(&database.begin_read().map_err(error::storage)?)? {
+        // An open read transaction would keep redb from using the pages that the steps free.
+        let names = names(&database.begin_read().map_err(error::storage)?)?;
+        for name in names {
             let mut after: Option<Box<[u8]>> = None;
             loop {
                 if until.is_some_and(|until| Instant::now() >= until) {

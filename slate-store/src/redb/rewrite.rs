@@ -40,7 +40,9 @@ pub(super) fn fill(
     until: Option<Instant>,
     mut commit: impl FnMut(WriteTransaction) -> Result<()>,
 ) -> Result<()> {
-    for name in names(&database.begin_read().map_err(error::storage)?)? {
+    // An open read transaction would keep redb from using the pages that the steps free.
+    let names = names(&database.begin_read().map_err(error::storage)?)?;
+    for name in names {
         let mut after: Option<Box<[u8]>> = None;
         loop {
             if until.is_some_and(|until| Instant::now() >= until) {

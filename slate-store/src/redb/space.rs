@@ -139,7 +139,7 @@ impl Space {
         }
     }
 
-    /// Returns how long closing compacts a file in steps: at most a quarter of the time that its commits have taken.
+    /// Returns how long closing compacts a file in steps: a quarter of the time that its commits have taken, within bounds.
     pub(super) fn time_for_steps(&self) -> Duration {
         (self.state().committing / 4).clamp(Occasion::Close.patience(), LONGEST_STEPS)
     }

@@ -1,4 +1,8 @@
-use std::{ops::ControlFlow, path::Path};
+use std::{
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind, resume_unwind},
+    path::Path,
+};
 
 use ::redb::StorageBackend;
 
@@ -95,7 +99,16 @@ impl LocalStore for LocalRedb {
             return Err(Error::Corrupt(Box::new(Context::new(detail))));
         }
         let snapshot = self.snapshot()?;
-        snapshot.guarded(|| backup::write(&snapshot, to, progress))
+        let mut panic = None;
+        let mut progress = |copied, all| {
+            catch_unwind(AssertUnwindSafe(|| progress(copied, all))).unwrap_or_else(|payload| {
+                panic = Some(payload);
+                ControlFlow::Break(())
+            })
+        };
+        let written = snapshot.guarded(|| backup::write(&snapshot, to, &mut progress));
+        // A panic of the caller's code is not one of redb, after which nothing would be written any more.
+        panic.map_or(written, |payload| resume_unwind(payload))
     }
 
     /// redb does not move pages that an open snapshot may read.

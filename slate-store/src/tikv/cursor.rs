@@ -28,6 +28,8 @@ pub struct TikvCursor {
     more_above: bool,
     /// The current entry.
     at: Option<usize>,
+    /// Its value, if that is large: the values of other entries are not kept.
+    large: Option<Stored>,
     /// The number of entries of the next page.
     next: u32,
     ahead: Option<Ahead>,
@@ -45,8 +47,8 @@ struct Ahead {
 impl TikvCursor {
     pub(super) fn new(snapshot: TikvSnapshot, keyspace: Keyspace, bounds: Bounds<'_>) -> Self {
         let bounds = OwnedBounds::of(bounds);
-        let (entries, at, next, ahead) = (Vec::new(), None, FIRST_PAGE, None);
-        Self { snapshot, keyspace, bounds, entries, more_below: false, more_above: false, at, next, ahead }
+        let (entries, at, large, next, ahead) = (Vec::new(), None, None, FIRST_PAGE, None);
+        Self { snapshot, keyspace, bounds, entries, more_below: false, more_above: false, at, large, next, ahead }
     }
 
     /// Opens cursors over several ranges, each at an edge of its range. The first pages, together about `bytes` long, are read side by side.
@@ -102,12 +104,12 @@ impl TikvCursor {
 
     /// Makes an entry the current one, and reads its value if that is large.
     fn settle(&mut self, at: Option<usize>) -> Result<bool> {
-        self.at = None;
+        (self.at, self.large) = (None, None);
         let prefix = self.prefix();
-        let Some((key, stored)) = at.and_then(|at| self.entries.get_mut(at)) else { return Ok(false) };
+        let Some((key, stored)) = at.and_then(|at| self.entries.get(at)) else { return Ok(false) };
         if matches!(stored, Stored::Chunks(_)) {
             let key = key.get(prefix..).unwrap_or_default();
-            *stored = self.snapshot.assemble(self.keyspace, key, stored.clone())?;
+            self.large = Some(self.snapshot.assemble(self.keyspace, key, stored.clone())?);
         }
         self.at = at;
         Ok(true)
@@ -138,7 +140,7 @@ impl TikvCursor {
     }
 
     fn forget(&mut self) {
-        (self.at, self.ahead) = (None, None);
+        (self.at, self.large, self.ahead) = (None, None, None);
         self.entries.clear();
         (self.more_below, self.more_above) = (false, false);
     }
@@ -265,6 +267,6 @@ impl Cursor for TikvCursor {
 
     fn current(&self) -> Option<(&[u8], &[u8])> {
         let (key, stored) = self.entries.get(self.at?)?;
-        Some((key.get(self.prefix()..)?, stored.inline()?))
+        Some((key.get(self.prefix()..)?, self.large.as_ref().unwrap_or(stored).inline()?))
     }
 }

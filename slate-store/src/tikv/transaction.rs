@@ -33,7 +33,7 @@ pub(super) struct Writes {
 /// The most bytes of keys and values that a transaction may write.
 pub(super) const MAX_TRANSACTION_BYTES: usize = 64 << 20;
 
-/// What a written key counts for at least. The client sends the list of all keys with each part of a commit, so its cost grows with the
+/// What a written or guarded key counts for at least. The client sends the list of all keys with each part of a commit, so its cost grows with the
 /// square of their number: this allows for about 32,000, which take some seconds.
 const LEAST_CHARGE: usize = 2 << 10;
 
@@ -41,15 +41,20 @@ impl Writes {
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
         CAPABILITIES.check_sizes(writes)?;
         let charge = |(key, value): &Write<'_>| LEAST_CHARGE.max(key.len() + value.map_or(0, <[u8]>::len));
-        let size = self.charged.saturating_add(writes.iter().map(charge).sum());
+        self.charge(writes.iter().map(charge).sum())?;
+        if !writes.is_empty() {
+            self.set.write(keyspace, writes);
+        }
+        Ok(())
+    }
+
+    fn charge(&mut self, bytes: usize) -> Result<()> {
+        let size = self.charged.saturating_add(bytes);
         if size > MAX_TRANSACTION_BYTES {
             let limit = MAX_TRANSACTION_BYTES;
             return Err(Error::TooLarge(Box::new(TooLarge { what: "transaction", size, limit })));
         }
         self.charged = size;
-        if !writes.is_empty() {
-            self.set.write(keyspace, writes);
-        }
         Ok(())
     }
 }
@@ -93,6 +98,9 @@ impl Transaction for TikvTransaction {
     }
 
     fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
+        CAPABILITIES.check_sizes(&[(key, None)])?;
+        // A guarded key is part of the commit as a written one is.
+        self.writes.charge(LEAST_CHARGE)?;
         self.guards.push(Guarded { keyspace, key: key.into(), guard });
         Ok(())
     }

@@ -3,6 +3,8 @@
 use std::{
     fs,
     io::{BufRead, BufReader},
+    ops::ControlFlow,
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     process::{Command, Stdio},
 };
@@ -262,6 +264,31 @@ fn a_backup_opens_as_a_database_with_all_commits() {
     use slate_store::View;
     let count = copied.snapshot().unwrap().count(slate_store::Keyspace(7), slate_store::Bounds::ALL, |_| true);
     assert_eq!(count.unwrap(), Some(3_000));
+}
+
+#[test]
+fn a_backup_that_is_ended_leaves_nothing_and_the_database_usable() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, copy) = (made(folder.path()), folder.path().join("copy"));
+    let store = open(&path);
+    let mut transaction = crate::tools::begin(&store);
+    use slate_store::Transaction;
+    (0..2_000_u32).for_each(|key| transaction.put(crate::tools::A, &key.to_be_bytes(), b"value").unwrap());
+    transaction.commit(Durability::Sync).unwrap();
+    let mut seen = Vec::new();
+    let mut third = |copied, all| {
+        seen.push((copied, all));
+        if seen.len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    assert!(store.backup_while(&copy, &mut third).unwrap().is_break());
+    // Two more entries: of `made`, and the number of the last commit.
+    assert_eq!(seen, [(0, 2_002), (256, 2_002), (512, 2_002)]);
+    let mut panics = |_, _| panic!("the caller's");
+    let payload = catch_unwind(AssertUnwindSafe(|| store.backup_while(&copy, &mut panics))).unwrap_err();
+    assert_eq!(payload.downcast_ref::<&str>(), Some(&"the caller's"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "only the database");
+    put(&store, b"b", b"later", Durability::Sync).unwrap();
+    store.backup(&copy).unwrap();
 }
 
 #[test]

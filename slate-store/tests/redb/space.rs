@@ -92,15 +92,19 @@ fn a_file_grows_by_regions_and_not_to_twice_its_length() {
     // A page of a mebibyte for each.
     let value = vec![7; (1 << 20) - 1_000];
     let mut transaction = begin(&store);
-    (0..140_u32).for_each(|key| transaction.put(A, &key.to_be_bytes(), &value).unwrap());
+    (0..264_u32).for_each(|key| transaction.put(A, &key.to_be_bytes(), &value).unwrap());
     transaction.commit(Durability::Deferred).unwrap();
-    assert!(length(&path) <= 3 * 64 * MIB + MIB, "{} bytes", length(&path));
+    assert!(length(&path) <= 3 * 128 * MIB + MIB, "{} bytes", length(&path));
 
-    // A page for the longest key and the longest value takes a whole region.
-    let longest = [vec![1; MAX_KEY], vec![9; MAX_KEY]];
-    let mut transaction = begin(&store);
-    longest.iter().for_each(|key| transaction.put(A, key, &vec![7; MAX_VALUE]).unwrap());
-    transaction.commit(Durability::Deferred).unwrap();
+    // A leaf with two of the longest entries takes a whole region.
+    let [small, longest] = [&[5, 9][..], &[7, 1, 3]];
+    for last in [small, longest].concat() {
+        let (key, value) =
+            if small.contains(&last) { (vec![last], vec![]) } else { (vec![last; MAX_KEY], vec![7; MAX_VALUE]) };
+        let mut transaction = begin(&store);
+        transaction.put(A, &key, &value).unwrap();
+        transaction.commit(Durability::Deferred).unwrap();
+    }
     drop(store);
     let store = open(&path);
     store
@@ -109,14 +113,14 @@ fn a_file_grows_by_regions_and_not_to_twice_its_length() {
             damaged => panic!("{damaged:?}"),
         })
         .unwrap();
-    assert_eq!(keys(&store).len(), 142);
+    assert_eq!(keys(&store).len(), 269);
 
     let mut transaction = begin(&store);
-    longest.iter().for_each(|key| transaction.delete(A, key).unwrap());
-    (20..140_u32).for_each(|key| transaction.delete(A, &key.to_be_bytes()).unwrap());
+    longest.iter().for_each(|last| transaction.delete(A, &vec![*last; MAX_KEY]).unwrap());
+    (20..264_u32).for_each(|key| transaction.delete(A, &key.to_be_bytes()).unwrap());
     transaction.commit(Durability::Sync).unwrap();
     drop(store);
-    assert!(length(&path) <= 65 * MIB, "{} bytes", length(&path));
+    assert!(length(&path) <= 129 * MIB, "{} bytes", length(&path));
 }
 
 #[test]

@@ -17,14 +17,13 @@ use std::{
 
 use super::{MemorySnapshot, key::Key, root::Root, value::Value};
 use crate::{
-    BackupProgress, Context, Error, Keyspace, MAX_KEY, MAX_VALUE, Result,
+    BackupProgress, Bounds, Context, Error, Keyspace, MAX_KEY, MAX_VALUE, Result,
     files::{self, Draft},
     store::PROGRESS_ENTRIES,
 };
 
 const MAGIC: [u8; 8] = *b"SlateMem";
 const VERSION: u32 = 1;
-
 const END: [u32; 3] = [u32::MAX; 3];
 
 pub(super) fn write(snapshot: &MemorySnapshot, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
@@ -40,8 +39,8 @@ fn write_file(root: &Root, path: &Path, progress: BackupProgress<'_>) -> io::Res
     let mut out = Summed::new(BufWriter::new(File::create_new(path)?));
     out.write_all(&MAGIC)?;
     out.write_all(&VERSION.to_le_bytes())?;
-    let all = root.keyspaces.values().map(|tree| tree.entries().count()).sum::<usize>();
-    let (mut copied, all) = (0_u64, u64::try_from(all).unwrap_or(u64::MAX));
+    let all = root.keyspaces.values().map(|tree| tree.count(Bounds::ALL, u64::MAX)).sum();
+    let mut copied = 0_u64;
     for (keyspace, tree) in &root.keyspaces {
         for (key, value) in tree.entries() {
             if copied.is_multiple_of(PROGRESS_ENTRIES) && progress(copied, all).is_break() {

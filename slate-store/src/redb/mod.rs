@@ -33,6 +33,7 @@ mod point_reader;
 mod rewrite;
 mod snapshot;
 mod space;
+mod steps;
 mod store;
 mod table;
 mod version;

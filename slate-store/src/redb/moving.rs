@@ -1,17 +1,17 @@
-//! Moves pages from the end of a file to its front, so that redb can cut the end. redb's own compaction reads all pages at least twice, one by one, and
-//! cannot end early. Here only branches are read to find the pages behind the place where the file could end. One entry of each leaf that is
-//! there, or below a branch that is there, is written again: that writes the leaf and the branches above it to the first free pages.
-//!
-//! Each step is a durable commit that changes no key and no value. A crash between two steps loses nothing, and moving can end after each.
+//! Moves pages from the end of a file to its front, so that redb can cut the end. redb's own compaction reads all pages at least twice,
+//! one by one, and cannot end early. Here only branches are read to find the pages behind the place where the file could end. One entry
+//! of each leaf that is there, or below a branch that is there, is written again: that writes the leaf and the branches above it to the
+//! first free pages.
 
 use std::{ops::Bound, time::Instant};
 
-use ::redb::{Database, ReadableDatabase, ReadableTable, StorageBackend, WriteTransaction};
+use ::redb::{Database, ReadableTable, StorageBackend, WriteTransaction};
 
 use super::{
     error,
     pages::{self, LeafPlace},
-    rewrite::{ROOM, names},
+    rewrite::ROOM,
+    steps::for_each_group,
     table,
 };
 use crate::Result;
@@ -26,7 +26,8 @@ const MOVED: u64 = 4 << 20;
 /// are not free.
 const ROUNDS: usize = 2;
 
-/// Moves pages of the last commit on the device until `until`. `commit` makes a transaction durable. Pages that are damaged stay where they are.
+/// Moves pages of the last commit on the device until `until`. `commit` makes a transaction durable. Pages that are damaged stay where
+/// they are.
 pub(super) fn move_to_front(
     database: &Database,
     storage: &dyn StorageBackend,
@@ -39,38 +40,29 @@ pub(super) fn move_to_front(
         let Some(used) = used else { return Ok(()) };
         // Some room for redb's own tables, and for the pages that each step replaces.
         let end = used + used / 64 + ROOM;
-        // An open read transaction would keep redb from using the pages that the steps free.
-        let names = names(&database.begin_read().map_err(error::storage)?)?;
-        for name in names {
-            let mut after: Option<Box<[u8]>> = None;
-            loop {
-                if until.is_some_and(|until| Instant::now() >= until) {
-                    return Ok(());
-                }
-                let Some(header) = pages::header(storage)? else { return Ok(()) };
-                let mut leaves = pages::leaves(header, storage, &name, after.as_deref(), SEARCHED).unwrap_or_default();
+        let is_done = for_each_group(database, storage, until, SEARCHED, |name, _, mut leaves| {
+            let mut after = leaves.last().and_then(|last| last.up_to.clone());
+            leaves.retain(|leaf| leaf.end > end);
+            let mut bytes = 0;
+            let has_room = |leaf: &&LeafPlace| {
+                let has_room = bytes < MOVED;
+                bytes += leaf.length;
+                has_room
+            };
+            let moved = leaves.iter().take_while(has_room).count();
+            if moved < leaves.len() {
+                leaves.truncate(moved);
                 after = leaves.last().and_then(|last| last.up_to.clone());
-                leaves.retain(|leaf| leaf.end > end);
-                let mut bytes = 0;
-                let has_room = |leaf: &&LeafPlace| {
-                    let has_room = bytes < MOVED;
-                    bytes += leaf.length;
-                    has_room
-                };
-                let moved = leaves.iter().take_while(has_room).count();
-                if moved < leaves.len() {
-                    leaves.truncate(moved);
-                    after = leaves.last().and_then(|last| last.up_to.clone());
-                }
-                if !leaves.is_empty() && pages::read_leaves(storage, &leaves).is_some() {
-                    let transaction = database.begin_write().map_err(error::storage)?;
-                    write_again(&transaction, &name, &leaves)?;
-                    commit(transaction)?;
-                }
-                if after.is_none() {
-                    break;
-                }
             }
+            if !leaves.is_empty() && pages::read_leaves(storage, &leaves).is_some() {
+                let transaction = database.begin_write().map_err(error::storage)?;
+                write_again(&transaction, name, &leaves)?;
+                commit(transaction)?;
+            }
+            Ok(after)
+        })?;
+        if !is_done {
+            break;
         }
     }
     Ok(())

@@ -4,18 +4,16 @@
 //!
 //! The leaves of a step are read at the same time, before redb needs them (`pages/leaves.rs`): with data larger than memory most of
 //! them come from the device, which serves several reads in hardly more time than one. If they are sparse, their entries are
-//! rewritten by a durable commit, which changes no key and no value. A crash between two of these commits loses nothing, and filling can end
-//! after each. The pages that one commit frees are reused by the commits after the next one.
+//! rewritten. The pages that one commit frees are reused by the commits after the next one.
 
 use std::{ops::Bound, time::Instant};
 
-use ::redb::{
-    Database, ReadTransaction, ReadableDatabase, ReadableTable, StorageBackend, TableHandle, WriteTransaction,
-};
+use ::redb::{Database, ReadTransaction, ReadableTable, StorageBackend, WriteTransaction};
 
 use super::{
-    error, format,
+    error,
     pages::{self, LeafContent, LeafPlace},
+    steps::{for_each_group, names},
     table,
 };
 use crate::Result;
@@ -40,29 +38,16 @@ pub(super) fn fill(
     until: Option<Instant>,
     mut commit: impl FnMut(WriteTransaction) -> Result<()>,
 ) -> Result<()> {
-    // An open read transaction would keep redb from using the pages that the steps free.
-    let names = names(&database.begin_read().map_err(error::storage)?)?;
-    for name in names {
-        let mut after: Option<Box<[u8]>> = None;
-        loop {
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(());
-            }
-            let Some(header) = pages::header(storage)? else { return Ok(()) };
-            let leaves = pages::leaves(header, storage, &name, after.as_deref(), STEP).unwrap_or_default();
-            let up_to = leaves.last().and_then(|last| last.up_to.clone());
-            if is_sparse(&leaves, &pages::read_leaves(storage, &leaves).unwrap_or_default()) {
-                let transaction = database.begin_write().map_err(error::storage)?;
-                rewrite(&transaction, &name, after.as_deref(), up_to.as_deref())?;
-                commit(transaction)?;
-            }
-            if up_to.is_none() {
-                break;
-            }
-            after = up_to;
+    let filled = for_each_group(database, storage, until, STEP, |name, after, leaves| {
+        let up_to = leaves.last().and_then(|last| last.up_to.clone());
+        if is_sparse(&leaves, &pages::read_leaves(storage, &leaves).unwrap_or_default()) {
+            let transaction = database.begin_write().map_err(error::storage)?;
+            rewrite(&transaction, name, after, up_to.as_deref())?;
+            commit(transaction)?;
         }
-    }
-    Ok(())
+        Ok(up_to)
+    });
+    filled.map(drop)
 }
 
 /// Returns whether more than a fifth of the leaves' space is empty, apart from the space at the end of each page in which no further
@@ -108,12 +93,6 @@ pub(super) fn is_quick_to_read(transaction: &ReadTransaction, mut is_late: impl 
         }
     }
     Ok(true)
-}
-
-/// Returns the names of the tables of keyspaces.
-pub(super) fn names(transaction: &ReadTransaction) -> Result<Vec<String>> {
-    let handles = transaction.list_tables().map_err(error::storage)?;
-    Ok(handles.map(|handle| handle.name().to_owned()).filter(|name| !format::is_mark(name)).collect())
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 //! since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
-//! skipped while a snapshot is open, and if reading the file takes [too long](Occasion::patience). Closing then fills and moves pages in steps (`rewrite.rs`,
-//! `moving.rs`) for [a limited time](Space::time_for_steps): redb's compaction cannot end early.
+//! skipped while a snapshot is open, and if reading the file takes [too long](Occasion::patience). Closing then fills and moves pages in
+//! steps (`rewrite.rs`, `moving.rs`) for [a limited time](Space::time_for_steps): redb's compaction cannot end early.
 
 use std::{
     path::PathBuf,

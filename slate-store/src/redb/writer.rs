@@ -212,8 +212,8 @@ impl Writer {
         Arc::strong_count(&self.opened) > 1
     }
 
-    /// Compacts the file if it is worthwhile and will not take long; a file that would take long is compacted in steps when it is closed. Does not return a
-    /// failure: if the device is at fault, the next commit fails.
+    /// Compacts the file if it is worthwhile and will not take long; a file that would take long is compacted in steps when it is closed.
+    /// Does not return a failure: if the device is at fault, the next commit fails.
     fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
         let Some(manner) = self.space.should_compact(occasion) else { return };
         let begin = Instant::now();
@@ -495,6 +495,9 @@ mod tests {
 
         fill(None);
         assert!(used() < sparse * 4 / 5, "{} of {sparse} bytes", used());
+        // The pages that the steps have freed are free, and not all new ones were added to the file.
+        let allocated = writer.allocated().unwrap();
+        assert!(allocated < used() + ROOM, "{allocated} bytes are allocated for {}", used());
         assert!(is_whole(&writer));
 
         writer.compact_in_steps(&mut writer.permit().unwrap()).unwrap();

@@ -17,11 +17,12 @@ const PAGE_SIZE: usize = 12;
 const REGION_HEADER_PAGES: usize = 16;
 const REGION_DATA_PAGES: usize = 20;
 
-/// The most pages of a region in a new file, 128 MiB. The longest page is that of a leaf with two of the longest [values](crate::MAX_VALUE), and takes a
-/// whole region; redb panics if a page needs more.
+/// The most pages of a region in a new file, 128 MiB. The longest page is that of a leaf with two of the longest
+/// [values](crate::MAX_VALUE), and takes a whole region; redb panics if a page needs more.
 ///
 /// redb doubles a file up to the size of a region, and lengthens it by regions from then on. It looks for free pages in the first
-/// region that has any, and cuts free regions at the end of the file. Its own choice for new files, which only its tests can change, are regions of 4 GiB.
+/// region that has any, and cuts free regions at the end of the file. Its own choice for new files, which only its tests can change, are
+/// regions of 4 GiB.
 const NEW_REGION_PAGES: u32 = 32_768;
 
 /// The only format that redb 4 writes.
@@ -101,7 +102,8 @@ pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Hea
     Ok(Header::read(&bytes))
 }
 
-/// Returns the header of a new file with [other regions](NEW_REGION_PAGES). redb reads the size of the regions from the header, and never changes it.
+/// Returns the header of a new file with [other regions](NEW_REGION_PAGES). redb reads the size of the regions from the header, and never
+/// changes it.
 /// `None` if the bytes are not those of a header.
 pub(in crate::redb) fn with_new_regions(header: &[u8]) -> Option<Vec<u8>> {
     let mut header = (header.len() == SIZE).then(|| header.to_vec())?;

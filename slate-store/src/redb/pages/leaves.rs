@@ -3,6 +3,7 @@ use std::thread;
 use ::redb::StorageBackend;
 
 use super::{
+    branches::{Branches, Ended, Walked},
     header::{Header, Root},
     page::{Leaf, Page, Widths, verified},
     walk::{DEEPEST, Keys, table_root},
@@ -37,8 +38,7 @@ pub(in crate::redb) struct LeafContent {
 
 /// The leaves of one table, in the order of their keys. Reads branches only.
 struct Leaves<'l> {
-    header: Header,
-    storage: &'l dyn StorageBackend,
+    branches: Branches<'l>,
     after: Option<&'l [u8]>,
     most_bytes: u64,
     found: Vec<LeafPlace>,
@@ -54,10 +54,9 @@ pub(in crate::redb) fn leaves(
     after: Option<&[u8]>,
     most_bytes: u64,
 ) -> Option<Vec<LeafPlace>> {
-    let mut leaves = Leaves { header, storage, after, most_bytes, found: Vec::new(), bytes: 0 };
-    let Some((root, widths)) = leaves.table(header.tables?, table.as_bytes(), 0)? else { return Some(Vec::new()) };
-    let height = leaves.height(root, widths)?;
-    leaves.tree(root, widths, height, Keys::default(), &mut 0)?;
+    let branches = Branches { header, storage };
+    let mut leaves = Leaves { branches, after, most_bytes, found: Vec::new(), bytes: 0 };
+    leaves.table(header.tables?, table.as_bytes(), 0).ok()?;
     Some(leaves.found)
 }
 
@@ -90,42 +89,32 @@ fn leaf_content(leaf: &Leaf<'_>) -> Option<LeafContent> {
 }
 
 impl Leaves<'_> {
-    /// Searches the list of tables, which is a tree of roots. The inner `None`: the table is not there, or is empty.
-    fn table(&self, root: Root, name: &[u8], depth: usize) -> Option<Option<(Root, Widths)>> {
-        let bytes = self.page(root)?;
-        match verified(&bytes, root.checksum, Widths::default()).filter(|_| depth < DEEPEST)? {
+    /// Searches the list of tables, which is a tree of roots, and collects the leaves of the table, if it is there and not empty.
+    fn table(&mut self, root: Root, name: &[u8], depth: usize) -> Walked<()> {
+        let bytes = self.branches.page(root)?;
+        match verified(&bytes, root.checksum, Widths::default()).filter(|_| depth < DEEPEST).ok_or(Ended::Damaged)? {
             Page::Leaf(leaf) => {
                 let entry = leaf.entries().find(|(entry, _)| *entry == name);
-                Some(entry.and_then(|(_, definition)| table_root(definition)))
+                let Some((root, widths)) = entry.and_then(|(_, definition)| table_root(definition)) else {
+                    return Ok(());
+                };
+                self.tree(root, widths, self.branches.height(root, widths)?, Keys::default(), &mut 0)
             }
             Page::Branch(branch) => {
                 let is_up_to = |up_to: Option<&[u8]>| up_to.is_none_or(|up_to| name <= up_to);
-                let (child, ..) = branch.children().find(|(_, _, up_to)| is_up_to(*up_to))?;
-                self.table(child, name, depth + 1)
+                let child = branch.children().find(|(_, _, up_to)| is_up_to(*up_to));
+                self.table(child.ok_or(Ended::Damaged)?.0, name, depth + 1)
             }
-        }
-    }
-
-    /// Returns how many branches are above each leaf, which is the same for all.
-    fn height(&self, root: Root, widths: Widths) -> Option<usize> {
-        let (mut height, mut page) = (0, root);
-        loop {
-            let bytes = self.page(page)?;
-            match verified(&bytes, page.checksum, widths).filter(|_| height < DEEPEST)? {
-                Page::Leaf(_) => return Some(height),
-                Page::Branch(branch) => page = branch.children().next()?.0,
-            }
-            height += 1;
         }
     }
 
     /// Collects the leaves of a tree. `above` is the greatest end of the branches that no leaf has on its path yet.
-    fn tree(&mut self, root: Root, widths: Widths, height: usize, keys: Keys<'_>, above: &mut u64) -> Option<()> {
+    fn tree(&mut self, root: Root, widths: Widths, height: usize, keys: Keys<'_>, above: &mut u64) -> Walked<()> {
         let is_before = keys.up_to.zip(self.after).is_some_and(|(up_to, after)| up_to <= after);
         if is_before || self.bytes >= self.most_bytes {
-            return Some(());
+            return Ok(());
         }
-        let (start, length) = self.header.place(root.page)?;
+        let (start, length) = self.branches.place(root)?;
         *above = start.saturating_add(length).max(*above);
         if height == 0 {
             let boxed = |key: Option<&[u8]>| key.map(Into::into);
@@ -133,23 +122,13 @@ impl Leaves<'_> {
             self.found.push(LeafPlace { root, widths, start, length, end: *above, after, up_to });
             self.bytes += length;
             *above = 0;
-            return Some(());
+            return Ok(());
         }
-        let bytes = self.page(root)?;
-        let Page::Branch(branch) = verified(&bytes, root.checksum, widths)? else { return None };
+        let bytes = self.branches.page(root)?;
+        let Some(Page::Branch(branch)) = verified(&bytes, root.checksum, widths) else { return Err(Ended::Damaged) };
         branch.children().try_for_each(|(child, after, up_to)| {
             let keys = Keys { after: after.or(keys.after), up_to: up_to.or(keys.up_to) };
             self.tree(child, widths, height - 1, keys, above)
         })
-    }
-
-    fn page(&self, root: Root) -> Option<Vec<u8>> {
-        let (start, length) = self.header.place(root.page)?;
-        if start.checked_add(length)? > self.storage.len().ok()? {
-            return None;
-        }
-        let mut bytes = vec![0; usize::try_from(length).ok()?];
-        self.storage.read(start, &mut bytes).ok()?;
-        Some(bytes)
     }
 }

@@ -12,6 +12,7 @@
 //! The layout is that of redb's file format version 3, from its design document,
 //! <https://github.com/cberner/redb/blob/master/docs/design.md>.
 
+mod branches;
 mod header;
 mod leaves;
 mod page;

@@ -34,15 +34,15 @@ pub struct Capabilities {
     /// Whether shared guards of one key never conflict with each other. If not, they do so only in keyspace 0, and there only within one
     /// process; elsewhere a guard, whatever its kind, may conflict with every other one of its key.
     pub shared_guards: bool,
-    /// Whether the [last stage](crate::Transaction::commit_with) of a commit gets the version of the commit, and may write without limit. If
-    /// not, it gets that of the view, and the limits are those of the transaction.
+    /// Whether the [last stage](crate::Transaction::commit_with) of a commit gets the version of the commit, and may write without limit.
+    /// If not, it gets that of the view, and the limits are those of the transaction.
     pub commit_versions: bool,
 }
 
 impl Capabilities {
     /// The minimum: other processes may write, not persistent, no backup, and the limits
-    /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE); but everything that [`Optimistic`](crate::Optimistic) gives to a store
-    /// on this machine.
+    /// [`MAX_KEY`](crate::MAX_KEY) and [`MAX_VALUE`](crate::MAX_VALUE); but everything that [`Optimistic`](crate::Optimistic) gives to a
+    /// store on this machine.
     pub const MINIMAL: Self = Self {
         name: "unnamed",
         exclusive: false,

@@ -23,8 +23,8 @@
 //!
 //! # What it is not
 //!
-//! This crate knows no documents, indexes or queries: they are bytes to it. It has no `unsafe`. Only the backend `tikv` uses the network, and
-//! starts threads for it; RocksDB starts its own.
+//! This crate knows no documents, indexes or queries: they are bytes to it. It has no `unsafe`. Only the backend `tikv` uses the network,
+//! and starts threads for it; RocksDB starts its own.
 //!
 //! # Example
 //!

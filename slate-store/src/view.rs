@@ -22,11 +22,6 @@ pub trait View: Clone + Send {
     /// Returns the last commit that the view shows: exactly the commits up to this version are visible.
     fn version(&self) -> Version;
 
-    /// Returns whether each read is a round trip over a network, so that reading more at a time costs little. False by default.
-    fn is_remote(&self) -> bool {
-        false
-    }
-
     /// Returns how many round trips this view, its clones and everything that was opened on them have made; those that go on side
     /// by side count as one. `None`, the default, for a store on this machine.
     fn round_trips(&self) -> Option<u64> {

@@ -224,7 +224,7 @@ fn tikv(url: &str, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     use slate_store::tikv::{Address, Options, TikvStore};
 
     if options.access == Access::ReadOnly {
-        let message = "a database of tikv: cannot be opened read-only; give the cluster's user no right to write";
+        let message = "a database of tikv: cannot be opened read-only";
         return Err(Error::new(ErrorKind::Unsupported, Code::NOT_IMPLEMENTED, message));
     }
     let address = Address::parse(url).map_err(|error| Error::invalid(Code::BAD_VALUE, error.to_string()))?;

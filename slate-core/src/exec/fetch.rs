@@ -39,8 +39,8 @@ struct Wanted {
 }
 
 /// Size of the first batch, small so that few records are loaded needlessly if the caller stops early. Each batch is
-/// twice as large as the previous one, up to a size at which the cost of a round trip is negligible. On a store of a network the
-/// first batch is a large one: a round trip costs more than some records.
+/// twice as large as the previous one, up to a size at which the cost of a round trip is negligible. On a store on a network the
+/// first batch is the largest: a round trip costs more than some records.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
@@ -57,7 +57,7 @@ impl<V: View> FetchRows<V> {
             reader: view.point_reader()?,
             records: collection.records,
             batch: id_batch(FIRST_BATCH),
-            next_batch: if view.is_remote() { LARGEST_BATCH } else { FIRST_BATCH },
+            next_batch: if view.round_trips().is_some() { LARGEST_BATCH } else { FIRST_BATCH },
             wanted: None,
             loaded: 0,
             is_last: false,

@@ -16,7 +16,7 @@ enum Within<'t, C> {
 }
 
 impl<'t, C: Cursor> OptimisticCursor<'t, C> {
-    pub(crate) fn new(base: C, written: Option<&'t KeyspaceWrites>, bounds: Bounds<'_>) -> Self {
+    pub(super) fn new(base: C, written: Option<&'t KeyspaceWrites>, bounds: Bounds<'_>) -> Self {
         Self(match written.filter(|_| !bounds.is_empty()) {
             None => Within::Base(base),
             Some(written) => Within::Written(Overlay::new(base, written, bounds)),

@@ -12,7 +12,7 @@ pub struct OptimisticPointReader<'t, R> {
 }
 
 impl<'t, R> OptimisticPointReader<'t, R> {
-    pub(crate) fn new(base: R, writes: &'t WriteSet) -> Self {
+    pub(super) fn new(base: R, writes: &'t WriteSet) -> Self {
         Self { base, writes, own: Vec::new() }
     }
 

@@ -61,18 +61,6 @@ impl<L: LocalStore> OptimisticTransaction<L> {
         Self { snapshot, accesses: Accesses::default(), locking, began }
     }
 
-    pub(super) fn snapshot(&self) -> &L::Snapshot {
-        &self.snapshot
-    }
-
-    pub(super) fn base(&self) -> Version {
-        self.began.base
-    }
-
-    pub(super) fn writes(&self) -> &WriteSet {
-        &self.accesses.writes
-    }
-
     fn finish(self, durability: Durability, last: Option<LastStage<'_>>) -> Result<Version> {
         let Self { snapshot, accesses, locking, began } = self;
         // Before the lock is taken: freeing what only this snapshot holds may take long, and a store can overwrite what nobody reads.
@@ -227,10 +215,10 @@ fn refusal(keyspace: Keyspace, conflict: &Conflict<'_>) -> Error {
 }
 
 impl<L: LocalStore> Transaction for OptimisticTransaction<L> {
-    type View<'t> = OptimisticView<'t, L>;
+    type View<'t> = OptimisticView<'t, L::Snapshot>;
 
-    fn view(&self) -> OptimisticView<'_, L> {
-        OptimisticView::new(self)
+    fn view(&self) -> OptimisticView<'_, L::Snapshot> {
+        OptimisticView::new(&self.snapshot, &self.accesses.writes)
     }
 
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
@@ -239,7 +227,7 @@ impl<L: LocalStore> Transaction for OptimisticTransaction<L> {
         if writes.is_empty() {
             return Ok(());
         }
-        let size = self.writes().bytes().saturating_add(bytes(writes));
+        let size = self.accesses.writes.bytes().saturating_add(bytes(writes));
         if let Some(limit) = capabilities.max_transaction_bytes.filter(|limit| size > *limit) {
             return Err(Error::TooLarge(Box::new(TooLarge { what: "transaction", size, limit })));
         }

@@ -1,53 +1,77 @@
 use std::ops::ControlFlow;
 
 use super::{
-    overlay::OptimisticCursor, points::OptimisticPointReader, transaction::OptimisticTransaction,
-    write_set::KeyspaceWrites,
+    overlay::OptimisticCursor,
+    points::OptimisticPointReader,
+    write_set::{KeyspaceWrites, WriteSet},
 };
-use crate::{Bounds, Keyspace, LocalStore, Result, Version, View, view};
+use crate::{Bounds, Edge, Keyspace, Result, Version, View, view};
 
-/// The view of an [`OptimisticTransaction`]: its snapshot with its own writes applied.
-pub struct OptimisticView<'t, L: LocalStore>(&'t OptimisticTransaction<L>);
+/// The view of a transaction: a snapshot with the transaction's own writes applied.
+pub struct OptimisticView<'t, V> {
+    snapshot: &'t V,
+    writes: &'t WriteSet,
+}
 
-impl<'t, L: LocalStore> OptimisticView<'t, L> {
-    pub(super) fn new(transaction: &'t OptimisticTransaction<L>) -> Self {
-        Self(transaction)
+impl<'t, V> OptimisticView<'t, V> {
+    pub(crate) fn new(snapshot: &'t V, writes: &'t WriteSet) -> Self {
+        Self { snapshot, writes }
     }
 
     fn written(&self, keyspace: Keyspace) -> Option<&'t KeyspaceWrites> {
-        self.0.writes().of(keyspace)
+        self.writes.of(keyspace)
     }
 }
 
-impl<L: LocalStore> Clone for OptimisticView<'_, L> {
+impl<V> Clone for OptimisticView<'_, V> {
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<L: LocalStore> Copy for OptimisticView<'_, L> {}
+impl<V> Copy for OptimisticView<'_, V> {}
 
-impl<'t, L: LocalStore> View for OptimisticView<'t, L> {
-    type Cursor = OptimisticCursor<'t, <L::Snapshot as View>::Cursor>;
-    type PointReader = OptimisticPointReader<'t, <L::Snapshot as View>::PointReader>;
+impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
+    type Cursor = OptimisticCursor<'t, V::Cursor>;
+    type PointReader = OptimisticPointReader<'t, V::PointReader>;
 
     fn version(&self) -> Version {
-        self.0.base()
+        self.snapshot.version()
+    }
+
+    fn round_trips(&self) -> Option<u64> {
+        self.snapshot.round_trips()
     }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor> {
-        let base = self.0.snapshot().cursor(keyspace, bounds)?;
+        let base = self.snapshot.cursor(keyspace, bounds)?;
         Ok(OptimisticCursor::new(base, self.written(keyspace), bounds))
     }
 
+    /// One by one where the transaction has written to the keyspace.
+    fn cursors(
+        &self,
+        keyspace: Keyspace,
+        ranges: &[Bounds<'_>],
+        edge: Edge<'_>,
+        bytes: usize,
+    ) -> Result<Option<Vec<Self::Cursor>>> {
+        if self.written(keyspace).is_some() {
+            return Ok(None);
+        }
+        let Some(base) = self.snapshot.cursors(keyspace, ranges, edge, bytes)? else { return Ok(None) };
+        let cursors = base.into_iter().zip(ranges).map(|(base, bounds)| OptimisticCursor::new(base, None, *bounds));
+        Ok(Some(cursors.collect()))
+    }
+
     fn point_reader(&self) -> Result<Self::PointReader> {
-        Ok(OptimisticPointReader::new(self.0.snapshot().point_reader()?, self.0.writes()))
+        Ok(OptimisticPointReader::new(self.snapshot.point_reader()?, self.writes))
     }
 
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         match self.written(keyspace).and_then(|written| written.get(key)) {
             Some(own) => Ok(own.map(visitor)),
-            None => self.0.snapshot().get(keyspace, key, visitor),
+            None => self.snapshot.get(keyspace, key, visitor),
         }
     }
 
@@ -59,7 +83,7 @@ impl<'t, L: LocalStore> View for OptimisticView<'t, L> {
     ) -> Result<Option<B>> {
         match self.written(keyspace) {
             Some(_) => view::scan_steps(&mut self.cursor(keyspace, bounds)?, visitor),
-            None => self.0.snapshot().scan(keyspace, bounds, visitor),
+            None => self.snapshot.scan(keyspace, bounds, visitor),
         }
     }
 
@@ -71,11 +95,11 @@ impl<'t, L: LocalStore> View for OptimisticView<'t, L> {
     ) -> Result<Option<u64>> {
         match self.written(keyspace) {
             Some(_) => view::count_steps(&mut self.cursor(keyspace, bounds)?, should_continue),
-            None => self.0.snapshot().count(keyspace, bounds, should_continue),
+            None => self.snapshot.count(keyspace, bounds, should_continue),
         }
     }
 
     fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
-        self.0.snapshot().with_bytes_read(read)
+        self.snapshot.with_bytes_read(read)
     }
 }

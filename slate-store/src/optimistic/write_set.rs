@@ -17,7 +17,7 @@ pub(crate) struct WriteSet {
 
 /// The writes to one keyspace. They are sorted at once, by the commit or by the first reader.
 #[derive(Default)]
-pub(crate) struct KeyspaceWrites {
+pub(super) struct KeyspaceWrites {
     /// Locked only while the writes are sorted.
     unordered: Mutex<Run>,
     ordered: OnceLock<Written>,
@@ -41,7 +41,7 @@ impl WriteSet {
     }
 
     /// Returns the writes to a keyspace, if there are any.
-    pub(crate) fn of(&self, keyspace: Keyspace) -> Option<&KeyspaceWrites> {
+    pub(super) fn of(&self, keyspace: Keyspace) -> Option<&KeyspaceWrites> {
         self.keyspaces.get(&keyspace)
     }
 
@@ -129,7 +129,7 @@ impl KeyspaceWrites {
     }
 
     /// Returns the value that the transaction gave a key; the inner `None` if it deleted the key.
-    pub(crate) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
+    pub(super) fn get(&self, key: &[u8]) -> Option<Option<&[u8]>> {
         self.written().get(key).or_else(|| self.deletes(key).map(|_| None))
     }
 }

@@ -6,7 +6,7 @@ use tikv_client::{Error as ClientError, transaction::Mutation};
 use tokio::task::JoinSet;
 
 use super::{cluster::Cluster, error};
-use crate::{Context, Error, Result};
+use crate::Result;
 
 /// How many chunks are stored side by side.
 const TOGETHER: usize = 4;
@@ -24,8 +24,7 @@ pub(super) async fn store(cluster: Arc<Cluster>, chunks: Vec<(Vec<u8>, Vec<u8>)>
             tasks.spawn(store_one(Arc::clone(&cluster), key, value));
         }
         let Some(stored) = tasks.join_next().await else { return Ok(()) };
-        let ended = |error| Error::Io(Box::new(Context::new("a request ended without an answer").because(error)));
-        stored.map_err(ended)??;
+        stored.map_err(|_| error::unanswered())??;
     }
 }
 

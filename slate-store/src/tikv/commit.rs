@@ -60,6 +60,8 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
         return Ok(base);
     }
     let cluster = &snapshot.cluster;
+    // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict.
+    snapshot.checked(|| Ok(()))?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let mut made = Made::new(&cluster.layout, snapshot.at);
     writes.set.each(|keyspace, change| {
@@ -92,8 +94,12 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     locks.retain(|key| !made.mutations.contains_key(key));
     let chunks: Vec<Vec<u8>> = made.chunks.iter().map(|(key, _)| key.clone()).collect();
     if !made.chunks.is_empty() {
-        let stored = chunks::store(Arc::clone(cluster), std::mem::take(&mut made.chunks));
-        cluster.runtime.wait(stored)?;
+        let stored = cluster.runtime.wait(chunks::store(Arc::clone(cluster), std::mem::take(&mut made.chunks)));
+        if let Err(failed) = stored {
+            // Chunks that stay behind are deleted with their keyspace.
+            let _ = cluster.runtime.wait(chunks::remove(Arc::clone(cluster), chunks));
+            return Err(failed);
+        }
     }
     let mutations: Vec<Mutation> = made.mutations.into_iter().map(|(key, value)| mutation(key, value)).collect();
     let wrote = !writes.set.is_empty();

@@ -6,13 +6,13 @@ use std::{
 use tokio::task::JoinSet;
 
 use super::{
-    after,
+    after, error,
     read::{self, Direction, FIRST_PAGE, Page},
     snapshot::TikvSnapshot,
     value::Stored,
 };
 use crate::{
-    Bounds, Context, Cursor, Edge, Error, Keyspace, Result,
+    Bounds, Cursor, Edge, Keyspace, Result,
     bounds::{Landing, OwnedBounds},
 };
 
@@ -51,7 +51,8 @@ impl TikvCursor {
         Self { snapshot, keyspace, bounds, entries, more_below: false, more_above: false, at, large, next, ahead }
     }
 
-    /// Opens cursors over several ranges, each at an edge of its range. The first pages, together about `bytes` long, are read side by side.
+    /// Opens cursors over several ranges, each at an edge of its range. The first pages, together about `bytes` long, are read side by
+    /// side.
     pub(super) fn open_several(
         snapshot: &TikvSnapshot,
         keyspace: Keyspace,
@@ -84,9 +85,7 @@ impl TikvCursor {
             }
             let mut read = Vec::with_capacity(pages.len());
             while let Some(page) = pages.join_next().await {
-                let ended =
-                    |error| Error::Io(Box::new(Context::new("a request ended without an answer").because(error)));
-                read.push(page.map_err(ended)??);
+                read.push(page.map_err(|_| error::unanswered())??);
             }
             Ok(read)
         };
@@ -188,8 +187,7 @@ impl TikvCursor {
     fn turn_page(&mut self, direction: Direction) -> Result<bool> {
         let page = match self.ahead.take().filter(|ahead| ahead.direction == direction) {
             Some(ahead) => {
-                let ended = || Error::Io(Box::new("a request ended without an answer".into()));
-                let page = ahead.page.recv().unwrap_or_else(|_| Err(ended()));
+                let page = ahead.page.recv().unwrap_or_else(|_| Err(error::unanswered()));
                 self.snapshot.checked(|| page)
             }
             None => match self.range_beyond(direction) {

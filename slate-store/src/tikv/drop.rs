@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use tikv_client::TimestampExt;
 
-use super::{cluster::Cluster, error, layout::Area, read};
+use super::{after, cluster::Cluster, error, layout::Area, read};
 use crate::{Keyspace, Result, Version};
 
 /// The keys that one step deletes.
@@ -18,12 +18,17 @@ const ATTEMPTS: u32 = 20;
 pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> Result<Option<Version>> {
     let mut last = None;
     for area in [Area::Entries, Area::Chunks] {
-        let range = cluster.layout.all(area, keyspace);
-        let mut conflicts = 0;
+        let (first, end) = cluster.layout.all(area, keyspace);
+        let (mut start, mut conflicts, mut is_empty) = (first.clone(), 0, true);
         loop {
-            match step(&cluster, range.clone()).await {
+            match step(&cluster, (start.clone(), end.clone())).await {
+                Ok(Some((version, deleted))) => {
+                    (last, conflicts, is_empty) = (Some(version), 0, false);
+                    start = after(deleted);
+                }
+                // What was written meanwhile before this place is deleted by another pass, until one finds nothing.
+                Ok(None) if !is_empty => (start, is_empty) = (first.clone(), true),
                 Ok(None) => break,
-                Ok(Some(version)) => (last, conflicts) = (Some(version), 0),
                 Err(error) if error.is_retryable() && conflicts < ATTEMPTS => conflicts += 1,
                 Err(error) => return Err(error),
             }
@@ -32,13 +37,12 @@ pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> 
     Ok(last)
 }
 
-async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Option<Version>> {
+/// Deletes the first keys of a range. Returns the version of the commit, and the last key; `None` if the range is empty.
+async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Option<(Version, Vec<u8>)>> {
     let now = cluster.now().await?;
     cluster.count(1);
     let keys = read::keys(Arc::clone(cluster), now, range, STEP).await?;
-    if keys.is_empty() {
-        return Ok(None);
-    }
+    let Some(last) = keys.last().cloned() else { return Ok(None) };
     let mut transaction = cluster.begin(std::time::Duration::ZERO).await?;
     let deletes = keys.into_iter().map(|key| tikv_client::transaction::Mutation::Delete(key.into()));
     let written = transaction.batch_mutate(deletes).await;
@@ -48,7 +52,7 @@ async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Optio
         Err(error) => Err(error),
     };
     match committed {
-        Ok(at) => Ok(Some(Version(at.map_or(now, |at| at.version())))),
+        Ok(at) => Ok(Some((Version(at.map_or(now, |at| at.version())), last))),
         Err(failed) => {
             let failure = error::of_commit(failed, &cluster.layout);
             if failure.is_certain {

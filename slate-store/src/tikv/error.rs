@@ -127,6 +127,11 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
     CommitFailure { error: Error::OutcomeUnknown(Box::new(context)), is_certain: false, conflict: None }
 }
 
+/// Returns the error of a request whose task has ended without an answer.
+pub(super) fn unanswered() -> Error {
+    Error::Io(Box::new("a request ended without an answer".into()))
+}
+
 /// Maps the error of a request that was not a commit, after the last attempt.
 pub(super) fn of_request(error: ClientError, what: &'static str) -> Error {
     Error::Io(Box::new(Context::new(what).because(error)))

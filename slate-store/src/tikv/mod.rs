@@ -47,7 +47,6 @@ mod stripes;
 mod tests;
 mod transaction;
 mod value;
-mod view;
 
 pub use address::Address;
 pub use cursor::TikvCursor;
@@ -56,10 +55,9 @@ pub use point_reader::TikvPointReader;
 pub use snapshot::TikvSnapshot;
 pub use store::TikvStore;
 pub use transaction::TikvTransaction;
-pub use view::TikvView;
 
-/// The longest key, in bytes: enough for every entry that the engine makes. With what this backend and TiKV's encoding add a key stays below 5 KiB;
-/// TiKV refuses keys of more than 8 KiB by default.
+/// The longest key, in bytes: enough for every entry that the engine makes. With what this backend and TiKV's encoding add a key stays
+/// below 5 KiB; TiKV refuses keys of more than 8 KiB by default.
 const MAX_KEY: usize = 4 << 10;
 
 /// Returns the smallest stored key above this one.

@@ -36,8 +36,7 @@ pub(super) async fn many(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> 
     }
     let mut values = Values::with_capacity(keys.len());
     while let Some(found) = requests.join_next().await {
-        let ended = |error| Error::Io(Box::new(Context::new("a request ended without an answer").because(error)));
-        values.extend(found.map_err(ended)??);
+        values.extend(found.map_err(|_| error::unanswered())??);
     }
     Ok(values)
 }

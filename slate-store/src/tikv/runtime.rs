@@ -2,6 +2,7 @@ use std::{future::Future, sync::mpsc};
 
 use tokio::runtime::{Builder, Handle};
 
+use super::error;
 use crate::{Context, Error, Result};
 
 /// The threads that the client of the cluster runs on, which is asynchronous. Everything above waits for it.
@@ -23,8 +24,7 @@ impl Runtime {
         &self,
         future: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let ended = || Error::Io(Box::new("a request ended without an answer".into()));
-        let Some(runtime) = &self.0 else { return Err(ended()) };
+        let Some(runtime) = &self.0 else { return Err(error::unanswered()) };
         if Handle::try_current().is_err() {
             return runtime.block_on(future);
         }
@@ -33,7 +33,7 @@ impl Runtime {
             // Nobody receives it if the thread that waits has panicked.
             let _ = send.send(future.await);
         });
-        receive.recv().unwrap_or_else(|_| Err(ended()))
+        receive.recv().unwrap_or_else(|_| Err(error::unanswered()))
     }
 
     /// Begins a future, whose result can be received later.
@@ -54,7 +54,7 @@ impl Runtime {
 
 impl Drop for Runtime {
     /// Does not wait, because the last handle can be dropped on a thread that must not block. What is cut off are the locks of commits that
-    /// were made: whoever meets one resolves it.
+    /// were made: the next reader or writer of such a key resolves it.
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {
             runtime.shutdown_background();

@@ -86,10 +86,6 @@ impl View for TikvSnapshot {
         Version(self.at)
     }
 
-    fn is_remote(&self) -> bool {
-        true
-    }
-
     fn round_trips(&self) -> Option<u64> {
         Some(self.round_trips.load(Ordering::Relaxed))
     }

@@ -47,8 +47,16 @@ impl TikvStore {
     ///
     /// # Errors
     ///
-    /// [`Io`](Error::Io) if nodes are not reachable.
+    /// [`Unsupported`](Error::Unsupported) if `keep` is less than the [age](Options::unchecked_age) from which on snapshots look for the
+    /// safepoint; [`Io`](Error::Io) if nodes are not reachable.
     pub fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+        let shortest = self.cluster.options.unchecked_age;
+        if keep < shortest {
+            let text = format!(
+                "garbage collection that keeps less than {shortest:?}: younger snapshots would read incomplete data"
+            );
+            return Err(Error::Unsupported(Box::new(Context::new(text))));
+        }
         self.cluster.runtime.wait(safepoint::collect(Arc::clone(&self.cluster), keep))
     }
 }

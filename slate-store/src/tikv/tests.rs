@@ -1,5 +1,5 @@
-//! Tests of what only this backend does, on the cluster that `SLATE_TIKV` names: see `slate-tikv-cluster/README.md`. The contract is tested by
-//! the conformance suite.
+//! Tests of what only this backend does, on the cluster that `SLATE_TIKV` names: see `slate-tikv-cluster/README.md`. The contract is
+//! tested by the conformance suite.
 
 use std::{
     sync::Arc,
@@ -141,6 +141,8 @@ fn a_snapshot_that_garbage_collection_has_passed_says_so() {
     put_all(&store, [(b"k".to_vec(), b"old".to_vec())]);
     let old = store.snapshot().unwrap();
     let mut cursor = old.cursor(A, Bounds::ALL).unwrap();
+    let mut writer = store.begin(NOW).unwrap();
+    writer.put(A, b"other", b"written late").unwrap();
     put_all(&store, [(b"k".to_vec(), b"new".to_vec())]);
     assert_eq!(old.get(A, b"k", <[u8]>::to_vec).unwrap(), Some(b"old".to_vec()));
     // The safepoint is that of the whole cluster, in which other tests run.
@@ -150,7 +152,10 @@ fn a_snapshot_that_garbage_collection_has_passed_says_so() {
     assert!(matches!(error, Error::Expired(_)) && !error.is_retryable(), "{error}");
     assert!(matches!(cursor.seek(Edge::First), Err(Error::Expired(_))) && cursor.current().is_none());
     assert!(matches!(old.count(A, Bounds::ALL, |_| true), Err(Error::Expired(_))));
+    assert!(matches!(writer.commit(Durability::Sync), Err(Error::Expired(_))), "it could miss a conflict");
     assert_eq!(store.snapshot().unwrap().get(A, b"k", <[u8]>::to_vec).unwrap(), Some(b"new".to_vec()));
+    let hasty = TikvStore::open(&address, &Options::default()).unwrap();
+    assert!(matches!(hasty.collect_garbage(Duration::from_secs(59)), Err(Error::Unsupported(_))));
     let kept = other.collect_garbage(Duration::from_secs(3_600)).unwrap();
     assert!(kept < old.version(), "an earlier safepoint moves nothing back");
     assert!(matches!(old.get(A, b"k", <[u8]>::to_vec), Err(Error::Expired(_))));

@@ -7,11 +7,10 @@ use super::{
     commit::{self, Guarded},
     snapshot::{Seen, TikvSnapshot},
     store::CAPABILITIES,
-    view::TikvView,
 };
 use crate::{
-    Bounds, Durability, Error, Guard, Keyspace, LastStage, LastWrites, Result, TooLarge, Transaction, Version, Write,
-    optimistic::WriteSet,
+    Bounds, Durability, Error, Guard, Keyspace, LastStage, LastWrites, OptimisticView, Result, TooLarge, Transaction,
+    Version, Write, optimistic::WriteSet,
 };
 
 /// An open write transaction: its writes and guards are in memory until it commits.
@@ -33,8 +32,8 @@ pub(super) struct Writes {
 /// The most bytes of keys and values that a transaction may write.
 pub(super) const MAX_TRANSACTION_BYTES: usize = 64 << 20;
 
-/// What a written or guarded key counts for at least. The client sends the list of all keys with each part of a commit, so its cost grows with the
-/// square of their number: this allows for about 32,000, which take some seconds.
+/// What a written or guarded key counts for at least. The client sends the list of all keys with each part of a commit, so its cost grows
+/// with the square of their number: this allows for about 32,000, which take some seconds.
 const LEAST_CHARGE: usize = 2 << 10;
 
 impl Writes {
@@ -71,21 +70,13 @@ impl TikvTransaction {
         let snapshot = TikvSnapshot::new(cluster, begun.start_timestamp().version(), Some(Arc::clone(&seen)));
         Self { snapshot, begun, writes: Writes::default(), guards: Vec::new(), seen }
     }
-
-    pub(super) fn snapshot(&self) -> &TikvSnapshot {
-        &self.snapshot
-    }
-
-    pub(super) fn writes(&self) -> &WriteSet {
-        &self.writes.set
-    }
 }
 
 impl Transaction for TikvTransaction {
-    type View<'t> = TikvView<'t>;
+    type View<'t> = OptimisticView<'t, TikvSnapshot>;
 
-    fn view(&self) -> TikvView<'_> {
-        TikvView::new(self)
+    fn view(&self) -> OptimisticView<'_, TikvSnapshot> {
+        OptimisticView::new(&self.snapshot, &self.writes.set)
     }
 
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {

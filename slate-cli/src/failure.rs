@@ -78,6 +78,8 @@ enum Kind {
     NoDatabase,
     /// The database refused this call, and can execute others.
     Refused,
+    /// A write that was done, but not as the write concern demands.
+    Unsatisfied,
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -125,13 +127,18 @@ impl Failure {
 
     /// Returns the failure for a write that was done, but not as the write concern of the URL demands.
     pub(crate) fn unsatisfied(message: String, code: i32, name: &str) -> Self {
-        let failure = Self { kind: Kind::Other, ..Self::replied(message, code, name, None) };
+        let failure = Self { kind: Kind::Unsatisfied, ..Self::replied(message, code, name, None) };
         failure.hint("the write is done, but not as the write concern of the URL demands")
     }
 
     /// Whether the database refused this call alone. Otherwise the storage failed, or the connection.
     pub(crate) fn is_refusal(&self) -> bool {
         self.kind == Kind::Refused
+    }
+
+    /// Whether the call did what it should, although not as the write concern demands.
+    pub(crate) fn is_unsatisfied(&self) -> bool {
+        self.kind == Kind::Unsatisfied
     }
 
     /// Whether it refused a document whose `_id`, or whose values of a unique index, exist.

@@ -32,7 +32,7 @@ const NAMESPACE_EXISTS: i32 = 48;
 /// A collection or a view that a copy has created.
 pub(super) struct Made {
     pub(super) name: String,
-    /// The name that it may have already: the server was asked to give it that name, and no reply has come.
+    /// The name that it may have already: the rename was sent, and no reply was received.
     becomes: Option<String>,
     /// What identifies the collection whatever its name, if the target tells it.
     uuid: Option<Bson>,
@@ -199,7 +199,7 @@ pub(super) fn undo(to: &Endpoint, made: &[Made]) {
             }
         };
         // A target that cannot be reached is waited for once.
-        if dropped.is_err_and(|failure| !failure.is_refusal()) {
+        if dropped.is_err_and(|failure| !failure.is_refusal() && !failure.is_unsatisfied()) {
             return;
         }
     }

@@ -5,8 +5,8 @@
 //! cargo run --profile bench -p slate-server --example wake_up 20000    # events for each line
 //! ```
 //!
-//! A thread inserts a document each millisecond, another one waits for the events. A time is from the return of the insert to the return of the
-//! wait; it is 0 if the wait returns first.
+//! A thread inserts a document each millisecond, another one waits for the events. A time is from the return of the insert to the return
+//! of the wait; it is 0 if the wait returns first.
 
 use std::{
     error::Error,
@@ -59,8 +59,8 @@ fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Follows the collection `users` of the database `test`. Sends an instant when it has begun, and then when each event has come, until nobody
-/// receives them.
+/// Follows the collection `users` of the database `test`. Sends an instant when it has begun, and then when each event has come, until
+/// nobody receives them.
 type Follow = fn(Database, Sender<Instant>) -> Outcome<()>;
 
 /// Returns the times from the return of an insert to that of the wait, and those of the inserts.

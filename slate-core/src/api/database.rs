@@ -1,21 +1,18 @@
-use std::{collections::BTreeSet, fmt, ops::ControlFlow, path::Path, time::Duration};
+use std::{collections::BTreeSet, fmt, time::Duration};
 
 use bson::Document;
-use slate_store::{SizeDetail, Store};
+use slate_store::Store;
 
 use crate::{
-    Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, CopyTarget, CopyTo, DatabaseBuilder,
-    DatabaseStats, Durability, Error, Expire, IntoDocument, Metrics, Result, Snapshot, StorageSize, Transaction,
-    TransactionOptions, Verify, WriteOperation,
+    Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, DatabaseBuilder, Durability, Error,
+    IntoDocument, Result, Snapshot, Transaction, TransactionOptions, WriteOperation,
     api::database_builder::LOCK_TIMEOUT,
-    api::index_build,
     call::transaction_options::Started,
     call::{
         self, DatabaseHandle, OpenOptions, Scope,
         open_transactions::Registration,
         retry::{self, Failure},
     },
-    call_context::CallContext,
     namespace::{self, DatabaseName},
 };
 
@@ -399,198 +396,6 @@ impl Database {
     pub fn list_collections(&self) -> Result<Vec<CollectionDescription>> {
         self.handle.limits().check()?;
         Ok(CollectionDescription::all(&*self.handle.catalog()?, &self.name))
-    }
-
-    /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`].
-    ///
-    /// On redb it also compacts the file if the file is a fifth longer than its data requires, and the data has at most
-    /// 256 MiB and can be read within half a second. This usually takes a fraction of a second, after many updates a few
-    /// seconds, during which no transaction can begin. Compactions take at most a twentieth of the time.
-    ///
-    /// # Errors
-    /// Fails if the device fails.
-    pub fn flush(&self) -> Result<()> {
-        self.handle.limits().check()?;
-        self.handle.engine()?.flush()
-    }
-
-    /// Writes a copy of the database, as of one commit, while writers continue. The copy is synced when this returns, and is
-    /// opened with the same scheme: `redb:COPY`. The copy of a database in memory is loaded by `memory:COPY`.
-    ///
-    /// Cost: a read and a write of the whole database.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let copy = folder.path().join("copy");
-    /// use bson::{RawDocumentBuf, rawdoc};
-    /// use slate_core::Database;
-    ///
-    /// let db = Database::open("memory:")?;
-    /// db.collection("users").insert_one(&rawdoc! { "_id": 1 })?;
-    /// db.backup(&copy)?;
-    /// let restored = Database::open(&format!("memory:{}", copy.display()))?;
-    /// assert!(restored.collection::<RawDocumentBuf>("users").find_by_id(1)?.is_some());
-    /// # Ok::<(), slate_core::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`ErrorKind::Exists`](crate::ErrorKind::Exists) if `to` exists, which is left unchanged;
-    /// [`ErrorKind::NotFound`](crate::ErrorKind::NotFound) if its folder does not exist. An incomplete copy is removed.
-    pub fn backup(&self, to: impl AsRef<Path>) -> Result<()> {
-        self.backup_while(to, |_, _| ControlFlow::Continue(()))
-    }
-
-    /// Writes a copy like [`backup`](Self::backup). `progress` is called again and again, with the number of the entries that are
-    /// copied and of all, and ends the copy by `Break`. On redb it is called after the checksums of the file were compared, on RocksDB not at
-    /// all, because a copy there takes little time.
-    ///
-    /// # Errors
-    /// Fails like `backup`; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after `Break`. Nothing is left of the copy.
-    pub fn backup_while(
-        &self,
-        to: impl AsRef<Path>,
-        mut progress: impl FnMut(u64, u64) -> ControlFlow<()>,
-    ) -> Result<()> {
-        self.handle.limits().check()?;
-        self.handle.engine()?.backup(to.as_ref(), &mut progress)
-    }
-
-    /// Copies all collections, with their documents and indexes, and all views into another database on any store: a URL, or an open database.
-    /// The target must be empty, unless [`CopyTo::existing`] says otherwise. For a copy of the same store,
-    /// [`backup`](Database::backup) is faster.
-    ///
-    /// ```
-    /// # let folder = tempfile::tempdir().unwrap();
-    /// # let url = format!("redb:{}", folder.path().join("copy.slate").display());
-    /// use bson::{RawDocumentBuf, doc, rawdoc};
-    /// use slate_core::{Database, Index};
-    ///
-    /// let db = Database::open("memory:")?;
-    /// let users = db.collection("users");
-    /// users.insert_one(&rawdoc! { "_id": 1, "mail": "ada@example.org" })?;
-    /// users.create_index(Index::on(doc! { "mail": 1 }).unique()).run()?;
-    /// let copied = db.copy_to(&*url).progress(|at| println!("{}: {}/{}", at.collection, at.documents, at.total)).run()?;
-    /// assert_eq!((copied.collections, copied.documents, copied.indexes), (1, 1, 1));
-    /// assert!(Database::open(&url)?.collection::<RawDocumentBuf>("users").find_by_id(1)?.is_some());
-    /// # Ok::<(), slate_core::Error>(())
-    /// ```
-    ///
-    /// Cost: a read of the database, a write of every document in batches of at most 4 MiB, and a build of each index.
-    pub fn copy_to(&self, target: impl Into<CopyTarget>) -> CopyTo<'static> {
-        CopyTo::new(self.clone(), target.into()).limited(self.handle.limits())
-    }
-
-    /// Deletes the documents that are due by the TTL indexes of all collections; see [`Index::expire_after`](crate::Index::expire_after).
-    /// Nothing else deletes them: the library starts no thread. `slate serve` calls this each minute.
-    ///
-    /// Cost: reads and deletes the documents that are due, and looks into each TTL index.
-    pub fn expire(&self) -> Expire {
-        Expire::new(self.handle.clone()).limited(self.handle.limits())
-    }
-
-    /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain
-    /// these indexes, and queries do not use them. Creating such an index again finishes it too, so a service that creates
-    /// its indexes at startup does not need this.
-    ///
-    /// # Errors
-    /// Fails as [`CreateIndex::run`](crate::CreateIndex::run) does; a unique index that documents violate is dropped.
-    pub fn resume_index_builds(&self) -> Result<u64> {
-        index_build::resume_all(&self.handle)
-    }
-
-    /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
-    /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open; it
-    /// fills sparse pages, moves pages to the front of the file and truncates it. Up to 256 MiB of data are compacted by
-    /// `flush` and up to 1 GiB when the database is closed, if that saves a fifth.
-    ///
-    /// Cost: up to a read and a write of the whole database.
-    ///
-    /// # Errors
-    /// Fails with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if an open snapshot, cursor or transaction prevents it; otherwise fails as a write
-    /// does.
-    pub fn compact(&self) -> Result<()> {
-        self.handle.limits().check()?;
-        self.handle.engine_to_write()?.compact(self.wait())
-    }
-
-    /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
-    pub fn verify(&self) -> Verify<'static> {
-        Verify::database(self.handle.clone()).limited(self.handle.limits())
-    }
-
-    /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
-    /// last handle cannot. Later calls through any handle fail with [`ErrorKind::Closed`](crate::ErrorKind::Closed). Open
-    /// transactions, snapshots and cursors continue; the store and its file lock are released when the last of them ends.
-    /// Their [`Deferred`](Durability::Deferred) commits are not synced. Closing again has no effect.
-    ///
-    /// # Errors
-    /// [`ErrorKind::OutcomeUnknown`](crate::ErrorKind::OutcomeUnknown) if the device fails; the database is closed nevertheless.
-    pub fn close(self) -> Result<()> {
-        let Ok(engine) = self.handle.engine() else { return Ok(()) };
-        let flushed = engine.flush();
-        self.handle.close();
-        // A commit may have happened since the first flush. If none did, this costs nothing.
-        flushed.and_then(|()| engine.flush())
-    }
-
-    /// Returns the space that the database takes, in bytes, as far as the store knows.
-    ///
-    /// # Errors
-    /// Fails if the storage fails.
-    pub fn size(&self) -> Result<StorageSize> {
-        self.handle.limits().check()?;
-        self.handle.engine()?.size(SizeDetail::Known)
-    }
-
-    /// Measures the space that the database takes: the documents, the field tables and keys, each index, and, within the
-    /// files, the free space and the store's overhead.
-    ///
-    /// ```
-    /// # let db = slate_core::Database::open("memory:")?;
-    /// db.collection("users").insert_one(&bson::rawdoc! { "_id": 1 })?;
-    /// println!("{}", db.stats()?);
-    /// # Ok::<(), slate_core::Error>(())
-    /// ```
-    ///
-    /// Cost: reads the whole database. On redb commits wait meanwhile.
-    ///
-    /// # Errors
-    /// Fails if the storage fails; on redb, also fails as a write does.
-    pub fn stats(&self) -> Result<DatabaseStats> {
-        self.handle.stats(&CallContext::begin(self.handle.limits()), SizeDetail::Measured(self.wait()))
-    }
-
-    /// Returns how long a call may wait for a store on a network.
-    fn wait(&self) -> Duration {
-        let left = self.handle.limits().left();
-        left.map_or(self.handle.lock_timeout(), |left| left.min(self.handle.lock_timeout()))
-    }
-
-    /// Returns what the database has done since it was opened: operations by kind with their times, rows, keys and documents
-    /// examined, conflicts, retries, commits, spills. All handles of the database count together.
-    /// [`Metrics::prometheus`] writes them for Prometheus.
-    ///
-    /// ```
-    /// # let db = slate_core::Database::open("memory:")?;
-    /// use slate_core::OperationKind;
-    ///
-    /// db.collection("users").insert_one(&bson::rawdoc! { "_id": 1 })?;
-    /// let metrics = db.metrics();
-    /// let inserts = metrics.operation(OperationKind::Insert);
-    /// assert_eq!((inserts.calls, metrics.commits()), (1, 1));
-    /// println!("median: {:?}", inserts.latency.quantile(0.5));
-    /// # Ok::<(), slate_core::Error>(())
-    /// ```
-    ///
-    /// Cost: a sum over the threads that have used the database. Counting adds a few nanoseconds to each call. Calls other
-    /// than point reads also read the clock twice.
-    pub fn metrics(&self) -> Metrics {
-        self.handle.metrics()
-    }
-
-    /// Returns the store's name: `"memory"`, `"redb"`, `"rocksdb"`.
-    pub fn store(&self) -> &'static str {
-        self.handle.store()
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) mod cursor;
 pub(crate) mod database;
 pub(crate) mod database_builder;
 mod database_changes;
+mod database_files;
 pub(crate) mod delete;
 pub(crate) mod expire;
 pub(crate) mod find;

@@ -134,7 +134,7 @@ impl EventBuffer {
         });
     }
 
-    /// Adds an event whose documents, of about so many bytes, `write` appends; it returns the kind.
+    /// Adds an event whose documents `write` appends; it returns the kind. `bytes` is their approximate size.
     pub(crate) fn push_with(
         &mut self,
         source: EventSource<'_>,

@@ -5,8 +5,8 @@
 //! value  time of the commit (u64), its milliseconds (i64), bytes logged before this entry (u64), events    little-endian
 //! ```
 //!
-//! The events of a small commit are one entry; those of a large one are cut into entries of at most [`ENTRY`] bytes, unless one event has more, so that they are neither
-//! written nor read at once.
+//! The events of a small commit are one entry; those of a large one are cut into entries of at most [`ENTRY`] bytes, unless one event has
+//! more, so that they are neither written nor read at once.
 
 use std::ops::ControlFlow;
 

@@ -35,8 +35,8 @@ use crate::{
 /// MongoDB's limit on the bytes of a batch. The first document of a batch may exceed it.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The most documents of a batch if the command gives no size. A reply is in memory as a whole until it is sent, and one of so many
-/// documents is as fast as one that has the bytes of a batch.
+/// The most documents of a batch if the command gives no size. A reply is in memory as a whole until it is sent, and one of 50,000
+/// documents is as fast for the client as one of 16 MiB.
 const UNSIZED_BATCH: u64 = 50_000;
 
 /// The most bytes that an element of a batch has beside its document: its type, and its name of at most eight digits with the end. MongoDB

@@ -12,7 +12,8 @@ pub(super) struct Filled {
 }
 
 /// The capacity of a reply that holds a long batch: more than the 32 MiB up to which glibc may keep freed memory. Such a buffer has pages
-/// of its own: those that are not written take no memory where the system does not set it aside, growth copies nothing, and all are given back when it is dropped, on whatever thread.
+/// of its own: those that are not written take no memory where the system does not set it aside, growth copies nothing, and all are given
+/// back when it is dropped, on whatever thread.
 const ROOM_FOR_BATCH: usize = 33 << 20;
 
 /// Builds a reply.

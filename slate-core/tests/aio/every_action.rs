@@ -306,6 +306,7 @@ fn every_blocking_method_has_an_async_one() {
         include_str!("../../src/api/collection_definition.rs"),
         include_str!("../../src/api/database.rs"),
         include_str!("../../src/api/database_changes.rs"),
+        include_str!("../../src/api/database_files.rs"),
         include_str!("../../src/api/migrations.rs"),
         include_str!("../../src/api/snapshot.rs"),
         include_str!("../../src/api/transaction.rs"),

@@ -122,8 +122,8 @@ impl<'d> SlowFollower<'d> {
         self.db.enable_changes(ChangeLog::new().bytes(bytes + *self.random.pick(&[0, 50_000]))).unwrap();
     }
 
-    /// While nothing is written: reads everything, and compares. Streams that are resumed by older tokens have all later events, or say that
-    /// they were lost.
+    /// While nothing is written: reads everything, and compares. Streams that are resumed by older tokens have all later events, or say
+    /// that they were lost.
     fn compare(&mut self) {
         let alone = self.writing.write().unwrap_or_else(PoisonError::into_inner);
         let read = self.read(u64::MAX);

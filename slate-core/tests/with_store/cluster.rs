@@ -1,5 +1,5 @@
-//! A database that several processes share, on the cluster that `SLATE_TIKV` names: see slate-tikv-cluster/README.md. Two handles are like two
-//! processes: they share nothing but the cluster.
+//! A database that several processes share, on the cluster that `SLATE_TIKV` names: see slate-tikv-cluster/README.md. Two handles are
+//! like two processes: they share nothing but the cluster.
 
 use std::{
     sync::atomic::{AtomicU32, Ordering},

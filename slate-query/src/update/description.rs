@@ -56,9 +56,9 @@ struct Mark {
 /// documents; the values around them are then described as a whole.
 const MAX_WRITTEN: usize = 32 << 20;
 
-/// Appends to `out` `{updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}`, a document that says how `new` differs from `old`. The
-/// last field is there only if a path is ambiguous: a field's name contains a dot or is a number. Appends nothing and returns `None` if the
-/// difference cannot be described: a document has two fields of one name, or the description would be longer than 32 MiB.
+/// Appends to `out` `{updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}`, a document that says how `new` differs from
+/// `old`. The last field is there only if a path is ambiguous: a field's name contains a dot or is a number. Appends nothing and returns
+/// `None` if the difference cannot be described: a document has two fields of one name, or the description would be longer than 32 MiB.
 ///
 /// Cost: reads both documents once, and compares only bytes.
 pub fn describe(old: Doc<'_>, new: Doc<'_>, out: &mut Vec<u8>) -> Option<()> {

@@ -24,7 +24,8 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 /// `{backup: NAME}`: writes a copy of the whole store, as of one commit, into the folder that the server was given for copies. A command of
-/// Slate alone, which ends when it is killed or its client vanishes. A client names a file in that folder and no other, so that it cannot write elsewhere on the machine.
+/// Slate alone, which ends when it is killed or its client vanishes. A client names a file in that folder and no other, so that it cannot
+/// write elsewhere on the machine.
 pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if call.command.database != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "backup may only be run against the admin database."));

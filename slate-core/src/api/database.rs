@@ -13,6 +13,7 @@ use crate::{
         open_transactions::Registration,
         retry::{self, Failure},
     },
+    call_context::CallContext,
     namespace::{self, DatabaseName},
 };
 

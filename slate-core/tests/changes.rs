@@ -162,6 +162,35 @@ fn a_view_is_not_watched() {
 }
 
 #[test]
+fn a_change_stream_within_another_pipeline_is_refused() {
+    let db = Database::open("memory:").unwrap();
+    let within = |stage: bson::Document| db.command(doc! { "aggregate": "users", "pipeline": [stage], "cursor": {} });
+    let stream = [doc! { "$changeStream": {} }];
+    refused(within(doc! { "$facet": { "a": stream.as_slice() } }), 40600);
+    refused(within(doc! { "$lookup": { "from": "users", "pipeline": stream.as_slice(), "as": "a" } }), 51047);
+    refused(within(doc! { "$unionWith": { "coll": "users", "pipeline": stream.as_slice() } }), 31441);
+    refused(db.collection::<bson::Document>("users").aggregate(stream).run(), 40602);
+}
+
+#[test]
+fn the_plan_of_a_change_stream_is_its_stages() {
+    logged(|database| {
+        let stages = vec![
+            doc! { "$changeStream": { "fullDocument": "updateLookup" } },
+            doc! { "$match": { "operationType": "insert" } },
+        ];
+        let watch = doc! { "aggregate": "users", "pipeline": stages.clone(), "cursor": {} };
+        let explained = database.db.command(doc! { "explain": watch.clone(), "verbosity": "executionStats" }).unwrap();
+        let explained = Document::try_from(&*explained).unwrap();
+        let shown: Vec<_> = stages.into_iter().map(bson::Bson::from).collect();
+        assert_eq!(explained.get_array("stages").unwrap(), &shown);
+        assert_eq!(explained.get_document("command").unwrap(), &watch);
+        let wrong = doc! { "aggregate": "users", "pipeline": [{ "$changeStream": { "unknown": 1 } }], "cursor": {} };
+        refused(database.db.command(doc! { "explain": wrong }), 40415);
+    });
+}
+
+#[test]
 fn the_stages_of_a_stream_use_its_collation_and_its_variables() {
     logged(|database| {
         let (db, users) = (&database.db, database.collection("users"));

@@ -78,6 +78,7 @@ fn refused_stages_have_mongodbs_codes() {
         (bson!({"$facet": {"a": [{"$collStats": {}}]}}), 40_600),
         (bson!({"$facet": {"a": [{"$indexStats": {}}]}}), 40_600),
         (bson!({"$facet": {"a": [{"$documents": []}]}}), 40_600),
+        (bson!({"$facet": {"a": [{"$match": {}}, {"$changeStream": {}}]}}), 40_600),
         (bson!({"$facet": {"a": [{"$lookup": {"pipeline": [{"$documents": []}], "as": "b"}}]}}), 40_600),
         (bson!({"$facet": {"a": [{"$unionWith": {"pipeline": [{"$documents": []}]}}]}}), 40_600),
         (bson!({"$unionWith": {"coll": "c", "pipeline": [{"$documents": []}]}}), 9),

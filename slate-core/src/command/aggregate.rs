@@ -10,34 +10,42 @@ use super::{
     change_stream,
     concern::Concerns,
     cursor::{CursorOptions, FIRST_BATCH},
-    explain::{self, ExplainedCommand, Purpose, Verbosity},
+    explain::{self, Purpose, Verbosity},
     fields::{Fields, given, missing, owned},
     hint,
     read::ReadCommand,
 };
-use crate::{Error, ExplainVerbosity, Result, api::aggregate::NO_COLLECTION, call::Request};
+use crate::{
+    Error, Result,
+    api::aggregate::NO_COLLECTION,
+    call::{BoundRequest, Request},
+};
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let document = call.document;
     if call.fields.peek("explain").and_then(|explain| explain.as_bool()) == Some(true) {
-        let collection = call.target.as_str().unwrap_or_default().to_owned();
-        let explained = explain(call, Verbosity::Planner.into())?;
-        return explain::report(document, &collection, &explained, Verbosity::Planner);
+        return explain(call, document, Verbosity::Planner);
     }
     let (aggregate, cursor) = parse(call, CursorField::Required)?;
-    change_stream::check_position(aggregate.request.stages())?;
     if change_stream::argument(aggregate.request.stages()).is_some() {
-        let collection = (aggregate.collection != NO_COLLECTION).then_some(aggregate.collection);
-        return change_stream::run(aggregate.at, collection, &aggregate.request, &aggregate.common, cursor);
+        return change_stream::run(&aggregate, cursor);
     }
     let rows = aggregate.request.aggregate(aggregate.at.scope, aggregate.collection)?;
     aggregate.reply(rows, cursor)
 }
 
-/// Returns the plan of an `aggregate`.
-pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
-    parse(call, CursorField::Optional)?.0.explain(verbosity, Purpose::Return, |bound| Ok(bound.parse_aggregate()?.0))
+/// Replies with the plan of an `aggregate`, which the client has sent as `command`.
+pub(super) fn explain(call: Call<'_>, command: Doc<'_>, verbosity: Verbosity) -> Result<RawDocumentBuf> {
+    let collection = call.target.as_str().unwrap_or_default().to_owned();
+    let (aggregate, _) = parse(call, CursorField::Optional)?;
+    if change_stream::argument(aggregate.request.stages()).is_some() {
+        change_stream::open(&aggregate)?;
+        return explain::report_stages(command, aggregate.request.stages());
+    }
+    let parse = |bound: &BoundRequest<'_>| Ok(bound.parse_aggregate()?.0);
+    let explained = aggregate.explain(verbosity.into(), Purpose::Return, parse)?;
+    explain::report(command, &collection, &explained, verbosity)
 }
 
 /// Whether the command must have the field `cursor`.

@@ -7,18 +7,16 @@ use slate_query::{
 };
 
 use super::{
-    call::CommandScope,
     common::Common,
     cursor::{CommandCursor, CursorOptions},
     fields::Fields,
+    read::ReadCommand,
     reply::Reply,
 };
 use crate::{
     CancelToken, Error, FullDocument, FullDocumentBeforeChange, Result,
-    call::{
-        Request,
-        change_stream::{ChangeStreamState, StreamSpec, StreamStart, parse_stages},
-    },
+    api::aggregate::NO_COLLECTION,
+    call::change_stream::{ChangeStreamState, StreamSpec, StreamStart, parse_stages},
     changes::{Expanded, Token, Watched},
     namespace,
 };
@@ -29,23 +27,31 @@ pub(super) fn argument(pipeline: &[RawDocumentBuf]) -> Option<Value<'_>> {
     (first.name == b"$changeStream").then_some(first.value)
 }
 
-/// Fails if `$changeStream` stands behind other stages.
-pub(super) fn check_position(pipeline: &[RawDocumentBuf]) -> Result<()> {
-    if argument(pipeline).is_none() && pipeline.iter().any(|stage| argument(std::slice::from_ref(stage)).is_some()) {
-        let message = "$changeStream is only valid as the first stage in a pipeline";
-        return Err(Error::invalid(Code(40_602), message).at("$changeStream"));
+/// Opens the stream of an `aggregate`, and replies with its first batch.
+pub(super) fn run(aggregate: &ReadCommand<'_>, options: CursorOptions) -> Result<RawDocumentBuf> {
+    let state = open(aggregate)?;
+    let (at, common) = (aggregate.at, &aggregate.common);
+    if at.cursors.is_none() {
+        let message = "a change stream needs cursors: use Database::commands";
+        return Err(Error::invalid(Code::CURSOR_NOT_FOUND, message).at("$changeStream"));
     }
-    Ok(())
+    let namespace =
+        collection(aggregate).map_or_else(|| common.namespace("$cmd.aggregate"), |name| common.full_name(name));
+    let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
+    let cursor = CommandCursor::of_changes(Box::new(state), namespace, common, kill);
+    let mut reply = Reply::default();
+    at.first_batch(&mut reply, cursor, options)?;
+    reply.finish()
 }
 
-/// Opens the stream of a collection, or of the database without one, and replies with its first batch.
-pub(super) fn run(
-    at: CommandScope<'_>,
-    collection: Option<&str>,
-    request: &Request,
-    common: &Common,
-    options: CursorOptions,
-) -> Result<RawDocumentBuf> {
+/// Returns the collection whose changes are asked for; `None` for those of a database.
+fn collection<'c>(aggregate: &ReadCommand<'c>) -> Option<&'c str> {
+    (aggregate.collection != NO_COLLECTION).then_some(aggregate.collection)
+}
+
+/// Opens the stream that the pipeline of an `aggregate` describes.
+pub(super) fn open(aggregate: &ReadCommand<'_>) -> Result<ChangeStreamState> {
+    let ReadCommand { at, request, common, .. } = aggregate;
     request.check()?;
     let pipeline = request.stages();
     let argument = argument(pipeline).unwrap_or(Value::NULL);
@@ -82,21 +88,11 @@ pub(super) fn run(
         fields.truth(ignored)?;
     }
     fields.finish()?;
-    let watched = watched(collection, common, all_databases)?;
+    let watched = watched(collection(aggregate), common, all_databases)?;
     let stages = pipeline.iter().skip(1).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
     let (stages, splits) = parse_stages(stages, &request.stream_bindings()?)?;
     let spec = StreamSpec { watched, start, full_document, before, expanded, stages, splits };
-    let state = ChangeStreamState::open(at.scope.database("a change stream")?, spec, &common.call)?;
-    if at.cursors.is_none() {
-        let message = "a change stream needs cursors: use Database::commands";
-        return Err(Error::invalid(Code::CURSOR_NOT_FOUND, message).at("$changeStream"));
-    }
-    let namespace = collection.map_or_else(|| common.namespace("$cmd.aggregate"), |name| common.full_name(name));
-    let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
-    let cursor = CommandCursor::of_changes(Box::new(state), namespace, common, kill);
-    let mut reply = Reply::default();
-    at.first_batch(&mut reply, cursor, options)?;
-    reply.finish()
+    ChangeStreamState::open(at.scope.database("a change stream")?, spec, &common.call)
 }
 
 fn watched(collection: Option<&str>, common: &Common, all_databases: bool) -> Result<Watched> {

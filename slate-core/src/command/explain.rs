@@ -80,7 +80,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     stored.apply(&mut inner);
     let collection = inner.target.as_str().unwrap_or_default().to_owned();
     let explained = match inner.name {
-        "aggregate" => aggregate::explain(inner, verbosity.into())?,
+        "aggregate" => return aggregate::explain(inner, command, verbosity),
         "count" => count::explain(inner, verbosity.into())?,
         "delete" => delete::explain(inner, verbosity.into())?,
         "distinct" => distinct::explain(inner, verbosity.into())?,
@@ -130,6 +130,17 @@ pub(super) fn report(
         }
     }
     reply.insert("slate", own(explain));
+    finish(reply, command)
+}
+
+/// Returns the reply about an `aggregate` that follows no plan: its stages as they were sent.
+pub(super) fn report_stages(command: Doc<'_>, stages: &[RawDocumentBuf]) -> Result<RawDocumentBuf> {
+    let stages: Vec<Document> =
+        stages.iter().map(Document::try_from).collect::<Result<_, _>>().map_err(Error::conversion)?;
+    finish(doc! { "explainVersion": "1", "stages": stages }, command)
+}
+
+fn finish(mut reply: Document, command: Doc<'_>) -> Result<RawDocumentBuf> {
     shown_plan(&mut reply);
     reply.insert("command", Document::try_from(as_raw(command.bytes())?).map_err(Error::conversion)?);
     let mut out = Reply::default();

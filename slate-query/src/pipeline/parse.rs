@@ -59,5 +59,5 @@ pub(crate) fn check_collection(name: &str) -> Result<()> {
 
 /// Returns the error for a stage that is not the first of its pipeline, but [must be](Stage::is_source).
 pub fn not_first(stage: &str) -> Error {
-    Error::new(Code(40_602), format!("{stage} is only valid as the first stage in a pipeline")).at(stage)
+    Error::new(stages::NOT_FIRST, format!("{stage} is only valid as the first stage in a pipeline")).at(stage)
 }

@@ -54,18 +54,20 @@ enum Known {
     Composed(fn(Value<'_>, &Bindings) -> Result<Vec<Stage>>),
     /// A [`Sink`](crate::sink::Sink), which is only valid at the end of a pipeline.
     Last,
+    /// `$changeStream`, which opens a stream and belongs to no pipeline of documents.
+    Watch,
     /// Fails with the stage's name.
     Unsupported,
 }
 
-use Known::{Composed, Last, Offered, Unsupported};
+use Known::{Composed, Last, Offered, Unsupported, Watch};
 
 /// Every stage of MongoDB 8.2, sorted by name.
 static STAGES: &[(&str, Known)] = &[
     ("$addFields", Offered(add_fields::parse)),
     ("$bucket", Composed(bucket::parse)),
     ("$bucketAuto", Offered(bucket_auto::parse)),
-    ("$changeStream", Unsupported),
+    ("$changeStream", Watch),
     ("$changeStreamSplitLargeEvent", Unsupported),
     ("$collStats", Offered(coll_stats::parse)),
     ("$count", Offered(count::parse)),
@@ -114,7 +116,7 @@ static STAGES: &[(&str, Known)] = &[
 
 /// Returns the names of the supported stages.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
-    STAGES.iter().filter(|(_, known)| !matches!(known, Unsupported)).map(|(name, _)| *name)
+    STAGES.iter().filter(|(_, known)| !matches!(known, Unsupported | Watch)).map(|(name, _)| *name)
 }
 
 fn known(name: &str) -> Option<Known> {
@@ -133,13 +135,21 @@ pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Res
         Some(Offered(parse)) => parse(argument, bindings).map(|stage| vec![stage]),
         Some(Composed(parse)) => parse(argument, bindings),
         Some(Last) => Err(Error::new(NOT_LAST, format!("{name} can only be the final stage in the pipeline"))),
+        Some(Watch) => {
+            let message =
+                format!("{name} is only valid as the first stage of the command aggregate; the method is watch");
+            Err(Error::new(NOT_FIRST, message))
+        }
         Some(Unsupported) => Err(Error::unsupported(name)),
         None => Err(Error::new(Code(40_324), format!("Unrecognized pipeline stage name: '{name}'"))),
     }
 }
 
-/// Parses the stages of a pipeline within `stage`. Refuses stages that write with this code.
+/// Parses the stages of a pipeline within `stage`. Refuses stages that write, and change streams, with this code.
 fn parse_within(stage: &str, code: i32, stages: Doc<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
+    if stages.values().filter_map(Value::as_document).any(|stage| stage.get("$changeStream").is_some()) {
+        return Err(Error::new(Code(code), format!("$changeStream is not allowed within {stage}")));
+    }
     super::parse(stages.values(), bindings).map_err(|error| match error.code() {
         NOT_LAST => Error::new(Code(code), format!("$out and $merge are not allowed within {stage}")),
         _ => error,
@@ -148,6 +158,9 @@ fn parse_within(stage: &str, code: i32, stages: Doc<'_>, bindings: &Bindings) ->
 
 /// The error code for a `$out` or `$merge` that is not the last stage.
 const NOT_LAST: Code = Code(40_601);
+
+/// The error code for a stage that can only be the first.
+pub(super) const NOT_FIRST: Code = Code(40_602);
 
 /// Returns whether a pipeline begins with `$documents`, so that it reads no collection.
 fn documents_first(stages: &[Stage]) -> bool {

@@ -251,7 +251,7 @@ impl Server {
             (JoinSet::new(), interval(shared.settings.transaction_life.clamp(SHORTEST_TICK, Duration::from_secs(1))));
         // Ends with the listener.
         let mut beside = JoinSet::new();
-        beside.spawn(expire(shared.database.clone(), shared.settings.expire_every));
+        beside.spawn(expire(Arc::clone(&shared)));
         #[cfg(feature = "metrics")]
         if let Some(metrics) = metrics {
             beside.spawn(crate::metrics::serve(metrics, Arc::clone(&shared)));
@@ -308,10 +308,14 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
 
 /// Deletes what is due by TTL indexes, from time to time. A failure, for instance because the database is read-only, is tried again the next
 /// time.
-async fn expire(database: Database, pause: Duration) {
+async fn expire(shared: Arc<Shared>) {
+    let pause = shared.settings.expire_every;
     while !pause.is_zero() {
         sleep(pause).await;
-        let _ = database.expire().await;
+        if let Ok(expired) = shared.database.expire().await {
+            shared.counts.expiries.fetch_add(1, Ordering::Relaxed);
+            shared.counts.expired.fetch_add(expired.documents, Ordering::Relaxed);
+        }
     }
 }
 

@@ -83,6 +83,10 @@ pub(crate) struct Counts {
     pub(crate) deletes: AtomicU64,
     pub(crate) get_mores: AtomicU64,
     pub(crate) others: AtomicU64,
+    /// How often what is due by TTL indexes was deleted.
+    pub(crate) expiries: AtomicU64,
+    /// The documents that were deleted then.
+    pub(crate) expired: AtomicU64,
 }
 
 impl Counts {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use tracing::{
-    Event, Level, Metadata, Subscriber,
+    Dispatch, Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span::{Attributes, Id, Record},
 };
@@ -55,6 +55,9 @@ struct Capture(Arc<Mutex<State>>);
 /// Returns the result of `work`, and what it reported on this thread.
 pub fn capture<R>(work: impl FnOnce() -> R) -> (R, Vec<Captured>) {
     let capture = Capture::default();
+    // With one subscriber alone, tracing asks the thread that first comes to a span whether anybody listens: that of another test says no for
+    // all threads. With two it asks both.
+    let _second = Dispatch::new(capture.clone());
     let result = tracing::subscriber::with_default(capture.clone(), work);
     let records = capture.0.lock().unwrap().records.clone();
     (result, records)

@@ -110,7 +110,10 @@ pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
             "command": count(&counts.others),
         },
         "logicalSessionRecordCache": { "activeSessionsCount": number(shared.sessions.len()) },
-        "metrics": { "cursor": { "open": { "total": number(shared.commands.as_blocking().open_cursors()) } } },
+        "metrics": {
+            "cursor": { "open": { "total": number(shared.commands.as_blocking().open_cursors()) } },
+            "ttl": { "passes": count(&counts.expiries), "deletedDocuments": count(&counts.expired) },
+        },
         "mem": { "bits": 64, "resident": memory_size("VmRSS:", "/proc/self/status") >> 10 },
         "repl": {
             "setName": &*shared.settings.replica_set,

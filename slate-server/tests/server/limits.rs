@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::doc;
+use bson::{DateTime, doc};
 use slate_core::Database;
 use slate_server::{Server, TestServer};
 
@@ -60,6 +60,30 @@ fn cursors_and_sessions_have_limits() {
     client.refused(doc! { "startSession": 1 }, 261);
     client.ok(doc! { "endSessions": [session(1)] });
     client.ok(doc! { "find": "c", "lsid": session(3) });
+}
+
+#[test]
+fn documents_that_are_due_disappear_by_themselves() {
+    let server = start(|server| server.expire_every(Duration::from_millis(10)));
+    let mut client = Client::connect(&server);
+    let index = doc! { "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 60 };
+    client.ok(doc! { "createIndexes": "c", "indexes": [index] });
+    let (past, now) = (DateTime::from_millis(0), DateTime::now());
+    client.ok(doc! { "insert": "c", "documents": [{ "_id": 1, "at": past }, { "_id": 2, "at": now }, { "_id": 3 }] });
+    let counts = |client: &mut Client| {
+        let status = client.ok(doc! { "serverStatus": 1 });
+        let ttl = status.get_document("metrics").unwrap().get_document("ttl").unwrap();
+        (ttl.get_i64("passes").unwrap(), ttl.get_i64("deletedDocuments").unwrap())
+    };
+    let end = Instant::now() + Duration::from_secs(10);
+    while counts(&mut client).1 == 0 {
+        assert!(Instant::now() < end, "the first document is still there");
+    }
+    let (left, _) = batch(&client.ok(doc! { "find": "c", "projection": { "_id": 1 }, "sort": { "_id": 1 } }));
+    assert_eq!(left, [doc! { "_id": 2 }, doc! { "_id": 3 }]);
+    let (passes, deleted) = counts(&mut client);
+    assert_eq!(deleted, 1);
+    assert!(passes > 0);
 }
 
 #[test]

@@ -54,9 +54,15 @@ impl Draft {
             return Err(Error::Missing(Box::new(Context::new("the folder to write into").at(folder))));
         }
         remove_abandoned(folder);
-        let mut name = target.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-        Ok(Self { path: folder.join(name), target: target.to_owned() })
+        loop {
+            let mut name = target.file_name().unwrap_or_default().to_owned();
+            name.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+            let path = folder.join(name);
+            // In a container each process that is started may have the same number, and an earlier one may have left its draft.
+            if path.symlink_metadata().is_err() {
+                return Ok(Self { path, target: target.to_owned() });
+            }
+        }
     }
 
     pub(crate) fn path(&self) -> &Path {

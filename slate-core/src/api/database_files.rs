@@ -161,10 +161,10 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     ///
-    /// Cost: reads the whole database. On redb commits wait meanwhile.
+    /// Cost: reads the whole database.
     ///
     /// # Errors
-    /// Fails if the storage fails; on redb, also fails as a write does.
+    /// Fails if the storage fails.
     pub fn stats(&self) -> Result<DatabaseStats> {
         self.handle().stats(&CallContext::begin(self.handle().limits()), SizeDetail::Measured(self.wait()))
     }

@@ -3,7 +3,7 @@ use std::{
     path::Path,
 };
 
-use ::redb::{Database, ReadOnlyTable, ReadableTable, ReadableTableMetadata, Table, TableHandle};
+use ::redb::{Database, ReadOnlyTable, ReadableTable, ReadableTableMetadata, TableHandle, WriteTransaction};
 
 use super::{
     RedbSnapshot, error, format,
@@ -15,6 +15,9 @@ use crate::{Access, BackupProgress, Result, files::Draft, store::PROGRESS_ENTRIE
 /// Cache size for the copy, which is written once and sequentially.
 const CACHE: usize = 16 << 20;
 
+/// The bytes of entries after which the copy is committed: redb holds the number of each page that a transaction has written.
+const PART: usize = 256 << 20;
+
 /// Copies a snapshot into a new file, table by table. redb has no backup function, and its file must not be copied
 /// during writes.
 pub(super) fn write(snapshot: &RedbSnapshot, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
@@ -22,7 +25,7 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path, progress: BackupProgress
     let mut builder = Database::builder();
     let opening = |error| error::opening(error, Some(to), Access::CreateOrOpen);
     let copy = create_in(draft.path(), builder.set_cache_size(CACHE)).map_err(opening)?;
-    let transaction = copy.begin_write().map_err(error::storage)?;
+    let mut transaction = copy.begin_write().map_err(error::storage)?;
     format::write_mark(&transaction)?;
     let source = snapshot.transaction();
     let (mut names, mut all, mut copied) = (Vec::new(), 0, 0);
@@ -37,13 +40,13 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path, progress: BackupProgress
         copied += 1;
         if copied % PROGRESS_ENTRIES == 1 { progress(copied - 1, all) } else { ControlFlow::Continue(()) }
     };
+    let mut part = 0;
     for name in names {
-        let definition = table::definition(&name);
-        let from = source.open_table(definition).map_err(error::storage)?;
-        let mut into = transaction.open_table(definition).map_err(error::storage)?;
-        if copy_entries(&from, &mut into, &mut progress)?.is_break() {
-            return Ok(ControlFlow::Break(()));
-        }
+        let from = source.open_table(table::definition(&name)).map_err(error::storage)?;
+        transaction = match copy_entries(&from, &copy, transaction, &name, &mut part, &mut progress)? {
+            ControlFlow::Continue(transaction) => transaction,
+            ControlFlow::Break(()) => return Ok(ControlFlow::Break(())),
+        };
     }
     transaction.commit().map_err(error::committing)?;
     // Closes the copy first, because closing writes the data for a fast open.
@@ -51,18 +54,36 @@ pub(super) fn write(snapshot: &RedbSnapshot, to: &Path, progress: BackupProgress
     draft.publish().map(ControlFlow::Continue)
 }
 
+/// Copies the entries of a table, and commits whenever the transaction has written a part. Returns the transaction that goes on.
 fn copy_entries(
     from: &ReadOnlyTable<Bytes, Bytes>,
-    into: &mut Table<'_, Bytes, Bytes>,
+    copy: &Database,
+    mut transaction: WriteTransaction,
+    name: &str,
+    part: &mut usize,
     mut progress: impl FnMut() -> ControlFlow<()>,
-) -> Result<ControlFlow<()>> {
-    let mut end = into.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(error::storage)?;
-    for entry in from.iter().map_err(error::storage)? {
-        if progress().is_break() {
-            return Ok(ControlFlow::Break(()));
+) -> Result<ControlFlow<(), WriteTransaction>> {
+    let mut entries = from.iter().map_err(error::storage)?;
+    loop {
+        let mut into = transaction.open_table(table::definition(name)).map_err(error::storage)?;
+        let mut end = into.upper_bound_mut(Bound::<&[u8]>::Unbounded).map_err(error::storage)?;
+        while *part < PART
+            && let Some(entry) = entries.next()
+        {
+            if progress().is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            let (key, value) = entry.map_err(error::storage)?;
+            end.insert_before(key.value(), value.value()).map_err(error::storage)?;
+            *part += key.value().len() + value.value().len();
         }
-        let (key, value) = entry.map_err(error::storage)?;
-        end.insert_before(key.value(), value.value()).map_err(error::storage)?;
+        end.close().map_err(error::storage)?;
+        drop(into);
+        if *part < PART {
+            return Ok(ControlFlow::Continue(transaction));
+        }
+        transaction.commit().map_err(error::committing)?;
+        transaction = copy.begin_write().map_err(error::storage)?;
+        *part = 0;
     }
-    end.close().map(ControlFlow::Continue).map_err(error::storage)
 }

@@ -2,14 +2,14 @@ use std::{
     io,
     ops::Bound,
     sync::{
-        Arc,
+        Arc, OnceLock,
         atomic::{AtomicU64, Ordering},
     },
 };
 
 use ::redb::{BackendError, StorageBackend};
 
-use super::pages;
+use super::{error::DamagedFreePages, pages};
 
 /// The bytes that redb has read from its storage, because they were not in its cache, and written to it.
 #[derive(Debug, Default)]
@@ -29,19 +29,28 @@ impl Transferred {
 }
 
 /// A storage that counts the bytes that redb reads and writes. If it is empty when redb opens it, redb creates a file with
-/// [regions of our size](pages::with_new_regions).
+/// [regions of our size](pages::with_new_regions). Otherwise redb writes nothing to it if it would [take free pages from damaged
+/// tables](pages::free_pages_are_sound): it could write over pages that are in use, at the latest when it closes the file.
 #[derive(Debug)]
 pub(super) struct CountedStorage {
     /// Shared, because pages are also read to check them.
     storage: Arc<dyn StorageBackend>,
     transferred: Arc<Transferred>,
     is_new: bool,
+    /// Whether redb may write; found out before it does so for the first time, when it has locked the file.
+    is_writable: OnceLock<bool>,
 }
 
 impl CountedStorage {
     pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> io::Result<Self> {
         let is_new = storage.len()? == 0;
-        Ok(Self { storage: Arc::clone(storage), transferred: Arc::clone(transferred), is_new })
+        let (storage, transferred) = (Arc::clone(storage), Arc::clone(transferred));
+        Ok(Self { storage, transferred, is_new, is_writable: OnceLock::new() })
+    }
+
+    fn check_writable(&self) -> io::Result<()> {
+        let is_sound = || self.is_new || pages::free_pages_are_sound(&*self.storage).unwrap_or_default();
+        if *self.is_writable.get_or_init(is_sound) { Ok(()) } else { Err(io::Error::other(DamagedFreePages)) }
     }
 }
 
@@ -57,6 +66,7 @@ impl StorageBackend for CountedStorage {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.check_writable()?;
         let new_header = if self.is_new && offset == 0 { pages::with_new_regions(data) } else { None };
         self.storage.write(offset, new_header.as_deref().unwrap_or(data))?;
         self.transferred.written.fetch_add(length(data), Ordering::Relaxed);
@@ -64,6 +74,7 @@ impl StorageBackend for CountedStorage {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
+        self.check_writable()?;
         self.storage.set_len(length)
     }
 

@@ -1,10 +1,26 @@
 //! Maps redb's errors; the only place that does so.
 
-use std::{io, path::Path};
+use std::{error, fmt, io, path::Path};
 
 use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError};
 
 use crate::{Access, Context, Error, files};
+
+/// The error of a write to a file whose list of free pages is damaged.
+#[derive(Debug)]
+pub(super) struct DamagedFreePages;
+
+impl fmt::Display for DamagedFreePages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the list of free pages does not have its checksum, so nothing is written; the documents may be sound: open it \
+             read-only and copy them to another database. If that fails as well, because it was not closed properly, \
+             restore a backup",
+        )
+    }
+}
+
+impl error::Error for DamagedFreePages {}
 
 /// Maps an error of opening the database at `path`; `None` for storage of the caller's own.
 pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access) -> Error {
@@ -30,9 +46,10 @@ pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access)
             "this platform has no locks on parts of files, which sharing a file needs",
             error,
         )),
-        DatabaseError::Storage(::redb::StorageError::Io(error)) => {
-            files::by_kind(error.kind(), at("while opening it").because(error))
-        }
+        DatabaseError::Storage(::redb::StorageError::Io(error)) => match error.downcast::<DamagedFreePages>() {
+            Ok(damaged) => Error::Corrupt(Box::new(at("while opening it").because(damaged))),
+            Err(error) => files::by_kind(error.kind(), at("while opening it").because(error)),
+        },
         other => by_meaning(other.into(), at("while opening it")),
     }
 }
@@ -40,7 +57,9 @@ pub(super) fn opening(error: DatabaseError, path: Option<&Path>, access: Access)
 /// Maps an error of repairing a database that was not closed properly, before it is opened for reading.
 pub(super) fn repairing(error: DatabaseError, path: &Path) -> Error {
     match error {
-        DatabaseError::Storage(::redb::StorageError::Io(error)) => {
+        DatabaseError::Storage(::redb::StorageError::Io(error))
+            if !error.get_ref().is_some_and(|error| error.is::<DamagedFreePages>()) =>
+        {
             let detail = "it was not closed properly, and the repair, which takes milliseconds, has to write to it";
             files::by_kind(error.kind(), Context::new(detail).at(path).because(error))
         }

@@ -1,7 +1,7 @@
 //! Moves pages from the end of a file to its front, so that redb can cut the end. redb's own compaction reads all pages at least twice,
 //! one by one, and cannot end early. Here only branches are read to find the pages behind the place where the file could end. One entry
-//! of each leaf that is there, or below a branch that is there, is written again: that writes the leaf and the branches above it to the
-//! first free pages.
+//! of each leaf that is there, or below a branch that is there, is written again: that writes the leaf and the branches above it to
+//! free pages of the first region that has any.
 
 use std::{ops::Bound, time::Instant};
 

@@ -19,7 +19,6 @@ use super::{
     format::{self, Found},
     guarded::{Poison, guarded},
     options::{Options, Sharing},
-    pages,
 };
 use crate::{
     Access, Context, Error, Result,
@@ -42,6 +41,14 @@ impl Handle {
             Self::Closed => return Err(Error::Io(Box::new(Context::new("the database is being closed")))),
         };
         begun.map_err(error::storage)
+    }
+
+    fn close(self) -> std::result::Result<(), DatabaseError> {
+        match self {
+            Self::Writable(database) => database.close(),
+            Self::ReadOnly(database) => database.close(),
+            Self::Closed => Ok(()),
+        }
     }
 }
 
@@ -111,7 +118,6 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
         Access::ReadOnly => to_read(path, options, &transferred)?,
         Access::OpenExisting | Access::CreateOrOpen => {
             let (handle, storage) = handle(path, options, options.sharing, &transferred).map_err(opening)?;
-            check_own_tables(&*storage, Some(path))?;
             (handle, storage, options.sharing)
         }
     };
@@ -156,7 +162,8 @@ fn to_read(
             Err(DatabaseError::RepairAborted) => {
                 needs_repair = true;
                 // Closing the database marks it as closed properly.
-                handle(path, &options.clone().access(Access::OpenExisting), sharing, transferred).map(drop)
+                let options = options.clone().access(Access::OpenExisting);
+                handle(path, &options, sharing, transferred).and_then(|(handle, _)| handle.close())
             }
             Err(error) => Err(error),
         };
@@ -214,7 +221,6 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
         CountedStorage::new(&storage, &transferred).map_err(|error| error::storage(StorageError::Io(error)))?;
     let opening = |error| error::opening(error, None, options.access);
     let database = builder(options).create_with_backend(counted).map_err(opening)?;
-    check_own_tables(&*storage, None)?;
     let read = database.begin_read().map_err(error::storage)?;
     // A crash between creating the database and writing its layout version leaves a database without tables.
     if options.access == Access::CreateOrOpen && format::is_blank(&read)? {
@@ -225,24 +231,6 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
     drop(read);
     let handle = RwLock::new(Handle::Writable(database));
     Ok(Opened { storage, handle, path: None, transferred, sharing: Sharing::Exclusive, poison: Poison::default() })
-}
-
-/// Fails if redb's own tables are damaged: it takes free pages from them, and would write over pages that are in use.
-fn check_own_tables(storage: &dyn StorageBackend, path: Option<&Path>) -> Result<()> {
-    let sound = match pages::header(storage)? {
-        Some(header) => pages::own_tables_are_sound(header, storage)?,
-        None => false,
-    };
-    if sound {
-        return Ok(());
-    }
-    let detail = "the list of free pages does not have its checksum, so nothing can be written; the documents may be sound: \
-                  open it read-only and copy them to another database";
-    let context = Context::new(detail);
-    Err(Error::Corrupt(Box::new(match path {
-        Some(path) => context.at(path),
-        None => context,
-    })))
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.
@@ -287,7 +275,7 @@ fn create(path: &Path, options: &Options) -> Result<()> {
 
 /// Creates a database of redb in a file that does not exist.
 pub(super) fn create_in(path: &Path, builder: &Builder) -> std::result::Result<Database, DatabaseError> {
-    let file = File::options().read(true).write(true).create(true).truncate(false).open(path)?;
+    let file = File::options().read(true).write(true).create_new(true).open(path)?;
     let storage: Arc<dyn StorageBackend> = Arc::new(FileBackend::new(file)?);
     builder.create_with_backend(CountedStorage::new(&storage, &Arc::default())?)
 }

@@ -49,7 +49,8 @@ impl Options {
 /// How a database recovers after a crash.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Recovery {
-    /// Each `Sync` commit also stores what a fast open needs, which takes a second sync. Opening is always fast.
+    /// Each `Sync` commit also stores what a fast open needs, which takes a second sync. Opening is fast, but for rare cases such as a crash
+    /// during a compaction.
     #[default]
     WithEachCommit,
     /// A `Sync` commit takes one sync. The first open after a crash reads the whole file.

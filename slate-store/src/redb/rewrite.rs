@@ -1,6 +1,6 @@
 //! Fills sparse pages. A page that is split by an insert in its middle stays partly empty, and redb's compaction
-//! moves pages without merging them. Entries that are removed and inserted again in their order take full pages, and the first free ones
-//! of the file.
+//! moves pages without merging them. Entries that are removed and inserted again in their order take full pages, in the first region of
+//! the file that has free ones.
 //!
 //! The leaves of a step are read at the same time, before redb needs them (`pages/leaves.rs`): with data larger than memory most of
 //! them come from the device, which serves several reads in hardly more time than one. If they are sparse, their entries are
@@ -8,12 +8,12 @@
 
 use std::{ops::Bound, time::Instant};
 
-use ::redb::{Database, ReadTransaction, ReadableTable, StorageBackend, WriteTransaction};
+use ::redb::{Database, ReadableTable, StorageBackend, WriteTransaction};
 
 use super::{
     error,
     pages::{self, LeafContent, LeafPlace},
-    steps::{for_each_group, names},
+    steps::for_each_group,
     table,
 };
 use crate::Result;
@@ -77,54 +77,4 @@ fn rewrite(transaction: &WriteTransaction, name: &str, after: Option<&[u8]>, up_
         gap.insert_before(key.as_slice(), value.as_slice()).map_err(error::storage)?;
     }
     gap.close().map_err(error::storage)
-}
-
-/// Reads all entries, until `is_late` returns `true`. Returns whether all were read.
-pub(super) fn is_quick_to_read(transaction: &ReadTransaction, mut is_late: impl FnMut() -> bool) -> Result<bool> {
-    /// The number of entries between two calls.
-    const ENTRIES: usize = 64;
-    for name in names(transaction)? {
-        let table = transaction.open_table(table::definition(&name)).map_err(error::storage)?;
-        for (number, entry) in table.iter().map_err(error::storage)?.enumerate() {
-            entry.map_err(error::storage)?;
-            if number % ENTRIES == 0 && is_late() {
-                return Ok(false);
-            }
-        }
-    }
-    Ok(true)
-}
-
-#[cfg(test)]
-mod tests {
-    use ::redb::{Database, ReadableDatabase, backends::InMemoryBackend};
-
-    use super::{super::table, is_quick_to_read};
-
-    #[test]
-    fn reading_stops_when_it_is_late() -> Result<(), Box<dyn std::error::Error>> {
-        let database = Database::builder().create_with_backend(InMemoryBackend::new())?;
-        let writing = database.begin_write()?;
-        for name in ["k1", "k2"] {
-            let mut table = writing.open_table(table::definition(name))?;
-            for key in 0..1_000_u32 {
-                table.insert(&key.to_be_bytes()[..], &[7; 100][..])?;
-            }
-        }
-        writing.commit()?;
-        let reading = database.begin_read()?;
-        let calls_until_late = |late| {
-            let mut calls = 0;
-            let is_quick = is_quick_to_read(&reading, || {
-                calls += 1;
-                calls == late
-            });
-            is_quick.map(|is_quick| (is_quick, calls))
-        };
-        // Once for every 64 of the 1,000 entries in each of two tables.
-        assert_eq!(calls_until_late(33)?, (true, 32));
-        assert_eq!(calls_until_late(20)?, (false, 20));
-        assert_eq!(calls_until_late(1)?, (false, 1));
-        Ok(())
-    }
 }

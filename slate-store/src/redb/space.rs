@@ -32,7 +32,7 @@ struct SpaceState {
     changed: u64,
     /// The time that commits have taken since the file was opened.
     committing: Duration,
-    /// Whether `expected` is the length that the file had when it was opened, which may have been too long.
+    /// Whether `expected` may be too much: the file may have been too long when it was opened, or an unknown part of the data was removed.
     is_guessed: bool,
     /// The time before which `flush` does not compact.
     pause_until: Option<Instant>,
@@ -92,8 +92,7 @@ const LONGEST_STEPS: Duration = Duration::from_secs(30);
 /// The least length of a file that is compacted.
 const SHORTEST: u64 = 16 << 20;
 
-/// The greatest length of a file that is compacted, as a multiple of the [limit](Occasion::limit) of its expected length. After
-/// a keyspace was dropped, the expected length is unknown.
+/// The greatest length of a file that is compacted as a whole, as a multiple of the [limit](Occasion::limit) of its expected length.
 const LONGEST: u64 = 4;
 
 /// The size of the pages of keys and values, in eighths of the size of the keys and values.
@@ -117,11 +116,8 @@ impl Space {
         state.committing = state.committing.saturating_add(took);
         let added = u64::try_from(written.added).unwrap_or_default();
         state.changed = state.changed.saturating_add(written.replaced).saturating_add(added);
-        state.expected = match written.has_dropped {
-            // An unknown part of the data was removed.
-            true => 0,
-            false => state.expected.saturating_add_signed(written.added.saturating_mul(EIGHTHS) / 8),
-        };
+        state.expected = state.expected.saturating_add_signed(written.added.saturating_mul(EIGHTHS) / 8);
+        state.is_guessed |= written.has_dropped;
     }
 
     /// Returns whether the file is to be compacted on this occasion, and how.
@@ -159,9 +155,9 @@ impl Space {
         (state.expected, state.changed, state.is_guessed) = (length, 0, false);
     }
 
-    /// Returns whether the expected length is not known and would decide about a compaction by closing.
-    pub(super) fn is_guessed(&self) -> bool {
-        let most = Occasion::Close.limit().saturating_mul(LONGEST);
+    /// Returns whether the expected length is not known and would decide about a compaction.
+    pub(super) fn is_guessed(&self, occasion: Occasion) -> bool {
+        let most = if occasion == Occasion::Flush { occasion.limit().saturating_mul(LONGEST) } else { u64::MAX };
         self.state().is_guessed && self.length().is_some_and(|length| (SHORTEST..=most).contains(&length))
     }
 
@@ -169,8 +165,7 @@ impl Space {
     /// since: new pages may be sparse.
     pub(super) fn set_used(&self, used: u64) {
         let mut state = self.state();
-        let guessed = if state.expected == 0 { u64::MAX } else { state.expected };
-        (state.expected, state.is_guessed) = (used.min(guessed), false);
+        (state.expected, state.is_guessed) = (used.min(state.expected), false);
     }
 
     /// Records a compaction, completed or not, that began at this time.

@@ -41,7 +41,7 @@ pub(super) fn for_each_group(
 }
 
 /// Returns the names of the tables of keyspaces.
-pub(super) fn names(transaction: &ReadTransaction) -> Result<Vec<String>> {
+fn names(transaction: &ReadTransaction) -> Result<Vec<String>> {
     let handles = transaction.list_tables().map_err(error::storage)?;
     Ok(handles.map(|handle| handle.name().to_owned()).filter(|name| !format::is_mark(name)).collect())
 }

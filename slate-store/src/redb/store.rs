@@ -12,8 +12,8 @@ use super::{
     writer::Writer,
 };
 use crate::{
-    BackupProgress, CacheReads, Capabilities, Changes, Checked, Context, Durability, Error, LocalStore, OldestSnapshot,
-    Optimistic, Result, Size, SizeDetail, Version, files,
+    BackupProgress, CacheReads, Capabilities, Changes, Checked, Durability, LocalStore, OldestSnapshot, Optimistic,
+    Result, Size, SizeDetail, Version, files,
 };
 
 /// A database in a redb file.
@@ -70,10 +70,7 @@ impl LocalStore for LocalRedb {
     }
 
     fn snapshot(&self) -> Result<RedbSnapshot> {
-        if self.writer.follows() {
-            return RedbSnapshot::open(&self.writer.opened);
-        }
-        self.writer.latest.snapshot(&self.writer.opened)
+        self.writer.snapshot()
     }
 
     fn check_writable(&self) -> Result<()> {
@@ -94,10 +91,7 @@ impl LocalStore for LocalRedb {
 
     /// Compares all pages with their checksums first, so that a copy has no damage that its own checksums would hide.
     fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
-        if let Some(damage) = self.writer.first_damage()? {
-            let detail = format!("nothing was copied: {}", damage.detail);
-            return Err(Error::Corrupt(Box::new(Context::new(detail))));
-        }
+        self.writer.refuse_damage("nothing was copied")?;
         let snapshot = self.snapshot()?;
         let mut panic = None;
         let mut progress = |copied, all| {
@@ -111,7 +105,7 @@ impl LocalStore for LocalRedb {
         panic.map_or(written, |payload| resume_unwind(payload))
     }
 
-    /// redb does not move pages that an open snapshot may read.
+    /// redb does not move pages that an open snapshot may read. All pages are compared with their checksums first.
     fn compact(&self) -> Result<()> {
         self.writer.compact()
     }
@@ -137,7 +131,7 @@ impl LocalStore for LocalRedb {
         let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;
         let free = match detail {
             SizeDetail::Known => None,
-            SizeDetail::Measured(_) => Some(metadata.len().saturating_sub(self.writer.allocated()?)),
+            SizeDetail::Measured(_) => self.writer.used_bytes_now()?.map(|used| metadata.len().saturating_sub(used)),
         };
         Ok(Size { on_disk: Some(metadata.len()), free, ..Size::default() })
     }

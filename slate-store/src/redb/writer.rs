@@ -17,7 +17,8 @@ use super::{
     open::{Handle, Opened},
     options::{Recovery, Sharing},
     pages::{self, Header, Walk},
-    rewrite::{self, ROOM, is_quick_to_read},
+    rewrite::{self, ROOM},
+    snapshot::RedbSnapshot,
     space::{Manner, Occasion, Space},
     version,
 };
@@ -63,6 +64,11 @@ impl Writer {
         self.opened.sharing == Sharing::WithReaders && matches!(&*self.opened.handle(), Handle::ReadOnly(_))
     }
 
+    /// Returns a snapshot of the last commit.
+    pub(super) fn snapshot(&self) -> Result<RedbSnapshot> {
+        if self.follows() { RedbSnapshot::open(&self.opened) } else { self.latest.snapshot(&self.opened) }
+    }
+
     pub(super) fn version(&self) -> Version {
         Version(self.version.load(Ordering::Acquire))
     }
@@ -103,6 +109,9 @@ impl Writer {
 
     /// Fills sparse pages, moves pages to the front of the file and truncates it.
     pub(super) fn compact(&self) -> Result<()> {
+        self.check_writable()?;
+        // redb copies pages as they are, and gives the copies new checksums.
+        self.refuse_damage("nothing was compacted")?;
         let mut permit = self.permit()?;
         self.opened.guarded(|| self.compact_on(Occasion::Call, &mut permit))
     }
@@ -164,8 +173,8 @@ impl Writer {
     /// Fills sparse pages and moves pages to the front of a file that is too large to be compacted as a whole when it is closed, for a
     /// limited time. redb then cuts free pages at the end.
     fn compact_in_steps(&self, permit: &mut Permit<'_>) -> Result<()> {
-        // Pages that another process may read are not freed, so the file would grow.
-        if self.opened.sharing == Sharing::WithReaders {
+        // Pages that somebody may read are not freed, so the file would grow.
+        if self.opened.sharing == Sharing::WithReaders || self.has_snapshots() {
             return Ok(());
         }
         let (begin, before) = (Instant::now(), self.space.length());
@@ -217,17 +226,29 @@ impl Writer {
     fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
         let Some(manner) = self.space.should_compact(occasion) else { return };
         let begin = Instant::now();
-        let is_quick = || {
-            let transaction = self.opened.handle().begin_read()?;
-            is_quick_to_read(&transaction, || begin.elapsed() > occasion.patience())
-        };
+        let mut is_quick =
+            || self.is_sound_and_quick(begin.checked_add(occasion.patience()), permit).unwrap_or_default();
         // With a snapshot the compaction fails at once, which is reported.
-        if self.has_snapshots() || manner == Manner::Whole && is_quick().unwrap_or_default() {
+        if manner == Manner::Whole && (self.has_snapshots() || is_quick()) {
             let _ = self.compact_on(occasion, permit);
         } else if occasion == Occasion::Close {
             let _ = self.compact_in_steps(permit);
         }
         self.space.set_tried(begin);
+    }
+
+    /// Returns whether all pages of tables were read until `until` and have their checksums, to which a compaction gives new ones.
+    fn is_sound_and_quick(&self, until: Option<Instant>, permit: &mut Permit<'_>) -> Result<bool> {
+        if permit.0 < self.version() {
+            self.sync(permit)?;
+        }
+        let storage = self.opened.storage();
+        let mut visitor = |checked| match checked {
+            Checked::Bytes(_) if until.is_none_or(|until| Instant::now() < until) => ControlFlow::Continue(()),
+            Checked::Bytes(_) | Checked::Damaged(_) => ControlFlow::Break(()),
+        };
+        let Some(header) = pages::header(storage)? else { return Ok(false) };
+        Ok(Walk::new(header, storage, &mut visitor)?.tables().is_continue())
     }
 
     /// Returns the bytes of the pages of all tables, as they are on the device. `None` if one is damaged.
@@ -236,10 +257,10 @@ impl Writer {
         Ok(pages::header(storage)?.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten())
     }
 
-    /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened: its last writer was killed, or
-    /// had no time to compact it.
-    fn survey(&self, permit: &mut Permit<'_>) -> Result<()> {
-        if self.version() == self.opened_at || !self.space.is_guessed() {
+    /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened, because its last writer was
+    /// killed or had no time to compact it, or keyspaces of unknown size were dropped.
+    fn survey(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
+        if self.version() == self.opened_at || !self.space.is_guessed(occasion) {
             return Ok(());
         }
         if permit.0 < self.version() {
@@ -254,12 +275,7 @@ impl Writer {
     /// Compares the pages of the last commit with their checksums. Writers wait while the own tables of redb are checked.
     pub(super) fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         let storage = self.opened.storage();
-        // Also after a panic, which forbids only writes.
-        let mut permit = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
-        if permit.0 < self.version() && self.check_writable().is_ok() {
-            self.opened.guarded(|| self.sync(&mut permit))?;
-        }
-        let (header, held) = self.last_on_device()?;
+        let (permit, header, held) = self.synced()?;
         let Some(header) = header else {
             let detail = "the header does not have its checksum".to_owned();
             let _ = visitor(Checked::Damaged(Damage { keyspace: None, after: None, up_to: None, detail }));
@@ -276,8 +292,14 @@ impl Writer {
         Ok(())
     }
 
+    /// Fails if a [check](Self::check) finds damage. `undone` says what is not done then.
+    pub(super) fn refuse_damage(&self, undone: &str) -> Result<()> {
+        let Some(damage) = self.first_damage()? else { return Ok(()) };
+        Err(Error::Corrupt(Box::new(Context::new(format!("{undone}: {}", damage.detail)))))
+    }
+
     /// Returns the first damage that [`check`](Self::check) finds.
-    pub(super) fn first_damage(&self) -> Result<Option<Damage>> {
+    fn first_damage(&self) -> Result<Option<Damage>> {
         let mut found = None;
         self.check(&mut |checked| match checked {
             Checked::Bytes(_) => ControlFlow::Continue(()),
@@ -289,11 +311,22 @@ impl Writer {
         Ok(found)
     }
 
-    /// Returns the header with the last commit on the device, and a transaction that holds the pages of that commit.
-    fn last_on_device(&self) -> Result<(Option<Header>, ReadTransaction)> {
+    /// Syncs all commits. Returns the permit to write, and what [`last_on_device`](Self::last_on_device) returns.
+    fn synced(&self) -> Result<(Permit<'_>, Option<Header>, RedbSnapshot)> {
+        // Also after a panic, which forbids only writes.
+        let mut permit = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if permit.0 < self.version() && self.check_writable().is_ok() {
+            self.opened.guarded(|| self.sync(&mut permit))?;
+        }
+        let (header, held) = self.last_on_device()?;
+        Ok((permit, header, held))
+    }
+
+    /// Returns the header with the last commit on the device, and a snapshot that holds the pages of that commit.
+    fn last_on_device(&self) -> Result<(Option<Header>, RedbSnapshot)> {
         loop {
             let before = pages::header(self.opened.storage())?;
-            let held = self.opened.guarded(|| self.opened.handle().begin_read())?;
+            let held = self.snapshot()?;
             // Another process may have made a commit in between.
             if pages::header(self.opened.storage())? == before {
                 return Ok((before, held));
@@ -301,16 +334,14 @@ impl Writer {
         }
     }
 
-    /// Returns the bytes of the pages in use. Reads every page.
-    pub(super) fn allocated(&self) -> Result<u64> {
-        let permit = self.permit()?;
-        let stats = self.opened.guarded(|| {
-            let transaction = self.begin(&permit)?;
-            let stats = transaction.stats().map_err(error::storage)?;
-            transaction.abort().map_err(error::storage)?;
-            Ok(stats)
-        })?;
-        Ok(stats.allocated_pages().saturating_mul(u64::try_from(stats.page_size()).unwrap_or(u64::MAX)))
+    /// Returns the bytes of the pages of all tables, of which it reads the branch pages. `None` if one is damaged.
+    pub(super) fn used_bytes_now(&self) -> Result<Option<u64>> {
+        let (permit, header, held) = self.synced()?;
+        drop(permit);
+        let storage = self.opened.storage();
+        let used = header.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten();
+        drop(held);
+        Ok(used)
     }
 
     pub(super) fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
@@ -353,7 +384,7 @@ impl Writer {
     ///
     /// In a file shared with readers redb always frees pages in the next commit.
     fn previous_version(&self, written: Written) -> Result<Option<ReadTransaction>> {
-        let is_small = self.space.length().is_none_or(|length| written.replaced <= length / 8);
+        let is_small = !written.has_dropped && self.space.length().is_none_or(|length| written.replaced <= length / 8);
         (is_small && self.opened.sharing == Sharing::Exclusive).then(|| self.opened.handle().begin_read()).transpose()
     }
 
@@ -399,7 +430,10 @@ impl Writer {
             // write buffer. If it fails, all commits are on the device nevertheless, and the next commit fails, too.
             let _ = self.sync(permit);
         }
-        self.save_space(Occasion::Flush, permit);
+        // If it fails, nothing is compacted.
+        if self.survey(Occasion::Flush, permit).is_ok() {
+            self.save_space(Occasion::Flush, permit);
+        }
         Ok(())
     }
 
@@ -414,7 +448,7 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if let Ok(mut permit) = self.permit() {
             let _ = self.opened.guarded(|| {
-                self.survey(&mut permit)?;
+                self.survey(Occasion::Close, &mut permit)?;
                 self.save_space(Occasion::Close, &mut permit);
                 Ok(())
             });
@@ -496,7 +530,8 @@ mod tests {
         fill(None);
         assert!(used() < sparse * 4 / 5, "{} of {sparse} bytes", used());
         // The pages that the steps have freed are free, and not all new ones were added to the file.
-        let allocated = writer.allocated().unwrap();
+        let stats = writer.begin(&writer.permit().unwrap()).unwrap().stats().unwrap();
+        let allocated = stats.allocated_pages() * u64::try_from(stats.page_size()).unwrap();
         assert!(allocated < used() + ROOM, "{allocated} bytes are allocated for {}", used());
         assert!(is_whole(&writer));
 

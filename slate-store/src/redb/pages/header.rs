@@ -11,6 +11,8 @@ const SLOT: usize = 128;
 const FLAGS: usize = 9;
 const PRIMARY_IS_SECOND: u8 = 1;
 const WAS_NOT_CLOSED: u8 = 2;
+/// The last commit was made in two phases, and may have stored which pages are free.
+const IS_IN_TWO_PHASES: u8 = 4;
 /// A writer that shares the file has written the primary slot and not synced it: readers use the other slot.
 const PRIMARY_IS_UNSYNCED: u8 = 8;
 const PAGE_SIZE: usize = 12;
@@ -100,6 +102,13 @@ pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Hea
     let mut bytes = [0; SIZE];
     storage.read(0, &mut bytes).map_err(|error| error::storage(StorageError::Io(error)))?;
     Ok(Header::read(&bytes))
+}
+
+/// Returns whether redb looks for a list of free pages in the file when it opens it for writing.
+pub(super) fn has_free_pages(storage: &dyn StorageBackend) -> Result<bool> {
+    let mut flags = [0];
+    storage.read(FLAGS as u64, &mut flags).map_err(|error| error::storage(StorageError::Io(error)))?;
+    Ok(flags[0] & IS_IN_TWO_PHASES != 0)
 }
 
 /// Returns the header of a new file with [other regions](NEW_REGION_PAGES). redb reads the size of the regions from the header, and never

@@ -13,11 +13,11 @@ mod distant;
 use bson::{Document, doc};
 use btree::BTreeStore;
 use distant::{DistantStore, LocalDistant};
-use slate_core::{CancelToken, Database, ErrorKind, Index};
+use slate_core::{CancelToken, Database, ErrorKind, Hint, Index};
 use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
     time::Duration,
 };
@@ -44,13 +44,13 @@ fn a_database_over_a_custom_store_works_like_any_other() {
     assert_eq!(films.estimated_document_count().unwrap(), 0);
 }
 
-/// The same store, declared as one that other processes also write to.
+/// A store on a network that other processes also write to.
 #[derive(Clone, Default)]
-struct SharedStore(BTreeStore);
+struct SharedStore(DistantStore);
 
 impl Store for SharedStore {
-    type Snapshot = <BTreeStore as Store>::Snapshot;
-    type Transaction = <BTreeStore as Store>::Transaction;
+    type Snapshot = <DistantStore as Store>::Snapshot;
+    type Transaction = <DistantStore as Store>::Transaction;
 
     fn capabilities(&self) -> Capabilities {
         Capabilities { exclusive: false, ..self.0.capabilities() }
@@ -101,6 +101,116 @@ fn catalog_changes_of_another_process_are_visible_at_once() {
     assert_eq!(theirs.count_documents(filter).run().unwrap(), 1);
     let both = doc! { "a": { "$gt": 20, "$lt": 5 } };
     assert_eq!(theirs.count_documents(both).run().unwrap(), 1);
+}
+
+/// The version of the catalog travels beside the first reads of a call, which uses the catalog that it knows.
+#[test]
+fn a_call_that_used_an_outdated_catalog_is_repeated_whatever_it_found() {
+    let store = SharedStore::default();
+    let open = || Database::with_store(store.clone()).unwrap();
+    let (here, there) = (open(), open());
+    let (mine, theirs) = (here.collection::<Document>("c"), there.collection::<Document>("c"));
+    let know = || {
+        mine.insert_one(&doc! { "_id": 1, "a": 1 }).unwrap();
+        assert!(theirs.find_by_id(1).unwrap().is_some());
+    };
+    // What is missing by the old catalog.
+    assert!(theirs.find_by_id(1).unwrap().is_none());
+    know();
+    // What is there by the old catalog.
+    mine.drop().unwrap();
+    assert!(theirs.find_by_id(1).unwrap().is_none());
+    know();
+    mine.drop().unwrap();
+    know();
+    mine.drop().unwrap();
+    assert_eq!(theirs.find(doc! { "a": 1 }).run().unwrap().count(), 0);
+    know();
+    mine.drop().unwrap();
+    assert_eq!(theirs.update_one(doc! { "_id": 1 }, doc! { "$set": { "a": 2 } }).run().unwrap().matched, 0);
+    know();
+    mine.drop().unwrap();
+    // A document that the old collection would refuse, and an index that only the old one has.
+    theirs.insert_one(&doc! { "_id": 1, "a": 5 }).unwrap();
+    assert_eq!(mine.find_by_id(1).unwrap().unwrap().get_i32("a").unwrap(), 5);
+    mine.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    assert_eq!(theirs.find(doc! { "a": 5 }).hint(Hint::Name("a_1".into())).run().unwrap().count(), 1);
+    mine.drop_index("a_1").unwrap();
+    assert!(theirs.find(doc! { "a": 5 }).hint(Hint::Name("a_1".into())).run().is_err());
+    // A view in place of a collection, and the other way round.
+    mine.drop().unwrap();
+    here.collection::<Document>("base").insert_one(&doc! { "_id": 9, "a": 9 }).unwrap();
+    let view = doc! { "create": "c", "viewOn": "base", "pipeline": [{ "$match": { "a": 9 } }] };
+    here.commands().run(view).unwrap();
+    assert_eq!(theirs.find(doc! {}).run().unwrap().count(), 1);
+    assert!(theirs.insert_one(&doc! { "_id": 1 }).is_err());
+    mine.drop().unwrap();
+    theirs.insert_one(&doc! { "_id": 1 }).unwrap();
+}
+
+/// The version of the catalog travels beside the first reads of a call.
+#[test]
+fn calls_of_a_shared_store_make_few_rounds() {
+    let local = LocalDistant::default();
+    let rounds = local.rounds.clone();
+    let store = SharedStore(DistantStore::over(local));
+    let db = Database::with_store(store.clone()).unwrap();
+    let rows = db.collection::<Document>("rows");
+    rows.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();
+    let insert = |id: i32| rows.insert_one(&doc! { "_id": id, "u": id }).unwrap();
+    insert(1);
+    insert(2);
+    let spent = |call: &dyn Fn()| {
+        rounds.take();
+        call();
+        rounds.take()
+    };
+    assert_eq!(spent(&|| assert!(rows.find_by_id(1).unwrap().is_some())), 1);
+    assert_eq!(spent(&|| assert!(rows.find_one(doc! { "_id": 2 }).run().unwrap().is_some())), 1);
+}
+
+/// Writers that never pause, in two processes, while a third one changes definitions.
+#[test]
+fn a_change_of_a_definition_beside_steady_writers_needs_few_attempts() {
+    let store = SharedStore::default();
+    let open = || Database::with_store(store.clone()).unwrap();
+    let (changer, writers) = (open(), [open(), open()]);
+    let rows = |db: &Database| db.collection::<Document>("rows");
+    rows(&changer).insert_many(&(0..600).map(|n| doc! { "_id": -n, "a": n }).collect::<Vec<_>>()).run().unwrap();
+    let (done, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for (number, db) in writers.iter().enumerate() {
+            let (done, written) = (&done, &written);
+            scope.spawn(move || {
+                let rows = db.collection::<Document>("rows");
+                for n in 0.. {
+                    if done.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    let id = format!("{number}-{n}");
+                    rows.insert_one(&doc! { "_id": &id, "a": n % 7 }).unwrap();
+                    rows.delete_one(doc! { "_id": &id }).run().unwrap();
+                    written.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        for _ in 0..3 {
+            for create in [true, false] {
+                let before = (written.load(Ordering::Relaxed), changer.metrics().retries);
+                match create {
+                    true => drop(rows(&changer).create_index(Index::on(doc! { "a": 1 })).run().unwrap()),
+                    false => assert!(rows(&changer).drop_index("a_1").unwrap()),
+                }
+                let attempts = changer.metrics().retries - before.1;
+                assert!(attempts <= 8, "{attempts} attempts");
+                while written.load(Ordering::Relaxed) <= before.0 {
+                    thread::yield_now();
+                }
+            }
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(rows(&changer).verify().run().unwrap().is_sound());
 }
 
 /// Streams of a process beside others are woken by one thread of the pool together, which also serves other calls.

@@ -1,12 +1,12 @@
 //! Cursors: bounds, seeks, steps and changes of direction.
 
-use std::thread;
+use std::{ops::ControlFlow, thread};
 
 use super::{
     Fixture,
     tools::{A, Writes, all, begin, commit, key_of, keys, put, within},
 };
-use slate_store::{Bounds, Cursor, Edge, Keyspace, Store, Transaction, TransactionExt, View};
+use slate_store::{Bounds, Cursor, Edge, Entries, Keyspace, Store, Transaction, TransactionExt, View};
 
 const LETTERS: [(&str, &str); 5] = [("a", "1"), ("b", "2"), ("c", "3"), ("d", "4"), ("e", "5")];
 
@@ -74,6 +74,37 @@ pub fn cursors_over_several_ranges_are_at_the_edges_of_each<S: Store>(fixture: &
                 more = moved[0];
             }
             assert_eq!(cursor.current(), None, "{bounds:?}");
+        }
+    }
+}
+
+fn scanned(view: &impl View, bounds: Bounds<'_>) -> Entries {
+    let mut found = Entries::new();
+    let visit = |key: &[u8], value: &[u8]| {
+        found.push((key.into(), value.into()));
+        ControlFlow::<()>::Continue(())
+    };
+    view.scan(A, bounds, visit).unwrap();
+    found
+}
+
+pub fn a_read_ahead_has_what_a_scan_has<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let many: Vec<(String, String)> = (0..1_500).map(|n| (format!("m{n:04}"), n.to_string())).collect();
+    put(&store, A, &many.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>());
+    put(&store, A, &LETTERS);
+    let view = store.snapshot().unwrap();
+    let mut own = begin(&store);
+    own.put(A, b"b", b"own").unwrap();
+    for bounds in [within("b", "e"), within("x", "z"), within("z", "a"), Bounds::ALL] {
+        let ahead = [view.scan_ahead(A, bounds).unwrap(), own.view().scan_ahead(A, bounds).unwrap()];
+        put(&store, A, &[("c", "later")]);
+        let expected = [scanned(&view, bounds), scanned(&own.view(), bounds)];
+        for (ahead, expected) in ahead.into_iter().zip(expected) {
+            // `None` where reads wait for no network, and beside own writes.
+            if let Some(ahead) = ahead {
+                assert!(ahead.wait().unwrap() == expected, "{bounds:?}");
+            }
         }
     }
 }

@@ -50,6 +50,7 @@ macro_rules! conformance {
             cursors::a_cursor_is_confined_to_its_bounds
             cursors::a_cursor_of_a_snapshot_can_be_sent_to_another_thread
             cursors::a_cursor_beyond_an_end_is_positioned_only_by_a_seek
+            cursors::a_read_ahead_has_what_a_scan_has
             cursors::a_seek_beyond_the_bounds_is_confined_to_them
             cursors::a_step_in_the_other_direction_returns_the_adjacent_key
             cursors::cursors_over_several_ranges_are_at_the_edges_of_each

@@ -54,6 +54,7 @@
 #![cfg(not(all(test, simulated)))]
 
 mod access;
+mod ahead;
 mod bounds;
 mod cache_reads;
 #[cfg(feature = "cached")]
@@ -92,6 +93,7 @@ pub mod rocksdb;
 pub mod tikv;
 
 pub use access::Access;
+pub use ahead::{Ahead, Entries};
 pub use bounds::{Bounds, Edge, Landing, OwnedBounds};
 pub use cache_reads::CacheReads;
 #[cfg(feature = "cached")]

@@ -1,6 +1,6 @@
 use std::{ops::ControlFlow, sync::Arc};
 
-use crate::{Bounds, Edge, Keyspace, Result, Version};
+use crate::{Ahead, Bounds, Edge, Keyspace, Result, Version};
 
 /// A view that owns its data, so that it and everything opened on it can be stored and sent to another thread.
 ///
@@ -52,6 +52,18 @@ pub trait View: Clone + Send {
         bytes: usize,
     ) -> Result<Option<Vec<Self::Cursor>>> {
         let _ = (keyspace, ranges, edge, bytes);
+        Ok(None)
+    }
+
+    /// Sends a read of all keys and values within `bounds`, which are few, and does not wait for the answer: it travels beside the reads that
+    /// follow, and costs no round of its own. `None`, the default, where a read waits for no network, and where the view has writes of its
+    /// own in the keyspace; [`scan`](Self::scan) reads then.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
+        let _ = (keyspace, bounds);
         Ok(None)
     }
 

@@ -13,10 +13,10 @@ use super::{
 };
 use crate::{
     Error, ErrorKind, Isolation, Result,
-    catalog::{self, Catalog, CatalogCache, StatisticsStaleness},
+    catalog::{self, Catalog, CatalogCache, CatalogCheck, StatisticsStaleness},
     changes::{LogTail, Wakers},
     clock,
-    commit::{OptimisticValidator, Validation},
+    commit::{Announced, Announcements, OptimisticValidator, Validation},
     interrupt::Interrupt,
     metrics::trace,
     metrics::{Metrics, Observer, PointRead},
@@ -37,6 +37,7 @@ impl<S: Store> Backend<S> {
         let shared = Shared {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
             staleness: StatisticsStaleness::default(),
+            announcements: Announcements::default(),
             memory: options.memory.observed_by(observer),
             capabilities: store.capabilities(),
             tail: LogTail::default(),
@@ -71,7 +72,8 @@ impl<S: Store> Backend<S> {
     /// Deletes what exceeds the limits of the log of changes.
     fn trim_log(&self, wait: Duration) -> Result<()> {
         let now = clock::now_millis();
-        let options = BeginOptions { wait, isolation: Isolation::default(), limits: Interrupt::default() };
+        let limits = Interrupt::default();
+        let options = BeginOptions { wait, isolation: Isolation::default(), limits, announced: None };
         loop {
             let mut writer = Engine::begin(self, &options)?;
             if !writer.trim_change_log(now)? {
@@ -125,17 +127,50 @@ impl<S: Store> Backend<S> {
         if read != PointRead::Postponed {
             return Ok(read);
         }
+        let (reader, check) = self.reader_ahead()?;
+        let confirm = || check.map_or(Ok(true), |check| Engine::confirm(self, check));
+        let read = self.observer().point_read(collection, || reader.visit(collection, key, id, confirm, visitor))?;
+        if read != PointRead::Postponed {
+            return Ok(read);
+        }
         let reader = self.reader()?;
-        self.observer().point_read(collection, || reader.visit(collection, key, id, visitor))
+        self.observer().point_read(collection, || reader.visit(collection, key, id, || Ok(true), visitor))
     }
 
-    fn writer(&self, transaction: S::Transaction, options: &BeginOptions) -> Result<Box<dyn Writer>> {
+    fn reader_ahead(&self) -> Result<(SnapshotReader<S::Snapshot>, Option<CatalogCheck>)> {
+        let view = self.store.snapshot()?;
+        let (catalog, check) = self.shared.catalogs.load_ahead(&view)?;
+        Ok((SnapshotReader::new(view, catalog, self.shared.memory.clone()), check))
+    }
+
+    fn session(
+        &self,
+        transaction: S::Transaction,
+        catalog: (Arc<Catalog>, Option<CatalogCheck>),
+        options: &BeginOptions,
+    ) -> Session<S::Transaction> {
         let validation = match self.store.capabilities().exclusive {
             true => Validation::InProcess(Arc::clone(&self.validator)),
             false => Validation::InStore,
         };
-        let catalog = self.shared.catalogs.load(&transaction.view())?;
-        Ok(Box::new(Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)))
+        Session::new(transaction, catalog, Arc::clone(&self.shared), validation, options)
+    }
+
+    /// Begins a transaction, whose catalog is to be confirmed.
+    fn session_ahead(&self, options: &BeginOptions) -> Result<Session<S::Transaction>> {
+        let begun = self.store.begin(options.wait).map_err(Error::from);
+        let transaction = begun.inspect_err(|error| self.observer().failed(error))?;
+        let catalog = self.shared.catalogs.load_ahead(&transaction.view())?;
+        Ok(self.session(transaction, catalog, options))
+    }
+
+    /// Writes announcements, or withdraws them, in a transaction of its own.
+    fn announced(&self, wait: Duration, mut write: impl FnMut(&mut S::Transaction) -> Result<bool>) -> Result<()> {
+        let mut transaction = self.store.begin(wait)?;
+        if write(&mut transaction)? {
+            transaction.commit(Durability::Deferred)?;
+        }
+        Ok(())
     }
 
     /// Returns the last commit and its catalog.
@@ -194,13 +229,47 @@ impl<S: Store> Engine for Backend<S> {
         &self.shared.wakers
     }
 
+    fn snapshot_ahead(&self) -> Result<(SharedReader, Option<CatalogCheck>)> {
+        let (reader, check) = self.reader_ahead()?;
+        Ok((Arc::new(reader), check))
+    }
+
+    fn confirm(&self, check: CatalogCheck) -> Result<bool> {
+        Ok(self.shared.catalogs.confirm(check)?.is_some())
+    }
+
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
-        let begun = self.store.begin(options.wait).map_err(Error::from);
-        self.writer(begun.inspect_err(|error| self.observer().failed(error))?, options)
+        loop {
+            let mut session = self.session_ahead(options)?;
+            match session.confirm_for_all() {
+                // Others stop to announce changes, or these have had their time.
+                Err(error) if error.is_retryable() => options.limits.check()?,
+                confirmed => return confirmed.map(|()| Box::new(session) as Box<dyn Writer>),
+            }
+        }
+    }
+
+    fn begin_ahead(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
+        Ok(Box::new(self.session_ahead(options)?))
     }
 
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>> {
-        self.store.try_begin().map(|transaction| self.writer(transaction, options)).transpose()
+        let Some(transaction) = self.store.try_begin() else { return Ok(None) };
+        let catalog = self.shared.catalogs.load(&transaction.view())?;
+        Ok(Some(Box::new(self.session(transaction, (catalog, None), options))))
+    }
+
+    fn announce(&self, changes: &[Announced], wait: Duration) -> Result<()> {
+        self.announced(wait, |transaction| {
+            changes.iter().try_for_each(|change| catalog::announce(transaction, change))?;
+            Ok(true)
+        })
+    }
+
+    fn withdraw(&self, changes: &[Announced], wait: Duration) -> Result<()> {
+        self.announced(wait, |transaction| {
+            changes.iter().try_fold(false, |any, change| Ok(catalog::withdraw(transaction, change)? || any))
+        })
     }
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {
@@ -211,6 +280,10 @@ impl<S: Store> Engine for Backend<S> {
         if work.trims_log {
             // What remains is deleted after a later commit.
             let _ = self.trim_log(wait);
+        }
+        if !work.abandoned.is_empty() {
+            // One that stays is withdrawn after a later commit.
+            let _ = self.withdraw(&work.abandoned, wait);
         }
         self.refresh_statistics(&work.stale);
     }

@@ -10,6 +10,7 @@ use slate_store::{Damage, SizeDetail};
 #[cfg(feature = "async")]
 use super::open_transactions::OpenTransaction;
 use super::{
+    announcement::Announcement,
     engine::{Engine, IdMatch, RecordVisitor, SharedReader, Writer},
     open_transactions::OpenTransactions,
     retry,
@@ -20,7 +21,7 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     changes::OtherWriters,
-    commit::Turns,
+    commit::{ANNOUNCEMENT_HOLD as HOLD, Turns},
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
     verify::{VerifyRun, verify_storage},
@@ -152,6 +153,19 @@ impl DatabaseHandle {
         }
     }
 
+    /// Calls `read` with a reader of the latest commit. It may be called twice; what it returned first is dropped then.
+    pub(crate) fn read<R>(&self, call: &CallContext, read: impl Fn(&SharedReader) -> Result<R>) -> Result<R> {
+        if call.interrupt.budget().is_none() {
+            let engine = self.engine()?;
+            let (reader, check) = engine.snapshot_ahead()?;
+            let result = read(&reader);
+            if check.map_or(Ok(true), |check| engine.confirm(check))? {
+                return result;
+            }
+        }
+        read(&self.reader(call)?)
+    }
+
     /// Calls `visitor` with a record of the latest commit, if it exists.
     pub(crate) fn get(
         &self,
@@ -178,13 +192,30 @@ impl DatabaseHandle {
             return self.write_within(budget, call, work);
         }
         let started = self.started(call);
+        let mut announcement: Option<Announcement> = None;
         let written = retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
             // `work` checks the limits. A commit that has begun is completed.
-            let options = BeginOptions { limits: Interrupt::default(), ..started.begin_options() };
-            let mut writer = self.engine_to_write()?.begin(&options)?;
-            let result = work(&mut *writer)?;
-            self.finish(writer, self.inner.durability)?;
-            Ok(result)
+            let (limits, announced) = (Interrupt::default(), announcement.as_ref().map(Announcement::id));
+            let options = BeginOptions { limits, announced, ..started.begin_options() };
+            let engine = self.engine_to_write()?;
+            let start = Instant::now();
+            let (result, writer) = loop {
+                let mut writer = engine.begin_ahead(&options)?;
+                let result = work(&mut *writer);
+                match writer.confirm() {
+                    // Not a conflict of this write: it used an outdated catalog, or makes way.
+                    Err(error) if error.is_retryable() && start.elapsed() < started.retry.within.max(HOLD) => {
+                        call.check()?;
+                    }
+                    confirmed => break (confirmed.and(result)?, writer),
+                }
+            };
+            let redefined = writer.redefines();
+            let finished = self.finish(writer, self.inner.durability);
+            if finished.as_ref().is_err_and(Error::is_retryable) && announcement.is_none() {
+                announcement = Announcement::make(engine, redefined, options.wait);
+            }
+            Ok(finished.map(|()| result)?)
         });
         // No further attempt is made if it would begin after the deadline.
         let soon = Instant::now() + 2 * started.retry.longest_pause;
@@ -200,7 +231,8 @@ impl DatabaseHandle {
         work: impl FnOnce(&mut dyn Writer) -> Result<R>,
     ) -> Result<R> {
         let limits = call.interrupt.only_budget();
-        let options = BeginOptions { wait: Duration::ZERO, isolation: Isolation::default(), limits };
+        let isolation = Isolation::default();
+        let options = BeginOptions { wait: Duration::ZERO, isolation, limits, announced: None };
         let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?;
         let written = work(&mut *writer).and_then(|result| {
             // There is no work to do after a short commit.
@@ -222,10 +254,13 @@ impl DatabaseHandle {
             Some(budget) => {
                 let mut limits = Interrupt::default();
                 limits.limit_to(budget);
-                let options = BeginOptions { wait: Duration::ZERO, isolation, limits };
+                let options = BeginOptions { wait: Duration::ZERO, isolation, limits, announced: None };
                 self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?
             }
-            None => self.engine_to_write()?.begin(&BeginOptions { wait, isolation, limits: Interrupt::default() })?,
+            None => {
+                let limits = Interrupt::default();
+                self.engine_to_write()?.begin(&BeginOptions { wait, isolation, limits, announced: None })?
+            }
         };
         let open = OpenTransaction::new(writer, None);
         let result = match work(open.clone()) {

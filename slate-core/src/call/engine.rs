@@ -10,8 +10,9 @@ use slate_store::{BackupProgress, Capabilities, Checked, Damage, Durability, Key
 use crate::{
     ChangeLog, CollectionStats, ExplainVerbosity, RenameTarget, Result,
     call_context::CallContext,
-    catalog::{Catalog, CollectionInfo, Namespace},
+    catalog::{Catalog, CatalogCheck, CollectionInfo, Namespace},
     changes::{CommitTime, Event, Images, LogCounts, Position, Wakers},
+    commit::Announced,
     exec::Rows,
     metrics::{Metrics, Observer, PointRead},
     plan::{Explained, Query},
@@ -35,6 +36,11 @@ pub(crate) trait Engine: Send + Sync {
     fn tries_queries(&self) -> bool;
     /// Returns a reader of the latest commit.
     fn snapshot(&self) -> Result<SharedReader>;
+    /// Returns a reader of the latest commit. Until [`confirm`](Self::confirm) has said that it has the right catalog, nothing that is read
+    /// may leave the call.
+    fn snapshot_ahead(&self) -> Result<(SharedReader, Option<CatalogCheck>)>;
+    /// Returns whether the reader has the right catalog.
+    fn confirm(&self, check: CatalogCheck) -> Result<bool>;
     /// Returns a reader of the latest commit whose short reads do not wait for a device, a network or another thread; `None` if
     /// there is none.
     fn try_snapshot(&self) -> Result<Option<SharedReader>>;
@@ -45,6 +51,12 @@ pub(crate) trait Engine: Send + Sync {
     /// Returns the streams that wait for commits.
     fn wakers(&self) -> &Arc<Wakers>;
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
+    /// Begins a transaction that has the right catalog if [`Writer::confirm`] says so.
+    fn begin_ahead(&self, options: &BeginOptions) -> Result<Box<dyn Writer>>;
+    /// Tells the transactions of all processes to make way for changes of definitions.
+    fn announce(&self, changes: &[Announced], wait: Duration) -> Result<()>;
+    /// Withdraws announcements.
+    fn withdraw(&self, changes: &[Announced], wait: Duration) -> Result<()>;
     /// Begins a transaction, unless it or its commit would have to wait for a device, a network or another thread.
     fn try_begin(&self, options: &BeginOptions) -> Result<Option<Box<dyn Writer>>>;
     /// Executes the work after a commit. The commit has succeeded; a failure here postpones the work.
@@ -134,6 +146,8 @@ pub(crate) enum ReadSet<'r> {
 /// An open write transaction.
 pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
+    /// Makes sure that the calls so far have used the right catalog; otherwise fails with a conflict, and their outcomes mean nothing.
+    fn confirm(&mut self) -> Result<()>;
     /// Adds what a read depends on to the transaction's read set, and returns the reader that executes the read.
     fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader>;
     fn insert(
@@ -214,6 +228,8 @@ pub(crate) trait Writer: Send {
     ) -> Result<BuildRound>;
     /// Drops a declared index.
     fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()>;
+    /// Returns the collections for whose sake the transaction conflicts with every writer.
+    fn redefines(&self) -> Vec<Box<str>>;
     /// Ends the transaction: every later call fails with `reason`.
     fn end(&mut self, reason: &str);
     /// Commits; returns the work to do after the commit.

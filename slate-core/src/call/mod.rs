@@ -23,9 +23,10 @@
 //! | [`engine`] | the traits without the store's type: `Engine`, `Reader` and `Writer` |
 //! | [`backend`], [`reader`], [`writer`], [`statistics`] | their implementation for any store |
 //! | [`open`] | opens stores by URL; the only file that names them |
-//! | [`open_transactions`], [`retry`] | transactions that callers have open; retries after conflicts |
+//! | [`open_transactions`], [`retry`], [`announcement`] | transactions that callers have open; retries after conflicts; changes that others make way for |
 //! | [`sink`] | `$out` and `$merge` |
 
+mod announcement;
 mod backend;
 mod bound_request;
 pub(crate) mod change_stream;

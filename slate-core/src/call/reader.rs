@@ -37,15 +37,17 @@ impl<V: Snapshot> SnapshotReader<V> {
         &self.view
     }
 
-    /// Like [`get`](Reader::get), not counted.
+    /// Like [`get`](Reader::get), not counted. Before anything is returned or visited, `confirm` says whether the reader has the right
+    /// catalog; if not, the read is postponed.
     pub(super) fn visit(
         &self,
         collection: &str,
         key: &[u8],
         id: IdMatch,
+        confirm: impl FnOnce() -> Result<bool>,
         visitor: RecordVisitor<'_>,
     ) -> Result<PointRead> {
-        self.source().visit(collection, key, id, visitor)
+        self.source().visit(collection, key, id, confirm, visitor)
     }
 
     fn source(&self) -> ReadSource<'_, V> {
@@ -158,21 +160,38 @@ impl<V: View> ReadSource<'_, V> {
 
     /// Calls `visitor` with the record of a key, if it exists, and counts the read.
     pub(super) fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        let visit = || self.visit(collection, key, IdMatch::Key, visitor);
+        let visit = || self.visit(collection, key, IdMatch::Key, || Ok(true), visitor);
         trace::point_read(collection, || self.memory.observer().point_read(collection, visit))
     }
 
-    fn visit(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        let Some(found) = self.catalog.collection(collection) else {
-            let is_view = self.catalog.view(collection).is_some();
-            return Ok(if is_view { PointRead::NeedsQuery } else { PointRead::Missing });
+    fn visit(
+        &self,
+        collection: &str,
+        key: &[u8],
+        id: IdMatch,
+        confirm: impl FnOnce() -> Result<bool>,
+        visitor: RecordVisitor<'_>,
+    ) -> Result<PointRead> {
+        let without_read = match self.catalog.collection(collection) {
+            None if self.catalog.view(collection).is_some() => Err(PointRead::NeedsQuery),
+            None => Err(PointRead::Missing),
+            Some(found) if id == IdMatch::Filter && found.collation.is_some() => Err(PointRead::NeedsQuery),
+            Some(found) => Ok(found),
         };
-        if id == IdMatch::Filter && found.collation.is_some() {
-            return Ok(PointRead::NeedsQuery);
-        }
+        let found = match without_read {
+            Err(read) => return Ok(if confirm()? { read } else { PointRead::Postponed }),
+            Ok(found) => found,
+        };
         found.uses.ids.add();
-        match self.view.get(found.records, key, |stored| PointRead::visit(Doc::stored(stored), visitor)) {
-            Ok(read) => read.unwrap_or(Ok(PointRead::Missing)),
+        let mut confirm = Some(confirm);
+        let mut confirmed = move || confirm.take().map_or(Ok(true), |confirm| confirm());
+        let visit = |stored: &[u8]| match confirmed()? {
+            true => PointRead::visit(Doc::stored(stored), visitor),
+            false => Ok(PointRead::Postponed),
+        };
+        match self.view.get(found.records, key, visit) {
+            Ok(Some(read)) => read,
+            Ok(None) => Ok(if confirmed()? { PointRead::Missing } else { PointRead::Postponed }),
             Err(error) => Err(located(error.into(), self.catalog)),
         }
     }

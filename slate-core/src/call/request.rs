@@ -239,7 +239,7 @@ impl Request {
         &self,
         scope: &Scope,
         collection: &str,
-        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
     ) -> Result<Box<dyn Rows + Send>> {
         scope.query(collection, self, parse, |reader, source, query| reader.find(source, query, &self.call))
     }
@@ -250,7 +250,7 @@ impl Request {
         scope: &Scope,
         collection: &str,
         verbosity: ExplainVerbosity,
-        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
     ) -> Result<Explain> {
         scope.query(collection, self, parse, |reader, source, query| {
             reader.explain(source, query, verbosity, &self.call).map(Explained::draw)

@@ -49,13 +49,13 @@ impl Scope {
     }
 
     /// Binds the request to what it reads, parses it, and calls `work` with the reader, the collection that the query reads,
-    /// and the query.
+    /// and the query. Both closures may be called twice.
     pub(crate) fn query<R>(
         &self,
         collection: &str,
         request: &Request,
-        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
-        work: impl FnOnce(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
+        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
         request.call.interrupt.during(|| self.query_limited(collection, request, parse, work))
     }
@@ -64,27 +64,23 @@ impl Scope {
         &self,
         collection: &str,
         request: &Request,
-        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
-        work: impl FnOnce(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
+        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
-        let latest;
-        let reader = match self {
-            Self::Database(database) => {
-                latest = database.reader(&request.call)?;
-                &latest
-            }
-            Self::Snapshot(reader) => reader,
-            Self::Transaction(transaction) => {
-                return transaction.with(|writer| {
-                    let catalog = Arc::clone(writer.catalog());
-                    let bound = request.bind(&catalog, collection)?;
-                    let query = parse(&bound)?;
-                    work(writer.reading(ReadSet::Query(collection, &query))?, bound.source(), &query)
-                });
-            }
+        let read = |reader: &SharedReader| {
+            let bound = request.bind(reader.catalog(), collection)?;
+            work(&**reader, bound.source(), &parse(&bound)?)
         };
-        let bound = request.bind(reader.catalog(), collection)?;
-        work(&**reader, bound.source(), &parse(&bound)?)
+        match self {
+            Self::Database(database) => database.read(&request.call, read),
+            Self::Snapshot(reader) => read(reader),
+            Self::Transaction(transaction) => transaction.with(|writer| {
+                let catalog = Arc::clone(writer.catalog());
+                let bound = request.bind(&catalog, collection)?;
+                let query = parse(&bound)?;
+                work(writer.reading(ReadSet::Query(collection, &query))?, bound.source(), &query)
+            }),
+        }
     }
 
     /// Calls `visitor` with the document stored under `key`, if it exists.

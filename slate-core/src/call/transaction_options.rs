@@ -170,6 +170,6 @@ impl Started {
     pub(crate) fn begin_options(&self) -> BeginOptions {
         let left = self.retry.limits.end().map(|end| end.saturating_duration_since(Instant::now()));
         let wait = left.map_or(self.wait, |left| left.min(self.wait));
-        BeginOptions { wait, isolation: self.isolation, limits: self.retry.limits.clone() }
+        BeginOptions { wait, isolation: self.isolation, limits: self.retry.limits.clone(), announced: None }
     }
 }

@@ -154,6 +154,10 @@ impl<T: Transaction> Writer for Session<T> {
         Session::catalog(self)
     }
 
+    fn confirm(&mut self) -> Result<()> {
+        Session::confirm(self)
+    }
+
     fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader> {
         self.begin_call()?;
         let recorded = match reads {
@@ -323,6 +327,10 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()> {
         self.defined(collection, |session| session.abandon_build(keyspace))
+    }
+
+    fn redefines(&self) -> Vec<Box<str>> {
+        Session::redefines(self)
     }
 
     fn end(&mut self, reason: &str) {

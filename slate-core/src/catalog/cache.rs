@@ -3,10 +3,14 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use slate_store::{Version, View};
+use slate_store::{Ahead, Version, View};
 
 use super::{Catalog, CatalogVersion};
-use crate::{Result, commit::ChangeStamp, metrics::UseTable};
+use crate::{
+    Error, Result,
+    commit::{Announced, ChangeStamp},
+    metrics::UseTable,
+};
 
 /// The last parsed catalog. It is valid for a view if no commit changed the catalog between the catalog's commit and the
 /// view's, as [`commit`](crate::commit) explains. After a change only the collections that it changed are parsed again, so a
@@ -30,6 +34,13 @@ struct Cached {
     read_at: Version,
     /// What was stored as the catalog's version there. `None` if only this process changes it.
     stored: Option<CatalogVersion>,
+}
+
+/// The answer to whether a view has the catalog that it is read with. Until it has come, nothing that was read may leave the call.
+#[derive(Debug)]
+pub(crate) struct CatalogCheck {
+    stored: CatalogVersion,
+    ahead: Ahead,
 }
 
 impl CatalogCache {
@@ -64,6 +75,9 @@ impl CatalogCache {
             Err(error) if error.is_retryable() => {}
             Err(_) => change.unknown(),
         }
+        if !self.is_exclusive && !committed.as_ref().is_err_and(Error::is_retryable) {
+            self.forget();
+        }
         committed
     }
 
@@ -83,6 +97,38 @@ impl CatalogCache {
                 drop(last);
                 self.read(view)
             }
+        }
+    }
+
+    /// Returns the last catalog that was read, and the check whether it is that of `view`, which [`confirm`](Self::confirm) waits for. On
+    /// a store where the check would not travel beside other reads, returns the catalog of the view, without a check.
+    ///
+    /// `view` is as for [`load`](Self::load).
+    pub(crate) fn load_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some(Cached { catalog, stored: Some(stored), .. }) = last
+            && let Some(ahead) = CatalogVersion::read_ahead(view)?
+        {
+            return Ok((catalog, Some(CatalogCheck { stored, ahead })));
+        }
+        Ok((self.load(view)?, None))
+    }
+
+    /// Waits for the check. Returns the changes of definitions that are announced in the view; `None` if the view does not have the catalog
+    /// that it was read with, so that its call has to begin anew.
+    pub(crate) fn confirm(&self, check: CatalogCheck) -> Result<Option<Vec<Announced>>> {
+        let (found, announced) = CatalogVersion::wait(check.ahead)?;
+        if found > check.stored {
+            self.forget();
+        }
+        Ok((found == check.stored).then_some(announced))
+    }
+
+    /// Makes the next call read the catalog.
+    fn forget(&self) {
+        if self.last.write().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+            self.reads.fetch_add(1, Ordering::Relaxed);
+            self.uses.forget_unused();
         }
     }
 

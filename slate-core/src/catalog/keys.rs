@@ -16,13 +16,25 @@ const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
 const TRIMMED: u8 = b't';
+/// Announcements are read with the versions.
+const ANNOUNCEMENT: &[u8] = b"wa";
 
 /// Returns the key of the counter of changes to the properties of a collection's indexes. Sorts after [`VERSION`].
 pub(super) fn properties_version(name: &str) -> Vec<u8> {
     [VERSION, name.as_bytes()].concat()
 }
 
-/// Returns the range of the keys of all versions and counters.
+/// Returns the key of the announcement that the collection's definition is about to change.
+pub(super) fn announcement(name: &str) -> Vec<u8> {
+    [ANNOUNCEMENT, name.as_bytes()].concat()
+}
+
+/// Returns the name of the collection whose change is announced under this key.
+pub(super) fn announced(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(key.strip_prefix(ANNOUNCEMENT)?).ok()
+}
+
+/// Returns the range of the keys of all versions, counters and announcements.
 pub(super) fn versions() -> (&'static [u8], &'static [u8]) {
     (VERSION, b"x")
 }

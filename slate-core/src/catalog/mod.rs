@@ -23,9 +23,9 @@ use slate_query::{
     Code,
     raw::{Doc, SmallBytes},
 };
-use slate_store::{Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionExt as _, View};
+use slate_store::{Ahead, Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionExt as _, View};
 
-pub(crate) use cache::CatalogCache;
+pub(crate) use cache::{CatalogCache, CatalogCheck};
 pub(crate) use change_log::ChangeLogInfo;
 pub(crate) use collection::CollectionInfo;
 pub(crate) use index::{Held, IndexInfo, Partial, is_key_of_id};
@@ -38,7 +38,7 @@ pub(crate) use validator::Validator;
 pub(crate) use view::{ResolvedView, ViewInfo, not_on_view};
 pub(crate) use wildcard::{ArrayPaths, Wildcard};
 
-use crate::{Error, ErrorKind, Result, metrics::UseTable, namespace::DatabaseName};
+use crate::{Error, ErrorKind, Result, commit::Announced, metrics::UseTable, namespace::DatabaseName};
 
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
@@ -302,24 +302,67 @@ pub(crate) struct CatalogVersion {
 
 impl CatalogVersion {
     fn read(view: &impl View) -> Result<Self> {
-        let (start, end) = keys::versions();
         let mut version = Self::default();
-        let invalid = view.scan(CATALOG, Bounds { start: Some(start), end: Some(end) }, |key, value| {
-            let Ok(number) = value.try_into().map(u64::from_be_bytes) else { return ControlFlow::Break(()) };
-            match key {
-                keys::VERSION => version.definitions = number,
-                keys::STATISTICS_VERSION => version.statistics = number,
-                _ => version.properties = version.properties.saturating_add(number),
-            }
-            ControlFlow::Continue(())
-        })?;
+        let invalid = view.scan(CATALOG, Self::bounds(), |key, value| version.add(key, value))?;
         if invalid.is_some() { Err(damaged("its version")) } else { Ok(version) }
+    }
+
+    /// Begins to read the version; `None` on a store where that gains nothing.
+    fn read_ahead(view: &impl View) -> Result<Option<Ahead>> {
+        Ok(view.scan_ahead(CATALOG, Self::bounds())?)
+    }
+
+    /// Waits for the version, and the changes that are announced.
+    fn wait(ahead: Ahead) -> Result<(Self, Vec<Announced>)> {
+        let (mut version, mut announced) = (Self::default(), Vec::new());
+        for (key, value) in ahead.wait()? {
+            if version.add(&key, &value).is_break() {
+                return Err(damaged("its version"));
+            }
+            if let (Some(collection), Ok(id)) = (keys::announced(&key), (&*value).try_into()) {
+                announced.push(Announced { collection: collection.into(), id: u64::from_be_bytes(id) });
+            }
+        }
+        Ok((version, announced))
+    }
+
+    fn bounds() -> Bounds<'static> {
+        let (start, end) = keys::versions();
+        Bounds { start: Some(start), end: Some(end) }
+    }
+
+    /// Adds one of the stored counters.
+    fn add(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
+        let Ok(number) = value.try_into().map(u64::from_be_bytes) else { return ControlFlow::Break(()) };
+        match key {
+            keys::VERSION => self.definitions = number,
+            keys::STATISTICS_VERSION => self.statistics = number,
+            key if keys::announced(key).is_some() => {}
+            _ => self.properties = self.properties.saturating_add(number),
+        }
+        ControlFlow::Continue(())
     }
 }
 
 /// Returns the key that a writer of the collection guards and a change of its definition writes: the two conflict.
 pub(crate) fn definition_key(collection: &str) -> SmallBytes {
     keys::definition(collection)
+}
+
+/// Announces that the collection's definition is about to change, in place of an earlier announcement.
+pub(crate) fn announce(transaction: &mut impl Transaction, change: &Announced) -> Result<()> {
+    Ok(transaction.put(CATALOG, &keys::announcement(&change.collection), &change.id.to_be_bytes())?)
+}
+
+/// Withdraws an announcement, unless another one stands in its place. Returns whether that writes something.
+pub(crate) fn withdraw(transaction: &mut impl Transaction, change: &Announced) -> Result<bool> {
+    let key = keys::announcement(&change.collection);
+    let is_it = transaction.view().get(CATALOG, &key, |id| *id == change.id.to_be_bytes())?;
+    if is_it != Some(true) {
+        return Ok(false);
+    }
+    transaction.delete(CATALOG, &key)?;
+    Ok(true)
 }
 
 /// Returns the version and the number of the last event that was deleted from the log; `None` if none was.

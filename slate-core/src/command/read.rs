@@ -36,7 +36,7 @@ impl<'c> ReadCommand<'c> {
         self,
         verbosity: ExplainVerbosity,
         purpose: Purpose,
-        parse: impl FnOnce(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
     ) -> Result<ExplainedCommand> {
         let explain = self.request.explain(self.at.scope, self.collection, verbosity, parse)?;
         Ok(ExplainedCommand { common: self.common, explain, purpose })

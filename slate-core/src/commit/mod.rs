@@ -14,15 +14,18 @@
 //!
 //! If other processes write to the database, neither is used: the catalog's version is read with every commit, and a
 //! transaction that read a collection as a whole guards the collection's definition exclusively, while every writer of
-//! the collection guards it shared.
+//! the collection guards it shared. A change of a definition that has conflicted announces itself, and writers make way
+//! (`announcements.rs`).
 //!
 //! A keyspace that a commit unlinks is dropped after that commit. Until then it is listed in the catalog as a pending drop:
 //! after a crash in between, the next open drops it.
 
+mod announcements;
 mod stamp;
 mod turns;
 mod validator;
 
+pub(crate) use announcements::{Announced, Announcements, HOLD as ANNOUNCEMENT_HOLD, PAUSE as ANNOUNCEMENT_PAUSE};
 pub(crate) use stamp::ChangeStamp;
 pub(crate) use turns::{Turn, Turns};
 pub(crate) use validator::{OptimisticValidator, Validation};

@@ -3,7 +3,10 @@ use std::sync::Arc;
 use slate_store::Keyspace;
 
 use super::collection_state::CollectionStates;
-use crate::catalog::{Catalog, CollectionInfo, StatisticsStaleness};
+use crate::{
+    catalog::{Catalog, CollectionInfo, StatisticsStaleness},
+    commit::Announced,
+};
 
 /// Work that remains after a commit, outside its transaction.
 #[derive(Debug, Default)]
@@ -13,6 +16,8 @@ pub(crate) struct AfterCommit {
     pub(crate) stale: Vec<StaleCollection>,
     /// Whether the log of changes exceeds its limits.
     pub(crate) trims_log: bool,
+    /// Announcements of changes that their processes no longer make.
+    pub(crate) abandoned: Vec<Announced>,
 }
 
 /// A collection whose statistics should be gathered.
@@ -25,7 +30,7 @@ pub(crate) struct StaleCollection {
 
 impl AfterCommit {
     pub(crate) fn is_empty(&self) -> bool {
-        self.dropped.is_empty() && self.stale.is_empty() && !self.trims_log
+        self.dropped.is_empty() && self.stale.is_empty() && !self.trims_log && self.abandoned.is_empty()
     }
 }
 

@@ -45,6 +45,17 @@ impl CollectionStates {
         self.0.iter().filter_map(|state| Some((&*state.name, state.change?)))
     }
 
+    /// Returns the collections whose definitions change or that were read as a whole: they conflict with every writer.
+    pub(super) fn redefined(&self) -> impl Iterator<Item = &str> {
+        self.names(|state| state.change == Some(Change::Definition) || state.read_whole)
+    }
+
+    /// Returns whether the transaction conflicts with a change of the collection's definition.
+    pub(super) fn relies_on(&self, name: &str) -> bool {
+        let mut found = self.0.iter().filter(|state| *state.name == *name);
+        found.any(|state| state.guarded || state.change.is_some() || state.read_whole)
+    }
+
     /// Returns the collections that grow or shrink, and by how many records.
     pub(super) fn grown(&self) -> impl Iterator<Item = (&str, i64)> {
         self.0.iter().filter(|state| state.growth != 0).map(|state| (&*state.name, state.growth))
@@ -81,6 +92,8 @@ mod tests {
         assert_eq!(states.changed().collect::<Vec<_>>(), [("a", Change::Definition)]);
         assert_eq!(states.read_whole().collect::<Vec<_>>(), ["m"]);
         assert_eq!(states.grown().collect::<Vec<_>>(), [("b", -2)]);
+        assert_eq!(states.redefined().collect::<Vec<_>>(), ["a", "m"]);
+        assert_eq!(["a", "b", "c", "d"].map(|name| states.relies_on(name)), [true, false, true, false]);
         assert!(states.of("c").guarded && !states.of("a").guarded);
     }
 }

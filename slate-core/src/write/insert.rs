@@ -116,11 +116,18 @@ struct Insert<'c, V: View> {
     documents: usize,
     collection: &'c CollectionInfo,
     reader: V::PointReader,
-    /// No record of the collection has a greater key.
-    greatest_stored: Option<Vec<u8>>,
+    greatest_stored: GreatestKey,
     accepted: Accepted,
     changes: ChangeSet,
     outcome: InsertOutcome,
+}
+
+/// The greatest stored key of a collection's records. Greater keys need not be looked up.
+enum GreatestKey {
+    NoKeys,
+    Key(Box<[u8]>),
+    /// On a store on a network, where finding it out takes as long as looking the keys up.
+    Unknown,
 }
 
 /// The keys of the documents accepted so far, with which later ones of the same call are compared.
@@ -145,13 +152,11 @@ struct Batch {
 
 impl<'c, V: View> Insert<'c, V> {
     fn open(view: &V, collection: &'c CollectionInfo, changes: ChangeSet, documents: usize) -> Result<Self> {
-        let mut cursor = view.cursor(collection.records, Bounds::ALL)?;
-        cursor.seek(Edge::Last)?;
         Ok(Self {
             documents,
             collection,
             reader: view.point_reader()?,
-            greatest_stored: cursor.current().map(|(key, _)| key.to_vec()),
+            greatest_stored: GreatestKey::of(view, collection.records)?,
             accepted: Accepted { unique: vec![AHashSet::new(); changes.indexes.len()], ..Accepted::default() },
             changes,
             outcome: InsertOutcome { ids: Vec::with_capacity(documents), refused: Vec::new() },
@@ -244,7 +249,7 @@ impl<'c, V: View> Insert<'c, V> {
     fn load_keys(&mut self, batch: &Batch) -> Result<LoadedKeys> {
         let Self { collection, reader, greatest_stored, changes, .. } = self;
         let records = changes.records.iter_from(batch.first_record).map(|(key, _)| key);
-        let records = records.filter(|key| may_exist(key, greatest_stored));
+        let records = records.filter(|key| greatest_stored.may_exist(key));
         let mut wanted: Vec<(Keyspace, &[u8])> = records.map(|key| (collection.records, key)).collect();
         let mut first_of_index = Vec::new();
         for (at, index) in unique_indexes(collection) {
@@ -265,7 +270,7 @@ impl<'c, V: View> Insert<'c, V> {
         let (key, stored) = changes.records.get(batch.first_record + document).unwrap_or_default();
         let id = id(Doc::stored(stored)).to_owned();
         let mut exists = false;
-        if may_exist(key, greatest_stored) {
+        if greatest_stored.may_exist(key) {
             exists = reader.loaded(loaded.next_record).is_some();
             loaded.next_record += 1;
         }
@@ -299,8 +304,23 @@ fn unique_indexes(collection: &CollectionInfo) -> impl Iterator<Item = (usize, &
     collection.maintained().enumerate().filter(|(_, index)| index.unique)
 }
 
-fn may_exist(key: &[u8], greatest_stored: &Option<Vec<u8>>) -> bool {
-    greatest_stored.as_deref().is_some_and(|greatest| key <= greatest)
+impl GreatestKey {
+    fn of(view: &impl View, records: Keyspace) -> Result<Self> {
+        if view.round_trips().is_some() {
+            return Ok(Self::Unknown);
+        }
+        let mut cursor = view.cursor(records, Bounds::ALL)?;
+        cursor.seek(Edge::Last)?;
+        Ok(cursor.current().map_or(Self::NoKeys, |(key, _)| Self::Key(key.into())))
+    }
+
+    fn may_exist(&self, key: &[u8]) -> bool {
+        match self {
+            Self::NoKeys => false,
+            Self::Key(greatest) => key <= &**greatest,
+            Self::Unknown => true,
+        }
+    }
 }
 
 impl Batch {

@@ -7,10 +7,12 @@ use slate_store::{Bounds, Capabilities, Durability, Guard, Keyspace, Transaction
 use crate::{
     ChangeLog, Error, ErrorKind, Isolation, Result,
     call_context::CallContext,
-    catalog::{self, CATALOG, Catalog, CatalogCache, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness},
+    catalog::{
+        self, CATALOG, Catalog, CatalogCache, CatalogCheck, Change, ChangeLogInfo, CollectionInfo, StatisticsStaleness,
+    },
     changes::{self, EventBuffer, EventKind, EventSource, Images, LogTail, Wakers, is_logged},
     clock,
-    commit::Validation,
+    commit::{ANNOUNCEMENT_PAUSE, Announced, Announcements, Validation},
     entry::record_key,
     interrupt::{Interrupt, WaitBudget},
     metrics::Tally,
@@ -29,6 +31,12 @@ use super::{
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
     pub(super) catalog: Arc<Catalog>,
+    /// Whether the transaction sees this catalog, until that is known.
+    check: Option<CatalogCheck>,
+    /// The announcement of the change that this transaction makes.
+    announced: Option<u64>,
+    /// Announcements for which others have waited in vain.
+    abandoned: Vec<Announced>,
     pub(super) collections: CollectionStates,
     /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.
     wrote_entries: bool,
@@ -63,12 +71,15 @@ pub(crate) struct BeginOptions {
     pub(crate) isolation: Isolation,
     /// The deadline and cancellation token of the whole transaction.
     pub(crate) limits: Interrupt,
+    /// The announcement of the change of a definition that the transaction is to make.
+    pub(crate) announced: Option<u64>,
 }
 
 /// State that the transactions of a database share.
 pub(crate) struct Shared {
     pub(crate) catalogs: CatalogCache,
     pub(crate) staleness: StatisticsStaleness,
+    pub(crate) announcements: Announcements,
     pub(crate) memory: Memory,
     pub(crate) capabilities: Capabilities,
     /// The end of the log of changes.
@@ -77,10 +88,10 @@ pub(crate) struct Shared {
 }
 
 impl<T: Transaction> Session<T> {
-    /// `catalog` is the catalog that the transaction sees.
+    /// `catalog` is the catalog that the transaction sees, if the `check` says so.
     pub(crate) fn new(
         transaction: T,
-        catalog: Arc<Catalog>,
+        (catalog, check): (Arc<Catalog>, Option<CatalogCheck>),
         shared: Arc<Shared>,
         validation: Validation,
         options: &BeginOptions,
@@ -88,6 +99,9 @@ impl<T: Transaction> Session<T> {
         Self {
             transaction,
             catalog,
+            check,
+            announced: options.announced,
+            abandoned: Vec::new(),
             collections: CollectionStates::default(),
             wrote_entries: false,
             bytes_written: 0,
@@ -106,6 +120,44 @@ impl<T: Transaction> Session<T> {
 
     pub(crate) fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
+    }
+
+    /// Makes sure that the transaction sees the catalog that its calls have used, and that nobody has announced a change of a definition
+    /// that it relies on. Until then their outcomes, also errors, mean nothing.
+    ///
+    /// # Errors
+    /// A conflict if another process has changed the catalog before the transaction began, or if it makes way for a change.
+    pub(crate) fn confirm(&mut self) -> Result<()> {
+        self.confirm_for(|session, collection| session.collections.relies_on(collection))
+    }
+
+    /// Like [`confirm`](Self::confirm), for a transaction whose calls are not known yet.
+    pub(crate) fn confirm_for_all(&mut self) -> Result<()> {
+        self.confirm_for(|_, _| true)
+    }
+
+    fn confirm_for(&mut self, relies_on: impl Fn(&Self, &str) -> bool) -> Result<()> {
+        let Some(check) = self.check.take() else { return Ok(()) };
+        let conflict = |message: &str| Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message);
+        let Some(announced) = self.shared.catalogs.confirm(check)? else {
+            return Err(conflict("another process has changed a definition"));
+        };
+        for change in announced {
+            if self.announced == Some(change.id) || !relies_on(self, &change.collection) {
+                continue;
+            }
+            if self.shared.announcements.is_standing(change.id) {
+                std::thread::sleep(ANNOUNCEMENT_PAUSE);
+                return Err(conflict("the transaction makes way for a change of a definition"));
+            }
+            self.abandoned.push(change);
+        }
+        Ok(())
+    }
+
+    /// Returns the collections whose definitions the transaction changes, or that it must see unchanged as a whole.
+    pub(crate) fn redefines(&self) -> Vec<Box<str>> {
+        self.collections.redefined().map(Box::from).collect()
     }
 
     /// Returns the transaction's view: the last commit when it began, and its own writes.
@@ -321,6 +373,7 @@ impl<T: Transaction> Session<T> {
     /// Commits. Returns the work that remains after the commit.
     pub(crate) fn commit(mut self, durability: Durability) -> Result<AfterCommit> {
         self.check_open()?;
+        self.confirm()?;
         let collections = &self.collections;
         let changes_catalog = collections.changed().next().is_some() || self.log_change.is_some();
         if changes_catalog {
@@ -382,7 +435,7 @@ impl<T: Transaction> Session<T> {
         }
         let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
         let trims_log = log.is_some_and(|log| shared.tail.is_due(&log));
-        Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log })
+        Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log, abandoned: self.abandoned })
     }
 
     /// Whether the log is to be trimmed after this commit.

@@ -8,8 +8,8 @@ use std::sync::{
 use slate_core::CancelToken;
 
 use slate_store::{
-    Bounds, Capabilities, Changes, Cursor, Durability, Edge, Keyspace, LocalStore, Optimistic, PointReader, Result,
-    Version, View,
+    Ahead, Bounds, Capabilities, Changes, Cursor, Durability, Edge, Entries, Keyspace, LocalStore, Optimistic,
+    PointReader, Result, Version, View,
 };
 
 use super::btree::{BTreeCursor, BTreePointReader, BTreeView, LocalBTree};
@@ -105,6 +105,16 @@ impl View for DistantView {
         };
         // Fewer than were asked for, so that callers ask for the others.
         ranges.iter().take(40).map(open).collect::<Result<_>>().map(Some)
+    }
+
+    /// Travels beside other reads, and so costs no round.
+    fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
+        let mut entries = Entries::new();
+        self.btree.scan(keyspace, bounds, |key, value| {
+            entries.push((key.into(), value.into()));
+            std::ops::ControlFlow::<()>::Continue(())
+        })?;
+        Ok(Some(Ahead::new(move || Ok(entries))))
     }
 
     fn point_reader(&self) -> Result<DistantPointReader> {

@@ -5,7 +5,7 @@ use super::{
     points::OptimisticPointReader,
     write_set::{KeyspaceWrites, WriteSet},
 };
-use crate::{Bounds, Edge, Keyspace, Result, Version, View, view};
+use crate::{Ahead, Bounds, Edge, Keyspace, Result, Version, View, view};
 
 /// The view of a transaction: a snapshot with the transaction's own writes applied.
 pub struct OptimisticView<'t, V> {
@@ -62,6 +62,13 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
         let Some(base) = self.snapshot.cursors(keyspace, ranges, edge, bytes)? else { return Ok(None) };
         let cursors = base.into_iter().zip(ranges).map(|(base, bounds)| OptimisticCursor::new(base, None, *bounds));
         Ok(Some(cursors.collect()))
+    }
+
+    fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
+        match self.written(keyspace) {
+            Some(_) => Ok(None),
+            None => self.snapshot.scan_ahead(keyspace, bounds),
+        }
     }
 
     fn point_reader(&self) -> Result<Self::PointReader> {

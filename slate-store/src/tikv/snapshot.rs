@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -10,12 +11,13 @@ use std::{
 use super::{
     cluster::Cluster,
     cursor::TikvCursor,
+    error,
     point_reader::TikvPointReader,
-    read::{self, Values},
+    read::{self, Direction, Page, Values},
     safepoint,
     value::{Chunks, Stored},
 };
-use crate::{Bounds, Edge, Keyspace, Result, Version, View};
+use crate::{Ahead, Bounds, Edge, Entries, Keyspace, OwnedBounds, Result, Version, View, view};
 
 /// A view of the database at one timestamp.
 #[derive(Clone)]
@@ -34,6 +36,9 @@ pub(super) type Seen = Mutex<HashMap<(Keyspace, Box<[u8]>), Chunks>>;
 
 /// The keys that one request of a count asks for.
 const COUNTED: u32 = 8192;
+
+/// The entries of a range that is read ahead. A range with more is read again, page by page.
+const AHEAD: u32 = 1024;
 
 impl TikvSnapshot {
     pub(super) fn new(cluster: Arc<Cluster>, at: u64, seen: Option<Arc<Seen>>) -> Self {
@@ -71,6 +76,26 @@ impl TikvSnapshot {
         Ok(Stored::Inline(super::value::inline(&value)))
     }
 
+    /// Returns the entries of a range, of which `page` is the first.
+    fn entries(&self, keyspace: Keyspace, bounds: &OwnedBounds, page: Page) -> Result<Entries> {
+        let mut entries = Entries::new();
+        if page.has_more {
+            let mut cursor = self.cursor(keyspace, bounds.bounds())?;
+            let all = view::scan_steps(&mut cursor, |key, value| {
+                entries.push((key.into(), value.into()));
+                ControlFlow::<()>::Continue(())
+            });
+            return all.map(|_| entries);
+        }
+        let prefix = self.cluster.layout.entry_prefix();
+        for (at, stored) in page.entries {
+            let key = at.get(prefix..).unwrap_or_default();
+            let stored = self.assemble(keyspace, key, stored)?;
+            entries.push((key.into(), stored.inline().unwrap_or_default().into()));
+        }
+        Ok(entries)
+    }
+
     fn note(&self, keyspace: Keyspace, key: &[u8], chunks: Chunks) {
         if let Some(seen) = &self.seen {
             seen.lock().unwrap_or_else(PoisonError::into_inner).insert((keyspace, key.into()), chunks);
@@ -102,6 +127,24 @@ impl View for TikvSnapshot {
         bytes: usize,
     ) -> Result<Option<Vec<TikvCursor>>> {
         TikvCursor::open_several(self, keyspace, ranges, edge, bytes).map(Some)
+    }
+
+    fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
+        let Some(range) = self.cluster.layout.range(keyspace, bounds) else {
+            return Ok(Some(Ahead::new(|| Ok(Entries::new()))));
+        };
+        let (snapshot, bounds) = (self.clone(), OwnedBounds::of(bounds));
+        let before = self.round_trips.load(Ordering::Relaxed);
+        let page = read::page(Arc::clone(&self.cluster), self.at, range, Direction::Up, AHEAD);
+        let page = self.cluster.runtime.begin(page);
+        Ok(Some(Ahead::new(move || {
+            if snapshot.round_trips.load(Ordering::Relaxed) == before {
+                // No other read travelled beside it.
+                snapshot.count_trips(1);
+            }
+            let page = snapshot.checked(|| page.recv().unwrap_or_else(|_| Err(error::unanswered())))?;
+            snapshot.entries(keyspace, &bounds, page)
+        })))
     }
 
     fn point_reader(&self) -> Result<TikvPointReader> {

@@ -1,0 +1,41 @@
+use std::{
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::Arc,
+    time::Duration,
+};
+
+use super::engine::Engine;
+use crate::commit::Announced;
+
+/// An announced change of definitions, withdrawn when this is dropped.
+pub(super) struct Announcement {
+    engine: Arc<dyn Engine>,
+    changes: Vec<Announced>,
+    id: u64,
+    wait: Duration,
+}
+
+impl Announcement {
+    /// Announces that the definitions of these collections are about to change. `None` if there are none, where only this process writes
+    /// to the database, and if the announcement fails: the change then has to win by itself.
+    pub(super) fn make(engine: Arc<dyn Engine>, collections: Vec<Box<str>>, wait: Duration) -> Option<Self> {
+        if collections.is_empty() || engine.capabilities().exclusive {
+            return None;
+        }
+        let id = RandomState::new().build_hasher().finish();
+        let changes: Vec<Announced> = collections.into_iter().map(|collection| Announced { collection, id }).collect();
+        engine.announce(&changes, wait).ok()?;
+        Some(Self { engine, changes, id, wait })
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
+    }
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        // One that stays is withdrawn by others, after they have waited for it in vain.
+        let _ = self.engine.withdraw(&self.changes, self.wait);
+    }
+}

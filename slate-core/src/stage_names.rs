@@ -4,7 +4,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
-    raw::{Doc, Element, Value, Writer},
+    raw::{Doc, Element, Value, Writer, validate_depth},
 };
 
 use crate::{Error, Result, document::as_raw, namespace};
@@ -24,8 +24,9 @@ pub(crate) fn stored(database: &str, collection: &str) -> Result<String> {
 /// Returns an array of stages with stored names.
 ///
 /// # Errors
-/// Fails as [`stored`] does, or for an invalid name of a database.
+/// Fails as [`stored`] does, for an invalid name of a database, or with `Overflow` (15) if a stage nests too deep.
 pub(crate) fn stored_array(database: &str, stages: Doc<'_>) -> Result<Vec<u8>> {
+    stages.values().filter_map(Value::as_document).try_for_each(check_depth)?;
     let mut out = Writer::default();
     write_stages(stages, &mut out, &|name| stored(database, name))?;
     Ok(out.finish())
@@ -56,11 +57,17 @@ pub(crate) fn shown_stages(stages: &[RawDocumentBuf]) -> Vec<RawDocumentBuf> {
 
 fn renamed(stages: &[RawDocumentBuf], rename: Rename<'_>) -> Result<Vec<RawDocumentBuf>> {
     let renamed = |stage: &RawDocumentBuf| {
-        let mut out = Writer::default();
-        write_stage(Doc::from(stage), &mut out, rename)?;
+        let (stage, mut out) = (Doc::from(stage), Writer::default());
+        check_depth(stage)?;
+        write_stage(stage, &mut out, rename)?;
         Ok(as_raw(&out.finish())?.to_owned())
     };
     stages.iter().map(renamed).collect()
+}
+
+/// Checks the depth of a stage, which is replaced before it is validated.
+fn check_depth(stage: Doc<'_>) -> Result<()> {
+    Ok(stage.elements().try_for_each(|field| validate_depth(field.value))?)
 }
 
 type Rename<'r> = &'r dyn Fn(&str) -> Result<String>;

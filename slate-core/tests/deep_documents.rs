@@ -8,7 +8,7 @@ use std::mem::ManuallyDrop;
 
 use bson::{Bson, Document, RawDocumentBuf, doc, rawdoc};
 use common::Store;
-use slate_core::{Collection, Database, Index, Result, Validator, WriteOperation};
+use slate_core::{Collection, Database, Index, Result, Validator, View, WriteOperation};
 
 /// What documents are nested in.
 #[derive(Clone, Copy, Debug)]
@@ -119,7 +119,34 @@ fn calls<'c>(db: &'c Database, c: &'c Collection<RawDocumentBuf>) -> Vec<Call<'c
         call("command find", |d| db.command(&rawdoc! { "find": "c", "filter": d.clone() })),
         call("command update", |d| db.command(&rawdoc! { "update": "c", "updates": [{ "q": {}, "u": d.clone() }] })),
         call("command", |d| db.command(d)),
+        call("comment", |d| db.command(&rawdoc! { "find": "c", "comment": d.clone() })),
+        call("comment of what is explained", |d| {
+            db.command(&rawdoc! { "explain": { "find": "c", "comment": { "x": d.clone() } } })
+        }),
+        call("comment of an aggregate that is explained", |d| {
+            let aggregate = rawdoc! { "aggregate": "c", "pipeline": [], "explain": true, "comment": [d.clone()] };
+            db.command(&aggregate)
+        }),
     ]
+}
+
+/// Returns a stage whose field is a pipeline of one such stage, and so on.
+fn nested_stages(stage: &str, field: &str, levels: usize) -> RawDocumentBuf {
+    let names = [(3, stage), (4, field), (3, "0")];
+    let containers = names.iter().cycle().take(3 * levels);
+    let around = |name: &str| 4 + 1 + name.len() + 1 + 1;
+    let mut length = 5 + containers.clone().map(|(_, name)| around(name)).sum::<usize>();
+    let mut bytes = Vec::with_capacity(length);
+    for (kind, name) in containers {
+        bytes.extend_from_slice(&int(length));
+        bytes.push(*kind);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(0);
+        length -= around(name);
+    }
+    bytes.extend_from_slice(&int(length));
+    bytes.extend_from_slice(&vec![0; 3 * levels + 1]);
+    RawDocumentBuf::from_bytes(bytes).unwrap()
 }
 
 fn on_stack(stack: usize, test: impl Fn() + Send + Sync) {
@@ -150,6 +177,36 @@ fn deep_documents_are_refused_by_every_call() {
             }
         }
         assert!(c.verify().run().unwrap().is_sound());
+    });
+}
+
+#[test]
+fn deep_pipelines_are_refused_before_their_names_are_replaced() {
+    on_stack(SMALL_STACK, || {
+        let test = Store::Memory.open();
+        let (db, c) = (&test.db, test.collection("c"));
+        for (stage, field) in
+            [("$facet", "a"), ("$lookup", "pipeline"), ("$unionWith", "pipeline"), ("$merge", "whenMatched")]
+        {
+            // The stages within 58 levels are valid BSON, and are refused for another reason.
+            let shallow =
+                rawdoc! { "aggregate": "c", "pipeline": [nested_stages(stage, field, 58)], "cursor": {}, "$db": "x" };
+            assert_ne!(db.command(&shallow).unwrap_err().code(), 15, "{stage}");
+            let stage = nested_stages(stage, field, 50_000);
+            let codes = [
+                db.command(&rawdoc! { "aggregate": "c", "pipeline": [stage.clone()], "cursor": {}, "$db": "x" }),
+                db.command(&rawdoc! { "ping": 1, "pipeline": [stage.clone()], "$db": "x" }),
+                db.command(&rawdoc! { "create": "v", "viewOn": "c", "pipeline": [stage.clone()], "$db": "x" }),
+                db.command(&rawdoc! { "explain": { "aggregate": "c", "pipeline": [stage.clone()], "$db": "x" } }),
+            ];
+            for reply in codes {
+                assert_eq!(reply.unwrap_err().code(), 15);
+            }
+            assert_eq!(c.aggregate([stage.clone()]).run().unwrap_err().code(), 15);
+            assert_eq!(db.aggregate([stage.clone()]).run().unwrap_err().code(), 15);
+            assert_eq!(c.watch([stage.clone()]).run().unwrap_err().code(), 15);
+            assert_eq!(test.collection("v").set_view(&View::new("c", [stage.clone()])).unwrap_err().code(), 15);
+        }
     });
 }
 

@@ -1,6 +1,10 @@
 use std::time::Duration;
 
-use slate_query::{Code, number::Number};
+use slate_query::{
+    Code,
+    number::Number,
+    raw::{validate, validate_depth},
+};
 
 use super::{
     call::CommandScope,
@@ -40,8 +44,14 @@ impl Common {
         at.token.iter().for_each(|&token| call.cancel(token.clone()));
         at.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let session = fields.object("lsid")?.and_then(session_id);
-        // Accepted and ignored: they concern logs, drivers and the choice of a server.
-        fields.any("comment");
+        // Accepted and ignored: they concern logs, drivers and the choice of a server. Others than this command may recurse over a comment.
+        if let Some(comment) = fields.any("comment") {
+            let checked = match comment.as_container() {
+                Some(document) => validate(document.bytes()).map(drop),
+                None => validate_depth(comment),
+            };
+            checked.map_err(|error| error.at("comment"))?;
+        }
         for name in ["$clusterTime", "$readPreference", "$queryOptions", "$client"] {
             fields.object(name)?;
         }

@@ -142,9 +142,9 @@ pub(super) fn report_stages(command: Doc<'_>, stages: &[RawDocumentBuf]) -> Resu
 
 fn finish(mut reply: Document, command: Doc<'_>) -> Result<RawDocumentBuf> {
     shown_plan(&mut reply);
-    reply.insert("command", Document::try_from(as_raw(command.bytes())?).map_err(Error::conversion)?);
     let mut out = Reply::default();
     out.fields(&reply)?;
+    out.document("command", command);
     out.finish()
 }
 

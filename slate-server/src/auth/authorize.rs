@@ -76,7 +76,8 @@ fn shown(command: &RawDocument) -> String {
         let separator = if text.len() == 1 { " " } else { ", " };
         let value = match value {
             _ if matches!(name.as_str(), "pwd" | "payload" | "speculativeAuthenticate") => "\"xxx\"".into(),
-            RawBsonRef::Document(_) | RawBsonRef::Array(_) if value_length(value) > SHOWN => "...".into(),
+            // A long value may nest deep.
+            value if value_length(value) > SHOWN => "...".into(),
             value => bson::Bson::try_from(value).map(|value| value.to_string()).unwrap_or_default(),
         };
         text.push_str(separator);
@@ -101,6 +102,7 @@ fn value_length(value: RawBsonRef<'_>) -> usize {
     match value {
         RawBsonRef::Document(document) => document.as_bytes().len(),
         RawBsonRef::Array(array) => array.as_bytes().len(),
+        RawBsonRef::JavaScriptCodeWithScope(code) => code.code.len() + code.scope.as_bytes().len(),
         _ => 0,
     }
 }

@@ -132,6 +132,8 @@ pub(super) fn rule(command: &str) -> Option<Rule> {
 pub(super) struct Needs {
     pub(super) all: Vec<(Target, Actions)>,
     pub(super) or: Option<Vec<(Target, Actions)>>,
+    /// How many pipelines the stages that are read now are nested in.
+    pub(super) depth: usize,
 }
 
 impl Needs {

@@ -7,7 +7,10 @@ use super::{
         Target,
     },
 };
-use crate::failure::Result;
+use crate::failure::{Code, Failure, Result};
+
+/// How many pipelines may be nested in each other: more than a document of 180 levels, the most that is executed, can contain.
+const MAX_DEPTH: usize = 60;
 
 /// Returns what a pipeline needs of the collection that it begins with: `find`, unless its first stage reads something else of it.
 pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Action]> {
@@ -45,7 +48,14 @@ pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, need
 }
 
 /// Adds the needs of the collections that stages name, within others, too.
+///
+/// # Errors
+/// Fails with `Overflow` (15) if the pipelines nest too deep: nothing has checked the depth of the command before.
 pub(super) fn add_stages(stages: &RawArray, database: &str, needs: &mut Needs) -> Result<()> {
+    if needs.depth == MAX_DEPTH {
+        return Err(Failure::new(Code(15, "Overflow"), format!("pipelines may nest at most {MAX_DEPTH} deep")));
+    }
+    needs.depth += 1;
     for stage in stages {
         let Some(stage) = stage?.as_document() else { continue };
         for element in stage {
@@ -53,6 +63,7 @@ pub(super) fn add_stages(stages: &RawArray, database: &str, needs: &mut Needs) -
             add_stage(name.as_str(), options, database, needs)?;
         }
     }
+    needs.depth -= 1;
     Ok(())
 }
 

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use base64::{Engine, prelude::BASE64_STANDARD};
-use bson::{Binary, Document, doc, spec::BinarySubtype};
+use bson::{Binary, Document, RawJavaScriptCodeWithScope, doc, rawdoc, spec::BinarySubtype};
 use hmac::{Hmac, Mac};
 use sha2::{Digest, Sha256};
 use slate_core::Database;
 use slate_server::TestServer;
 
-use crate::client::{Client, batch, session, within};
+use crate::client::{Client, batch, nested, session, within};
 
 /// Starts a server with authentication and the user `root`.
 fn start() -> TestServer {
@@ -419,4 +419,31 @@ fn a_user_reaches_no_more_than_the_roles_say() {
     // Names as they are stored are no way around.
     ada.refused(doc! { "find": "$admin.system.users" }, 73);
     ada.refused(doc! { "aggregate": "c", "pipeline": [{ "$unionWith": "$other.c" }], "cursor": {} }, 73);
+}
+
+#[test]
+fn what_nests_deep_is_refused_before_its_needs_are_known() {
+    let server = start();
+    enter(&server, "root", "admin").ok(create("ada", "shop", "read"));
+    let mut ada = enter(&server, "ada", "shop");
+    for (stage, field) in
+        [("$facet", "a"), ("$lookup", "pipeline"), ("$unionWith", "pipeline"), ("$merge", "whenMatched")]
+    {
+        let stage = nested(&[(3, stage), (4, field), (3, "0")], 90_000);
+        for command in [
+            rawdoc! { "aggregate": "c", "pipeline": [stage.clone()], "cursor": {}, "$db": "shop" },
+            rawdoc! { "explain": { "aggregate": 1, "pipeline": [stage.clone()], "cursor": {} }, "$db": "shop" },
+            rawdoc! { "create": "v", "viewOn": "c", "pipeline": [stage.clone()], "$db": "shop" },
+            rawdoc! { "ping": 1, "pipeline": [stage.clone()], "$db": "shop" },
+        ] {
+            let reply = ada.run_raw(&command);
+            assert_eq!(reply.get_i32("code").ok(), Some(15), "{reply}");
+        }
+    }
+    // What is refused is shown in the message, but not what is long.
+    let scope = nested(&[(3, "a")], 50_000);
+    let code = RawJavaScriptCodeWithScope { code: String::new(), scope };
+    let reply = ada.run_raw(&rawdoc! { "insert": "c", "documents": [], "comment": code, "$db": "shop" });
+    assert_eq!(reply.get_i32("code").ok(), Some(13), "{reply}");
+    assert!(message(&reply).contains("comment: ..."), "{reply}");
 }

@@ -52,8 +52,17 @@ impl Client {
         if !command.contains_key("$db") {
             command.insert("$db", "shop");
         }
+        self.send_raw(flags, &RawDocumentBuf::try_from(&command).unwrap())
+    }
+
+    /// Sends a command as it is and returns the reply.
+    pub(crate) fn run_raw(&mut self, command: &RawDocumentBuf) -> Document {
+        self.send_raw(0, command);
+        self.receive().1
+    }
+
+    pub(crate) fn send_raw(&mut self, flags: u32, body: &RawDocumentBuf) -> i32 {
         self.last += 1;
-        let body = RawDocumentBuf::try_from(&command).unwrap();
         let length = i32::try_from(body.as_bytes().len() + 21).unwrap();
         let header = [length, self.last, 0, 2013].map(i32::to_le_bytes).concat();
         let message = [&*header, &flags.to_le_bytes(), &[0], body.as_bytes()].concat();
@@ -94,6 +103,24 @@ pub(crate) fn within(mut command: Document, lsid: &Document, number: i64, is_fir
 /// Returns the labels of a failure.
 pub(crate) fn labels(reply: &Document) -> Vec<&str> {
     reply.get_array("errorLabels").map(|labels| labels.iter().filter_map(Bson::as_str).collect()).unwrap_or_default()
+}
+
+/// Returns a document in which another one is nested, and so on, `levels` times. The kinds and the names of the fields are repeated.
+pub(crate) fn nested(fields: &[(u8, &str)], levels: usize) -> RawDocumentBuf {
+    let containers = fields.iter().cycle().take(levels);
+    let around = |name: &str| 4 + 1 + name.len() + 1 + 1;
+    let mut length = 5 + containers.clone().map(|(_, name)| around(name)).sum::<usize>();
+    let mut bytes = Vec::with_capacity(length);
+    for (kind, name) in containers {
+        bytes.extend_from_slice(&i32::try_from(length).unwrap().to_le_bytes());
+        bytes.push(*kind);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(0);
+        length -= around(name);
+    }
+    bytes.extend_from_slice(&i32::try_from(length).unwrap().to_le_bytes());
+    bytes.extend_from_slice(&vec![0; levels + 1]);
+    RawDocumentBuf::from_bytes(bytes).unwrap()
 }
 
 /// Returns the documents of a cursor's batch, and its id.

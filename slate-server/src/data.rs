@@ -14,6 +14,7 @@ use crate::{
     commands::{Call, diagnosis},
     failure::{Code, Failure, Result},
     session::SessionId,
+    stages,
 };
 
 pub(crate) use transaction::{abort, commit};
@@ -129,8 +130,8 @@ pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
         "getMore" => awaiting::is_of_stream(call),
         "aggregate" => {
             let pipeline = call.command.get("pipeline").ok().flatten().and_then(|pipeline| pipeline.as_array());
-            let first = pipeline.and_then(|stages| stages.into_iter().next()?.ok()?.as_document());
-            first.is_some_and(|first| first.get("$changeStream").is_ok_and(|found| found.is_some()))
+            let first = pipeline.and_then(|pipeline| stages::first(pipeline).ok().flatten());
+            first.is_some_and(|(name, _)| name == "$changeStream")
         }
         _ => false,
     }

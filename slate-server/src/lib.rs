@@ -30,6 +30,7 @@
 //! | `session` | logical sessions with their transactions and the records of their writes |
 //! | `operations` | the commands that run |
 //! | `shared` | what all connections share |
+//! | `stages` | the stages of a pipeline as they were sent |
 //! | `command` | a command and the fields that the server understands |
 //! | `clock` | the cluster time |
 //! | `api_version` | MongoDB's stable API |
@@ -63,6 +64,7 @@ mod operations;
 mod server;
 mod session;
 mod shared;
+mod stages;
 mod test_server;
 #[cfg(feature = "tls")]
 mod tls;

@@ -1,5 +1,5 @@
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicI32, AtomicU64, Ordering},
@@ -106,9 +106,9 @@ impl Operations {
         !is_refused
     }
 
-    /// Cancels the commands of a session.
-    pub(crate) fn kill_session(&self, session: &SessionId) {
-        self.kill_if(|operation| operation.session() == Some(*session));
+    /// Cancels the commands of sessions.
+    pub(crate) fn kill_sessions(&self, sessions: &HashSet<SessionId>) {
+        self.kill_if(|operation| operation.session().is_some_and(|session| sessions.contains(&session)));
     }
 
     /// Cancels every command.

@@ -192,9 +192,10 @@ impl Commands {
         self.cursors.close_idle(idle)
     }
 
-    /// Closes the cursors of the session with this `lsid`, of the owner if there is one; returns how many.
-    pub fn close_session_cursors(&self, lsid: &RawDocument) -> usize {
-        session_id(Doc::from(lsid)).map_or(0, |session| self.cursors.close_session(&session, self.owner.as_ref()))
+    /// Closes the cursors of the sessions with these `lsid`, of the owner if there is one; returns how many.
+    pub fn close_session_cursors<'l>(&self, lsids: impl IntoIterator<Item = &'l RawDocument>) -> usize {
+        let sessions = lsids.into_iter().filter_map(|lsid| session_id(Doc::from(lsid))).collect();
+        self.cursors.close_sessions(&sessions, self.owner.as_ref())
     }
 }
 

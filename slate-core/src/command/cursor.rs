@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use ahash::AHashMap;
+use ahash::{AHashMap, AHashSet};
 use bson::RawDocumentBuf;
 use slate_query::{Code, raw::Doc};
 
@@ -426,14 +426,14 @@ impl ParkedCursors {
         })
     }
 
-    /// Closes the cursors of a session that the user may use. Returns how many.
-    pub(super) fn close_session(&self, session: &[u8], user: Option<&CursorOwner>) -> usize {
+    /// Closes the cursors of sessions that the user may use. Returns how many.
+    pub(super) fn close_sessions(&self, sessions: &AHashSet<Vec<u8>>, user: Option<&CursorOwner>) -> usize {
         self.close(|parked| {
             let of = match parked {
-                Parked::Waiting { cursor, .. } => cursor.session.as_deref(),
-                Parked::InUse { session, .. } => session.as_deref(),
+                Parked::Waiting { cursor, .. } => &cursor.session,
+                Parked::InUse { session, .. } => session,
             };
-            of == Some(session) && parked.is_open_to(user)
+            of.as_ref().is_some_and(|session| sessions.contains(session)) && parked.is_open_to(user)
         })
     }
 

@@ -125,7 +125,7 @@ fn a_cursor_belongs_to_its_collection_and_its_session() {
     // What was refused has not closed the cursors.
     run(&commands, doc! { "getMore": owned, "collection": "c", "lsid": session("a"), "batchSize": 1 });
     let lsid = RawDocumentBuf::try_from(&session("a")).unwrap();
-    assert_eq!((commands.close_session_cursors(&lsid), commands.open_cursors()), (1, 1));
+    assert_eq!((commands.close_session_cursors([&*lsid]), commands.open_cursors()), (1, 1));
     let killed = run(&commands, doc! { "killCursors": "c", "cursors": [free, owned] });
     assert_eq!(killed.get_array("cursorsKilled").unwrap(), &[free.into()]);
     assert_eq!(killed.get_array("cursorsNotFound").unwrap(), &[owned.into()]);

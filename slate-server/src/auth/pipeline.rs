@@ -7,14 +7,18 @@ use super::{
         Target,
     },
 };
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    failure::{Code, Failure, Result},
+    stages,
+};
 
 /// How many pipelines may be nested in each other: more than a document of 180 levels, the most that is executed, can contain.
 const MAX_DEPTH: usize = 60;
 
 /// Returns what a pipeline needs of the collection that it begins with: `find`, unless its first stage reads something else of it.
 pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Action]> {
-    Ok(match first_stage(stages)? {
+    let first = stages.map_or(Ok(None), stages::first)?;
+    Ok(match first.map(|(name, _)| name) {
         Some("$changeStream") => &[ChangeStream, Find],
         Some("$collStats") => &[CollStats],
         Some("$indexStats") => &[IndexStats],
@@ -30,7 +34,7 @@ pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, need
         let mut fields = options.as_document().into_iter().flatten().flatten();
         fields.any(|(key, value)| key == name && is_true(value))
     };
-    let Some((name, options)) = first_element(stages)? else { return Ok(()) };
+    let Some((name, options)) = stages.map_or(Ok(None), stages::first)? else { return Ok(()) };
     match name {
         // The operations of the user alone are for everyone.
         "$currentOp" if is_about_all(options, "allUsers") => needs.add(Target::Cluster, &[Inprog]),
@@ -154,15 +158,4 @@ fn add_inner(options: &RawDocument, database: &str, needs: &mut Needs) -> Result
         Some(RawBsonRef::Array(stages)) => add_stages(stages, database, needs),
         _ => Ok(()),
     }
-}
-
-fn first_stage(stages: Option<&RawArray>) -> Result<Option<&str>> {
-    Ok(first_element(stages)?.map(|(name, _)| name))
-}
-
-fn first_element(stages: Option<&RawArray>) -> Result<Option<(&str, RawBsonRef<'_>)>> {
-    let Some(first) = stages.and_then(|stages| stages.into_iter().next()).transpose()? else { return Ok(None) };
-    let Some(element) = first.as_document().and_then(|first| first.into_iter().next()) else { return Ok(None) };
-    let (name, value) = element?;
-    Ok(Some((name.as_str(), value)))
 }

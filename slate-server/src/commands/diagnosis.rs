@@ -9,6 +9,7 @@ use super::{
 use crate::{
     auth::{self, Action, Target},
     failure::{Code, Failure, Result},
+    stages,
 };
 
 /// Fields of `currentOp` that are no part of its filter.
@@ -59,26 +60,29 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         return Ok(None);
     }
     let Some(RawBsonRef::Array(stages)) = command.get("pipeline")? else { return Ok(None) };
+    let Some((name, options)) = stages::first(stages)? else { return Ok(None) };
+    let asks_for_all = options.as_document().is_some_and(|options| options.get_bool("allUsers").unwrap_or_default());
     let mut stages = stages.into_iter();
     let first = stages.next().transpose()?.and_then(|first| first.as_document());
-    let begins_with = |name: &str| first.is_some_and(|first| matches!(first.get(name), Ok(Some(_))));
+    // The library refuses a stage of several fields.
+    if first.is_none_or(|first| first.iter().nth(1).is_some()) {
+        return Ok(None);
+    }
+    let has_users = call.shared().settings.authentication;
     let is_of_database = call.integer("aggregate")? == Some(1);
     let misplaced = |message: &str| Err(Failure::new(Code(73, "InvalidNamespace"), message));
-    let documents = if begins_with("$currentOp") {
+    let documents = if name == "$currentOp" {
         if command.database != "admin" || !is_of_database {
             return misplaced("$currentOp must be run against the 'admin' database with {aggregate: 1}");
         }
-        let options = first.and_then(|first| first.get_document("$currentOp").ok());
         // Without users, all operations are those of everyone.
-        let all = options.is_some_and(|options| options.get_bool("allUsers").unwrap_or_default());
-        described(call, all || !call.shared().settings.authentication)
-    } else if begins_with("$listLocalSessions") {
+        described(call, asks_for_all || !has_users)
+    } else if name == "$listLocalSessions" {
         if !is_of_database {
             return misplaced("$listLocalSessions must be run against a database with {aggregate: 1}");
         }
-        let options = first.and_then(|first| first.get_document("$listLocalSessions").ok());
-        let all = options.is_some_and(|options| options.get_bool("allUsers").unwrap_or_default());
-        let (all, owner) = (all || !call.shared().settings.authentication, call.owner());
+        let sees_all = asks_for_all && auth::holds(call, &Target::Cluster, Action::ListSessions);
+        let (all, owner) = (sees_all || !has_users, call.owner());
         call.shared().sessions.describe(|id| all || id.owner() == owner)
     } else {
         return Ok(None);

@@ -15,6 +15,7 @@ use crate::{
     labels::UNKNOWN_COMMIT,
     session::{OpenTransaction, Record, SessionId, SessionState, Work},
     shared::Shared,
+    stages,
 };
 
 /// The commands that a transaction may contain, sorted.
@@ -149,11 +150,10 @@ fn check_command(call: &Call<'_>) -> Result<()> {
         let message = "writeConcern is not allowed within a multi-statement transaction";
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
-    if let (true, Some(stages)) = (command.name == "aggregate", command.get("pipeline")?.and_then(RawBsonRef::as_array))
+    if let (true, Some(pipeline)) =
+        (command.name == "aggregate", command.get("pipeline")?.and_then(RawBsonRef::as_array))
     {
-        let last = stages.into_iter().last().transpose()?.and_then(RawBsonRef::as_document);
-        let name = last.and_then(|last| last.iter().next()?.ok().map(|(name, _)| name.as_str()));
-        if let Some(name @ ("$merge" | "$out")) = name {
+        if let Some((name @ ("$merge" | "$out"), _)) = stages::last(pipeline)? {
             let message = format!("{name} cannot be used in a transaction");
             return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
         }

@@ -1,10 +1,10 @@
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
-use bson::{DateTime, RawArrayBuf, rawdoc};
+use bson::{DateTime, RawArrayBuf, RawDocumentBuf, rawdoc};
 
 use super::{Record, SessionId, SessionState, Work};
 use crate::{
@@ -83,13 +83,23 @@ impl Sessions {
 
     /// Ends sessions: cancels their commands, rolls back their transactions and closes their cursors.
     pub(crate) async fn end(&self, shared: &Shared, ids: impl IntoIterator<Item = SessionId>) {
-        for id in ids {
-            shared.operations.kill_session(&id);
+        // One look at all commands and cursors, however many sessions a client names.
+        let ids: HashSet<SessionId> = ids.into_iter().collect();
+        if ids.is_empty() {
+            return;
+        }
+        shared.operations.kill_sessions(&ids);
+        let mut lsids: HashMap<Option<[u8; 32]>, Vec<RawDocumentBuf>> = HashMap::new();
+        ids.iter().for_each(|id| lsids.entry(id.owner()).or_default().push(id.document()));
+        for (owner, lsids) in &lsids {
             let commands = shared.commands.as_blocking();
-            match id.owner() {
-                Some(owner) => commands.owned_by(owner).close_session_cursors(&id.document()),
-                None => commands.close_session_cursors(&id.document()),
+            let lsids = lsids.iter().map(|lsid| &**lsid);
+            match owner {
+                Some(owner) => commands.owned_by(*owner).close_session_cursors(lsids),
+                None => commands.close_session_cursors(lsids),
             };
+        }
+        for id in ids {
             let session = self.lock().remove(&id);
             if let Some(session) = session {
                 let mut state = session.state.lock().await;

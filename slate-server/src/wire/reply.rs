@@ -109,11 +109,37 @@ impl Encoded<'_> {
         [&*self.head, self.document].concat()
     }
 
-    /// Sends the bytes.
+    /// Sends the bytes. A stream with TLS holds some of them back until it is flushed.
     pub(crate) async fn write_to(&self, writes: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
         if self.document.is_empty() {
-            return writes.write_all(&self.head).await;
+            writes.write_all(&self.head).await?;
+        } else {
+            writes.write_all_buf(&mut self.head.chain(self.document)).await?;
         }
-        writes.write_all_buf(&mut self.head.chain(self.document)).await
+        writes.flush().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+    use tokio::io::{AsyncReadExt, BufWriter, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_of_a_reply_stays_in_a_buffer() {
+        for text in ["short".to_owned(), "x".repeat(2 * COPIED)] {
+            let document = rawdoc! { "text": text };
+            let kind = ReplyKind::Message;
+            let reply = Reply { id: 1, response_to: 2, kind, document: &document, compressor: None };
+            let encoded = reply.encode().unwrap();
+            let (near, mut far) = duplex(4 * COPIED);
+            let mut writes = BufWriter::with_capacity(4 * COPIED, near);
+            encoded.write_to(&mut writes).await.unwrap();
+            let mut read = vec![0; 4 * COPIED];
+            let length = far.read(&mut read).await.unwrap();
+            assert!(read.get(..length) == Some(&*encoded.concat()), "{length} bytes");
+        }
     }
 }

@@ -447,3 +447,38 @@ fn what_nests_deep_is_refused_before_its_needs_are_known() {
     assert_eq!(reply.get_i32("code").ok(), Some(13), "{reply}");
     assert!(message(&reply).contains("comment: ..."), "{reply}");
 }
+
+#[test]
+fn what_is_not_the_first_field_of_a_stage_shows_nothing() {
+    let server = start();
+    let mut root = enter(&server, "root", "admin");
+    root.ok(create("ada", "shop", "read"));
+    root.ok(doc! { "ping": 1, "lsid": session(1) });
+    let mut ada = enter(&server, "ada", "shop");
+    for (first, second) in
+        [("$documents", "$listLocalSessions"), ("$listLocalSessions", "$documents"), ("$documents", "$currentOp")]
+    {
+        let mut stage = doc! { first: [] };
+        stage.insert(second, doc! { "allUsers": true });
+        for database in ["shop", "admin"] {
+            ada.refused(doc! { "aggregate": 1, "pipeline": [stage.clone()], "cursor": {}, "$db": database }, 40323);
+        }
+    }
+    let all = doc! { "aggregate": 1, "pipeline": [{ "$listLocalSessions": { "allUsers": true } }], "cursor": {} };
+    ada.refused(all.clone(), 13);
+    assert!(!batch(&root.ok(all)).0.is_empty());
+}
+
+#[test]
+fn a_stranger_ends_nothing() {
+    let server = start();
+    let mut root = enter(&server, "root", "admin");
+    root.ok(doc! { "insert": "c", "documents": [{}, {}, {}] });
+    let find = doc! { "find": "c", "batchSize": 1, "lsid": session(1) };
+    let (_, id) = batch(&root.ok(find.clone()));
+    let more = |id: i64| doc! { "getMore": id, "collection": "c", "batchSize": 1, "lsid": session(1) };
+    Client::connect(&server).ok(doc! { "endSessions": [session(1)], "$db": "admin" });
+    root.ok(more(id));
+    root.ok(doc! { "endSessions": [session(2), session(1)] });
+    root.refused(more(id), 43);
+}

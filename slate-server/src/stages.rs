@@ -1,0 +1,27 @@
+//! The stages of a pipeline as a client has sent them, before anything has checked them.
+
+use bson::{RawArray, RawBsonRef};
+
+use crate::failure::Result;
+
+/// Returns the name and the argument of the first stage. A stage is known by its first field; one with others is refused by the library.
+///
+/// # Errors
+/// Fails on damaged bytes.
+pub(crate) fn first(stages: &RawArray) -> Result<Option<(&str, RawBsonRef<'_>)>> {
+    stages.into_iter().next().transpose()?.map_or(Ok(None), known_by)
+}
+
+/// Like [`first`], for the last stage.
+///
+/// # Errors
+/// Fails on damaged bytes.
+pub(crate) fn last(stages: &RawArray) -> Result<Option<(&str, RawBsonRef<'_>)>> {
+    stages.into_iter().last().transpose()?.map_or(Ok(None), known_by)
+}
+
+fn known_by(stage: RawBsonRef<'_>) -> Result<Option<(&str, RawBsonRef<'_>)>> {
+    let Some(element) = stage.as_document().and_then(|stage| stage.into_iter().next()) else { return Ok(None) };
+    let (name, argument) = element?;
+    Ok(Some((name.as_str(), argument)))
+}

@@ -150,13 +150,12 @@ fn check_command(call: &Call<'_>) -> Result<()> {
         let message = "writeConcern is not allowed within a multi-statement transaction";
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
-    if let (true, Some(pipeline)) =
-        (command.name == "aggregate", command.get("pipeline")?.and_then(RawBsonRef::as_array))
+    if command.name == "aggregate"
+        && let Some(pipeline) = command.get("pipeline")?.and_then(RawBsonRef::as_array)
+        && let Some((name @ ("$merge" | "$out"), _)) = stages::last(pipeline)?
     {
-        if let Some((name @ ("$merge" | "$out"), _)) = stages::last(pipeline)? {
-            let message = format!("{name} cannot be used in a transaction");
-            return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
-        }
+        let message = format!("{name} cannot be used in a transaction");
+        return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
     let level = command.read_concern.as_ref().and_then(|concern| concern.level.as_deref());
     if let Some(level) = level.filter(|level| !LEVELS.contains(level)) {

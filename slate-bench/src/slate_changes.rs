@@ -82,6 +82,10 @@ impl Bench<'_> {
         if variant == "logged" {
             self.database.enable_changes(ChangeLog::new())?;
         }
+        // The first write after the log was switched on finds out where it ends.
+        let first = self.documents.first();
+        first.map_or(Ok(()), |first| self.database.collection("first").insert_one(first).map(drop))?;
+        self.database.collection::<RawDocumentBuf>("first").drop()?;
         Ok(())
     }
 

@@ -9,6 +9,10 @@ use slate_query::{
 use super::number;
 use crate::{Error, Result, document::as_raw};
 
+/// The most fields of a command or of a document within it: several times as many as any of them knows. It bounds the time to look for
+/// repeated ones.
+const MAX_FIELDS: usize = 1_000;
+
 /// The fields of a command or of a document within it. Reading a field removes it; the fields that remain at the end
 /// are unknown.
 #[derive(Debug)]
@@ -22,7 +26,8 @@ impl<'c> Fields<'c> {
     /// Reads the fields of a document.
     ///
     /// # Errors
-    /// Fails with `InvalidBSON` (22) on damaged bytes, with `IDLDuplicateField` (40413) on a repeated field.
+    /// Fails with `InvalidBSON` (22) on damaged bytes, with `IDLDuplicateField` (40413) on a repeated field, with `IDLUnknownField` (40415)
+    /// on more than 1,000 fields.
     pub(super) fn read(owner: impl Into<String>, doc: Doc<'c>) -> Result<Self> {
         let mut fields = Self { owner: owner.into(), left: Vec::new() };
         // The length, one byte for the type and one for the end of each name, and the terminator.
@@ -33,6 +38,11 @@ impl<'c> Fields<'c> {
             if fields.left.iter().any(|(known, _)| *known == name) {
                 let message = format!("BSON field '{}' is a duplicate field", fields.path(name));
                 return Err(Error::invalid(Code::IDL_DUPLICATE_FIELD, message).at(name));
+            }
+            if fields.left.len() == MAX_FIELDS {
+                let message =
+                    format!("BSON field '{}' is behind {MAX_FIELDS} others, which is the limit", fields.path(name));
+                return Err(Error::invalid(Code::IDL_UNKNOWN_FIELD, message).at(name));
             }
             fields.left.push((name, element.value));
         }

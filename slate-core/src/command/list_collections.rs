@@ -62,11 +62,15 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         None => Ok(true),
     };
     let mut listed: Vec<RawDocumentBuf> = Vec::with_capacity(described.len());
-    for document in described.into_values() {
-        if matches(&document)? {
-            listed.push(document);
+    // Within one document, too, the filter ends when the command does.
+    common.call.interrupt.during(|| -> Result<()> {
+        for document in described.into_values() {
+            if matches(&document)? {
+                listed.push(document);
+            }
         }
-    }
+        Ok(())
+    })?;
     let mut reply = Reply::default();
     let cursor = CommandCursor::listing(listed, common.namespace("$cmd.listCollections"), &common);
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;

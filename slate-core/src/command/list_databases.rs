@@ -30,7 +30,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let size = if name_only { 0 } else { known_size(&database.engine()?.size(SizeDetail::Known)?) };
     let all_keys: u64 = keys.values().fold(0, |sum, keys| sum.saturating_add(*keys));
     let (mut reply, mut total, mut shown) = (Reply::default(), 0_u64, 0_usize);
-    reply.array("databases", |databases| -> Result<()> {
+    let listed = |databases: &mut Reply| -> Result<()> {
         for (name, keys) in &keys {
             let bytes = share(size, *keys, all_keys);
             let size = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -45,7 +45,9 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
             }
         }
         Ok(())
-    })?;
+    };
+    // Within one document, too, the filter ends when the command does.
+    common.call.interrupt.during(|| reply.array("databases", listed))?;
     if !name_only {
         reply.long("totalSize", i64::try_from(total).unwrap_or(i64::MAX));
         reply.long("totalSizeMb", i64::try_from(total >> 20).unwrap_or(i64::MAX));

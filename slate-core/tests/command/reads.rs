@@ -1,6 +1,7 @@
 //! Commands that read.
 
 use bson::{Bson, Document, doc};
+use slate_core::Database;
 
 use super::{on_every_store, refused, rows, run, unsupported, with_numbers};
 
@@ -525,4 +526,13 @@ fn the_key_of_a_record_is_shown_as_its_record_id() {
         let stage = doc! { "$project": { "r": { "$meta": "recordId" } } };
         unsupported(db, doc! { "aggregate": "c", "pipeline": [stage], "cursor": {} }, "$meta");
     });
+}
+
+#[test]
+fn a_command_of_very_many_fields_is_refused_before_they_are_compared() {
+    let db = Database::open("memory:").unwrap();
+    let mut command = doc! { "ping": 1 };
+    command.extend((0..50_000).map(|field| (format!("f{field}"), Bson::Null)));
+    let error = db.command(&command).unwrap_err();
+    assert!(error.code() == 40415 && error.message().contains("1000"), "{error}");
 }

@@ -7,7 +7,7 @@ use super::privilege::{
 use crate::failure::{Code, Failure, Result};
 
 /// A role of a database.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Role {
     pub(crate) name: String,
     pub(crate) database: String,

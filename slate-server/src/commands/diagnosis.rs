@@ -1,5 +1,7 @@
 //! What the server does, and what it offers.
 
+use std::sync::Arc;
+
 use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
 use super::{
@@ -29,11 +31,15 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if filter.is_empty() {
         return Ok(rawdoc! { "inprog": running, "ok": 1.0 });
     }
-    let pipeline = rawdoc! {
+    let mut pipeline = rawdoc! {
         "aggregate": 1, "$db": "admin", "cursor": { "batchSize": i32::MAX },
         "pipeline": [{ "$documents": { "$literal": running } }, { "$match": filter }],
     };
-    let reply = call.shared().commands.run(pipeline).await?;
+    // The filter ends when the command does.
+    if let Some(most) = call.command.get("maxTimeMS")? {
+        pipeline.append(cstr!("maxTimeMS"), most);
+    }
+    let reply = call.shared().commands.run_shared(&Arc::new(pipeline), call.token).await?;
     let matching = reply.get_document("cursor")?.get_array("firstBatch")?.to_owned();
     Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
 }

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 
 use ruzstd::{
-    decoding::StreamingDecoder,
+    decoding::{BlockDecodingStrategy, FrameDecoder},
     encoding::{CompressionLevel, compress},
 };
 
@@ -47,7 +47,7 @@ impl Compressor {
         matches!(name, "snappy" | "zlib" | "zstd")
     }
 
-    /// Appends what was compressed, which must be `length` bytes. Never holds more than that.
+    /// Appends what was compressed, which must be `length` bytes. Decompresses at most a block of 128 KiB more than that.
     pub(super) fn decompress(self, bytes: &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
         let before = out.len();
         match self {
@@ -61,7 +61,7 @@ impl Compressor {
                 out.extend_from_slice(&plain);
             }
             Self::Zlib => read(flate2::read::ZlibDecoder::new(bytes), length, out)?,
-            Self::Zstd => read(StreamingDecoder::new(bytes).map_err(|_| WireError::Compressed)?, length, out)?,
+            Self::Zstd => decompress_zstd(&mut &*bytes, length, out)?,
         }
         if out.len() - before == length { Ok(()) } else { Err(WireError::Compressed) }
     }
@@ -118,9 +118,42 @@ fn read(decoder: impl Read, length: usize, out: &mut Vec<u8>) -> Result<(), Wire
     decoder.take(most).read_to_end(out).map(drop).map_err(|_| WireError::Compressed)
 }
 
+/// Appends one frame of Zstandard. Its blocks are decompressed one by one: a stream gives out no byte before it holds a whole window, which
+/// may be longer than any message, whatever the length of the content.
+fn decompress_zstd(bytes: &mut &[u8], length: usize, out: &mut Vec<u8>) -> Result<(), WireError> {
+    let damaged = |_| WireError::Compressed;
+    let mut decoder = FrameDecoder::new();
+    decoder.init(&mut *bytes).map_err(damaged)?;
+    let most = BlockDecodingStrategy::UptoBytes(length.saturating_add(1));
+    let is_whole = decoder.decode_blocks(&mut *bytes, most).map_err(damaged)?;
+    if !is_whole || decoder.can_collect() != length {
+        return Err(WireError::Compressed);
+    }
+    decoder.collect_to_writer(out).map(drop).map_err(|_| WireError::Compressed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_frame_is_not_decompressed_beyond_its_message() {
+        // A window of 64 MiB, and blocks of 128 KiB of the same byte.
+        const BLOCKS: usize = 1000;
+        let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 16 << 3];
+        for place in 1..=BLOCKS {
+            let header = (128_u32 << 10) << 3 | 1 << 1 | u32::from(place == BLOCKS);
+            frame.extend_from_slice(&header.to_le_bytes()[..3]);
+            frame.push(b'x');
+        }
+        let (mut rest, mut out) = (&*frame, Vec::new());
+        assert!(decompress_zstd(&mut rest, 300 << 10, &mut out).is_err());
+        assert_eq!((rest.len(), out.len()), (4 * (BLOCKS - 3), 0));
+        let length = BLOCKS * (128 << 10);
+        assert!(Compressor::Zstd.decompress(&frame, length - 1, &mut out).is_err());
+        Compressor::Zstd.decompress(&frame, length, &mut out).unwrap();
+        assert_eq!(out.len(), length);
+    }
 
     #[test]
     fn bytes_in_two_parts_are_compressed_as_one() {

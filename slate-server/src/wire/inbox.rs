@@ -57,7 +57,10 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                     return Err(WireError::BeforeLogin { id, length, most });
                 }
                 let arrived = self.buffer.len().min(length);
-                if arrived > UNCOUNTED && !self.held.grow_to(arrived) {
+                // A compressed message is decompressed when all of it is there. One that says more than is allowed is refused then.
+                let plain = if arrived == length { Request::plain_length(&self.buffer).min(most) } else { 0 };
+                let needed = arrived.max(plain);
+                if needed > UNCOUNTED && !self.held.grow_to(needed) {
                     // Nothing more is read of it.
                     self.buffer = BytesMut::new();
                     self.held.release();
@@ -154,6 +157,19 @@ mod tests {
         assert!(matches!(refused, Err(WireError::Memory { id: 7, .. })), "{refused:?}");
         drop((first, second));
         assert!(third.next(MAX_MESSAGE).await.unwrap().is_some());
+    }
+
+    #[tokio::test]
+    async fn a_compressed_message_takes_what_it_becomes() {
+        let memory = Arc::new(MessageMemory::new(150 << 10));
+        for (plain, is_refused) in [(200 << 10, true), (100 << 10, false), (100 << 10, false)] {
+            let head = [30, 7, 0, 2012, 2013, plain].map(i32::to_le_bytes).concat();
+            let (near, mut far) = tokio::io::duplex(64);
+            tokio::io::AsyncWriteExt::write_all(&mut far, &[&*head, &[1; 6]].concat()).await.unwrap();
+            let mut inbox = Inbox::new(near, Arc::clone(&memory));
+            let next = inbox.next(MAX_MESSAGE).await;
+            assert_eq!(matches!(next, Err(WireError::Memory { id: 7, .. })), is_refused, "{plain}: {next:?}");
+        }
     }
 
     #[tokio::test]

@@ -46,6 +46,13 @@ impl Request {
         rest.first_chunk().map(|id| i32::from_le_bytes(*id))
     }
 
+    /// Returns the length that a whole message says it has without its compression; 0 for one that is not compressed.
+    pub(super) fn plain_length(bytes: &[u8]) -> usize {
+        let int = |place: usize| bytes.get(place..)?.first_chunk().map(|int| i32::from_le_bytes(*int));
+        let length = int(HEADER + 4).filter(|_| int(HEADER - 4) == Some(OP_COMPRESSED));
+        length.and_then(|length| usize::try_from(length).ok()).unwrap_or_default()
+    }
+
     /// Decodes a whole message, which has at most `most` bytes without compression.
     ///
     /// # Errors

@@ -6,8 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use bson::{RawDocumentBuf, Timestamp};
 use slate_core::aio::Database;
 
-/// The largest number of seconds by which a client may advance the clock: MongoDB's limit of a year.
-const MAX_DRIFT: u64 = 31_536_000;
+/// The largest number of seconds by which a client may advance the clock: a day. A clock that is set to the time of another zone is at most
+/// 14 hours ahead. MongoDB believes a year, of times that one of its servers has signed; here, nothing is signed.
+const MAX_DRIFT: u64 = 86_400;
 
 /// Advances the clock to a time that a client sends, unless that is far in the future.
 pub(crate) fn hear(database: &Database, time: Timestamp) {

@@ -153,6 +153,8 @@ impl Connection {
         let Request { id, kind, command, compressor } = request;
         let command = match Command::read(command) {
             Ok(command) => Arc::new(command),
+            // To a reply that it does not expect, a client would take the next one for another.
+            Err(_) if matches!(kind, RequestKind::Message { expects_reply: false, .. }) => return Ok(After::Continue),
             Err(failure) => {
                 let reply = failure.reply();
                 self.send(writes, &Reply { id: 0, response_to: id, kind: kind.reply(), document: &reply, compressor })
@@ -197,7 +199,7 @@ impl Connection {
             if !expects_reply {
                 return Ok(After::Continue);
             }
-            let has_more = allows_exhaust && commands::continues(&command, &reply);
+            let has_more = allows_exhaust && commands::continues(&call, &reply);
             let kind = if has_more { ReplyKind::MessageWithMore } else { ReplyKind::Message };
             let next = if has_more { response_to.wrapping_add(1) } else { 0 };
             self.send(writes, &Reply { id: next, response_to, kind, document: &reply, compressor }).await?;

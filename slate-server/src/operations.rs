@@ -111,6 +111,11 @@ impl Operations {
         self.kill_if(|operation| operation.session().is_some_and(|session| sessions.contains(&session)));
     }
 
+    /// Returns the sessions whose commands run.
+    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
+        self.places().values().filter_map(|place| place.running().as_ref()?.session()).collect()
+    }
+
     /// Cancels every command.
     pub(crate) fn kill_all(&self) {
         self.kill_if(|_| true);

@@ -53,8 +53,10 @@ const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
 /// How long commands that run may take to end when the server shuts down.
 const GRACE: Duration = Duration::from_secs(4);
 
-/// The shortest pause between two looks for transactions, cursors and sessions whose time is over.
-const SHORTEST_TICK: Duration = Duration::from_millis(10);
+/// The shortest and the longest pause between two looks for transactions, cursors and sessions whose time is over. A look visits each
+/// session, of which there may be a million.
+const TICKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(10)];
+
 /// The default of [`Server::expire_every`], as MongoDB's `ttlMonitorSleepSecs`.
 const EXPIRE_EVERY: Duration = Duration::from_secs(60);
 
@@ -246,12 +248,11 @@ impl Server {
         } = self;
         let (listener, shared) = (listener.into(), share(database, settings, stopping)?);
         let mut stopping = shared.stopping.subscribe();
-        // Work that is over ends within a second, and a shorter life of transactions within that time.
-        let (mut connections, mut ticks) =
-            (JoinSet::new(), interval(shared.settings.transaction_life.clamp(SHORTEST_TICK, Duration::from_secs(1))));
+        let mut connections = JoinSet::new();
         // Ends with the listener.
         let mut beside = JoinSet::new();
         beside.spawn(expire(Arc::clone(&shared)));
+        beside.spawn(tidy(Arc::clone(&shared)));
         #[cfg(feature = "metrics")]
         if let Some(metrics) = metrics {
             beside.spawn(crate::metrics::serve(metrics, Arc::clone(&shared)));
@@ -264,17 +265,17 @@ impl Server {
                     Err(_) => sleep(ACCEPT_PAUSE).await,
                 },
                 Some(_) = connections.join_next() => {}
-                _ = ticks.tick() => Sessions::tidy(&shared),
             }
         }
         drop((listener, beside));
-        let ended = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
-        if ended.is_err() {
-            shared.operations.kill_all();
-            let _ = timeout(GRACE, async { while connections.join_next().await.is_some() {} }).await;
-        }
-        shared.sessions.end_all(&shared, |_| true).await;
+        stop(&shared, connections, GRACE).await;
         Ok(())
+    }
+
+    /// Returns what the connections of the server would share.
+    #[cfg(test)]
+    pub(crate) fn shared(self) -> io::Result<Arc<Shared>> {
+        share(self.database, self.settings, self.stopping)
     }
 }
 
@@ -304,6 +305,29 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
         started_at: DateTime::now(),
         stopping,
     }))
+}
+
+/// Waits for the connections to end, cancels their commands, drops them, and ends the sessions: each of that takes `grace` at most, because
+/// the process is to end whatever a command waits for.
+async fn stop(shared: &Shared, mut connections: JoinSet<()>, grace: Duration) {
+    let ended = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
+    if ended.is_err() {
+        shared.operations.kill_all();
+        let _ = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
+    }
+    // With a connection that was dropped, its session is no longer locked.
+    let _ = timeout(grace, connections.shutdown()).await;
+    let _ = timeout(grace, shared.sessions.end_all(shared, |_| true)).await;
+}
+
+/// Ends what has outlived its time, from time to time.
+async fn tidy(shared: Arc<Shared>) {
+    let [shortest, longest] = TICKS;
+    let mut ticks = interval((shared.settings.transaction_life / 2).clamp(shortest, longest));
+    loop {
+        ticks.tick().await;
+        Sessions::tidy(&shared);
+    }
 }
 
 /// Deletes what is due by TTL indexes, from time to time. A failure, for instance because the database is read-only, is tried again the next
@@ -357,5 +381,32 @@ impl<'s> OpenConnection<'s> {
 impl Drop for OpenConnection<'_> {
     fn drop(&mut self) {
         self.shared.counts.connections.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::session::SessionId;
+
+    #[tokio::test]
+    async fn a_server_stops_whatever_holds_a_session() {
+        let shared = Server::new(slate_core::Database::open("memory:").unwrap()).shared().unwrap();
+        let session = shared.sessions.use_session(SessionId::new(None)).unwrap();
+        let (mut connections, (locked, is_locked)) = (JoinSet::new(), oneshot::channel());
+        connections.spawn(async move {
+            let state = session.state.lock().await;
+            locked.send(()).unwrap();
+            pending::<()>().await;
+            drop(state);
+        });
+        is_locked.await.unwrap();
+        let stopped = stop(&shared, connections, Duration::from_millis(1));
+        assert!(timeout(Duration::from_secs(20), stopped).await.is_ok());
+        assert_eq!(shared.sessions.len(), 0);
     }
 }

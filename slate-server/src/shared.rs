@@ -12,7 +12,7 @@ use slate_core::aio::{Commands, Database};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
-    auth::{Throttle, Users},
+    auth::{Throttle, User, Users},
     fail_points::FailPoints,
     operations::Operations,
     session::Sessions,
@@ -44,6 +44,19 @@ pub(crate) struct Shared {
     pub(crate) started_at: DateTime,
     /// Whether the server shuts down.
     pub(crate) stopping: watch::Sender<bool>,
+}
+
+impl Shared {
+    /// Closes the cursors of a user who has lost a role, by which they were opened.
+    pub(crate) fn close_cursors_of(&self, user: &User) {
+        self.commands.as_blocking().owned_by(user.digest).close_cursors();
+    }
+
+    /// Closes the cursors of a user who is no longer there, and ends the user's sessions.
+    pub(crate) async fn forget(&self, user: &User) {
+        self.close_cursors_of(user);
+        self.sessions.end_all(self, |id| id.owner() == Some(user.digest)).await;
+    }
 }
 
 /// How the server was set up.

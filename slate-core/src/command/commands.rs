@@ -192,6 +192,11 @@ impl Commands {
         self.cursors.close_idle(idle)
     }
 
+    /// Closes the cursors of the owner, and all if these commands have no owner; returns how many.
+    pub fn close_cursors(&self) -> usize {
+        self.cursors.close_all(self.owner.as_ref())
+    }
+
     /// Closes the cursors of the sessions with these `lsid`, of the owner if there is one; returns how many.
     pub fn close_session_cursors<'l>(&self, lsids: impl IntoIterator<Item = &'l RawDocument>) -> usize {
         let sessions = lsids.into_iter().filter_map(|lsid| session_id(Doc::from(lsid))).collect();

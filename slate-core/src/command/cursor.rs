@@ -426,6 +426,11 @@ impl ParkedCursors {
         })
     }
 
+    /// Closes the cursors that the user may use. Returns how many.
+    pub(super) fn close_all(&self, user: Option<&CursorOwner>) -> usize {
+        self.close(|parked| parked.is_open_to(user))
+    }
+
     /// Closes the cursors of sessions that the user may use. Returns how many.
     pub(super) fn close_sessions(&self, sessions: &AHashSet<Vec<u8>>, user: Option<&CursorOwner>) -> usize {
         self.close(|parked| {

@@ -94,6 +94,11 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
         return Ok(Some(identity.user));
     }
     let user = users.get(&identity.user.name).await?.filter(|user| user.id == identity.user.id);
+    // A change through this server has closed the cursors already, but for one that was opened meanwhile.
+    let may_have_cursors = identity.version == version || call.command.name == "getMore";
+    if may_have_cursors && !user.as_ref().is_some_and(|user| user.keeps_roles_of(&identity.user)) {
+        call.shared().close_cursors_of(&identity.user);
+    }
     login.state().identity = user.clone().map(|user| Identity { user, version, read: Instant::now() });
     Ok(user)
 }

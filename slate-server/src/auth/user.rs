@@ -19,7 +19,7 @@ pub(crate) struct User {
     pub(crate) name: UserName,
     /// Tells a user from a later one of the same name.
     pub(crate) id: Vec<u8>,
-    /// What stands for the user in sessions and cursors.
+    /// What stands for the user in sessions and cursors: a digest of the name and the id, so that a later user of the same name inherits none.
     pub(crate) digest: [u8; 32],
     pub(crate) roles: Vec<Role>,
     pub(crate) privileges: Vec<Privilege>,
@@ -59,11 +59,6 @@ impl UserName {
         rawdoc! { "_id": self.key(), "user": &*self.name, "db": &*self.database }
     }
 
-    /// Returns what stands for the user in sessions and cursors: MongoDB's digest of `name@database`.
-    pub(crate) fn digest(&self) -> [u8; 32] {
-        Sha256::digest(self.to_string()).into()
-    }
-
     pub(crate) fn document(&self) -> RawDocumentBuf {
         rawdoc! { "user": &*self.name, "db": &*self.database }
     }
@@ -97,7 +92,7 @@ impl User {
         let credentials = Mechanism::ALL.into_iter().filter_map(credential).collect();
         let restrictions = document.get_array("authenticationRestrictions");
         let is_restricted = restrictions.is_ok_and(|restrictions| restrictions.into_iter().next().is_some());
-        let digest = name.digest();
+        let digest = Sha256::new().chain_update(name.to_string()).chain_update(&id).finalize().into();
         Ok(Self { name, id, digest, roles, privileges, credentials, is_restricted })
     }
 
@@ -105,6 +100,11 @@ impl User {
     pub(crate) fn credential(&self, mechanism: Mechanism) -> Option<&Credential> {
         let found = self.credentials.iter().find(|(known, _)| *known == mechanism);
         found.map(|(_, credential)| credential).filter(|_| !self.is_restricted)
+    }
+
+    /// Whether the user has every role that the same user had before.
+    pub(crate) fn keeps_roles_of(&self, before: &Self) -> bool {
+        before.roles.iter().all(|role| self.roles.contains(role))
     }
 
     /// Whether the user may log in with a certificate.

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use bson::{DateTime, RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
+use bson::{DateTime, RawArrayBuf, RawDocument, RawDocumentBuf, cstr, rawdoc};
 use tokio::time::sleep;
 
 use super::{Call, authentication};
@@ -84,6 +84,18 @@ async fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
     Ok(())
 }
 
+/// Whether the command waits for a change of the topology, and not for no time.
+pub(super) fn waits(call: &Call<'_>) -> bool {
+    let known = call.command.get("topologyVersion").ok().flatten().and_then(|known| known.as_document());
+    known.is_some_and(|known| knows_topology(call, known))
+        && call.integer("maxAwaitTimeMS").is_ok_and(|most| most.is_some_and(|most| most > 0))
+}
+
+/// Whether a topology is the one of this run of the server.
+fn knows_topology(call: &Call<'_>, known: &RawDocument) -> bool {
+    known.get_object_id("processId").ok() == Some(call.shared().process)
+}
+
 /// Waits for a change of the topology if the client asks for that. There is one change: the server shuts down.
 async fn wait(call: &Call<'_>) -> Result<()> {
     let shared = call.shared();
@@ -92,7 +104,7 @@ async fn wait(call: &Call<'_>) -> Result<()> {
         let message = "A request with a 'topologyVersion' must include 'maxAwaitTimeMS'";
         return Err(Failure::new(Code(31368, "Location31368"), message));
     };
-    if known.get_object_id("processId").ok() != Some(shared.process) {
+    if !knows_topology(call, known) {
         return Ok(());
     }
     let most = Duration::from_millis(u64::try_from(most).unwrap_or_default()).min(LONGEST_WAIT);

@@ -123,6 +123,11 @@ impl Call<'_> {
         self.connection.login.user()
     }
 
+    /// Whether nobody has logged in where that is required.
+    pub(crate) fn is_of_stranger(&self) -> bool {
+        self.shared().settings.authentication && self.user().is_none()
+    }
+
     /// Returns what stands for the user in sessions and cursors.
     pub(crate) fn owner(&self) -> Option<[u8; 32]> {
         self.user().map(|user| user.digest)
@@ -161,9 +166,6 @@ fn truncated(double: f64) -> Option<i64> {
 pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
     shared.counts.of(&command.name).fetch_add(1, Ordering::Relaxed);
-    if let Some(time) = command.cluster_time {
-        clock::hear(&shared.database, time);
-    }
     let running = shared.operations.begin(&call.connection.place, command, call.token, call.user());
     let result = match shared.fail_points.before(call).await {
         Ok(()) => run(call).await,
@@ -180,6 +182,10 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
 async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     api_version::check(call.command)?;
     auth::authorize(call).await?;
+    // A stranger does not move the clock.
+    if let Some(time) = call.command.cluster_time.filter(|_| !call.is_of_stranger()) {
+        clock::hear(&call.shared().database, time);
+    }
     let name = &*call.command.name;
     let Some(implementation) = find(name) else { return data::run(call).await };
     if call.command.in_transaction && !OF_TRANSACTIONS.contains(&name) {
@@ -217,14 +223,15 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Returns whether a client that allows it gets further replies without asking: the next batch of a cursor, the next state of the server.
-pub(crate) fn continues(command: &Command, reply: &RawDocumentBuf) -> bool {
-    match &*command.name {
+pub(crate) fn continues(call: &Call<'_>, reply: &RawDocumentBuf) -> bool {
+    match &*call.command.name {
         "getMore" => {
             let id = reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id"));
             id.is_ok_and(|id| id != 0)
         }
         "hello" | "isMaster" | "ismaster" => {
-            matches!(command.get("topologyVersion"), Ok(Some(_))) && reply.get_f64("ok").is_ok_and(|ok| ok > 0.0)
+            // Without a pause between them, the replies would have no end.
+            hello::waits(call) && reply.get_f64("ok").is_ok_and(|ok| ok > 0.0)
         }
         _ => false,
     }

@@ -1,5 +1,7 @@
 //! Users and roles.
 
+use std::collections::HashSet;
+
 use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
 use super::{Call, authentication::unknown_field};
@@ -65,13 +67,16 @@ pub(super) async fn update(call: &Call<'_>) -> Result<RawDocumentBuf> {
         return Err(refused("Must specify at least one field to update in updateUser"));
     }
     users.change(&name, rawdoc! { "$set": changes }).await?;
+    if fields.roles.is_some_and(|roles| known.roles.iter().any(|role| !roles.contains(role))) {
+        call.shared().close_cursors_of(&known);
+    }
     done()
 }
 
 /// `{dropUser: name}`.
 pub(super) async fn remove(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let name = target(call)?;
-    if call.shared().users.delete(name.filter()).await? == 0 {
+    if delete(call, name.filter()).await? == 0 {
         return Err(not_found(&format!("User '{name}' not found")));
     }
     done()
@@ -79,8 +84,19 @@ pub(super) async fn remove(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `dropAllUsersFromDatabase`.
 pub(super) async fn remove_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let removed = call.shared().users.delete(rawdoc! { "db": &*call.command.database }).await?;
+    let removed = delete(call, rawdoc! { "db": &*call.command.database }).await?;
     Ok(rawdoc! { "n": removed, "ok": 1.0 })
+}
+
+/// Deletes users, with their cursors and sessions; returns how many.
+async fn delete(call: &Call<'_>, filter: RawDocumentBuf) -> Result<i32> {
+    let shared = call.shared();
+    let deleted = shared.users.find(filter.clone(), rawdoc! {}, 0).await?;
+    let number = shared.users.delete(filter).await?;
+    for user in deleted.iter().filter_map(|user| User::read(user).ok()) {
+        shared.forget(&user).await;
+    }
+    Ok(number)
 }
 
 /// `{grantRolesToUser: name, roles}`.
@@ -93,7 +109,12 @@ pub(super) async fn grant(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `{revokeRolesFromUser: name, roles}`.
 pub(super) async fn revoke(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (name, roles) = (target(call)?, roles(call, "roles")?.ok_or_else(|| missing("revokeRolesFromUser.roles"))?);
-    call.shared().users.revoke(&name, &roles).await?;
+    let users = &call.shared().users;
+    let known = users.get(&name).await?;
+    users.revoke(&name, &roles).await?;
+    if let Some(known) = known.filter(|known| known.roles.iter().any(|role| roles.contains(role))) {
+        call.shared().close_cursors_of(&known);
+    }
     done()
 }
 
@@ -237,10 +258,10 @@ fn roles(call: &Call<'_>, field: &str) -> Result<Option<Vec<Role>>> {
     let Some(roles) = call.command.get(field)? else { return Ok(None) };
     let roles =
         roles.as_array().ok_or_else(|| Failure::mistyped(&format!("{}.{field}", call.command.name), "array"))?;
-    let mut read: Vec<Role> = Vec::new();
+    let (mut read, mut known) = (Vec::new(), HashSet::new());
     for role in roles {
         let role = Role::read(role?, &call.command.database)?;
-        if !read.contains(&role) {
+        if known.insert(role.clone()) {
             read.push(role);
         }
     }

@@ -1,7 +1,7 @@
 use std::time::{Duration, Instant};
 
 use bson::RawDocumentBuf;
-use slate_core::Commands;
+use slate_core::{Commands, Error};
 use tokio::time::sleep;
 
 use super::{first_write_error, transaction};
@@ -10,6 +10,9 @@ use crate::{
     failure::{Code, Failure, Result},
     session::{Record, SessionId, Work},
 };
+
+/// The code of the error that there is a record of this number or of a later one.
+const DUPLICATE_KEY: i32 = 11_000;
 
 /// How long a write is repeated after conflicts, as by the library.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -45,26 +48,59 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     // The fail point acts before the transaction, which another thread may execute and repeat.
     let written = match shared.fail_points.on_write(call) {
         Ok(()) => write(call, id, number).await,
-        Err(failure) => Err(failure),
+        Err(failure) => Err(failure.into()),
     };
-    match &written {
-        Ok(reply) => state.work = Work::Wrote(reply.clone()),
-        Err(_) => {
+    match written {
+        Ok(reply) => {
+            state.work = Work::Wrote(reply.clone());
+            Ok(reply)
+        }
+        Err(Unwritten::Recorded) => {
+            state.is_loaded = false;
+            Record::load(shared, id, &mut state).await?;
+            transaction::check_age(id, &state, number)?;
+            match &state.work {
+                Work::Wrote(reply) => Ok(reply.clone()),
+                _ => Err(unknown(number)),
+            }
+        }
+        Err(Unwritten::Failed(failure)) => {
             // Nothing was written: the same number may be sent again. If that is not known, the record says it.
             state.is_loaded = false;
             state.number = None;
             state.work = Work::None;
+            Err(failure)
         }
     }
-    written
+}
+
+/// Why a write has changed nothing.
+enum Unwritten {
+    /// A server in another process over the same store has written it, or a later one, and has recorded that.
+    Recorded,
+    Failed(Failure),
+}
+
+impl From<Failure> for Unwritten {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Error> for Unwritten {
+    fn from(error: Error) -> Self {
+        Self::Failed(error.into())
+    }
 }
 
 /// Executes the write, and repeats it after conflicts.
-async fn write(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
+async fn write(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf, Unwritten> {
     let (began, mut pause) = (Instant::now(), Duration::from_micros(50));
     loop {
         match attempt(call, id, number).await {
-            Err(failure) if failure.is_conflict() && began.elapsed() < PATIENCE && !call.token.is_cancelled() => {
+            Err(Unwritten::Failed(failure))
+                if failure.is_conflict() && began.elapsed() < PATIENCE && !call.token.is_cancelled() =>
+            {
                 sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }
@@ -73,14 +109,17 @@ async fn write(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumen
     }
 }
 
-async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
-    let record = move |within: &Commands, reply: RawDocumentBuf| {
+async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf, Unwritten> {
+    let record = move |within: &Commands, reply: RawDocumentBuf| -> Result<RawDocumentBuf, Unwritten> {
         if let Some(conflict) = first_write_error(&reply).filter(Failure::is_conflict) {
-            return Err(conflict);
+            return Err(conflict.into());
         }
         for command in Record::of_write(id, number, &reply) {
-            let reply = within.run(command)?;
-            first_write_error(&reply).map_or(Ok(()), Err)?;
+            match first_write_error(&within.run(command)?) {
+                Some(failure) if failure.code == DUPLICATE_KEY => return Err(Unwritten::Recorded),
+                Some(failure) => return Err(failure.into()),
+                None => {}
+            }
         }
         Ok(reply)
     };

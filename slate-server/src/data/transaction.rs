@@ -94,6 +94,11 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
     let session = shared.sessions.use_session(id)?;
     let mut state = session.state.lock().await;
     Record::load(shared, id, &mut state).await?;
+    if state.number < Some(number) {
+        // A server in another process over the same store may have committed it.
+        state.is_loaded = false;
+        Record::load(shared, id, &mut state).await?;
+    }
     if state.number == Some(number) && matches!(state.work, Work::Committed) {
         return Ok(());
     }

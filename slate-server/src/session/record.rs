@@ -24,7 +24,7 @@ const MAX_PART: usize = 12 << 20;
 pub(crate) struct Record;
 
 impl Record {
-    /// Reads the record of a session that this run of the server has not yet seen.
+    /// Reads the record of a session that this run of the server has not yet seen. One that is older than the state changes nothing.
     ///
     /// # Errors
     /// Fails if the storage fails.
@@ -34,6 +34,10 @@ impl Record {
         }
         if let Some(record) = Self::find(shared, id.document()).await? {
             let number = record.get_i64("txnNum").ok();
+            if number < state.number {
+                state.is_loaded = true;
+                return Ok(());
+            }
             let work = match record.get_binary("reply") {
                 Ok(first) => {
                     let mut reply = first.bytes.to_vec();
@@ -94,13 +98,15 @@ impl Record {
         Self::put(id.document(), number, |record| record.append(cstr!("state"), "committed"))
     }
 
+    /// Returns the command that puts a part of a record in the place of an older one. With one of this number or of a later one, which another
+    /// process has written, it fails with `DuplicateKey` (11000).
     fn put(id: RawDocumentBuf, number: i64, fill: impl FnOnce(&mut RawDocumentBuf)) -> RawDocumentBuf {
         let mut record = rawdoc! { "_id": id.clone(), "txnNum": number, "lastWriteDate": DateTime::now() };
         fill(&mut record);
         rawdoc! {
             "update": "transactions",
             "$db": "config",
-            "updates": [{ "q": { "_id": id }, "u": record, "upsert": true }],
+            "updates": [{ "q": { "_id": id, "txnNum": { "$lt": number } }, "u": record, "upsert": true }],
         }
     }
 

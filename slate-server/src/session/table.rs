@@ -31,6 +31,8 @@ const SWEEP: Duration = Duration::from_secs(300);
 pub(crate) struct Sessions {
     /// How many there may be.
     most: usize,
+    /// How long one lives without a command.
+    life: Duration,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     swept: Mutex<Option<Instant>>,
 }
@@ -41,9 +43,15 @@ pub(crate) struct Session {
     pub(crate) state: tokio::sync::Mutex<SessionState>,
 }
 
+impl Session {
+    fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+}
+
 impl Sessions {
     pub(crate) fn new(most: usize) -> Self {
-        Self { most, sessions: Mutex::default(), swept: Mutex::default() }
+        Self { most, life: LIFE, sessions: Mutex::default(), swept: Mutex::default() }
     }
 
     /// Returns a session, which begins with its first command.
@@ -53,7 +61,7 @@ impl Sessions {
     pub(crate) fn use_session(&self, id: SessionId) -> Result<Arc<Session>> {
         let mut sessions = self.lock();
         if let Some(session) = sessions.get(&id) {
-            *session.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+            session.touch();
             return Ok(Arc::clone(session));
         }
         if sessions.len() >= self.most {
@@ -117,12 +125,17 @@ impl Sessions {
         self.end(shared, ids).await;
     }
 
-    /// Ends what has outlived its time: transactions, snapshots, sessions, cursors, records.
-    pub(crate) fn tidy(shared: &Arc<Shared>) {
-        let mut ended = Vec::new();
+    /// Rolls back transactions and drops snapshots that have outlived their time. Returns the sessions that have.
+    fn overdue(&self, shared: &Shared) -> Vec<SessionId> {
+        let mut overdue = Vec::new();
+        let running = shared.operations.sessions();
         let sessions: Vec<(SessionId, Arc<Session>)> =
-            shared.sessions.lock().iter().map(|(id, session)| (*id, Arc::clone(session))).collect();
+            self.lock().iter().map(|(id, session)| (*id, Arc::clone(session))).collect();
         for (id, session) in sessions {
+            // A session is used as long as its command runs, however long that is.
+            if running.contains(&id) {
+                session.touch();
+            }
             // A session whose command runs is not idle; the transaction's own deadline ends the command.
             let Ok(mut state) = session.state.try_lock() else { continue };
             if matches!(&state.work, Work::Open(open) if open.since.elapsed() >= shared.settings.transaction_life) {
@@ -130,10 +143,18 @@ impl Sessions {
                 state.work = Work::Aborted;
             }
             state.snapshot.take_if(|(_, _, since)| since.elapsed() >= SNAPSHOT_LIFE);
-            if session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= LIFE {
-                ended.push(id);
+            if !running.contains(&id)
+                && session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.life
+            {
+                overdue.push(id);
             }
         }
+        overdue
+    }
+
+    /// Ends what has outlived its time: transactions, snapshots, sessions, cursors, records.
+    pub(crate) fn tidy(shared: &Arc<Shared>) {
+        let ended = shared.sessions.overdue(shared);
         shared.commands.as_blocking().close_idle_cursors(CURSOR_LIFE);
         let is_due = {
             let mut swept = shared.sessions.swept.lock().unwrap_or_else(PoisonError::into_inner);
@@ -156,5 +177,30 @@ impl Sessions {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Arc<Session>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slate_core::{CancelToken, Database};
+
+    use super::*;
+    use crate::{Server, command::Command, listener::Address};
+
+    #[tokio::test]
+    async fn a_session_does_not_end_while_its_command_runs() {
+        let mut shared = Server::new(Database::open("memory:").unwrap()).shared().unwrap();
+        Arc::get_mut(&mut shared).unwrap().sessions.life = Duration::ZERO;
+        let ids = [SessionId::new(None), SessionId::new(None)];
+        for id in ids {
+            shared.sessions.use_session(id).unwrap();
+        }
+        let command = rawdoc! { "compact": "c", "$db": "shop", "lsid": ids[0].document() };
+        let command = Arc::new(Command::read(command).unwrap());
+        let place = shared.operations.enter(1, Address::Tcp("127.0.0.1:1".parse().unwrap()));
+        let running = shared.operations.begin(&place, &command, &CancelToken::new(), None);
+        assert_eq!(shared.sessions.overdue(&shared), [ids[1]]);
+        drop(running);
+        assert_eq!(shared.sessions.overdue(&shared).len(), 2);
     }
 }

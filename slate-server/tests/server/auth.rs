@@ -482,3 +482,50 @@ fn a_stranger_ends_nothing() {
     root.ok(doc! { "endSessions": [session(2), session(1)] });
     root.refused(more(id), 43);
 }
+
+#[test]
+fn a_stranger_does_not_move_the_clock() {
+    let server = start();
+    let mut root = enter(&server, "root", "admin");
+    let time = |reply: &Document| reply.get_timestamp("operationTime").unwrap();
+    let now = time(&root.ok(doc! { "ping": 1 }));
+    let hour = bson::Timestamp { time: now.time + 3600, increment: 1 };
+    let ping = |time: bson::Timestamp| doc! { "ping": 1, "$clusterTime": { "clusterTime": time } };
+    assert!(time(&Client::connect(&server).ok(ping(hour))) < hour);
+    let month = bson::Timestamp { time: now.time + 30 * 86_400, increment: 1 };
+    assert!(time(&root.ok(ping(month))) < hour);
+    assert!(time(&root.ok(ping(hour))) >= hour);
+}
+
+#[test]
+fn cursors_end_with_the_roles_that_have_opened_them() {
+    let server = start();
+    let mut root = enter(&server, "root", "admin");
+    root.ok(doc! { "insert": "c", "documents": [{}, {}, {}] });
+    root.ok(create("ada", "shop", "read"));
+    let open = |client: &mut Client| batch(&client.ok(doc! { "find": "c", "batchSize": 1, "lsid": session(1) })).1;
+    let more = |id: i64| doc! { "getMore": id, "collection": "c", "batchSize": 1, "lsid": session(1) };
+    let mut ada = enter(&server, "ada", "shop");
+    // New roles end nothing.
+    let id = open(&mut ada);
+    root.ok(doc! { "grantRolesToUser": "ada", "roles": ["dbAdmin"] });
+    ada.ok(more(id));
+    root.ok(doc! { "revokeRolesFromUser": "ada", "roles": ["read"] });
+    ada.refused(more(id), 43);
+    root.ok(doc! { "updateUser": "ada", "roles": ["read", "dbAdmin"] });
+    let id = open(&mut ada);
+    root.ok(doc! { "updateUser": "ada", "roles": ["read"] });
+    ada.refused(more(id), 43);
+    // A user of the same name is another one.
+    let id = open(&mut ada);
+    root.ok(doc! { "dropUser": "ada" });
+    root.ok(create("ada", "shop", "read"));
+    enter(&server, "ada", "shop").refused(more(id), 43);
+    // A change that the server is not told of is seen when the user is read again, here because of another change.
+    let mut ada = enter(&server, "ada", "shop");
+    let id = open(&mut ada);
+    let revoke = doc! { "update": "system.users", "$db": "admin", "updates": [{ "q": { "_id": "shop.ada" }, "u": { "$set": { "roles": [] } } }] };
+    server.database().command(&revoke).unwrap();
+    root.ok(create("bob", "shop", "read"));
+    ada.refused(more(id), 43);
+}

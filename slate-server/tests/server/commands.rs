@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::client::{Client, batch, session};
-use bson::{Document, doc};
+use bson::{Document, RawDocumentBuf, doc};
 use slate_server::TestServer;
 
 #[test]
@@ -45,7 +45,41 @@ fn hello_waits_and_streams() {
         let (flags, reply) = client.receive();
         assert_eq!((flags, reply.get_document("topologyVersion").unwrap()), (2, &topology));
     }
-    Client::connect(&server).refused(doc! { "hello": 1, "topologyVersion": topology }, 31368);
+    // Nothing streams without a wait: it would have no end.
+    let mut client = Client::connect(&server);
+    let mut old = topology.clone();
+    old.insert("processId", bson::oid::ObjectId::new());
+    for (known, wait) in [(&topology, 0_i64), (&topology, -1), (&old, 10_000)] {
+        client.send(1 << 16, doc! { "hello": 1, "topologyVersion": known, "maxAwaitTimeMS": wait });
+        assert_eq!(client.receive().0, 0, "{known} {wait}");
+    }
+    client.ok(doc! { "ping": 1 });
+    client.refused(doc! { "hello": 1, "topologyVersion": topology }, 31368);
+}
+
+#[test]
+fn a_command_that_wants_no_reply_gets_none_even_if_it_is_none() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let without_database = RawDocumentBuf::try_from(&doc! { "ping": 1 }).unwrap();
+    client.send_raw(2, &without_database);
+    client.ok(doc! { "ping": 1 });
+    assert_eq!(client.run_raw(&without_database).get_i32("code").unwrap(), 40571);
+}
+
+#[test]
+fn filters_of_lists_end_with_their_commands() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "create": "c" });
+    // Days of work.
+    let long = (0..4).fold(doc! { "$sum": 1 }, |inner, _| {
+        doc! { "$sum": { "$map": { "input": { "$range": [0, 2000] }, "in": inner } } }
+    });
+    for name in ["listDatabases", "listCollections"] {
+        client.refused(doc! { name: 1, "filter": { "$expr": long.clone() }, "maxTimeMS": 20 }, 50);
+    }
+    client.refused(doc! { "currentOp": 1, "$expr": long, "maxTimeMS": 20, "$db": "admin" }, 50);
 }
 
 #[test]

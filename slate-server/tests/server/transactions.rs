@@ -323,3 +323,32 @@ fn a_read_only_server_refuses_writes() {
     thread::sleep(Duration::from_millis(10));
     assert!(client.try_receive().is_err());
 }
+
+#[test]
+fn servers_over_one_store_repeat_no_write() {
+    let database = Database::open("memory:").unwrap();
+    let (a, b) = (TestServer::of(database.clone()).unwrap(), TestServer::of(database).unwrap());
+    let (mut a, mut b) = (Client::connect(&a), Client::connect(&b));
+    let lsid = session(1);
+    let increment = |number: i64| {
+        let update = doc! { "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } }, "upsert": true };
+        doc! { "update": "c", "updates": [update], "lsid": lsid.clone(), "txnNumber": number }
+    };
+    b.ok(increment(4));
+    let written = a.ok(increment(5));
+    let repeated = b.ok(increment(5));
+    assert_eq!(
+        (repeated.get_i32("n").unwrap(), repeated.get_i32("nModified").unwrap()),
+        (written.get_i32("n").unwrap(), written.get_i32("nModified").unwrap())
+    );
+    a.refused(increment(4), 225);
+    b.ok(increment(6));
+    a.ok(increment(5));
+    let (found, _) = batch(&a.ok(doc! { "find": "c" }));
+    assert_eq!(found, [doc! { "_id": 1, "n": 3 }]);
+    // A commit, too.
+    a.ok(within(doc! { "insert": "c", "documents": [{ "_id": 2 }] }, &lsid, 7, true));
+    let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 7, false);
+    a.ok(commit.clone());
+    b.ok(commit);
+}

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use slate_query::update::EmptyTimestamps;
+use slate_query::{held, update::EmptyTimestamps};
 
 use crate::{
     CancelToken,
     interrupt::{CallLimits, Interrupt},
-    spill::{Budget, DiskUse},
+    spill::{Budget, DiskUse, Memory},
 };
 
 /// The time and the memory that a call may use, and how it treats the documents that it stores.
@@ -83,6 +83,22 @@ impl CallContext {
         let mut call = self.clone();
         call.interrupt.limit_to(budget);
         call
+    }
+
+    /// Returns the memory limit of the call, or else that of the database, if one of them was set.
+    pub(crate) fn limit_in(&self, database: &Memory) -> Option<usize> {
+        self.memory.limit.or(database.given_limit())
+    }
+
+    /// Returns the same context with the database's memory limit, unless the call has its own.
+    pub(crate) fn of(mut self, database: &Memory) -> Self {
+        self.memory.limit = self.limit_in(database);
+        self
+    }
+
+    /// Calls `work` on this thread within the time of the call, with its memory for the values of expressions.
+    pub(crate) fn during<R>(&self, work: impl FnOnce() -> crate::Result<R>) -> crate::Result<R> {
+        held::within(self.memory.limit, || self.interrupt.during(work))
     }
 
     /// Returns the same context with another interrupt.

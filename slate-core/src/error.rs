@@ -441,7 +441,7 @@ impl From<slate_query::Error> for Error {
         };
         let kind = match error.code() {
             _ if unsupported.is_some() => ErrorKind::Unsupported,
-            Code::BSON_OBJECT_TOO_LARGE | UPDATED_TOO_LARGE => ErrorKind::TooLarge,
+            Code::BSON_OBJECT_TOO_LARGE | UPDATED_TOO_LARGE | Code::EXCEEDED_MEMORY_LIMIT => ErrorKind::TooLarge,
             Code::INTERRUPTED | Code::MAX_TIME_MS_EXPIRED => ErrorKind::Interrupted,
             _ => ErrorKind::Invalid,
         };

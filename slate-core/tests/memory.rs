@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "memory/expressions.rs"]
+mod expressions;
 
 use allocation_counter::{AllocationInfo, measure};
 use bson::{RawDocumentBuf, doc};

@@ -17,6 +17,7 @@
 //! | [`pipeline`], [`sink`] | the stages of aggregations; where their results are written |
 //! | [`names`] | the names of supported operators |
 //! | [`mod@serde`] | conversion between raw BSON and Rust types |
+//! | [`held`] | the memory of computed values, counted against the limit of its call |
 //! | [`work`] | the steps of an evaluation, counted against the end of its call |
 
 pub mod collation;
@@ -24,6 +25,7 @@ pub mod distinct;
 mod error;
 pub mod expression;
 pub mod filter;
+pub mod held;
 pub mod interval;
 pub mod key;
 mod named_list;

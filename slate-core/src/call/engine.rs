@@ -16,6 +16,7 @@ use crate::{
     exec::Rows,
     metrics::{Metrics, Observer, PointRead},
     plan::{Explained, Query},
+    spill::Memory,
     verify::VerifyRun,
     write::{
         AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec,
@@ -90,6 +91,8 @@ pub(crate) type SharedReader = Arc<dyn Reader + Send + Sync>;
 /// Reads of one commit, or of a transaction's snapshot and its own writes. A collection that does not exist is read as empty.
 pub(crate) trait Reader {
     fn catalog(&self) -> &Arc<Catalog>;
+    /// Returns the database's memory for a call.
+    fn memory(&self) -> &Memory;
     /// Runs a query of `collection`. A snapshot's rows are read as they are consumed; a transaction reads all of them at
     /// once, so that it can write while its caller iterates.
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>>;
@@ -148,6 +151,8 @@ pub(crate) trait Writer: Send {
     fn catalog(&self) -> &Arc<Catalog>;
     /// Makes sure that the calls so far have used the right catalog; otherwise fails with a conflict, and their outcomes mean nothing.
     fn confirm(&mut self) -> Result<()>;
+    /// Returns the database's memory for a call.
+    fn memory(&self) -> &Memory;
     /// Adds what a read depends on to the transaction's read set, and returns the reader that executes the read.
     fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader>;
     fn insert(

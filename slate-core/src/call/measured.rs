@@ -4,7 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use slate_query::raw::Doc;
+use slate_query::{held, raw::Doc};
 
 use super::writer::located;
 use crate::{
@@ -18,6 +18,7 @@ use crate::{
         trace::{CallResult, Span},
     },
     plan::Query,
+    spill::Memory,
 };
 
 /// One call in progress. It is counted when it is dropped.
@@ -265,6 +266,8 @@ pub(super) struct ObservedRows<R> {
     length: Cell<usize>,
     /// What ends the evaluations of a move early.
     interrupt: Interrupt,
+    /// The limit of the values that these evaluations hold, if one was set.
+    memory_limit: Option<usize>,
     /// What ends the call between two large rows.
     between_rows: Interrupt,
     /// Names the collection of damage.
@@ -274,15 +277,17 @@ pub(super) struct ObservedRows<R> {
 impl<R: Rows> ObservedRows<R> {
     pub(super) fn new(rows: R, call: MeasuredCall, catalog: &Arc<Catalog>) -> Self {
         let (interrupt, between_rows) = (Interrupt::default(), Interrupt::default());
-        Self { rows, call, length: Cell::new(0), interrupt, between_rows, catalog: Arc::clone(catalog) }
+        let (length, catalog) = (Cell::new(0), Arc::clone(catalog));
+        Self { rows, call, length, interrupt, memory_limit: None, between_rows, catalog }
     }
 
     /// Limits the evaluations of each move, if the query has any.
-    pub(super) fn limited(mut self, query: &Query, interrupt: &Interrupt) -> Self {
+    pub(super) fn limited(mut self, query: &Query, call: &CallContext, memory: &Memory) -> Self {
         if query.evaluates() {
-            self.interrupt = interrupt.clone();
+            self.interrupt = call.interrupt.clone();
+            self.memory_limit = call.limit_in(memory);
         }
-        self.between_rows = interrupt.clone();
+        self.between_rows = call.interrupt.clone();
         self
     }
 
@@ -299,16 +304,16 @@ impl<R: Rows> ObservedRows<R> {
 
     #[inline]
     fn advance_rows(&mut self) -> Result<bool> {
-        let Self { rows, interrupt, .. } = self;
-        interrupt.during(|| rows.advance())
+        let Self { rows, interrupt, memory_limit, .. } = self;
+        held::within(*memory_limit, || interrupt.during(|| rows.advance()))
     }
 
     #[cold]
     #[inline(never)]
     fn advance_in_span(&mut self) -> Result<bool> {
-        let Self { rows, interrupt, call, .. } = self;
+        let Self { rows, interrupt, memory_limit, call, .. } = self;
         let _entered = call.span.enter();
-        interrupt.during(|| rows.advance())
+        held::within(*memory_limit, || interrupt.during(|| rows.advance()))
     }
 }
 

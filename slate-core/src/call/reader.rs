@@ -60,6 +60,10 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         &self.catalog
     }
 
+    fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
     /// Executes a query by the express path if possible, with a plan otherwise. The rows own the parts of the snapshot that they
     /// need.
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
@@ -77,7 +81,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
             exec::open(plan, &self.view, collection, &resources)
         });
         let rows = rows.map_err(|error| located(error, &self.catalog))?;
-        Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog).limited(query, &call.interrupt)))
+        Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog).limited(query, call, &self.memory)))
     }
 
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use slate_query::Code;
+use slate_query::{Code, held};
 
 use super::{
     bound_request::BoundRequest,
@@ -57,7 +57,7 @@ impl Scope {
         parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
         work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
-        request.call.interrupt.during(|| self.query_limited(collection, request, parse, work))
+        request.call.during(|| self.query_limited(collection, request, parse, work))
     }
 
     fn query_limited<R>(
@@ -68,17 +68,21 @@ impl Scope {
         work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
         let read = |reader: &SharedReader| {
-            let bound = request.bind(reader.catalog(), collection)?;
-            work(&**reader, bound.source(), &parse(&bound)?)
+            held::within(request.call.limit_in(reader.memory()), || {
+                let bound = request.bind(reader.catalog(), collection)?;
+                work(&**reader, bound.source(), &parse(&bound)?)
+            })
         };
         match self {
             Self::Database(database) => database.read(&request.call, read),
             Self::Snapshot(reader) => read(reader),
             Self::Transaction(transaction) => transaction.with(|writer| {
                 let catalog = Arc::clone(writer.catalog());
-                let bound = request.bind(&catalog, collection)?;
-                let query = parse(&bound)?;
-                work(writer.reading(ReadSet::Query(collection, &query))?, bound.source(), &query)
+                held::within(request.call.limit_in(writer.memory()), || {
+                    let bound = request.bind(&catalog, collection)?;
+                    let query = parse(&bound)?;
+                    work(writer.reading(ReadSet::Query(collection, &query))?, bound.source(), &query)
+                })
             }),
         }
     }
@@ -162,7 +166,9 @@ impl Scope {
     /// Runs `work` in the open transaction, or else in its own transaction, which is retried after a conflict until the limits of
     /// `call` end it.
     pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        let mut work = |writer: &mut dyn Writer| call.interrupt.during(|| work(writer));
+        let mut work = |writer: &mut dyn Writer| {
+            held::within(call.limit_in(writer.memory()), || call.interrupt.during(|| work(writer)))
+        };
         match self {
             Self::Database(database) => database.write(call, work),
             Self::Snapshot(_) => {

@@ -19,6 +19,7 @@ use crate::{
     exec::Rows,
     metrics::{OperationKind, PointRead, Subject},
     plan::{Explained, Query},
+    spill::Memory,
     verify::VerifyRun,
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
@@ -32,9 +33,13 @@ impl<T: Transaction> Reader for Session<T> {
         Session::catalog(self)
     }
 
+    fn memory(&self) -> &Memory {
+        Session::memory(self)
+    }
+
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
         let call = &self.limited(call);
-        call.interrupt.during(|| self.read(|source| source.gather(collection, query, call)))
+        call.during(|| self.read(|source| source.gather(collection, query, call)))
     }
 
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
@@ -156,6 +161,10 @@ impl<T: Transaction> Writer for Session<T> {
 
     fn confirm(&mut self) -> Result<()> {
         Session::confirm(self)
+    }
+
+    fn memory(&self) -> &Memory {
+        Session::memory(self)
     }
 
     fn reading(&mut self, reads: ReadSet<'_>) -> Result<&dyn Reader> {

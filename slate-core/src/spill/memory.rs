@@ -13,7 +13,8 @@ use crate::{Error, ErrorKind, Result, metrics::Observer};
 /// The memory limit of an operation, and the directory for rows beyond it.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    limit: usize,
+    /// `None`: nobody has set it.
+    limit: Option<usize>,
     disk: DiskUse,
     directory: Option<Arc<Path>>,
     /// Shared by all operations of a database.
@@ -56,20 +57,14 @@ const MAX_POOLED: usize = DEFAULT_LIMIT;
 
 impl Default for Memory {
     fn default() -> Self {
-        Self {
-            limit: DEFAULT_LIMIT,
-            disk: DiskUse::Allowed,
-            directory: None,
-            pool: Arc::default(),
-            observer: Arc::default(),
-        }
+        Self { limit: None, disk: DiskUse::Allowed, directory: None, pool: Arc::default(), observer: Arc::default() }
     }
 }
 
 impl Memory {
     /// Returns a copy with another limit, if one is given.
     pub(crate) fn limited(&self, limit: Option<usize>) -> Self {
-        Self { limit: limit.unwrap_or(self.limit), ..self.clone() }
+        Self { limit: limit.or(self.limit), ..self.clone() }
     }
 
     /// Returns a copy for an operation with this budget.
@@ -101,11 +96,16 @@ impl Memory {
 
     /// Returns the equal share of each of `holders` that hold rows at the same time.
     pub(crate) fn shared_by(&self, holders: usize) -> Self {
-        Self { limit: self.limit / holders.max(1), ..self.clone() }
+        Self { limit: Some(self.limit() / holders.max(1)), ..self.clone() }
     }
 
     /// Returns the limit in bytes.
     pub(crate) fn limit(&self) -> usize {
+        self.limit.unwrap_or(DEFAULT_LIMIT)
+    }
+
+    /// Returns the limit that the caller or the opener of the database has set.
+    pub(crate) fn given_limit(&self) -> Option<usize> {
         self.limit
     }
 
@@ -137,7 +137,7 @@ impl Memory {
     /// `QueryExceededMemoryLimitNoDiskUseAllowed` (292) if the caller has refused temporary files.
     pub(super) fn create_file(&self) -> Result<File> {
         if self.disk == DiskUse::Refused {
-            let limit = self.limit;
+            let limit = self.limit();
             let message = format!("the query needs more than {limit} bytes of memory, and may not use temporary files");
             return Err(Error::new(ErrorKind::TooLarge, Code(292), message));
         }

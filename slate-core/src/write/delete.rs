@@ -30,7 +30,7 @@ impl<T: Transaction> Session<T> {
     /// Deletes the matching documents. The call is atomic.
     pub(crate) fn delete(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {
         let call = &self.limited(call);
-        call.interrupt.during(|| self.delete_limited(name, request, call))
+        call.during(|| self.delete_limited(name, request, call))
     }
 
     fn delete_limited(&mut self, name: &str, request: &DeleteRequest, call: &CallContext) -> Result<DeleteOutcome> {

@@ -75,7 +75,7 @@ impl<T: Transaction> Session<T> {
         call: &CallContext,
     ) -> Result<InsertOutcome> {
         let call = &self.limited(call);
-        call.interrupt.during(|| self.insert_limited(name, documents, mode, call))
+        call.during(|| self.insert_limited(name, documents, mode, call))
     }
 
     fn insert_limited(

@@ -63,7 +63,7 @@ impl<T: Transaction> Session<T> {
         call: &CallContext,
     ) -> Result<PutOutcome> {
         let call = &self.limited(call);
-        call.interrupt.during(|| self.put_limited(name, documents, kind, call))
+        call.during(|| self.put_limited(name, documents, kind, call))
     }
 
     fn put_limited(

@@ -195,9 +195,9 @@ impl<T: Transaction> Session<T> {
         self.limits.budget()
     }
 
-    /// Combines a call's limits with those of the transaction.
+    /// Combines a call's limits with those of the transaction and of the database.
     pub(crate) fn limited(&self, call: &CallContext) -> CallContext {
-        call.with_interrupt(call.interrupt.or(&self.limits))
+        call.with_interrupt(call.interrupt.or(&self.limits)).of(self.memory())
     }
 
     /// Records that documents of the collection are written.

@@ -75,7 +75,7 @@ impl<T: Transaction> Session<T> {
     /// Updates the matching documents. The call is atomic.
     pub(crate) fn update(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {
         let call = &self.limited(call);
-        call.interrupt.during(|| self.update_limited(name, request, call))
+        call.during(|| self.update_limited(name, request, call))
     }
 
     fn update_limited(&mut self, name: &str, request: &UpdateRequest, call: &CallContext) -> Result<UpdateOutcome> {

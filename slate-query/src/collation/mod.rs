@@ -227,6 +227,11 @@ impl<'v> Compared<'v> {
         let replaced = collation.filter(|_| has_text(value)).map(|collation| collation.apply(value));
         Self { value, replaced }
     }
+
+    /// Returns the bytes that the replaced value takes on the heap.
+    pub(crate) fn heap_bytes(&self) -> usize {
+        self.replaced.as_ref().map_or(0, OwnedValue::heap_bytes)
+    }
 }
 
 impl AsValue for Compared<'_> {

@@ -1,7 +1,7 @@
 use std::fmt;
 
-use super::{Env, Evaluated, Expression, held::Held, node::count};
-use crate::{Code, Error, Result, collation::Collation, raw::Value, work};
+use super::{Env, Evaluated, Expression, node::count};
+use crate::{Code, Error, Result, collation::Collation, held::Held, raw::Value, work};
 
 /// An operator whose operands are all evaluated before it.
 pub(super) struct Function {
@@ -99,7 +99,7 @@ impl Function {
             work::take(1)?;
             *value = operand.evaluate(env)?;
             value.as_value().map_or(Ok(()), count)?;
-            held.add(value)?;
+            held.add(value.heap_bytes())?;
             let ends = match self.null_ends {
                 NullEnds::Never => false,
                 NullEnds::AtFirst => place == 0,
@@ -112,7 +112,9 @@ impl Function {
             if let (Operands::Compared, Some(collation)) = (self.operands, env.collation())
                 && let Some(compared) = value.as_value()
             {
-                *value = Evaluated::Owned(collation.apply(compared));
+                let compared = Evaluated::Owned(collation.apply(compared));
+                held.add(compared.heap_bytes())?;
+                *value = compared;
             }
         }
         (self.call)(Arguments { name: self.name, values, collation: env.collation() })

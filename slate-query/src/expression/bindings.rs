@@ -4,6 +4,7 @@ use super::{Env, Expression, Variables};
 use crate::{
     Code, Error, Result,
     collation::Collation,
+    held,
     raw::{Doc, OwnedValue, Value},
 };
 
@@ -91,6 +92,9 @@ impl Bindings {
             return Err(Error::new(Code(4_890_500), message));
         }
         let value = self.evaluate(&expression)?;
+        if let (false, Some(value)) = (expression.is_constant(), &value) {
+            held::keep_constant(value.as_value().bytes().len(), 0)?;
+        }
         self.names.add(name)?;
         self.push_value(value);
         Ok(self)

@@ -89,8 +89,8 @@ impl Variables {
     }
 
     /// Returns the known value of the variable at this distance from the innermost.
-    pub(super) fn value(&self, up: usize) -> Option<Value<'_>> {
-        self.names.iter().rev().nth(up)?.value.as_deref().map(OwnedValue::as_value)
+    pub(super) fn value(&self, up: usize) -> Option<&OwnedValue> {
+        self.names.iter().rev().nth(up)?.value.as_deref()
     }
 }
 
@@ -208,7 +208,7 @@ impl<'v> Env<'v> {
     }
 
     #[inline]
-    pub(super) fn root(&self) -> Doc<'v> {
+    pub(crate) fn root(&self) -> Doc<'v> {
         self.root
     }
 

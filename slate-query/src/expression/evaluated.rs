@@ -1,5 +1,6 @@
 use crate::{
-    Code, Error, Result,
+    Code, Error, Result, held,
+    held::Held,
     raw::{Kind, MAX_DEPTH, OwnedValue, Value, Writer},
     work,
 };
@@ -8,12 +9,25 @@ use crate::{
 pub(super) const MOST_BYTES: usize = 64 << 20;
 
 /// # Errors
-/// 10334 for a computed value of more than [`MOST_BYTES`].
+/// 10334 for a computed value of more than [`MOST_BYTES`], `ExceededMemoryLimit` (146) for more than the limit of the call.
+#[inline]
 pub(crate) fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES.min(held::limit()) { Ok(()) } else { Err(too_large(bytes)) }
+}
+
+#[cold]
+fn too_large(bytes: usize) -> Error {
     if bytes <= MOST_BYTES {
-        return Ok(());
+        return held::exceeded(&"a value of an expression takes");
     }
-    Err(Error::new(Code(10334), "an expression has a value of more than 64 MiB"))
+    Error::new(Code(10334), "an expression has a value of more than 64 MiB")
+}
+
+/// # Errors
+/// 10334 for a row of more than [`MOST_BYTES`].
+#[inline]
+pub(crate) fn check_row(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES { Ok(()) } else { Err(too_large(bytes)) }
 }
 
 /// # Errors
@@ -80,6 +94,24 @@ impl<'v> Evaluated<'v> {
         })
     }
 
+    /// Returns the bytes that the value itself takes on the heap. A borrowed one takes none.
+    #[inline]
+    pub(super) fn heap_bytes(&self) -> usize {
+        match self {
+            Self::Missing | Self::Borrowed(_) => 0,
+            Self::Owned(value) => value.heap_bytes(),
+        }
+    }
+
+    /// Like [`into_owned`](Self::into_owned), for a value that is then held.
+    ///
+    /// # Errors
+    /// As [`Held::add`].
+    pub(super) fn into_held(self, held: &mut Held) -> Result<Evaluated<'static>> {
+        held.add(self.as_value().map_or(0, |value| value.bytes().len()))?;
+        Ok(self.into_owned())
+    }
+
     /// Copies a borrowed value.
     pub fn into_owned(self) -> Evaluated<'static> {
         match self {
@@ -120,8 +152,7 @@ impl<'v> Evaluated<'v> {
 
     pub(super) fn string(text: &str) -> Self {
         let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX);
-        let bytes = [&length.to_le_bytes(), text.as_bytes(), &[0]].concat();
-        Self::of(Kind::String, &bytes)
+        Self::Owned(OwnedValue::concat(Kind::String, &[&length.to_le_bytes(), text.as_bytes(), &[0]]))
     }
 
     /// Creates a document that a writer has written.
@@ -129,11 +160,16 @@ impl<'v> Evaluated<'v> {
         Self::of(Kind::Document, &writer.finish())
     }
 
-    /// Creates an array of these values. Missing values become null.
-    pub(super) fn array<'a>(values: impl IntoIterator<Item = Value<'a>>) -> Self {
-        let mut array = ArrayWriter::default();
-        values.into_iter().for_each(|value| array.push(value));
-        array.finish()
+    /// Creates an array of values that an accumulator has counted.
+    pub(super) fn array_of_counted<'a>(values: impl IntoIterator<Item = Value<'a>>) -> Self {
+        let mut array = Writer::new();
+        for (place, value) in values.into_iter().enumerate() {
+            if !work::spend(1 + value.bytes().len() / 256) {
+                break;
+            }
+            array.append(crate::raw::digits(place).as_bytes(), value);
+        }
+        Self::of(Kind::Array, &array.finish())
     }
 }
 
@@ -155,32 +191,106 @@ impl From<crate::number::Number> for Evaluated<'_> {
     }
 }
 
-/// Writes an array value by value. An array that exceeds [`MOST_BYTES`] does not grow further; it is refused where the
-/// expression that computed it returns it.
+/// Writes a document or an array that an expression computes, and counts its memory before it grows. One that exceeds a limit does not
+/// grow further.
 #[derive(Debug, Default)]
-pub(super) struct ArrayWriter {
+pub(super) struct DocumentWriter {
     writer: Writer,
-    length: usize,
-    bytes: usize,
+    held: Held,
+    /// The bytes that were counted: those that the writer has room for.
+    room: usize,
+    /// The bytes that it would have needed when it was refused; 0 if it was not.
+    refused: usize,
 }
 
-impl ArrayWriter {
-    pub(super) fn push(&mut self, value: Value<'_>) {
-        if self.bytes > MOST_BYTES || !work::spend(1 + value.bytes().len() / 256) {
+/// The least room of a writer that counts.
+const LEAST_ROOM: usize = 64;
+
+impl DocumentWriter {
+    /// Appends a field. `name` must not contain a NUL byte.
+    pub(super) fn append(&mut self, name: &[u8], value: Value<'_>) {
+        if self.refused > 0 || !work::spend(1 + value.bytes().len() / 256) {
             return;
         }
-        self.writer.append(crate::raw::digits(self.length).as_bytes(), value);
-        self.length += 1;
-        self.bytes += value.bytes().len() + 2;
+        // The kind, and the ends of the name and of the document.
+        let needed = self.writer.len() + name.len() + value.bytes().len() + 3;
+        if needed <= self.room || self.grow(needed) {
+            self.writer.append(name, value);
+        }
+    }
+
+    /// Makes room for `needed` bytes, usually for twice as many as there was room for.
+    #[inline(never)]
+    fn grow(&mut self, needed: usize) -> bool {
+        let room = needed.max(LEAST_ROOM.max(2 * self.room).min(MOST_BYTES));
+        // While it is moved, there is room for both.
+        let moved = Held::of(self.room);
+        if needed > MOST_BYTES || moved.is_err() || self.held.add(room - self.room).is_err() {
+            self.refused = needed;
+            return false;
+        }
+        self.writer.reserve_exact(room);
+        self.room = room;
+        true
     }
 
     /// # Errors
-    /// As [`check_size`], so that no further values are computed.
+    /// As [`check_size`], so that no further values are computed; `ExceededMemoryLimit` (146) if all values take more than the limit of
+    /// the call.
+    #[inline]
     pub(super) fn check(&self) -> Result<()> {
-        check_size(self.bytes)
+        if self.refused > 0 { Err(self.refusal()) } else { Ok(()) }
     }
 
-    pub(super) fn finish<'v>(self) -> Evaluated<'v> {
-        Evaluated::of(Kind::Array, &self.writer.finish())
+    #[cold]
+    fn refusal(&self) -> Error {
+        check_size(self.refused).err().unwrap_or_else(held::too_many)
+    }
+
+    /// Returns the document, or the array if its fields have the names of positions.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn finish<'v>(self, kind: Kind) -> Result<Evaluated<'v>> {
+        self.check()?;
+        let _copy = Held::of(self.writer.len())?;
+        Ok(Evaluated::of(kind, &self.writer.finish()))
+    }
+}
+
+/// Writes an array value by value, as a [`DocumentWriter`].
+#[derive(Debug, Default)]
+pub(super) struct ArrayWriter {
+    elements: DocumentWriter,
+    length: usize,
+}
+
+impl ArrayWriter {
+    /// Creates an array of these values.
+    ///
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn of<'a, 'v>(values: impl IntoIterator<Item = Value<'a>>) -> Result<Evaluated<'v>> {
+        let mut array = Self::default();
+        values.into_iter().for_each(|value| array.push(value));
+        array.finish()
+    }
+
+    pub(super) fn push(&mut self, value: Value<'_>) {
+        self.elements.append(crate::raw::digits(self.length).as_bytes(), value);
+        self.length += 1;
+    }
+
+    /// # Errors
+    /// As [`DocumentWriter::check`].
+    #[inline]
+    pub(super) fn check(&self) -> Result<()> {
+        self.elements.check()
+    }
+
+    /// # Errors
+    /// As [`check`](Self::check).
+    pub(super) fn finish<'v>(self) -> Result<Evaluated<'v>> {
+        self.elements.finish(Kind::Array)
     }
 }

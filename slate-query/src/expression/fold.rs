@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    held::{self, Held},
     raw::{Doc, Value},
 };
 
@@ -24,12 +25,28 @@ impl Expression {
 
     fn computed(&self, variables: &Variables) -> Result<Self> {
         let env = Env::new(Doc::new(&[]), 0).with_collation(variables.collation());
-        let value = match self.evaluate(&env)?.into_owned() {
+        let value = match self.evaluate(&env)?.into_held(&mut Held::default())? {
             Evaluated::Owned(value) => Some(value),
             Evaluated::Borrowed(value) => Some(value.to_owned()),
             Evaluated::Missing => None,
         };
+        let bytes = value.as_ref().map_or(0, |value| value.as_value().bytes().len());
+        held::keep_constant(bytes, self.constant_operands())?;
         Ok(Self(ExpressionNode::Constant(value)))
+    }
+
+    /// Returns the bytes of the constants that the expression's value takes the place of.
+    fn constant_operands(&self) -> usize {
+        let bytes = |operand: &Self| match &operand.0 {
+            ExpressionNode::Constant(Some(value)) => value.as_value().bytes().len(),
+            _ => 0,
+        };
+        match &self.0 {
+            ExpressionNode::Document(fields) => fields.iter().map(|(_, field)| bytes(field)).sum(),
+            ExpressionNode::Array(operands) | ExpressionNode::Call(_, operands) => operands.iter().map(bytes).sum(),
+            ExpressionNode::Operator(operator) => operator.operands().into_iter().map(bytes).sum(),
+            ExpressionNode::Constant(_) | ExpressionNode::Path(..) => 0,
+        }
     }
 
     /// Returns whether a constant is true; `None` if the expression is not constant.

@@ -4,13 +4,12 @@ use super::{
     Env, Evaluated,
     arguments::Function,
     comparison::Logic,
-    evaluated::{ArrayWriter, check_depth, check_size},
-    held::Held,
+    evaluated::{ArrayWriter, DocumentWriter, check_depth, check_size},
     path,
 };
 use crate::{
     Result,
-    raw::{FieldName, Kind, OwnedValue, Value, Writer},
+    raw::{FieldName, Kind, OwnedValue, Value},
     work,
 };
 
@@ -141,36 +140,37 @@ impl Expression {
             ExpressionNode::Path(variable, names) => match variable {
                 Variable::Root => match &**names {
                     [] => Evaluated::Borrowed(Value::new(Kind::Document, env.root().bytes())),
-                    [name, rest @ ..] => env.field(name).map_or(Evaluated::Missing, |field| path::follow(field, rest)),
+                    [name, rest @ ..] => match env.field(name) {
+                        Some(field) => path::follow(field, rest)?,
+                        None => Evaluated::Missing,
+                    },
                 },
                 Variable::Now if names.is_empty() => Evaluated::date(env.now()),
                 Variable::Now => Evaluated::Missing,
-                Variable::Frame(up) => env.variable(*up).map_or(Evaluated::Missing, |value| path::follow(value, names)),
+                Variable::Frame(up) => match env.variable(*up) {
+                    Some(value) => path::follow(value, names)?,
+                    None => Evaluated::Missing,
+                },
             },
             ExpressionNode::Document(fields) => {
-                let (mut writer, mut bytes, mut held) = (Writer::new(), 0, Held::default());
+                let mut writer = DocumentWriter::default();
                 for (name, field) in &**fields {
                     work::take(1)?;
-                    let value = field.evaluate(env)?;
-                    if let Some(value) = value.as_value() {
-                        bytes += value.bytes().len();
-                        check_size(bytes)?;
+                    if let Some(value) = field.evaluate(env)?.as_value() {
                         writer.append(name, value);
+                        writer.check()?;
                     }
-                    held.add(&value)?;
                 }
-                checked(Evaluated::document(writer))?
+                checked(writer.finish(Kind::Document)?)?
             }
             ExpressionNode::Array(elements) => {
-                let (mut array, mut held) = (ArrayWriter::default(), Held::default());
+                let mut array = ArrayWriter::default();
                 for element in &**elements {
                     work::take(1)?;
-                    let value = element.evaluate(env)?;
-                    array.push(value.or_null());
+                    array.push(element.evaluate(env)?.or_null());
                     array.check()?;
-                    held.add(&value)?;
                 }
-                checked(array.finish())?
+                checked(array.finish()?)?
             }
             ExpressionNode::Call(function, operands) => checked(function.call(operands, env)?)?,
             ExpressionNode::Operator(operator) => {

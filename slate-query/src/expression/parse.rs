@@ -8,7 +8,7 @@ use super::{
     path::follow,
 };
 use crate::{
-    Code, Error, Result,
+    Code, Error, Result, held,
     path::field_path,
     raw::{Doc, FieldName, Kind, Value},
     work,
@@ -77,8 +77,10 @@ fn reference(text: &str, variables: &Variables) -> Result<Expression> {
     let variable = match (variables.find(name), name) {
         (Some(up), _) => {
             if let Some(value) = variables.value(up) {
-                let names = rest.map(path).transpose()?.unwrap_or_default();
-                return Ok(Expression(ExpressionNode::Constant(follow(value, &names).as_value().map(Value::to_owned))));
+                let Some(rest) = rest else { return Ok(Expression(ExpressionNode::Constant(Some(value.clone())))) };
+                let part = follow(value.as_value(), &path(rest)?)?;
+                held::keep_constant(part.as_value().map_or(0, |part| part.bytes().len()), 0)?;
+                return Ok(Expression(ExpressionNode::Constant(part.as_value().map(Value::to_owned))));
             }
             Variable::Frame(up)
         }

@@ -3,7 +3,8 @@
 use super::output;
 use crate::{
     Result,
-    expression::{Env, Expression, Needs, check_depth, check_size},
+    expression::{Env, Expression, Needs, check_depth, check_row},
+    held::{self, Held},
     named_list::NamedList,
     raw::{Doc, FieldName, Kind, Value},
     work,
@@ -83,6 +84,11 @@ impl Additions {
     /// Appends `base` with the fields. A field keeps its place, a new one is added at the end. A field whose value is missing
     /// is left out. `env` has the document that expressions read.
     pub(crate) fn apply(&self, base: Doc<'_>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+        let mut growth = RowGrowth { start: out.len(), counted: 0, held: Held::default() };
+        self.apply_counted(base, env, out, &mut growth)
+    }
+
+    fn apply_counted(&self, base: Doc<'_>, env: &Env<'_>, out: &mut Vec<u8>, growth: &mut RowGrowth) -> Result<()> {
         let start = output::open(out);
         work::take(self.fields.len() + work::of_bytes(base.bytes().len()))?;
         let mut written = vec![false; self.fields.len()];
@@ -91,29 +97,49 @@ impl Additions {
             match place.and_then(|place| Some((self.fields.as_slice().get(place)?, written.get_mut(place)?))) {
                 Some(((name, addition), is_written)) if !*is_written => {
                     *is_written = true;
-                    addition.write(name, Some(element.value), env, out)?;
+                    addition.write(name, Some(element.value), env, out, growth)?;
                 }
                 _ => out.extend_from_slice(bytes),
             }
         }
         for ((name, addition), _) in self.fields.iter().zip(&written).filter(|(_, is_written)| !**is_written) {
-            addition.write(name, None, env, out)?;
+            addition.write(name, None, env, out, growth)?;
         }
         output::close(out, start);
         Ok(())
     }
 
-    fn below(&self, value: Value<'_>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn below(&self, value: Value<'_>, env: &Env<'_>, out: &mut Vec<u8>, growth: &mut RowGrowth) -> Result<()> {
         let Some(array) = value.as_array() else {
-            return self.apply(value.as_document().unwrap_or(Doc::EMPTY), env, out);
+            return self.apply_counted(value.as_document().unwrap_or(Doc::EMPTY), env, out, growth);
         };
         let start = output::open(out);
         work::take(work::of_bytes(array.bytes().len()))?;
         for (position, element) in array.values().enumerate() {
             output::head_at(out, kind_below(element), position);
-            self.below(element, env, out)?;
+            self.below(element, env, out, growth)?;
         }
         output::close(out, start);
+        Ok(())
+    }
+}
+
+/// What a row takes more than the document that it is computed from. It stays beside the values of further fields.
+struct RowGrowth {
+    /// Where the row begins.
+    start: usize,
+    counted: usize,
+    held: Held,
+}
+
+impl RowGrowth {
+    /// Counts a row that is about to end at `end`.
+    fn check(&mut self, end: usize, env: &Env<'_>) -> Result<()> {
+        check_row(end - self.start)?;
+        // The row has room for twice its bytes.
+        let growth = 2 * (end - self.start).saturating_sub(env.root().bytes().len());
+        self.held.add(growth.saturating_sub(self.counted))?;
+        self.counted = self.counted.max(growth);
         Ok(())
     }
 }
@@ -124,13 +150,22 @@ fn kind_below(value: Value<'_>) -> Kind {
 }
 
 impl Addition {
-    fn write(&self, name: &[u8], value: Option<Value<'_>>, env: &Env<'_>, out: &mut Vec<u8>) -> Result<()> {
+    fn write(
+        &self,
+        name: &[u8],
+        value: Option<Value<'_>>,
+        env: &Env<'_>,
+        out: &mut Vec<u8>,
+        growth: &mut RowGrowth,
+    ) -> Result<()> {
         match self {
             Self::Computed(expression) => {
                 // A field of a document of many fields takes as many steps, and cannot fail.
                 work::take(1)?;
-                if let Some(value) = expression.evaluate(env)?.as_value() {
-                    check_size(out.len() + value.bytes().len())?;
+                let value = expression.evaluate(env).map_err(|error| held::located(error, name))?;
+                if let Some(value) = value.as_value() {
+                    let end = out.len() + value.bytes().len();
+                    growth.check(end, env).map_err(|error| held::located(error, name))?;
                     output::head(out, value.kind(), name);
                     out.extend_from_slice(value.bytes());
                 }
@@ -140,7 +175,7 @@ impl Addition {
                 let kind = kind_below(value);
                 output::head(out, kind, name);
                 let start = out.len();
-                additions.below(value, env, out)?;
+                additions.below(value, env, out, growth)?;
                 check_depth(Value::new(kind, out.get(start..).unwrap_or_default()))?;
             }
         }

@@ -207,6 +207,11 @@ impl OwnedValue {
         Value { kind: self.kind, bytes: &self.bytes }
     }
 
+    /// Creates a value of these bytes.
+    pub(crate) fn concat(kind: Kind, parts: &[&[u8]]) -> Self {
+        Self { kind, bytes: SmallBytes::concat(parts) }
+    }
+
     /// Returns the bytes that the value takes on the heap.
     #[inline]
     pub(crate) fn heap_bytes(&self) -> usize {

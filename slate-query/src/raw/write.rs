@@ -37,6 +37,23 @@ impl Writer {
         let _ = self.buffer.try_reserve(bytes);
     }
 
+    /// Returns the bytes of the document so far.
+    #[inline]
+    pub(crate) fn len(&self) -> usize {
+        self.buffer.len() - self.start
+    }
+
+    /// Returns the bytes that the buffer has room for.
+    #[inline]
+    pub(crate) fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+
+    /// Makes room for a document of this many bytes and no more, for a caller that counts what it takes.
+    pub(crate) fn reserve_exact(&mut self, bytes: usize) {
+        self.buffer.reserve_exact(bytes.saturating_sub(self.len()));
+    }
+
     /// Starts a document at the end of `buffer`, which `finish` returns.
     #[inline]
     pub fn into_buffer(mut buffer: Vec<u8>) -> Self {

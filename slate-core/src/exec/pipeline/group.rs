@@ -1,4 +1,5 @@
 use slate_query::{
+    held,
     pipeline::{Group, GroupStates, Kept},
     raw::Doc,
 };
@@ -200,6 +201,7 @@ impl<'v> GroupRows<'v> {
                 (&mut self.overflow, 0)
             }
         };
+        let before = states.memory();
         while rest.sorted.key() == Some(&key) {
             self.interrupt.tick()?;
             let Some(document) = rest.sorted.sorter.payload().map(Doc::stored) else { break };
@@ -209,6 +211,7 @@ impl<'v> GroupRows<'v> {
                 }
                 self.group.add(states, number, member, 1)
             })?;
+            held::check_group(states.memory().saturating_sub(before)).map_err(Error::from)?;
             rest.sorted.advance()?;
         }
         self.group.finish(states, number, &mut self.row);

@@ -6,29 +6,33 @@ use super::{AccumulatorState, check_size};
 use crate::{
     Result,
     collation::{Collation, Compared},
-    expression::{Evaluated, arguments::wrong_type, evaluated::ArrayWriter},
+    expression::{Evaluated, arguments::wrong_type},
     key,
-    raw::{SmallBytes, Value},
+    raw::{Kind, SmallBytes, Value, Writer, digits},
     value_set::AsValue as _,
+    work,
 };
 
 /// An array that grows.
 #[derive(Debug, Default)]
 struct Gathered {
-    array: ArrayWriter,
+    array: Writer,
+    length: usize,
     bytes: usize,
 }
 
 impl Gathered {
     fn push(&mut self, value: Value<'_>) -> Result<()> {
+        work::take(1 + value.bytes().len() / 256)?;
         self.bytes += value.bytes().len() + 8;
         check_size(self.bytes)?;
-        self.array.push(value);
+        self.array.append(digits(self.length).as_bytes(), value);
+        self.length += 1;
         Ok(())
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        std::mem::take(&mut self.array).finish()
+        Evaluated::of(Kind::Array, &std::mem::take(&mut self.array).finish())
     }
 }
 
@@ -53,7 +57,7 @@ impl AccumulatorState for Push {
     }
 
     fn bytes(&self) -> usize {
-        self.0.bytes
+        self.0.array.capacity()
     }
 }
 
@@ -71,7 +75,7 @@ impl AccumulatorState for ConcatArrays {
     }
 
     fn bytes(&self) -> usize {
-        self.0.bytes
+        self.0.array.capacity()
     }
 }
 
@@ -92,7 +96,7 @@ impl Different {
     }
 
     fn bytes(&self) -> usize {
-        2 * self.values.bytes + self.keys.len() * 2 * size_of::<SmallBytes>()
+        self.values.array.capacity() + self.values.bytes + self.keys.len() * 2 * size_of::<SmallBytes>()
     }
 }
 

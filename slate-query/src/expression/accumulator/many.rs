@@ -15,7 +15,7 @@ use crate::{
 };
 
 fn array<'a>(values: impl IntoIterator<Item = &'a OwnedValue>) -> Evaluated<'static> {
-    Evaluated::array(values.into_iter().map(OwnedValue::as_value))
+    Evaluated::array_of_counted(values.into_iter().map(OwnedValue::as_value))
 }
 
 fn owned(value: Option<Value<'_>>) -> OwnedValue {

@@ -21,7 +21,7 @@ use spec::AccumulatorForm;
 pub(super) use spec::{NUMBER_CODES, number};
 
 use super::Evaluated;
-use crate::{Code, Error, Result, collation::Collation, raw::Value};
+use crate::{Code, Error, Result, collation::Collation, held, raw::Value};
 
 /// What an accumulator has gathered.
 pub(super) trait AccumulatorState: std::fmt::Debug + Send {
@@ -50,13 +50,18 @@ pub(super) trait AccumulatorState: std::fmt::Debug + Send {
 const MOST_BYTES: usize = 100 << 20;
 
 /// # Errors
-/// `ExceededMemoryLimit` (146) for more than [`MOST_BYTES`].
+/// `ExceededMemoryLimit` (146) for more than [`MOST_BYTES`], or than the limit of the call.
 #[inline]
 fn check_size(bytes: usize) -> Result<()> {
+    if bytes <= MOST_BYTES.min(held::group_limit()) { Ok(()) } else { Err(too_large(bytes)) }
+}
+
+#[cold]
+fn too_large(bytes: usize) -> Error {
     if bytes <= MOST_BYTES {
-        return Ok(());
+        return held::exceeded(&"an accumulator takes for one group");
     }
-    Err(Error::new(Code(146), "an accumulator used more than 100 MiB of memory"))
+    Error::new(Code(146), "an accumulator used more than 100 MiB of memory")
 }
 
 /// Creates the state for `n` values; `n` is 1 for accumulators of one value.

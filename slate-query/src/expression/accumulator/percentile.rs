@@ -4,6 +4,7 @@ use super::AccumulatorState;
 use crate::{
     Code, Error, Result,
     expression::{Evaluated, Expression, Variables},
+    held::Held,
     number::Number,
     raw::{Doc, Value, Writer},
 };
@@ -82,12 +83,17 @@ impl Ranks {
     }
 
     /// Returns the percentile of the numbers in an array, or of a single number.
-    pub(in crate::expression) fn over(&self, value: Option<Value<'_>>) -> Evaluated<'static> {
-        let mut values: Vec<f64> = match value.and_then(Value::as_array) {
+    ///
+    /// # Errors
+    /// As [`Held::add`].
+    pub(in crate::expression) fn over(&self, value: Option<Value<'_>>) -> Result<Evaluated<'static>> {
+        let array = value.and_then(Value::as_array);
+        let _held = Held::of(array.map_or(0, |array| 2 * size_of::<f64>() * array.values().count()))?;
+        let mut values: Vec<f64> = match array {
             Some(array) => array.values().filter_map(|value| number(Some(value))).collect(),
             None => number(value).into_iter().collect(),
         };
-        self.of(&mut values)
+        Ok(self.of(&mut values))
     }
 
     /// Parses `p`, the percentiles to compute.

@@ -11,7 +11,7 @@ use super::{
     },
     named::Parts,
 };
-use crate::{Code, Error, Result, raw::Value, work};
+use crate::{Code, Error, Result, held::Held, raw::Value, work};
 
 /// Computes `$sum`, `$avg`, `$min`, `$max`, `$stdDevPop` or `$stdDevSamp`. The elements of a single operand that is an
 /// array count one by one; an array among several operands counts as a whole.
@@ -51,16 +51,23 @@ struct Several {
 
 impl Operator for Several {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
-        let (input, n) = (self.input.evaluate(env)?, self.n.evaluate(env)?);
+        let input = self.input.evaluate(env)?;
+        let _input = Held::of(input.heap_bytes())?;
+        let n = self.n.evaluate(env)?;
         let array = input.as_value().and_then(Value::as_array);
         let array = array.ok_or_else(|| wrong_type(&self.name, 5_788_200, "an array as 'input'", &input))?;
         let n = accumulator::number(&self.name, &n, accumulator::NUMBER_CODES)?;
         let state = accumulator::start(&self.name, n, env.collation());
         let mut state = state.ok_or_else(|| Error::new(Code::INTERNAL_ERROR, "no such accumulator"))?;
+        let (mut held, mut bytes) = (Held::default(), 0);
         for element in array.values() {
             work::take(1)?;
             state.add(Some(element), &[])?;
+            held.add(state.bytes().saturating_sub(bytes))?;
+            bytes = bytes.max(state.bytes());
         }
+        // The result is written, and copied.
+        held.add(2 * bytes)?;
         Ok(state.finish())
     }
 

@@ -1,13 +1,32 @@
 //! Operators on arrays that need no variables.
 
-use super::super::{Evaluated, arguments::Arguments, evaluated::ArrayWriter};
+use super::super::{
+    Evaluated,
+    arguments::Arguments,
+    evaluated::{ArrayWriter, DocumentWriter},
+};
 use crate::{
     Code, Error, Result,
+    held::Held,
     named_list::NamedList,
     number::Number,
     order,
-    raw::{Kind, Value, Writer},
+    raw::{Doc, Kind, Value},
 };
+
+/// Returns the elements as a list, and what the list holds.
+pub(super) fn list(array: Doc<'_>) -> Result<(Vec<Value<'_>>, Held)> {
+    /// A list of an array of fewer bytes is not counted.
+    const SHORT: usize = 1 << 10;
+    let length = if array.bytes().len() < SHORT { 0 } else { array.values().count() };
+    let held = Held::of(length * size_of::<Value<'_>>())?;
+    let mut values = Vec::with_capacity(length);
+    values.extend(array.values());
+    Ok((values, held))
+}
+
+/// What a field takes in a [`NamedList`] that grows: its name and its value, twice, and its place in a table.
+pub(super) const NAMED: usize = 128;
 
 /// Returns a whole number in the range of int32.
 fn whole(number: Number) -> Option<i32> {
@@ -79,15 +98,16 @@ pub(super) fn concat_arrays<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluate
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
         let array = value.as_array().ok_or_else(|| arguments.wrong_type(28664, "arrays", operand))?;
         array.values().for_each(|value| all.push(value));
+        all.check()?;
     }
-    Ok(all.finish())
+    all.finish()
 }
 
 pub(super) fn reverse_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let array = arguments.read_present(0, Value::as_array, 34435, "an array")?;
     let Some(array) = array else { return Ok(Evaluated::NULL) };
-    let values: Vec<_> = array.values().collect();
-    Ok(Evaluated::array(values.into_iter().rev()))
+    let (values, _held) = list(array)?;
+    ArrayWriter::of(values.into_iter().rev())
 }
 
 /// Computes `$in`: whether a value equals an element of an array.
@@ -144,7 +164,7 @@ pub(super) fn slice<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
             .unwrap_or_else(|_| length.saturating_sub(usize::try_from(first.unsigned_abs()).unwrap_or(usize::MAX)));
         (start, count)
     };
-    Ok(Evaluated::array(array.values().skip(start).take(count)))
+    ArrayWriter::of(array.values().skip(start).take(count))
 }
 
 /// The most elements of a `$range`, as in MongoDB: 64 MiB of them.
@@ -169,9 +189,10 @@ pub(super) fn range_of<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>
             return Err(Error::new(Code(146), "$range would use more than 64 MiB of memory"));
         }
         values.push(Value::new(Kind::Int32, &i32::try_from(next).unwrap_or_default().to_le_bytes()));
+        values.check()?;
         next += step;
     }
-    Ok(values.finish())
+    values.finish()
 }
 
 pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -179,7 +200,7 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
     let Some(array) = array else { return Ok(Evaluated::NULL) };
     let refused = |code, message: &str| Err(Error::new(Code(code), format!("$arrayToObject: {message}")));
     // A later field replaces the value, but not the position, of an earlier field of the same name.
-    let mut fields: NamedList<&[u8], Value<'_>> = NamedList::default();
+    let (mut fields, mut held): (NamedList<&[u8], Value<'_>>, _) = (NamedList::default(), Held::default());
     let mut form = None;
     for element in array.values() {
         if *form.get_or_insert(element.kind()) != element.kind() {
@@ -218,11 +239,12 @@ pub(super) fn array_to_object<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
             let code = if form == Some(Kind::Document) { 4_940_401 } else { 4_940_400 };
             return refused(code, "a name contains no NUL character");
         }
+        held.add(NAMED)?;
         fields.set(name, value);
     }
-    let mut writer = Writer::new();
+    let mut writer = DocumentWriter::default();
     fields.into_entries().into_iter().for_each(|(name, value)| writer.append(name, value));
-    Ok(Evaluated::document(writer))
+    writer.finish(Kind::Document)
 }
 
 pub(super) fn object_to_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -230,10 +252,11 @@ pub(super) fn object_to_array<'v>(arguments: Arguments<'_, 'v>) -> Result<Evalua
     let Some(document) = document else { return Ok(Evaluated::NULL) };
     let mut pairs = ArrayWriter::default();
     for element in document.elements() {
-        let mut pair = Writer::new();
+        let mut pair = DocumentWriter::default();
         pair.append(b"k", Evaluated::string(&element.display_name()).or_null());
         pair.append(b"v", element.value);
-        pairs.push(Value::new(Kind::Document, &pair.finish()));
+        pairs.push(pair.finish(Kind::Document)?.or_null());
+        pairs.check()?;
     }
-    Ok(pairs.finish())
+    pairs.finish()
 }

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
-use super::super::{
-    Env, Evaluated, Expression, Variables,
-    arguments::{Arguments, wrong_type},
-    evaluated::ArrayWriter,
-    node::{ExpressionNode, Operator, count},
-    operands::operands,
+use super::{
+    super::{
+        Env, Evaluated, Expression, Variables,
+        arguments::{Arguments, wrong_type},
+        evaluated::ArrayWriter,
+        node::{ExpressionNode, Operator, count},
+        operands::operands,
+    },
+    array::list,
 };
 use crate::{
     Code, Error, Result,
+    held::Held,
     number::Number,
     raw::{Doc, Kind, OwnedValue, Value},
     sort::ArraySort,
@@ -97,14 +101,22 @@ struct Zip {
 
 impl Operator for Zip {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
-        let inputs = self.inputs.iter().map(|input| input.evaluate(env)).collect::<Result<Vec<_>>>()?;
-        let mut arrays: Vec<Vec<Value<'_>>> = Vec::new();
+        let (mut inputs, mut held) = (Vec::with_capacity(self.inputs.len()), Held::default());
+        for input in &self.inputs {
+            let input = input.evaluate(env)?;
+            held.add(input.heap_bytes())?;
+            inputs.push(input);
+        }
+        let (mut arrays, mut lists): (Vec<Vec<Value<'_>>>, Vec<Held>) = (Vec::new(), Vec::new());
         for input in &inputs {
             let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
             let array = value.as_array().ok_or_else(|| wrong_type("$zip", 34468, "arrays as 'inputs'", input))?;
-            arrays.push(array.values().collect());
+            let (array, list) = list(array)?;
+            arrays.push(array);
+            lists.push(list);
         }
         let defaults = self.defaults.as_ref().map(|defaults| defaults.evaluate(env)).transpose()?;
+        held.add(defaults.as_ref().map_or(0, Evaluated::heap_bytes))?;
         let defaults: Vec<Value<'_>> =
             defaults.iter().filter_map(Evaluated::as_value).filter_map(Value::as_array).flat_map(Doc::values).collect();
         if self.defaults.is_some() && defaults.len() != arrays.len() {
@@ -119,9 +131,10 @@ impl Operator for Zip {
                 .iter()
                 .enumerate()
                 .map(|(column, array)| array.get(place).or(defaults.get(column)).copied().unwrap_or(Value::NULL));
-            rows.push(Evaluated::array(cells).or_null());
+            rows.push(ArrayWriter::of(cells)?.or_null());
+            rows.check()?;
         }
-        Ok(rows.finish())
+        rows.finish()
     }
 
     fn operands(&self) -> Vec<&Expression> {
@@ -173,10 +186,13 @@ impl Operator for SortArray {
         let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
         let array =
             value.as_array().ok_or_else(|| wrong_type("$sortArray", 2_942_504, "an array as 'input'", &input))?;
-        let mut values: Vec<Value<'_>> = array.values().collect();
+        let mut held = Held::of(input.heap_bytes())?;
+        let (mut values, _list) = list(array)?;
+        // Long lists are sorted in parts, which are merged.
+        held.add(2 * values.len() * size_of::<Value<'_>>())?;
         count(value)?;
         work::sort_by(&mut values, |a, b| self.order.compare(*a, *b, env.collation()));
-        Ok(Evaluated::array(values))
+        ArrayWriter::of(values)
     }
 
     fn operands(&self) -> Vec<&Expression> {

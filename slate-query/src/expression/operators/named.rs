@@ -6,7 +6,7 @@ use super::super::{
     Env, Evaluated, Expression, Variables,
     node::{ExpressionNode, Operator, count},
 };
-use crate::{Code, Error, Result, raw::Value};
+use crate::{Code, Error, Result, held::Held, raw::Value};
 
 /// The operands of an operator with named operands, parsed.
 pub(super) struct Parts {
@@ -72,7 +72,12 @@ impl std::fmt::Debug for Named {
 
 impl Operator for Named {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
-        let mut values = self.parts.iter().map(|part| part.evaluate(env)).collect::<Result<Vec<_>>>()?;
+        let (mut values, mut held) = (Vec::with_capacity(self.parts.len()), Held::default());
+        for part in &self.parts {
+            let value = part.evaluate(env)?;
+            held.add(value.heap_bytes())?;
+            values.push(value);
+        }
         values.iter().filter_map(Evaluated::as_value).try_for_each(count)?;
         (self.compute)(&mut values)
     }

@@ -6,39 +6,42 @@ use super::{
     super::{
         Env, Evaluated, Expression, Variables,
         arguments::{Arguments, wrong_type},
+        evaluated::DocumentWriter,
         node::{ExpressionNode, Operator},
     },
+    array::NAMED,
     named::Parts,
 };
 use crate::{
     Code, Error, Result,
+    held::Held,
     named_list::NamedList,
-    raw::{Doc, Kind, Value, Writer},
+    raw::{Doc, Kind, Value},
 };
 
 /// Returns the fields of all documents; a later field replaces the value of an earlier one of the same name.
 pub(super) fn merge_objects<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut fields: NamedList<&[u8], Value<'_>> = NamedList::default();
+    let (mut fields, mut held): (NamedList<&[u8], Value<'_>>, _) = (NamedList::default(), Held::default());
     // A single operand that is an array stands for its elements.
     let elements = match &*arguments.values {
         [only] => only.as_value().and_then(Value::as_array),
         _ => None,
     };
-    let operands: Vec<Evaluated<'_>> = match elements {
-        Some(array) => array.values().map(Evaluated::Borrowed).collect(),
-        None => arguments.values.iter().filter_map(Evaluated::as_value).map(Evaluated::Borrowed).collect(),
-    };
-    for operand in &operands {
-        let Evaluated::Borrowed(value) = *operand else { continue };
-        if operand.is_nullish() {
+    let single = elements.is_none().then_some(&*arguments.values).into_iter().flatten().filter_map(Evaluated::as_value);
+    for value in elements.into_iter().flat_map(Doc::values).chain(single) {
+        if value.is_nullish() {
             continue;
         }
-        let document = value.as_document().ok_or_else(|| arguments.wrong_type(40400, "documents", operand))?;
-        document.elements().for_each(|element| fields.set(element.name, element.value));
+        let wrong = || arguments.wrong_type(40400, "documents", &Evaluated::Borrowed(value));
+        let document = value.as_document().ok_or_else(wrong)?;
+        for element in document.elements() {
+            held.add(NAMED)?;
+            fields.set(element.name, element.value);
+        }
     }
-    let mut writer = Writer::new();
+    let mut writer = DocumentWriter::default();
     fields.into_entries().into_iter().for_each(|(name, value)| writer.append(name, value));
-    Ok(Evaluated::document(writer))
+    writer.finish(Kind::Document)
 }
 
 /// `$getField`: a field by its literal name, which may contain dots and begin with `$`.
@@ -109,8 +112,10 @@ impl Operator for SetField {
         let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
         let document =
             value.as_document().ok_or_else(|| wrong_type("$setField", 4_161_105, "a document as 'input'", &input))?;
+        let mut held = Held::of(input.heap_bytes())?;
         let value = self.value.evaluate(env)?;
-        Ok(Evaluated::document(with_field(document, &self.field, value.as_value())))
+        held.add(value.heap_bytes())?;
+        with_field(document, &self.field, value.as_value()).finish(Kind::Document)
     }
 
     fn operands(&self) -> Vec<&Expression> {
@@ -118,8 +123,8 @@ impl Operator for SetField {
     }
 }
 
-fn with_field(document: Doc<'_>, name: &str, mut value: Option<Value<'_>>) -> Writer {
-    let mut writer = Writer::new();
+fn with_field(document: Doc<'_>, name: &str, mut value: Option<Value<'_>>) -> DocumentWriter {
+    let mut writer = DocumentWriter::default();
     for element in document.elements() {
         if element.name != name.as_bytes() {
             writer.append(element.name, element.value);

@@ -19,10 +19,10 @@ pub(super) fn parse(name: &str, operand: Value<'_>, variables: &Variables) -> Re
 
 fn median<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let [input] = values else { return Ok(Evaluated::NULL) };
-    Ok(Ranks::Median.over(input.as_value()))
+    Ranks::Median.over(input.as_value())
 }
 
 fn percentile<'v>(values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let [input, ranks] = values else { return Ok(Evaluated::NULL) };
-    Ok(Ranks::parse(ranks.or_null())?.over(input.as_value()))
+    Ranks::parse(ranks.or_null())?.over(input.as_value())
 }

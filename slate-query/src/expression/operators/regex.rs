@@ -1,12 +1,17 @@
 //! `$regexFind`, `$regexFindAll` and `$regexMatch`.
 
 use super::{
-    super::{Evaluated, Expression, Variables, arguments::wrong_type, evaluated::ArrayWriter},
+    super::{
+        Evaluated, Expression, Variables,
+        arguments::wrong_type,
+        evaluated::{ArrayWriter, DocumentWriter},
+    },
     named::{Compute, Parts, operator},
 };
 use crate::{
     Code, Error, Result,
-    raw::{Kind, Value, Writer},
+    held::Held,
+    raw::{Kind, Value},
     regular_expression::{Matched, Pattern, Use},
 };
 
@@ -78,7 +83,7 @@ fn is_match<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
 fn find<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
     let Some((pattern, text)) = pattern(name, Use::Search, values)? else { return Ok(Evaluated::NULL) };
     let found = pattern.find(text, 0)?;
-    Ok(found.map_or(Evaluated::NULL, |found| Evaluated::document(Positions::of(text).described(&found))))
+    found.map_or(Ok(Evaluated::NULL), |found| Positions::of(text).described(&found))
 }
 
 fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v>> {
@@ -91,7 +96,8 @@ fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
             if start >= text.len() && !text.is_empty() {
                 break;
             }
-            all.push(Value::new(Kind::Document, &positions.described(&found).finish()));
+            all.push(positions.described(&found)?.or_null());
+            all.check()?;
             let next = text.get(end..).and_then(|rest| rest.chars().next()).map_or(1, char::len_utf8);
             from = if start == end { end + next } else { end };
             if from >= text.len() {
@@ -99,7 +105,7 @@ fn find_all<'v>(name: &str, values: &mut [Evaluated<'v>]) -> Result<Evaluated<'v
             }
         }
     }
-    Ok(all.finish())
+    all.finish()
 }
 
 /// The positions of matches in code points. Matches are described in the order of their positions, so that each part of the text is
@@ -128,22 +134,26 @@ impl<'t> Positions<'t> {
     }
 
     /// Returns the matched text, its position in code points, and the texts of the groups.
-    fn described(&mut self, found: &Matched) -> Writer {
+    fn described<'v>(&mut self, found: &Matched) -> Result<Evaluated<'v>> {
         let text = self.text;
         let part = |group: &Option<std::ops::Range<usize>>| group.clone().and_then(|range| text.get(range));
         let start = found.first().and_then(|group| group.as_ref()).map_or(0, |group| group.start);
         let mut captures = ArrayWriter::default();
         for group in found.iter().skip(1) {
             match part(group) {
-                Some(group) => captures.push(Evaluated::string(group).or_null()),
+                Some(group) => {
+                    let _group = Held::of(group.len())?;
+                    captures.push(Evaluated::string(group).or_null());
+                }
                 None => captures.push(Value::NULL),
             }
         }
         let matched = found.first().and_then(part).unwrap_or_default();
-        let mut writer = Writer::new();
+        let _matched = Held::of(matched.len())?;
+        let mut writer = DocumentWriter::default();
         writer.append(b"match", Evaluated::string(matched).or_null());
         writer.append(b"idx", Evaluated::count(self.before(start)).or_null());
-        writer.append(b"captures", captures.finish().or_null());
-        writer
+        writer.append(b"captures", captures.finish()?.or_null());
+        writer.finish(Kind::Document)
     }
 }

@@ -3,12 +3,14 @@
 use super::super::{
     Evaluated, Expression, Variables,
     arguments::{ANY, Arguments, Function, NullEnds, Operands},
+    evaluated::ArrayWriter,
     fold,
     operands::operands,
 };
 use crate::{
     Code, Error, Result,
     collation::Compared,
+    held::Held,
     order,
     raw::Value,
     value_set::{AsValue as _, ValueSet},
@@ -17,40 +19,52 @@ use crate::{
 
 type Set<'v> = ValueSet<Compared<'v>>;
 
-/// Returns an operand as a set.
-fn set<'a>(arguments: &Arguments<'_, '_>, operand: &'a Evaluated<'_>, code: i32) -> Result<Set<'a>> {
-    let array = operand.as_value().and_then(Value::as_array);
-    let array = array.ok_or_else(|| arguments.wrong_type(code, "arrays", operand))?;
-    Ok(array.values().map(|value| Compared::new(arguments.collation, value)).collect())
+/// Adds what an element is compared by to a list. A list that grows has room for twice as many, and so have those that it is sorted in.
+fn add<'a>(
+    arguments: &Arguments<'_, '_>,
+    element: Value<'a>,
+    all: &mut Vec<Compared<'a>>,
+    held: &mut Held,
+) -> Result<()> {
+    let compared = Compared::new(arguments.collation, element);
+    held.add(4 * size_of::<Compared<'_>>() + compared.heap_bytes())?;
+    all.push(compared);
+    Ok(())
 }
 
-fn array<'v>(set: &Set<'_>) -> Evaluated<'v> {
-    Evaluated::array(set.as_slice().iter().map(|compared| compared.value))
+/// Returns an operand as a set.
+fn set<'a>(arguments: &Arguments<'_, '_>, operand: &'a Evaluated<'_>, code: i32, held: &mut Held) -> Result<Set<'a>> {
+    let array = operand.as_value().and_then(Value::as_array);
+    let array = array.ok_or_else(|| arguments.wrong_type(code, "arrays", operand))?;
+    let mut all = Vec::new();
+    array.values().try_for_each(|element| add(arguments, element, &mut all, held))?;
+    Ok(all.into_iter().collect())
 }
 
 pub(super) fn union<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut all = Vec::new();
+    let (mut all, mut held) = (Vec::new(), Held::default());
     for operand in &*arguments.values {
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
         let elements = value.as_array().ok_or_else(|| arguments.wrong_type(17043, "arrays", operand))?;
-        all.extend(elements.values().map(|value| Compared::new(arguments.collation, value)));
+        elements.values().try_for_each(|element| add(&arguments, element, &mut all, &mut held))?;
     }
-    Ok(array(&all.into_iter().collect()))
+    let union: Set<'_> = all.into_iter().collect();
+    ArrayWriter::of(union.as_slice().iter().map(|compared| compared.value))
 }
 
 pub(super) fn intersection<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut common: Option<Vec<Compared<'_>>> = None;
+    let (mut common, mut held): (Option<Vec<Compared<'_>>>, _) = (None, Held::default());
     for operand in &*arguments.values {
         if operand.is_nullish() {
             return Ok(Evaluated::NULL);
         }
-        let set = set(&arguments, operand, 17047)?;
+        let set = set(&arguments, operand, 17047, &mut held)?;
         common = Some(match common {
             None => set.as_slice().to_vec(),
             Some(common) => common.into_iter().filter(|value| set.contains(value.as_value())).collect(),
         });
     }
-    Ok(Evaluated::array(common.unwrap_or_default().iter().map(|compared| compared.value)))
+    ArrayWriter::of(common.unwrap_or_default().iter().map(|compared| compared.value))
 }
 
 pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -58,15 +72,18 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
         return Ok(Evaluated::NULL);
     }
     let elements = arguments.read(0, Value::as_array, 17048, "arrays")?;
-    let excluded = set(&arguments, arguments.get(1), 17049)?;
+    let mut held = Held::default();
+    let excluded = set(&arguments, arguments.get(1), 17049, &mut held)?;
     // The remaining elements keep their order; of equal ones the first remains.
-    let compared = elements.values().map(|value| Compared::new(arguments.collation, value));
+    let mut all = Vec::new();
+    elements.values().try_for_each(|element| add(&arguments, element, &mut all, &mut held))?;
+    held.add(4 * all.len() * size_of::<(usize, Compared<'_>)>())?;
     let mut left: Vec<(usize, Compared<'_>)> =
-        compared.filter(|value| !excluded.contains(value.as_value())).enumerate().collect();
+        all.into_iter().filter(|value| !excluded.contains(value.as_value())).enumerate().collect();
     work::sort_by(&mut left, |(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
     left.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
     left.sort_by_key(|(place, _)| *place);
-    Ok(Evaluated::array(left.iter().map(|(_, compared)| compared.value)))
+    ArrayWriter::of(left.iter().map(|(_, compared)| compared.value))
 }
 
 static EQUALS: Function = Function {
@@ -97,10 +114,11 @@ fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let same = |a: &Set<'_>, b: &Set<'_>| {
         a.as_slice().len() == b.as_slice().len() && a.as_slice().iter().all(|value| b.contains(value.as_value()))
     };
-    let first = set(&arguments, arguments.get(0), 17044)?;
+    let first = &mut Held::default();
+    let first = set(&arguments, arguments.get(0), 17044, first)?;
     // As in MongoDB, operands after one that differs are not looked at.
     for operand in arguments.values.iter().skip(1) {
-        if !same(&first, &set(&arguments, operand, 17044)?) {
+        if !same(&first, &set(&arguments, operand, 17044, &mut Held::default())?) {
             return Ok(false.into());
         }
     }
@@ -108,19 +126,18 @@ fn equals<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
 }
 
 pub(super) fn is_subset<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let (left, right) = (set(&arguments, arguments.get(0), 17046)?, set(&arguments, arguments.get(1), 17042)?);
+    let mut held = Held::default();
+    let left = set(&arguments, arguments.get(0), 17046, &mut held)?;
+    let right = set(&arguments, arguments.get(1), 17042, &mut held)?;
     Ok(left.as_slice().iter().all(|value| right.contains(value.as_value())).into())
 }
 
-fn truths<'a>(arguments: &Arguments<'_, 'a>, code: i32) -> Result<Vec<bool>> {
-    let array = arguments.read(0, Value::as_array, code, "an array")?;
-    Ok(array.values().map(|value| Evaluated::Borrowed(value).is_true()).collect())
-}
-
 pub(super) fn all_true<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    Ok(truths(&arguments, 17040)?.into_iter().all(|truth| truth).into())
+    let array = arguments.read(0, Value::as_array, 17040, "an array")?;
+    Ok(array.values().all(|value| Evaluated::Borrowed(value).is_true()).into())
 }
 
 pub(super) fn any_true<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    Ok(truths(&arguments, 17041)?.into_iter().any(|truth| truth).into())
+    let array = arguments.read(0, Value::as_array, 17041, "an array")?;
+    Ok(array.values().any(|value| Evaluated::Borrowed(value).is_true()).into())
 }

@@ -1,5 +1,7 @@
 //! Operators on strings. Lengths and positions are in bytes (`…Bytes`) or in code points (`…CP`).
 
+use std::borrow::Cow;
+
 use super::{
     super::{
         Evaluated,
@@ -11,46 +13,55 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    held::Held,
     number::{Number, Rounding},
     raw::{Kind, Value},
 };
 
 /// Returns an operand as a string. As in MongoDB, null becomes the empty string, and numbers, dates and timestamps
 /// become their text.
-fn coerced(arguments: &Arguments<'_, '_>, operand: &Evaluated<'_>) -> Result<String> {
-    let Some(value) = operand.present() else { return Ok(String::new()) };
-    match value.kind() {
-        Kind::String | Kind::Symbol | Kind::Code => {
-            Ok(String::from_utf8_lossy(value.text().unwrap_or_default()).into_owned())
-        }
-        Kind::Double => Ok(convert::six_digits(value.as_f64().unwrap_or_default())),
-        Kind::Int32 | Kind::Int64 | Kind::Decimal128 | Kind::DateTime => convert::to_text(value),
-        Kind::Timestamp => date::timestamp_to_text(value.as_timestamp().unwrap_or_default()),
-        _ => Err(arguments.wrong_type(16007, "a string", operand)),
-    }
+fn coerced<'a>(arguments: &Arguments<'_, '_>, operand: &'a Evaluated<'_>) -> Result<Cow<'a, str>> {
+    let Some(value) = operand.present() else { return Ok("".into()) };
+    Ok(match value.kind() {
+        Kind::String | Kind::Symbol | Kind::Code => String::from_utf8_lossy(value.text().unwrap_or_default()),
+        Kind::Double => convert::six_digits(value.as_f64().unwrap_or_default()).into(),
+        Kind::Int32 | Kind::Int64 | Kind::Decimal128 | Kind::DateTime => convert::to_text(value)?.into(),
+        Kind::Timestamp => date::timestamp_to_text(value.as_timestamp().unwrap_or_default())?.into(),
+        _ => return Err(arguments.wrong_type(16007, "a string", operand)),
+    })
+}
+
+/// Returns the text that `change` makes of an operand, of about as many bytes.
+fn changed<'v>(arguments: &Arguments<'_, 'v>, change: fn(&str) -> String) -> Result<Evaluated<'v>> {
+    let text = coerced(arguments, arguments.get(0))?;
+    let _held = Held::of(2 * text.len())?;
+    Ok(Evaluated::string(&change(&text)))
 }
 
 pub(super) fn concat<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    let mut all = String::new();
+    let mut texts = Vec::with_capacity(arguments.values.len());
     for operand in &*arguments.values {
         let Some(value) = operand.present() else { return Ok(Evaluated::NULL) };
-        all.push_str(value.as_str().ok_or_else(|| arguments.wrong_type(16702, "strings", operand))?);
-        check_size(all.len())?;
+        texts.push(value.as_str().ok_or_else(|| arguments.wrong_type(16702, "strings", operand))?);
     }
-    Ok(Evaluated::string(&all))
+    let bytes = texts.iter().map(|text| text.len()).sum();
+    check_size(bytes)?;
+    let _held = Held::of(2 * bytes)?;
+    Ok(Evaluated::string(&texts.concat()))
 }
 
 pub(super) fn to_lower<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    Ok(Evaluated::string(&coerced(&arguments, arguments.get(0))?.to_ascii_lowercase()))
+    changed(&arguments, str::to_ascii_lowercase)
 }
 
 pub(super) fn to_upper<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
-    Ok(Evaluated::string(&coerced(&arguments, arguments.get(0))?.to_ascii_uppercase()))
+    changed(&arguments, str::to_ascii_uppercase)
 }
 
 pub(super) fn strcasecmp<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
     let [left, right] = [coerced(&arguments, arguments.get(0))?, coerced(&arguments, arguments.get(1))?];
-    Ok(Evaluated::int32(left.to_ascii_uppercase().cmp(&right.to_ascii_uppercase()) as i32))
+    let [left, right] = [&left, &right].map(|text| text.bytes().map(|byte| byte.to_ascii_uppercase()));
+    Ok(Evaluated::int32(left.cmp(right) as i32))
 }
 
 pub(super) fn length_in_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -89,7 +100,9 @@ pub(super) fn substr_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated
     if !text.is_char_boundary(end) {
         return Err(Error::new(Code(28657), format!("{}: the end is within a character", arguments.name)));
     }
-    Ok(Evaluated::string(text.get(start..end).unwrap_or_default()))
+    let part = text.get(start..end).unwrap_or_default();
+    let _held = Held::of(part.len())?;
+    Ok(Evaluated::string(part))
 }
 
 pub(super) fn substr_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -105,7 +118,11 @@ pub(super) fn substr_code_points<'v>(arguments: Arguments<'_, 'v>) -> Result<Eva
     };
     let length = size(length, 34454)?;
     let start = size(start, 34455)?;
-    Ok(Evaluated::string(&text.chars().skip(start).take(length).collect::<String>()))
+    let at = |text: &str, place| text.char_indices().nth(place).map_or(text.len(), |(byte, _)| byte);
+    let rest = text.get(at(&text, start)..).unwrap_or_default();
+    let part = rest.get(..at(rest, length)).unwrap_or_default();
+    let _held = Held::of(part.len())?;
+    Ok(Evaluated::string(part))
 }
 
 pub(super) fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
@@ -118,8 +135,12 @@ pub(super) fn split<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {
         return Err(Error::new(Code(40087), "the separator of $split is not empty"));
     }
     let mut parts = ArrayWriter::default();
-    input.split(separator).for_each(|part| parts.push(Evaluated::string(part).or_null()));
-    Ok(parts.finish())
+    for part in input.split(separator) {
+        let _part = Held::of(part.len())?;
+        parts.push(Evaluated::string(part).or_null());
+        parts.check()?;
+    }
+    parts.finish()
 }
 
 pub(super) fn index_of_bytes<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'v>> {

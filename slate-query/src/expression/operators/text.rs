@@ -1,14 +1,10 @@
 //! `$trim`, `$ltrim`, `$rtrim`, `$replaceOne` and `$replaceAll`.
 
 use super::{
-    super::{
-        Evaluated, Expression, Variables,
-        arguments::wrong_type,
-        evaluated::{MOST_BYTES, check_size},
-    },
+    super::{Evaluated, Expression, Variables, arguments::wrong_type, evaluated::check_size},
     named::{Compute, Parts, operator},
 };
-use crate::{Result, raw::Value};
+use crate::{Result, held::Held, raw::Value};
 
 /// The characters that are trimmed unless others are given, as in MongoDB.
 const SPACES: &str = "\0\t\n\u{b}\u{c}\r \u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\
@@ -36,8 +32,11 @@ fn trimmed<'v>(
     let text = value.as_str().ok_or_else(|| wrong_type(name, 50699, "a string as 'input'", input))?;
     let Some(value) = chars.present() else { return Ok(Evaluated::NULL) };
     let chars = value.as_str().ok_or_else(|| wrong_type(name, 50700, "a string as 'chars'", chars))?;
+    let _chars = Held::of(size_of::<char>() * chars.len())?;
     let chars: Vec<char> = chars.chars().collect();
-    Ok(Evaluated::string(trim(text, &chars)))
+    let trimmed = trim(text, &chars);
+    let _copy = Held::of(trimmed.len())?;
+    Ok(Evaluated::string(trimmed))
 }
 
 pub(super) fn replace(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {
@@ -53,27 +52,31 @@ pub(super) fn replace(name: &str, operand: Value<'_>, variables: &Variables) -> 
     operator(name, vec![input, find, replacement], compute, variables)
 }
 
+/// Texts up to this length are not worth counting their matches.
+const EXPECTED: usize = 1 << 12;
+
 fn replaced<'v>(
     name: &str,
     values: &mut [Evaluated<'v>],
     replace: fn(&str, &str, &str) -> String,
 ) -> Result<Evaluated<'v>> {
     let [input, find, by] = values else { return Ok(Evaluated::Missing) };
-    let text = |value: &Evaluated<'_>, code, part| match value.present() {
-        None => Ok(None),
-        Some(text) => match text.as_str() {
-            Some(text) => Ok(Some(text.to_owned())),
-            None => Err(wrong_type(name, code, part, value)),
-        },
-    };
-    let input = text(input, 10_503_904, "a string as 'input'")?;
-    let find = text(find, 10_503_901, "a string as 'find'")?;
-    let by = text(by, 10_503_902, "a string as 'replacement'")?;
+    fn text<'a>(name: &str, value: &'a Evaluated<'_>, code: i32, part: &str) -> Result<Option<&'a str>> {
+        let Some(present) = value.present() else { return Ok(None) };
+        present.as_str().map(Some).ok_or_else(|| wrong_type(name, code, part, value))
+    }
+    let input = text(name, input, 10_503_904, "a string as 'input'")?;
+    let find = text(name, find, 10_503_901, "a string as 'find'")?;
+    let by = text(name, by, 10_503_902, "a string as 'replacement'")?;
     let (Some(input), Some(find), Some(by)) = (input, find, by) else { return Ok(Evaluated::NULL) };
     // An empty text is found at the start, at the end and between all characters.
     let most = input.len().checked_div(find.len()).unwrap_or(input.len()) + 1;
-    if most.saturating_mul(by.len()) > MOST_BYTES {
-        check_size(input.matches(&*find).count().saturating_mul(by.len()))?;
+    let mut bytes = input.len().saturating_add(most.saturating_mul(by.len()));
+    if bytes > EXPECTED {
+        bytes = input.len().saturating_add(input.matches(find).count().saturating_mul(by.len()));
+        check_size(bytes.saturating_sub(input.len()))?;
     }
-    Ok(Evaluated::string(&replace(&input, &find, &by)))
+    // The text grows by doubling its room, and is copied.
+    let _held = Held::of(bytes.saturating_mul(3))?;
+    Ok(Evaluated::string(&replace(input, find, by)))
 }

@@ -6,12 +6,12 @@ use super::super::{
     Env, Evaluated, Expression, Variables,
     arguments::wrong_type,
     evaluated::ArrayWriter,
-    held::Held,
     node::{ExpressionNode, Operator},
     operands::{need, parts},
 };
 use crate::{
     Code, Error, Result,
+    held::Held,
     number::Number,
     raw::{Doc, Value},
     work,
@@ -43,11 +43,11 @@ impl Operator for Let {
         for value in &self.values {
             work::take(1)?;
             let value = value.evaluate(env)?;
-            held.add(&value)?;
+            held.add(value.heap_bytes())?;
             values.push(value);
         }
         let frame = env.frame_of_computed(&values);
-        self.body.evaluate(&env.within(&frame)).map(Evaluated::into_owned)
+        self.body.evaluate(&env.within(&frame))?.into_held(&mut held)
     }
 
     fn operands(&self) -> Vec<&Expression> {
@@ -87,17 +87,15 @@ impl Operator for Map {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let input = self.input.evaluate(env)?;
         let Some(elements) = elements("$map", &input, 16883)? else { return Ok(Evaluated::NULL) };
-        let (mut values, mut held) = (ArrayWriter::default(), Held::default());
-        held.add(&input)?;
+        let _input = Held::of(input.heap_bytes())?;
+        let mut values = ArrayWriter::default();
         for element in elements.values() {
             work::take(1)?;
             let frame = env.frame(Some(element));
-            let value = self.body.evaluate(&env.within(&frame))?;
-            values.push(value.or_null());
+            values.push(self.body.evaluate(&env.within(&frame))?.or_null());
             values.check()?;
-            held.add(&value)?;
         }
-        Ok(values.finish())
+        values.finish()
     }
 
     fn operands(&self) -> Vec<&Expression> {
@@ -132,6 +130,7 @@ impl Operator for Filter {
             Some(limit) => limit_of(&limit.evaluate(env)?)?,
             None => usize::MAX,
         };
+        let _input = Held::of(input.heap_bytes())?;
         let (mut values, mut count) = (ArrayWriter::default(), 0);
         for element in elements.values() {
             if count == limit {
@@ -141,10 +140,11 @@ impl Operator for Filter {
             let frame = env.frame(Some(element));
             if self.condition.evaluate(&env.within(&frame))?.is_true() {
                 values.push(element);
+                values.check()?;
                 count += 1;
             }
         }
-        Ok(values.finish())
+        values.finish()
     }
 
     fn operands(&self) -> Vec<&Expression> {
@@ -186,17 +186,19 @@ impl Operator for Reduce {
     fn evaluate<'v>(&'v self, env: &Env<'v>) -> Result<Evaluated<'v>> {
         let input = self.input.evaluate(env)?;
         let Some(elements) = elements("$reduce", &input, 40080)? else { return Ok(Evaluated::NULL) };
+        let _input = Held::of(input.heap_bytes())?;
         let mut value = self.initial.evaluate(env)?;
-        let mut held = Held::default();
-        held.add(&input)?;
+        let mut held = Held::of(value.heap_bytes())?;
         for element in elements.values() {
             work::take(1)?;
             let outer = env.frame(Some(element));
             let within = env.within(&outer);
             let frame = within.frame(value.as_value());
-            let next = self.body.evaluate(&within.within(&frame))?.into_owned();
-            value = next;
+            let mut held_next = Held::default();
+            let next = self.body.evaluate(&within.within(&frame))?.into_held(&mut held_next)?;
+            (value, held) = (next, held_next);
         }
+        drop(held);
         Ok(value)
     }
 

@@ -8,7 +8,7 @@ use crate::{
         Bindings, DIVISION_BY_ZERO, Env, Expression, Needs,
         accumulator::{AccumulatorSpec, Gathered},
     },
-    key,
+    held, key,
     key::Direction,
     number::Number,
     path::Path,
@@ -280,9 +280,13 @@ impl Group {
     /// The errors of the expressions and accumulators.
     #[inline]
     pub fn add(&self, states: &mut GroupStates, group: usize, member: &Member<'_>, times: u64) -> Result<()> {
-        let mut heap = states.heap;
-        for ((_, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
-            spec.add_and_measure(gathered, member.id, member.env, times, &mut heap).map_err(compiled)?;
+        let before = states.heap;
+        let mut heap = before;
+        for ((name, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
+            let added = spec.add_and_measure(gathered, member.id, member.env, times, &mut heap).map_err(compiled);
+            // A document can make many lists grow.
+            let checked = added.and_then(|()| held::check_group(heap.saturating_sub(before)));
+            checked.map_err(|error| held::located(error, name.as_bytes()))?;
         }
         states.heap = heap;
         Ok(())

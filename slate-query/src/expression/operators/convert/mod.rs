@@ -21,6 +21,7 @@ use super::{
 };
 use crate::{
     Code, Error, Result,
+    held::Held,
     number::{Decimal, Number},
     raw::{Kind, Value},
 };
@@ -124,6 +125,12 @@ fn convert<'v>(
     format: Option<Format>,
     order: ByteOrder,
 ) -> Result<Evaluated<'v>> {
+    let _copies = match (target, value.kind()) {
+        (ConversionTarget::String, Kind::String) => Held::of(2 * value.bytes().len())?,
+        // Two hexadecimal digits for each byte, or decoded bytes in several parts.
+        (ConversionTarget::String | ConversionTarget::Binary(_), _) => Held::of(4 * value.bytes().len())?,
+        _ => Held::default(),
+    };
     if let Some((subtype, bytes)) = value.as_binary() {
         match target {
             ConversionTarget::String => return Ok(Evaluated::string(&binary::to_text(subtype, bytes, format)?)),

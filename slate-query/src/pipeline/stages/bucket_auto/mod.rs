@@ -11,7 +11,8 @@ use self::granularity::Granularity;
 use super::group::{Group, GroupStates, Member};
 use crate::{
     Code, Error, Result,
-    expression::{Evaluated, Needs, check_size},
+    expression::{Evaluated, Needs, check_row},
+    held,
     number::Number,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
@@ -120,7 +121,7 @@ impl Buckets {
         }
         let value = |next| stage.group.visit(next, |member| Ok::<_, Error>(member.id().to_owned()));
         bucket.finish(stage, next.map(value).transpose()?, out);
-        check_size(out.len())?;
+        check_row(out.len())?;
         Ok(true)
     }
 }
@@ -136,6 +137,7 @@ impl Bucket {
             return Ok(false);
         }
         stage.group.add(&mut self.states, 0, member, 1)?;
+        held::check_group(self.states.memory())?;
         self.count += 1;
         if self.key != key || self.count == 1 {
             self.key.clear();

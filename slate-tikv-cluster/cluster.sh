@@ -5,10 +5,12 @@
 #   cluster.sh kill I | up I      kills node I; starts it again on its data
 #   cluster.sh pause I | resume I stops node I without ending it; lets it go on
 #   cluster.sh pd-kill | pd-up    the same for the placement driver
+#   cluster.sh cut I | mend I     cuts node I (or pd) off from all others, if PROXY or DELAY is set; ends that
 #   cluster.sh stop               stops all that this script has started
 #   cluster.sh with COMMAND …     builds what is missing, starts a cluster, runs the command with SLATE_TIKV=127.0.0.1:23790, and stops it
 # CLUSTER_HOME has programs, data and logs: target/tikv-cluster by default; CLUSTER_DATA data and logs, if they are to be elsewhere.
-# SPLIT (keys) and RSZ (bytes) let regions split early.
+# SPLIT (keys) and RSZ (bytes) let regions split early. PROXY=1 puts a proxy before each node and the driver, DELAY=1ms makes every round
+# trip through them longer by so much.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${CLUSTER_HOME:-${CARGO_TARGET_DIR:-$here/../target}/tikv-cluster}
@@ -16,6 +18,7 @@ mkdir -p "$home/bin" "${CLUSTER_DATA:=$home/data}"
 home=$(cd "$home" && pwd)
 bin=$home/bin data=$(cd "$CLUSTER_DATA" && pwd)
 driver=127.0.0.1:23790
+[ -z "${DELAY:-}" ] || PROXY=1
 
 have_go() {
     command -v go >/dev/null && return
@@ -24,7 +27,8 @@ have_go() {
 }
 build() {
     [ -x "$bin/pd-server" ] || (cd "$here/pd" && go build -tags without_dashboard -o "$bin/pd-server" github.com/tikv/pd/cmd/pd-server)
-    [ "$bin/node" -nt "$here/cluster.sh" ] || build_node
+    [ "$bin/proxy" -nt "$here/proxy/main.go" ] || (cd "$here/proxy" && go build -o "$bin/proxy" .)
+    [ "$bin/node" -nt "$here/cluster.sh" ] && [ "$bin/node" -nt "$here/node/main.go" ] || build_node
 }
 build_node() {
     # Copies with three faults mended, of which each let a snapshot show what was committed after it, or hid what it should show:
@@ -62,16 +66,33 @@ wait_for() { # a condition, up to 60 seconds
     return 1
 }
 has_stores() { [ "$(curl -sf "http://$driver/pd/api/v1/stores" | grep -c '"state_name": "Up"')" -ge "$1" ]; }
+# proxied NAME ADDRESS BEHIND: the address to listen on, and a proxy on the other one if there are to be proxies
+proxied() {
+    if [ -z "${PROXY:-}" ]; then
+        echo "$2"
+        return
+    fi
+    if ! [ -f "$data/proxy-$1.pid" ]; then
+        nohup "$bin/proxy" -listen "$2" -to "$3" -delay "${DELAY:-0}" >>"$data/proxy-$1.out" 2>&1 &
+        echo $! >"$data/proxy-$1.pid"
+    fi
+    echo "$3"
+}
 start_pd() {
-    nohup "$bin/pd-server" --name=pd --data-dir="$data/pd" --client-urls="http://$driver" --peer-urls=http://127.0.0.1:23800 \
+    local at
+    at=$(proxied pd "$driver" 127.0.0.1:24790)
+    nohup "$bin/pd-server" --name=pd --data-dir="$data/pd" --client-urls="http://$at" --advertise-client-urls="http://$driver" \
+        --peer-urls=http://127.0.0.1:23800 \
         --config="$data/pd.toml" --log-file="$data/pd.log" >>"$data/pd.out" 2>&1 &
     echo $! >"$data/pd.pid"
     wait_for curl -sf "http://$driver/pd/api/v1/members"
 }
 start_node() { # with a limit of memory: the nodes have locks and recent values in memory
+    local at
+    at=$(proxied "$1" "127.0.0.1:2016$1" "127.0.0.1:2116$1")
     (
         ulimit -v 8000000
-        GOMEMLIMIT=1500MiB exec nohup "$bin/node" -pd "$driver" -addr "127.0.0.1:2016$1" -data-dir "$data/s$1" \
+        GOMEMLIMIT=1500MiB exec nohup "$bin/node" -pd "$driver" -addr "127.0.0.1:2016$1" -listen "$at" -data-dir "$data/s$1" \
             -split-keys "${SPLIT:-960000}" -region-size "${RSZ:-67108864}" >>"$data/s$1.out" 2>&1
     ) &
     echo $! >"$data/s$1.pid"
@@ -90,7 +111,7 @@ start() {
     curl -sf -X DELETE "http://$driver/pd/api/v1/config/region-label/rule/keyspaces%2F0" >/dev/null || true
 }
 stop() {
-    for file in "$data"/s*.pid "$data/pd.pid"; do
+    for file in "$data"/s*.pid "$data/pd.pid" "$data"/proxy-*.pid; do
         if [ -f "$file" ]; then
             kill -9 "$(cat "$file")" 2>/dev/null || true
             rm -f "$file"
@@ -105,6 +126,8 @@ up) start_node "$2" ;;
 kill) kill -9 "$(cat "$data/s$2.pid")" ;;
 pause) kill -STOP "$(cat "$data/s$2.pid")" ;;
 resume) kill -CONT "$(cat "$data/s$2.pid")" ;;
+cut) kill -STOP "$(cat "$data/proxy-$2.pid")" ;;
+mend) kill -CONT "$(cat "$data/proxy-$2.pid")" ;;
 pd-up) start_pd ;;
 pd-kill) kill -9 "$(cat "$data/pd.pid")" ;;
 stop) stop ;;
@@ -119,5 +142,5 @@ with)
     start "${NODES:-3}"
     SLATE_TIKV=$driver SLATE_TIKV_CLUSTER=$here/cluster.sh CLUSTER_HOME=$home CLUSTER_DATA=$data "$@"
     ;;
-*) sed -n '2,11p' "$0"; exit 2 ;;
+*) sed -n '2,13p' "$0"; exit 2 ;;
 esac

@@ -1,0 +1,3 @@
+module slate.tests/proxy
+
+go 1.21

@@ -12,6 +12,7 @@
 //! | [`memory_limit`] | limits the memory of the process with a control group |
 //! | [`machine`] | description of the machine, and the date |
 //! | [`pin`] | pins threads to cores |
+//! | [`processes`] | measures several processes at once on one database |
 //! | [`rng`] | a seeded random number generator |
 //! | [`report`] | sections of rows, as JSON |
 //! | [`table`] | Markdown tables |
@@ -32,6 +33,7 @@ pub mod memory;
 pub mod memory_limit;
 pub mod number;
 pub mod pin;
+pub mod processes;
 pub mod progress;
 pub mod report;
 pub mod rng;

@@ -1,0 +1,91 @@
+//! Slate's database on a cluster of TiKV, used by several processes at once.
+
+use std::process::ExitCode;
+
+use bson::{Document, doc};
+use slate_bench_harness::{Result, Rng, processes};
+use slate_core::{Collection, Database, Index};
+
+fn main() -> ExitCode {
+    processes::main("slate-bench-tikv", |url| Ok(Client { db: Database::open(url)? }))
+}
+
+struct Client {
+    db: Database,
+}
+
+/// The documents of one insert.
+const BATCH: u64 = 1_000;
+
+/// The documents that have one value of `group`.
+const GROUP: u64 = 100;
+
+fn number(of: u64) -> i64 {
+    i64::try_from(of).unwrap_or(i64::MAX)
+}
+
+fn record(id: impl Into<bson::Bson>, n: u64, records: u64) -> Document {
+    let groups = (records / GROUP).max(1);
+    doc! { "_id": id, "group": number(n % groups), "unique": number(n), "count": 0_i64, "notes": "x".repeat(200) }
+}
+
+impl Client {
+    fn rows(&self) -> Collection<Document> {
+        self.db.collection("rows")
+    }
+}
+
+/// A number above those of the records that were prepared, which no other process has.
+fn new(records: u64, rng: &mut Rng) -> u64 {
+    records + rng.below(1 << 52)
+}
+
+impl processes::Client for Client {
+    const OPERATIONS: &'static [&'static str] = &[
+        "find one by _id",
+        "find 100 through an index",
+        "insert one",
+        "insert 100",
+        "update one by _id",
+        "count 100 through an index",
+    ];
+
+    fn prepare(&self, records: u64) -> Result<()> {
+        self.rows().create_index(Index::on(doc! { "group": 1 })).run()?;
+        self.rows().create_index(Index::on(doc! { "unique": 1 }).unique()).run()?;
+        let mut next = 0;
+        while next < records {
+            let end = records.min(next + BATCH);
+            let batch: Vec<Document> = (next..end).map(|n| record(number(n), n, records)).collect();
+            self.rows().insert_many(&batch).run()?;
+            next = end;
+        }
+        Ok(self.rows().analyze()?)
+    }
+
+    fn execute(&mut self, operation: usize, records: u64, rng: &mut Rng) -> Result<()> {
+        let rows = self.rows();
+        let id = number(rng.below(records));
+        let group = doc! { "group": number(rng.below((records / GROUP).max(1))) };
+        // Inserted documents are of no group, so that the others keep their sizes.
+        let mut inserted = || {
+            let n = new(records, rng);
+            let mut document = record(format!("{n:x}"), n, records);
+            document.insert("group", -1_i64);
+            document
+        };
+        let is_right = match operation {
+            0 => rows.find_by_id(id)?.is_some(),
+            1 => rows.find(group).run()?.try_fold(0, |found, row| row.map(|_| found + 1))? > 0,
+            2 => rows.insert_one(&inserted()).is_ok(),
+            3 => rows.insert_many(&(0..100).map(|_| inserted()).collect::<Vec<_>>()).run().is_ok(),
+            4 => rows.update_one(doc! { "_id": id }, doc! { "$inc": { "count": 1_i64 } }).run()?.modified == 1,
+            _ => rows.count_documents(group).run()? > 0,
+        };
+        if is_right { Ok(()) } else { Err(format!("operation {operation} had a wrong result").into()) }
+    }
+
+    fn round_trips(&self) -> u64 {
+        self.db.metrics().round_trips.unwrap_or_default()
+    }
+}

@@ -25,7 +25,7 @@ use crate::Broken;
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct IsolationTrial {
-    /// `memory`, `redb` or `rocksdb`.
+    /// `memory`, `redb` or `rocksdb`, or the placement driver of a cluster: `tikv://HOST:PORT`.
     pub store: String,
     /// Number of histories. Each is a database of its own.
     pub histories: u32,
@@ -36,7 +36,7 @@ pub struct IsolationTrial {
 /// Runs histories; returns the promises that the first bad one has broken. `report` gets a line from time to time.
 pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
-    let (mut transactions, mut conflicts, mut skews) = (0, 0, 0);
+    let (mut transactions, mut conflicts, mut unknown, mut skews) = (0, 0, 0, 0);
     for number in 1..=trial.histories {
         let plan = Plan {
             isolation: if random.bool() { Isolation::Serializable } else { Isolation::Snapshot },
@@ -50,6 +50,7 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
         };
         transactions += executed.committed.len();
         conflicts += executed.conflicts;
+        unknown += executed.unknown.len();
         let broken: Broken = executed.broken.iter().cloned().chain(graph::check(&executed, plan.isolation)).collect();
         if !broken.is_empty() {
             return broken
@@ -63,19 +64,26 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
         }
         if number.is_power_of_two() || number == trial.histories {
             report(format!(
-                "{number} histories, {transactions} commits, {conflicts} conflicts, {skews} histories with write skew under snapshot isolation"
+                "{number} histories, {transactions} commits, {conflicts} conflicts, {unknown} unknown outcomes, {skews} histories with write skew under snapshot isolation"
             ));
         }
     }
     Vec::new()
 }
 
+/// The processes that share a database on a cluster; each is a handle of its own, which shares nothing with the others here.
+const PROCESSES: usize = 3;
+
 fn execute(store: &str, plan: &Plan) -> Result<Executed> {
     let folder = tempfile::tempdir().map_err(slate_core::Error::custom)?;
-    let url = match store {
-        "memory" => "memory:".to_owned(),
-        other => format!("{other}:{}", folder.path().join("db").display()),
+    let (url, handles) = match store {
+        "memory" => ("memory:".to_owned(), 1),
+        cluster if cluster.starts_with("tikv:") => {
+            (format!("{cluster}/history-{}-{:x}", std::process::id(), plan.seed), PROCESSES)
+        }
+        other => (format!("{other}:{}", folder.path().join("db").display()), 1),
     };
-    let db = Database::builder(&url).durability(slate_core::Durability::Deferred).open()?;
-    history::execute(&db, plan)
+    let open = || Database::builder(&url).durability(slate_core::Durability::Deferred).open();
+    let databases = (0..handles).map(|_| open()).collect::<Result<Vec<_>>>()?;
+    history::execute(&databases, plan)
 }

@@ -8,7 +8,7 @@ use slate_trials::{changes, crash, isolation, simulation};
 const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials power [--cuts N] [--seed N]
        slate-trials changes [--store redb|rocksdb] [--kills N] [--seed N]
-       slate-trials isolation [--store memory|redb|rocksdb] [--histories N] [--seed N]
+       slate-trials isolation [--store memory|redb|rocksdb|tikv://HOST:PORT] [--histories N] [--seed N]
        slate-trials simulation [--schedules N] [--seed N]
        slate-trials --fuzz TARGET FILE";
 

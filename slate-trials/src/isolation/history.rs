@@ -10,7 +10,7 @@ use std::{
 };
 
 use bson::{Bson, Document, doc};
-use slate_core::{Database, Index, Isolation, Result, TransactionOptions, aio};
+use slate_core::{Database, ErrorKind, Index, Isolation, Result, TransactionOptions, aio};
 
 /// How a history is executed.
 #[derive(Clone, Debug)]
@@ -39,6 +39,8 @@ pub(super) struct Committed {
 pub(super) struct Executed {
     pub(super) committed: Vec<Committed>,
     pub(super) conflicts: usize,
+    /// The transactions whose outcome the store did not tell.
+    pub(super) unknown: Vec<Committed>,
     /// What a transaction has found that cannot be, whatever the others did.
     pub(super) broken: Vec<String>,
 }
@@ -81,8 +83,10 @@ struct Shared<'p> {
     executed: Mutex<Executed>,
 }
 
-/// Executes a history in an empty database.
-pub(super) fn execute(db: &Database, plan: &Plan) -> Result<Executed> {
+/// Executes a history in an empty database, which each of the handles has open.
+pub(super) fn execute(databases: &[Database], plan: &Plan) -> Result<Executed> {
+    let Some(db) = databases.first() else { return Ok(Executed::default()) };
+    let clients = || (0..CLIENTS).zip(databases.iter().cycle());
     let accounts: Vec<Document> =
         (0..ACCOUNTS).map(|id| doc! { "_id": id, "n": TOTAL / i64::from(ACCOUNTS) }).collect();
     db.collection("accounts").insert_many(&accounts).run()?;
@@ -94,7 +98,7 @@ pub(super) fn execute(db: &Database, plan: &Plan) -> Result<Executed> {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
         let runtime = runtime.map_err(slate_core::Error::custom)?;
         let shared = &shared;
-        let clients = (0..CLIENTS).map(|client| (client, aio::Database::from(db.clone())));
+        let clients = clients().map(|(client, db)| (client, aio::Database::from(db.clone())));
         // The tasks borrow what they share, so each is a thread's own future on the runtime.
         thread::scope(|scope| {
             let handle = runtime.handle();
@@ -106,7 +110,7 @@ pub(super) fn execute(db: &Database, plan: &Plan) -> Result<Executed> {
     } else {
         let shared = &shared;
         thread::scope(|scope| {
-            let clients: Vec<_> = (0..CLIENTS).map(|client| scope.spawn(move || run(db, shared, client))).collect();
+            let clients: Vec<_> = clients().map(|(client, db)| scope.spawn(move || run(db, shared, client))).collect();
             clients.into_iter().try_for_each(|client| client.join().unwrap_or(Ok(())))
         })?;
     }
@@ -116,8 +120,28 @@ pub(super) fn execute(db: &Database, plan: &Plan) -> Result<Executed> {
         last.read(list, transaction.collection::<Document>("lists").find_by_id(list)?.as_ref());
     }
     transaction.commit()?;
+    let lists = last.found.read.clone();
     last.committed();
-    Ok(shared.executed.into_inner().unwrap_or_else(PoisonError::into_inner))
+    let mut executed = shared.executed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    executed.settle(&lists);
+    Ok(executed)
+}
+
+impl Executed {
+    /// Finds out by the lists at the end which transactions with an unknown outcome were committed.
+    fn settle(&mut self, lists: &[(i32, Vec<i64>)]) {
+        for transaction in &self.unknown {
+            let appended =
+                || transaction.appended.iter().flat_map(|(list, numbers)| numbers.iter().map(move |n| (list, n)));
+            let is_there =
+                |(list, number): (&i32, &i64)| lists.iter().any(|(of, all)| of == list && all.contains(number));
+            match (appended().any(is_there), appended().all(is_there)) {
+                (true, true) => self.committed.push(Committed { acknowledged: u64::MAX, ..transaction.clone() }),
+                (true, false) => self.broken.push(format!("a part of a transaction was committed: {transaction:?}")),
+                (false, _) => {}
+            }
+        }
+    }
 }
 
 /// A transaction that is being executed.
@@ -184,6 +208,10 @@ impl<'s> Open<'s> {
         match outcome {
             Ok(()) => self.committed(),
             Err(error) if error.is_retryable() => self.executed().conflicts += 1,
+            Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
+                let found = self.found.clone();
+                self.executed().unknown.push(found);
+            }
             Err(error) => return Err(error),
         }
         Ok(())

@@ -310,6 +310,9 @@ fn not_opened(error: slate_core::Error, url: &str, access: Access) -> Failure {
         ErrorKind::Unsupported if url.starts_with("rocksdb:") => {
             Failure::from(error).hint("install slate with `cargo install --path slate-cli --features rocksdb`")
         }
+        ErrorKind::Unsupported if url.starts_with("tikv:") => {
+            Failure::from(error).hint("install slate with `cargo install --path slate-cli --features tikv`")
+        }
         ErrorKind::WrongFormat if url.strip_prefix("rocksdb:").is_some_and(|path| Path::new(path).is_file()) => {
             let path = url.trim_start_matches("rocksdb:");
             Failure::from(error).hint(format!("a database of redb is a file; its URL is redb:{path}"))

@@ -157,6 +157,56 @@ fn two_servers_on_a_cluster_serve_one_database_and_survive_each_other() {
     assert_eq!((again.end(), stays.end()), (Some(0), Some(0)));
 }
 
+/// On the cluster that `SLATE_TIKV` names. Another server writes meanwhile, and then completes the index.
+#[cfg(feature = "tikv")]
+#[test]
+fn on_a_cluster_a_build_whose_server_is_killed_is_completed_by_another_one() {
+    const DOCUMENTS: i32 = 6_000;
+    let Ok(driver) = std::env::var("SLATE_TIKV") else { return };
+    let url = format!("tikv://{driver}/build-{}", std::process::id());
+    let start = || {
+        let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &["serve", &url, "--port", "0"]);
+        let uri = server.line();
+        (server, uri)
+    };
+    let ((mut killed, first), (stays, second)) = (start(), start());
+    for part in 0..DOCUMENTS / 2_000 {
+        let documents: Vec<_> =
+            (0..2_000).map(|n| doc! { "_id": part * 2_000 + n, "a": n % 10, "b": [n, -n] }).collect();
+        assert_eq!(run(&first, doc! { "insert": "items", "documents": documents }).get_i32("n").ok(), Some(2_000));
+    }
+    let build = |uri: &str| {
+        let indexes = [doc! { "key": { "a": 1 }, "name": "a_1" }, doc! { "key": { "b": 1 }, "name": "b_1" }];
+        send(uri, "test", doc! { "createIndexes": "items", "indexes": indexes.to_vec() })
+    };
+    std::thread::scope(|scope| {
+        let builds = scope.spawn(|| build(&first));
+        let victim = &mut killed.child;
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(400));
+            victim.kill().unwrap();
+        });
+        for id in DOCUMENTS..DOCUMENTS + 40 {
+            let written = run(&second, doc! { "insert": "items", "documents": [{ "_id": id, "a": 3, "b": id }] });
+            assert_eq!(written.get_i32("n").ok(), Some(1), "{written}");
+            let deleted = doc! { "delete": "items", "deletes": [{ "q": { "_id": id - DOCUMENTS }, "limit": 1 }] };
+            assert_eq!(run(&second, deleted).get_i32("n").ok(), Some(1));
+        }
+        assert!(builds.join().unwrap().is_err(), "the build was faster than the kill");
+    });
+    killed.child.wait().unwrap();
+    let built = build(&second).unwrap();
+    assert_eq!(built.get_f64("ok").ok(), Some(1.0), "{built}");
+    for index in ["a_1", "b_1"] {
+        let range = doc! { "a": { "$gte": 0 }, "b": { "$gte": -100_000 } };
+        let counted = run(&second, doc! { "count": "items", "query": range, "hint": index });
+        assert_eq!(counted.get_i32("n").ok(), Some(DOCUMENTS), "{counted}");
+    }
+    let valid = run(&second, doc! { "validate": "items" });
+    assert!(valid.get_bool("valid").unwrap(), "{valid}");
+    assert_eq!(stays.end(), Some(0));
+}
+
 #[test]
 fn addresses_of_other_machines_need_a_word() {
     for arguments in [

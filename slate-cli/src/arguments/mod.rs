@@ -33,7 +33,7 @@ use crate::{
                   were refused, or damage was found; 130 interrupted by Ctrl-C; 143 by SIGTERM; 129 by SIGHUP."
 )]
 pub(crate) struct Arguments {
-    /// The database: redb:PATH, rocksdb:PATH or mongodb://HOST/DATABASE (if built in), or memory:
+    /// The database: redb:PATH, rocksdb:PATH, tikv://PD:PORT/NAME or mongodb://HOST/DATABASE (if built in), or memory:
     #[arg(value_name = "URL", env = "SLATE_URL")]
     pub(crate) url: Option<String>,
     /// How long to wait while another program has the database open: 5s, 1m

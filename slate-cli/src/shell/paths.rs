@@ -12,6 +12,8 @@ const SCHEMES: &[&str] = &[
     "redb:",
     #[cfg(feature = "rocksdb")]
     "rocksdb:",
+    #[cfg(feature = "tikv")]
+    "tikv://",
 ];
 
 /// The characters that can separate folders in a path.
@@ -46,6 +48,8 @@ fn listed(folder: &str) -> PathBuf {
 /// Returns the URLs of databases that begin with this text.
 pub(super) fn urls(prefix: &str) -> Vec<String> {
     match SCHEMES.iter().find_map(|scheme| Some((scheme, prefix.strip_prefix(scheme)?))) {
+        // What follows names machines, not files.
+        Some((scheme, _)) if scheme.ends_with("//") => Vec::new(),
         Some((scheme, path)) => files(path).into_iter().map(|path| format!("{scheme}{path}")).collect(),
         None => SCHEMES.iter().filter(|scheme| scheme.starts_with(prefix)).map(|scheme| (*scheme).to_owned()).collect(),
     }
@@ -69,5 +73,7 @@ mod tests {
         assert_eq!(files(&format!("{root}/none/x")), Vec::<String>::new());
         assert_eq!(urls(&format!("memory:{root}/x")), [format!("memory:{root}/x.csv")]);
         assert_eq!(urls("mem"), ["memory:"]);
+        assert_eq!(urls("tik"), if cfg!(feature = "tikv") { vec!["tikv://"] } else { Vec::new() });
+        assert_eq!(urls("tikv://"), [""; 0]);
     }
 }

@@ -28,6 +28,12 @@ impl Announcement {
         Some(Self { engine, changes, id, wait })
     }
 
+    /// Announces the change again, because that of another process may stand in its place.
+    pub(super) fn repeat(&self) {
+        // If it fails, the change has to win by itself.
+        let _ = self.engine.announce(&self.changes, self.wait);
+    }
+
     pub(super) fn id(&self) -> u64 {
         self.id
     }

@@ -212,8 +212,11 @@ impl DatabaseHandle {
             };
             let redefined = writer.redefines();
             let finished = self.finish(writer, self.inner.durability);
-            if finished.as_ref().is_err_and(Error::is_retryable) && announcement.is_none() {
-                announcement = Announcement::make(engine, redefined, options.wait);
+            if finished.as_ref().is_err_and(Error::is_retryable) {
+                match &announcement {
+                    Some(announcement) => announcement.repeat(),
+                    None => announcement = Announcement::make(engine, redefined, options.wait),
+                }
             }
             Ok(finished.map(|()| result)?)
         });

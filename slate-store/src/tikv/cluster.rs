@@ -12,6 +12,7 @@ use tikv_client::{
     Backoff, CheckLevel, Config, Error as ClientError, RetryOptions, Snapshot, Timestamp, TimestampExt, Transaction,
     TransactionClient, TransactionOptions, transaction::HeartbeatOption,
 };
+use tokio::time::timeout;
 
 use super::{
     address::Address,
@@ -43,6 +44,9 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The first and the longest pause before a read is repeated.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The time that one attempt has at least, whatever the patience.
+const LEAST_TIME: Duration = Duration::from_millis(100);
 
 impl Cluster {
     pub(super) fn connect(address: &Address, options: &Options) -> Result<Arc<Self>> {
@@ -130,19 +134,51 @@ fn attempts(patience: Duration) -> u32 {
     8 + u32::try_from(patience.as_millis() / 500).unwrap_or(u32::MAX).min(1_000)
 }
 
-/// Calls `request` until it succeeds, fails for good, or `patience` has passed.
+/// Calls `request` until it succeeds, fails for good, or `patience` has passed. The client repeats requests by itself, for longer.
 pub(super) async fn persist<T, F>(patience: Duration, mut request: impl FnMut() -> F) -> Result<T, ClientError>
 where
     F: Future<Output = Result<T, ClientError>>,
 {
     let (start, mut pause) = (Instant::now(), FIRST_PAUSE);
     loop {
-        match request().await {
-            Err(failed) if error::of_read(&failed) == ReadFailure::Transient && start.elapsed() < patience => {
+        let left = patience.saturating_sub(start.elapsed()).max(LEAST_TIME);
+        match timeout(left, request()).await {
+            Err(_) => return Err(ClientError::StringError(format!("no answer within {patience:?}"))),
+            Ok(Err(failed)) if error::of_read(&failed) == ReadFailure::Transient && start.elapsed() < patience => {
                 tokio::time::sleep(pause).await;
             }
-            answer => return answer,
+            Ok(answer) => return answer,
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+}
+
+/// Waits for a commit, for four times the patience of a read, because a large one takes long by itself. Then its outcome is unknown.
+pub(super) async fn commit_within(
+    patience: Duration,
+    begun: &mut Transaction,
+) -> Result<Option<Timestamp>, ClientError> {
+    let longest = patience.saturating_mul(4).max(LEAST_TIME);
+    match timeout(longest, begun.commit()).await {
+        Ok(committed) => committed,
+        Err(_) => {
+            let late = ClientError::StringError(format!("no answer within {longest:?}"));
+            Err(ClientError::UndeterminedError(Box::new(late)))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_without_an_answer_ends_with_the_patience() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let never = || std::future::pending::<Result<(), ClientError>>();
+        let (start, patience) = (Instant::now(), Duration::from_millis(20));
+        let failed = runtime.block_on(persist(patience, never)).unwrap_err();
+        assert!(failed.to_string().contains("no answer"), "{failed}");
+        assert!(start.elapsed() >= LEAST_TIME.max(patience) && start.elapsed() < Duration::from_secs(20));
     }
 }

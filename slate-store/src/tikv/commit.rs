@@ -22,7 +22,7 @@ use tikv_client::{TimestampExt, transaction::Mutation};
 
 use super::{
     after, chunks,
-    cluster::Cluster,
+    cluster::{Cluster, commit_within},
     error,
     layout::{ChunksAt, Layout},
     read::{self, Direction, Page},
@@ -102,12 +102,12 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
         }
     }
     let mutations: Vec<Mutation> = made.mutations.into_iter().map(|(key, value)| mutation(key, value)).collect();
-    let wrote = !writes.set.is_empty();
+    let (wrote, patience) = (!writes.set.is_empty(), cluster.options.patience);
     let (committed, begun) = cluster.runtime.wait(async move {
         let committed = async {
             begun.batch_mutate(mutations).await?;
             begun.lock_keys(locks).await?;
-            begun.commit().await
+            commit_within(patience, &mut begun).await
         }
         .await;
         Ok((committed, begun))

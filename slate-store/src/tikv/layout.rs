@@ -5,7 +5,7 @@
 //!                            d      entries:  the key
 //!                            g      stripes of guarded keys:  the key, its length (4 bytes), the number of the stripe (1 byte)
 //!                            v      chunks of large values:  timestamp (8), number in the transaction (4), number of the chunk (4)
-//!                            s      the safepoint
+//!                            s      the safepoint, only beneath the empty name: it is the cluster's
 //! ```
 //!
 //! All begin with `m`, which orders them before the tables of TiDB and beside its definitions; the name keeps them apart.
@@ -85,8 +85,9 @@ impl Layout {
         key
     }
 
-    pub(super) fn safepoint(&self) -> Vec<u8> {
-        self.area(Area::Safepoint, Keyspace(0), 0)
+    /// The key of the safepoint, which is that of all databases of the cluster: it is among the keys of a database without a name.
+    pub(super) fn safepoint() -> Vec<u8> {
+        Self::of("").area(Area::Safepoint, Keyspace(0), 0)
     }
 
     /// Returns the range of all keys of a keyspace in an area: from the first up to, but without, the last.
@@ -162,5 +163,6 @@ mod tests {
         assert_eq!(layout.read_stripe(&layout.entry(Keyspace(1), b"k")), None);
         let other = Layout::of("shop2");
         assert_eq!(other.read(&layout.entry(Keyspace(1), b"a")), None, "databases are apart");
+        assert_eq!(layout.read(&Layout::safepoint()), None, "no database has it");
     }
 }

@@ -25,15 +25,15 @@ impl Options {
         Self { request_timeout, ..self }
     }
 
-    /// Sets how long a read, or the beginning of a transaction, is repeated while nodes are unreachable or elect leaders. 30 seconds by
-    /// default.
+    /// Sets how long a read, or the beginning of a transaction, is repeated while nodes are unreachable or elect leaders. A commit waits four
+    /// times as long, then its outcome is unknown. 30 seconds by default.
     #[must_use]
     pub fn patience(self, patience: Duration) -> Self {
         Self { patience, ..self }
     }
 
     /// Sets the age from which on a snapshot looks for the safepoint with every read, because garbage collection may have passed it. Must
-    /// be less than what every [`collect_garbage`](super::TikvStore::collect_garbage) of the database keeps. 60 seconds by default.
+    /// be less than what every [`collect_garbage`](super::TikvStore::collect_garbage) of the cluster keeps. 60 seconds by default.
     #[must_use]
     pub fn unchecked_age(self, unchecked_age: Duration) -> Self {
         Self { unchecked_age, ..self }

@@ -5,8 +5,8 @@
 //!   removed        │      readable
 //! ```
 //!
-//! Nothing but Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint in the database and
-//! then tells the cluster. A snapshot that is older than a minute looks for it *after* each read: if it is not passed, collection had not
+//! Nothing but Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint under a key that all
+//! databases of the cluster look at, and then tells the cluster. A snapshot that is older than a minute looks for it *after* each read: if it is not passed, collection had not
 //! begun when the read was made, and what was read is complete.
 
 use std::{sync::Arc, time::Duration};
@@ -15,13 +15,18 @@ use tikv_client::{Timestamp, TimestampExt};
 
 use super::{
     cluster::{Cluster, persist},
-    error, read,
+    error,
+    layout::Layout,
+    read,
     value::{self, Stored},
 };
 use crate::{Context, Error, Result, Version};
 
 /// The low bits of a timestamp, which count within a millisecond.
 const LOGICAL_BITS: u32 = 18;
+
+/// How long the cluster may take to collect: it looks for locks in all regions.
+const PATIENCE: Duration = Duration::from_secs(600);
 
 /// Returns the timestamp that is `age` before another one.
 fn before(at: u64, age: Duration) -> u64 {
@@ -33,7 +38,7 @@ fn before(at: u64, age: Duration) -> u64 {
 async fn stored(cluster: &Arc<Cluster>) -> Result<u64> {
     let now = cluster.now().await?;
     cluster.count(1);
-    let key = cluster.layout.safepoint();
+    let key = Layout::safepoint();
     let values = read::many(Arc::clone(cluster), now, vec![key.clone()]).await?;
     let Some(bytes) = values.get(&key) else { return Ok(0) };
     let stored = Stored::read(bytes.clone())?;
@@ -63,7 +68,7 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
         if stored(&cluster).await? >= safepoint {
             return Ok(());
         }
-        let put = transaction.put(cluster.layout.safepoint(), value::inline(&safepoint.to_be_bytes())).await;
+        let put = transaction.put(Layout::safepoint(), value::inline(&safepoint.to_be_bytes())).await;
         cluster.count(3);
         let committed = match put {
             Ok(()) => transaction.commit().await,
@@ -78,7 +83,7 @@ pub(super) async fn collect(cluster: Arc<Cluster>, keep: Duration) -> Result<Ver
     let safepoint = before(cluster.now().await?, keep);
     publish(&cluster, safepoint).await?;
     let collect = || cluster.client.gc(Timestamp::from_version(safepoint));
-    let collected = persist(cluster.options.patience, collect).await;
+    let collected = persist(PATIENCE, collect).await;
     collected.map_err(|failed| error::of_request(failed, "the cluster does not collect garbage"))?;
     Ok(Version(safepoint))
 }

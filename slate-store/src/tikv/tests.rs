@@ -145,9 +145,10 @@ fn a_snapshot_that_garbage_collection_has_passed_says_so() {
     writer.put(A, b"other", b"written late").unwrap();
     put_all(&store, [(b"k".to_vec(), b"new".to_vec())]);
     assert_eq!(old.get(A, b"k", <[u8]>::to_vec).unwrap(), Some(b"old".to_vec()));
-    // The safepoint is that of the whole cluster, in which other tests run.
-    let safepoint = super::safepoint::publish(&other.cluster, other.snapshot().unwrap().at);
-    other.cluster.runtime.wait(safepoint).unwrap();
+    // The safepoint is that of the whole cluster, in which other tests run. Another database moves it.
+    let neighbour = TikvStore::open(&self::address().unwrap(), &options).unwrap();
+    let safepoint = super::safepoint::publish(&neighbour.cluster, neighbour.snapshot().unwrap().at);
+    neighbour.cluster.runtime.wait(safepoint).unwrap();
     let error = old.get(A, b"k", <[u8]>::to_vec).unwrap_err();
     assert!(matches!(error, Error::Expired(_)) && !error.is_retryable(), "{error}");
     assert!(matches!(cursor.seek(Edge::First), Err(Error::Expired(_))) && cursor.current().is_none());

@@ -110,6 +110,7 @@ impl Server {
             read_only: false,
             authentication: false,
             replica_set: "slate".into(),
+            host: None,
             max_connections: MAX_CONNECTIONS,
             max_cursors: MAX_CURSORS,
             max_message_memory: MAX_MESSAGE_MEMORY,
@@ -150,6 +151,14 @@ impl Server {
     /// connect.
     pub fn replica_set(mut self, name: impl Into<String>) -> Self {
         self.settings.replica_set = name.into();
+        self
+    }
+
+    /// Sets the address of the server that its clients are told, `name:port`, instead of the one that each has reached. A driver without
+    /// `directConnection=true` connects to that address from then on: it must be one that all clients reach and, with TLS, a name of the
+    /// certificate. Clients of a Unix socket stay there.
+    pub fn host(mut self, address: impl Into<String>) -> Self {
+        self.settings.host = Some(address.into());
         self
     }
 

@@ -66,6 +66,8 @@ pub(crate) struct Settings {
     /// Whether commands need a user with a role.
     pub(crate) authentication: bool,
     pub(crate) replica_set: String,
+    /// The address that clients are told; without one it is the address that each has reached.
+    pub(crate) host: Option<String>,
     pub(crate) max_connections: usize,
     pub(crate) max_cursors: usize,
     pub(crate) max_message_memory: usize,

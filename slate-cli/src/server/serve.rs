@@ -62,6 +62,9 @@ pub(crate) struct Serve {
     /// The name of the replica set that clients see
     #[arg(long, value_name = "NAME", default_value = "slate")]
     replica_set: String,
+    /// The address that clients are told, if it is not the one that they reach: a driver goes on with it
+    #[arg(long, value_name = "NAME:PORT", conflicts_with = "unix")]
+    host: Option<String>,
     /// How long a transaction may be open before it is rolled back
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     transaction_lifetime: u64,
@@ -118,6 +121,9 @@ impl Serve {
             .arguments(std::env::args());
         server = server.transaction_lifetime(Duration::from_secs(self.transaction_lifetime));
         server = server.max_connections(self.max_connections);
+        if let Some(host) = self.host {
+            server = server.host(host);
+        }
         if self.auth {
             server = server.authentication();
         }

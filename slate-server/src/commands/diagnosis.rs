@@ -111,7 +111,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
 
 /// Returns the reply of an explain with the server that has planned.
 pub(crate) fn with_server(call: &Call<'_>, reply: &RawDocument) -> Result<RawDocumentBuf> {
-    let me = call.connection.local.to_string();
+    let me = call.own_address();
     let port = me.rsplit_once(':').and_then(|(_, port)| port.parse::<i32>().ok()).unwrap_or_default();
     let mut copy = RawDocumentBuf::new();
     for element in reply.iter() {

@@ -19,7 +19,7 @@ const MAX_STATEMENTS: i32 = 100_000;
 /// The longest time for which a client may wait for a change of the topology.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);
 
-/// `hello`: the server as the primary of a replica set of one member, at the address that the client has reached.
+/// `hello`: the server as the primary of a replica set of one member, at its own address, or the one that the client has reached.
 pub(super) async fn hello(call: &Call<'_>) -> Result<RawDocumentBuf> {
     wait(call).await?;
     let mut reply = rawdoc! { "isWritablePrimary": true };
@@ -41,7 +41,7 @@ pub(super) async fn is_master(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 async fn fill(call: &Call<'_>, reply: &mut RawDocumentBuf) -> Result<()> {
     let shared = call.shared();
-    let (me, now) = (call.connection.local.to_string(), shared.database.last_time());
+    let (me, now) = (call.own_address(), shared.database.last_time());
     let op_time = || rawdoc! { "ts": now, "t": 1_i64 };
     let date = DateTime::now();
     let own = rawdoc! {

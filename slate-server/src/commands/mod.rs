@@ -32,6 +32,7 @@ use crate::{
     data, fail_points,
     failure::{Code, Failure, Result},
     labels,
+    listener::Address,
     shared::Shared,
 };
 
@@ -121,6 +122,14 @@ impl Call<'_> {
     /// Returns the user who has logged in, as the last command has found it.
     pub(crate) fn user(&self) -> Option<Arc<User>> {
         self.connection.login.user()
+    }
+
+    /// Returns the address of the server as the client is to know it.
+    pub(crate) fn own_address(&self) -> String {
+        match (&self.shared().settings.host, &self.connection.local) {
+            (Some(host), Address::Tcp(_)) => host.clone(),
+            (_, reached) => reached.to_string(),
+        }
     }
 
     /// Whether nobody has logged in where that is required.

@@ -24,7 +24,7 @@ pub(super) fn initiate(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `replSetGetConfig`.
 pub(super) fn config(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let me = call.connection.local.to_string();
+    let me = call.own_address();
     Ok(rawdoc! {
         "config": {
             "_id": &*call.shared().settings.replica_set,
@@ -45,7 +45,7 @@ pub(super) fn config(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `replSetGetStatus`.
 pub(super) fn status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
-    let (me, now) = (call.connection.local.to_string(), shared.database.last_time());
+    let (me, now) = (call.own_address(), shared.database.last_time());
     let uptime = i64::try_from(shared.started.elapsed().as_secs()).unwrap_or(i64::MAX);
     let op_time = || rawdoc! { "ts": now, "t": 1_i64 };
     Ok(rawdoc! {

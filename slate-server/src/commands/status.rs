@@ -82,7 +82,7 @@ pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
     let uptime = shared.started.elapsed();
     let op_time = || rawdoc! { "ts": shared.database.last_time(), "t": 1_i64 };
-    let me = call.connection.local.to_string();
+    let me = call.own_address();
     Ok(rawdoc! {
         "host": format!("{}:{}", host_name(), me.rsplit_once(':').map_or("", |(_, port)| port)),
         "version": VERSION,

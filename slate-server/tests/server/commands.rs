@@ -8,6 +8,7 @@ use std::{
 
 use crate::client::{Client, batch, session};
 use bson::{Document, RawDocumentBuf, doc};
+use slate_core::Database;
 use slate_server::TestServer;
 
 #[test]
@@ -29,6 +30,17 @@ fn hello_presents_a_primary_at_the_address_of_the_client() {
     );
     let old = client.ok(doc! { "isMaster": 1, "helloOk": true });
     assert!(old.get_bool("ismaster").unwrap() && old.get_bool("helloOk").unwrap());
+    let named =
+        TestServer::with(Database::open("memory:").unwrap(), |server| server.host("db.example.com:27017")).unwrap();
+    let mut client = Client::connect(&named);
+    let hello = client.ok(doc! { "hello": 1 });
+    assert_eq!(hello.get_array("hosts").unwrap(), &["db.example.com:27017".into()]);
+    assert_eq!(
+        (hello.get_str("me").unwrap(), hello.get_str("primary").unwrap()),
+        ("db.example.com:27017", "db.example.com:27017")
+    );
+    let config = client.ok(doc! { "replSetGetConfig": 1, "$db": "admin" });
+    assert!(config.to_string().contains("db.example.com:27017"), "{config}");
 }
 
 #[test]

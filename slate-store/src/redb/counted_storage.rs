@@ -30,27 +30,34 @@ impl Transferred {
 
 /// A storage that counts the bytes that redb reads and writes. If it is empty when redb opens it, redb creates a file with
 /// [regions of our size](pages::with_new_regions). Otherwise redb writes nothing to it if it would [take free pages from damaged
-/// tables](pages::free_pages_are_sound): it could write over pages that are in use, at the latest when it closes the file.
+/// tables](pages::damage_of_free_pages): it could write over pages that are in use, at the latest when it closes the file.
 #[derive(Debug)]
 pub(super) struct CountedStorage {
     /// Shared, because pages are also read to check them.
     storage: Arc<dyn StorageBackend>,
     transferred: Arc<Transferred>,
     is_new: bool,
-    /// Whether redb may write; found out before it does so for the first time, when it has locked the file.
-    is_writable: OnceLock<bool>,
+    /// Why redb may not write; found out before it does so for the first time, when it has locked the file.
+    damage: OnceLock<Option<String>>,
 }
 
 impl CountedStorage {
     pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> io::Result<Self> {
         let is_new = storage.len()? == 0;
         let (storage, transferred) = (Arc::clone(storage), Arc::clone(transferred));
-        Ok(Self { storage, transferred, is_new, is_writable: OnceLock::new() })
+        Ok(Self { storage, transferred, is_new, damage: OnceLock::new() })
     }
 
     fn check_writable(&self) -> io::Result<()> {
-        let is_sound = || self.is_new || pages::free_pages_are_sound(&*self.storage).unwrap_or_default();
-        if *self.is_writable.get_or_init(is_sound) { Ok(()) } else { Err(io::Error::other(DamagedFreePages)) }
+        let damage = match self.damage.get() {
+            Some(damage) => damage,
+            None if self.is_new => self.damage.get_or_init(|| None),
+            None => {
+                let damage = pages::damage_of_free_pages(&*self.storage).map_err(io::Error::other)?;
+                self.damage.get_or_init(|| damage)
+            }
+        };
+        damage.as_ref().map_or(Ok(()), |damage| Err(io::Error::other(DamagedFreePages(damage.clone()))))
     }
 }
 

@@ -8,14 +8,15 @@ use crate::{Access, Context, Error, files};
 
 /// The error of a write to a file whose list of free pages is damaged.
 #[derive(Debug)]
-pub(super) struct DamagedFreePages;
+pub(super) struct DamagedFreePages(pub(super) String);
 
 impl fmt::Display for DamagedFreePages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(
-            "the list of free pages does not have its checksum, so nothing is written; the documents may be sound: open it \
-             read-only and copy them to another database. If that fails as well, because it was not closed properly, \
-             restore a backup",
+        write!(
+            f,
+            "the list of free pages is damaged, so nothing is written: {}. The documents may be sound: open it read-only and \
+             copy them to another database. If that fails as well, because it was not closed properly, restore a backup",
+            self.0
         )
     }
 }

@@ -36,7 +36,7 @@ pub(super) fn move_to_front(
 ) -> Result<()> {
     for _ in 0..ROUNDS {
         let header = pages::header(storage)?;
-        let used = header.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten();
+        let used = header.map(|header| pages::used_bytes(header, storage, until)).transpose()?.flatten();
         let Some(used) = used else { return Ok(()) };
         // Some room for redb's own tables, and for the pages that each step replaces.
         let end = used + used / 64 + ROOM;

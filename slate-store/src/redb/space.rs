@@ -38,6 +38,12 @@ struct SpaceState {
     pause_until: Option<Instant>,
 }
 
+impl SpaceState {
+    fn is_paused(&self, occasion: Occasion) -> bool {
+        occasion == Occasion::Flush && self.pause_until.is_some_and(|end| Instant::now() < end)
+    }
+}
+
 /// The occasion of a compaction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Occasion {
@@ -124,8 +130,8 @@ impl Space {
     pub(super) fn should_compact(&self, occasion: Occasion) -> Option<Manner> {
         let state = self.state();
         let length = self.occupied(&state)?;
-        let is_paused = occasion == Occasion::Flush && state.pause_until.is_some_and(|end| Instant::now() < end);
-        if is_paused || length < SHORTEST || length <= state.expected.saturating_add(state.expected / 5) {
+        if state.is_paused(occasion) || length < SHORTEST || length <= state.expected.saturating_add(state.expected / 5)
+        {
             return None;
         }
         let is_short = state.expected <= occasion.limit() && length <= occasion.limit().saturating_mul(LONGEST);
@@ -158,7 +164,10 @@ impl Space {
     /// Returns whether the expected length is not known and would decide about a compaction.
     pub(super) fn is_guessed(&self, occasion: Occasion) -> bool {
         let most = if occasion == Occasion::Flush { occasion.limit().saturating_mul(LONGEST) } else { u64::MAX };
-        self.state().is_guessed && self.length().is_some_and(|length| (SHORTEST..=most).contains(&length))
+        let state = self.state();
+        state.is_guessed
+            && !state.is_paused(occasion)
+            && self.length().is_some_and(|length| (SHORTEST..=most).contains(&length))
     }
 
     /// Sets the bytes of the pages of all tables. The file should not be longer, and not longer than when it was opened and what was added
@@ -168,7 +177,7 @@ impl Space {
         (state.expected, state.is_guessed) = (used.min(state.expected), false);
     }
 
-    /// Records a compaction, completed or not, that began at this time.
+    /// Records a compaction, or the preparation of one, completed or not, that began at this time.
     pub(super) fn set_tried(&self, begin: Instant) {
         self.state().pause_until = Instant::now().checked_add(begin.elapsed().saturating_mul(PAUSE));
     }

@@ -124,7 +124,7 @@ impl LocalStore for LocalRedb {
         CacheReads { file_bytes, ..CacheReads::default() }
     }
 
-    /// Does not report `data`, because that would read every page. Storage supplied by the caller does not report its
+    /// Does not report `data`, because that would read every page. Pages of redb's own tables, and those that snapshots hold, are free. Storage supplied by the caller does not report its
     /// length.
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let Some(path) = &self.writer.opened.path else { return Ok(Size::default()) };

@@ -157,7 +157,7 @@ impl Writer {
             self.commit_to_device(permit, transaction, self.version())?;
         }
         let has_room = |used: u64| self.space.length().is_some_and(|length| length >= used.saturating_add(ROOM));
-        if occasion != Occasion::Call && !self.used_bytes()?.is_some_and(has_room) {
+        if occasion != Occasion::Call && !self.used_bytes(until)?.is_some_and(has_room) {
             return Ok(());
         }
         rewrite::fill(database, self.opened.storage(), until, |transaction| self.commit_step(permit, transaction))
@@ -251,10 +251,10 @@ impl Writer {
         Ok(Walk::new(header, storage, &mut visitor)?.tables().is_continue())
     }
 
-    /// Returns the bytes of the pages of all tables, as they are on the device. `None` if one is damaged.
-    fn used_bytes(&self) -> Result<Option<u64>> {
+    /// Returns the bytes of the pages of all tables, as they are on the device. `None` if one is damaged, or at `until`.
+    fn used_bytes(&self, until: Option<Instant>) -> Result<Option<u64>> {
         let storage = self.opened.storage();
-        Ok(pages::header(storage)?.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten())
+        Ok(pages::header(storage)?.map(|header| pages::used_bytes(header, storage, until)).transpose()?.flatten())
     }
 
     /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened, because its last writer was
@@ -266,8 +266,11 @@ impl Writer {
         if permit.0 < self.version() {
             self.sync(permit)?;
         }
-        if let Some(used) = self.used_bytes()? {
-            self.space.set_used(used);
+        let begin = Instant::now();
+        let until = if occasion == Occasion::Flush { begin.checked_add(occasion.patience()) } else { None };
+        match self.used_bytes(until)? {
+            Some(used) => self.space.set_used(used),
+            None => self.space.set_tried(begin),
         }
         Ok(())
     }
@@ -339,7 +342,7 @@ impl Writer {
         let (permit, header, held) = self.synced()?;
         drop(permit);
         let storage = self.opened.storage();
-        let used = header.map(|header| pages::used_bytes(header, storage)).transpose()?.flatten();
+        let used = header.map(|header| pages::used_bytes(header, storage, None)).transpose()?.flatten();
         drop(held);
         Ok(used)
     }
@@ -516,7 +519,7 @@ mod tests {
         let path = folder.path().join("db");
         let writer = writer(&path);
         insert_entries(&writer);
-        let used = || writer.used_bytes().unwrap().unwrap();
+        let used = || writer.used_bytes(None).unwrap().unwrap();
         let fill = |until| {
             let mut permit = writer.permit().unwrap();
             let handle = writer.opened.handle();

@@ -12,6 +12,8 @@ use super::{
 pub(super) enum Ended {
     /// A page does not have its checksum.
     Damaged,
+    /// There was no more time.
+    Late,
     Failed(io::Error),
 }
 

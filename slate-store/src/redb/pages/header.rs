@@ -104,11 +104,23 @@ pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Hea
     Ok(Header::read(&bytes))
 }
 
-/// Returns whether redb looks for a list of free pages in the file when it opens it for writing.
-pub(super) fn has_free_pages(storage: &dyn StorageBackend) -> Result<bool> {
-    let mut flags = [0];
-    storage.read(FLAGS as u64, &mut flags).map_err(|error| error::storage(StorageError::Io(error)))?;
-    Ok(flags[0] & IS_IN_TWO_PHASES != 0)
+/// What redb takes from the header when it opens a file for writing.
+pub(super) enum HeaderToWrite {
+    /// It stores no list of free pages.
+    WithoutFreePages,
+    Sound(Header),
+    Damaged,
+}
+
+/// Reads the header as redb does when it opens the file for writing: it uses the primary slot, synced or not.
+pub(super) fn header_to_write(storage: &dyn StorageBackend) -> Result<HeaderToWrite> {
+    let mut bytes = [0; SIZE];
+    storage.read(0, &mut bytes).map_err(|error| error::storage(StorageError::Io(error)))?;
+    if bytes[FLAGS] & IS_IN_TWO_PHASES == 0 {
+        return Ok(HeaderToWrite::WithoutFreePages);
+    }
+    bytes[FLAGS] &= !PRIMARY_IS_UNSYNCED;
+    Ok(Header::read(&bytes).map_or(HeaderToWrite::Damaged, HeaderToWrite::Sound))
 }
 
 /// Returns the header of a new file with [other regions](NEW_REGION_PAGES). redb reads the size of the regions from the header, and never

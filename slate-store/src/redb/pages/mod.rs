@@ -22,4 +22,4 @@ mod walk;
 pub(super) use header::{Header, SIZE as HEADER_SIZE, header, is_last_commit_damaged, with_new_regions};
 pub(super) use leaves::{LeafContent, LeafPlace, leaves, read as read_leaves};
 pub(super) use survey::used_bytes;
-pub(super) use walk::{Walk, free_pages_are_sound};
+pub(super) use walk::{Walk, damage_of_free_pages};

@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use ::redb::{StorageBackend, StorageError};
 
 use super::{
@@ -12,15 +14,20 @@ use crate::{Result, redb::error};
 struct Survey<'s> {
     branches: Branches<'s>,
     used: u64,
+    until: Option<Instant>,
 }
 
-/// Returns the bytes of the pages of all tables except for redb's own. `None` if a page is damaged.
-pub(in crate::redb) fn used_bytes(header: Header, storage: &dyn StorageBackend) -> Result<Option<u64>> {
-    let mut survey = Survey { branches: Branches { header, storage }, used: 0 };
+/// Returns the bytes of the pages of all tables except for redb's own. `None` if a page is damaged, or it would take longer than `until`.
+pub(in crate::redb) fn used_bytes(
+    header: Header,
+    storage: &dyn StorageBackend,
+    until: Option<Instant>,
+) -> Result<Option<u64>> {
+    let mut survey = Survey { branches: Branches { header, storage }, used: 0, until };
     let Some(root) = header.tables else { return Ok(Some(0)) };
     match survey.list(root, 0) {
         Ok(()) => Ok(Some(survey.used)),
-        Err(Ended::Damaged) => Ok(None),
+        Err(Ended::Damaged | Ended::Late) => Ok(None),
         Err(Ended::Failed(error)) => Err(error::storage(StorageError::Io(error))),
     }
 }
@@ -41,6 +48,9 @@ impl Survey<'_> {
         self.used += self.branches.place(root)?.1;
         if height == 0 {
             return Ok(());
+        }
+        if self.until.is_some_and(|until| Instant::now() >= until) {
+            return Err(Ended::Late);
         }
         let bytes = self.branches.page(root)?;
         let Some(Page::Branch(branch)) = verified(&bytes, root.checksum, widths) else { return Err(Ended::Damaged) };

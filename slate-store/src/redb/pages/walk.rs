@@ -3,7 +3,7 @@ use std::{io, ops::ControlFlow};
 use ::redb::{StorageBackend, StorageError};
 
 use super::{
-    header::{Header, Root, has_free_pages, header, u32_at},
+    header::{Header, HeaderToWrite, Root, header_to_write, u32_at},
     page::{Page, Widths, verified},
 };
 use crate::{
@@ -124,23 +124,24 @@ impl<'w> Walk<'w> {
     }
 }
 
-/// Returns whether the list of free pages that redb takes from the file when it opens it for writing is sound. redb does not compare
-/// its checksums. Without such a list redb finds the free pages itself, and compares all checksums.
-pub(in crate::redb) fn free_pages_are_sound(storage: &dyn StorageBackend) -> Result<bool> {
-    if !has_free_pages(storage)? {
-        return Ok(true);
-    }
-    let Some(header) = header(storage)? else { return Ok(false) };
-    let mut is_sound = true;
+/// Returns what is wrong with the list of free pages that redb takes from the file when it opens it for writing. redb does not compare its
+/// checksums. Without such a list redb finds the free pages itself, and compares all checksums.
+pub(in crate::redb) fn damage_of_free_pages(storage: &dyn StorageBackend) -> Result<Option<String>> {
+    let header = match header_to_write(storage)? {
+        HeaderToWrite::WithoutFreePages => return Ok(None),
+        HeaderToWrite::Damaged => return Ok(Some("the header does not have its checksum".to_owned())),
+        HeaderToWrite::Sound(header) => header,
+    };
+    let mut found = None;
     let mut visitor = |checked| match checked {
         Checked::Bytes(_) => ControlFlow::Continue(()),
-        Checked::Damaged(_) => {
-            is_sound = false;
+        Checked::Damaged(damage) => {
+            found = Some(damage.detail);
             ControlFlow::Break(())
         }
     };
     let _ = Walk::new(header, storage, &mut visitor)?.own_tables();
-    Ok(is_sound)
+    Ok(found)
 }
 
 /// Returns the keyspace of a table.

@@ -130,7 +130,7 @@ impl Database {
                 if let Some(transaction) = transaction {
                     transaction.rollback().await?;
                 }
-                Err(Failure { is_retryable: has_conflict, error })
+                Err(Failure { is_retryable: has_conflict, error, takes_turn: false })
             }
         }
     }

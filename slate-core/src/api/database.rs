@@ -339,7 +339,7 @@ impl Database {
                     transaction.commit()?;
                     Ok(result)
                 }
-                Err(error) => Err(Failure { is_retryable: transaction.has_conflict(), error }),
+                Err(error) => Err(Failure { is_retryable: transaction.has_conflict(), error, takes_turn: false }),
             }
         })
     }

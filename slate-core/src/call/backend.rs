@@ -1,4 +1,10 @@
-use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
+use std::{
+    ops::ControlFlow,
+    path::Path,
+    sync::Arc,
+    thread::sleep,
+    time::{Duration, Instant},
+};
 
 use slate_query::{Code, raw::Doc};
 use slate_store::{
@@ -16,11 +22,13 @@ use crate::{
     catalog::{self, Catalog, CatalogCache, CatalogCheck, StatisticsStaleness},
     changes::{LogTail, Wakers},
     clock,
-    commit::{Announced, Announcements, OptimisticValidator, Validation},
+    commit::{
+        ANNOUNCEMENT_HOLD as HOLD, ANNOUNCEMENT_PAUSE, Announced, Announcements, OptimisticValidator, Validation,
+    },
     interrupt::Interrupt,
     metrics::trace,
     metrics::{Metrics, Observer, PointRead},
-    write::{AfterCommit, BeginOptions, Session, Shared},
+    write::{AfterCommit, BeginOptions, Confirmed, Session, Shared},
 };
 
 /// Implements [`Engine`] for any store.
@@ -239,13 +247,16 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
+        let end = Instant::now() + HOLD.min(options.wait);
         loop {
             let mut session = self.session_ahead(options)?;
-            match session.confirm_for_all() {
-                // Others stop to announce changes, or these have had their time.
-                Err(error) if error.is_retryable() => options.limits.check()?,
-                confirmed => return confirmed.map(|()| Box::new(session) as Box<dyn Writer>),
+            match session.confirm_for_all()? {
+                Confirmed::Outdated => {}
+                // What the transaction will use is not known yet, so it makes way for changes of any collection, for a while.
+                Confirmed::InTheWay if Instant::now() < end => sleep(ANNOUNCEMENT_PAUSE),
+                Confirmed::Yes | Confirmed::InTheWay => return Ok(Box::new(session)),
             }
+            options.limits.check()?;
         }
     }
 

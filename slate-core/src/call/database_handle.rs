@@ -13,7 +13,7 @@ use super::{
     announcement::Announcement,
     engine::{Engine, IdMatch, RecordVisitor, SharedReader, Writer},
     open_transactions::OpenTransactions,
-    retry,
+    retry::{self, Failure},
 };
 use crate::{
     ChangeLogStats, DatabaseStats, Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
@@ -21,11 +21,11 @@ use crate::{
     call_context::CallContext,
     catalog::Catalog,
     changes::OtherWriters,
-    commit::{ANNOUNCEMENT_HOLD as HOLD, Turns},
+    commit::Turns,
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
     verify::{VerifyRun, verify_storage},
-    write::BeginOptions,
+    write::{AfterCommit, BeginOptions},
 };
 
 /// An open database as used by operations, without the public API.
@@ -198,27 +198,36 @@ impl DatabaseHandle {
             let (limits, announced) = (Interrupt::default(), announcement.as_ref().map(Announcement::id));
             let options = BeginOptions { limits, announced, ..started.begin_options() };
             let engine = self.engine_to_write()?;
-            let start = Instant::now();
-            let (result, writer) = loop {
-                let mut writer = engine.begin_ahead(&options)?;
-                let result = work(&mut *writer);
-                match writer.confirm() {
-                    // Not a conflict of this write: it used an outdated catalog, or makes way.
-                    Err(error) if error.is_retryable() && start.elapsed() < started.retry.within.max(HOLD) => {
-                        call.check()?;
-                    }
-                    confirmed => break (confirmed.and(result)?, writer),
+            let mut writer = engine.begin_ahead(&options)?;
+            let mut result = work(&mut *writer);
+            match writer.confirm() {
+                // Not a conflict of this write: it used an outdated catalog, or makes way. Both are now looked for before it begins.
+                Err(error) if error.is_retryable() => {
+                    call.check()?;
+                    drop(writer);
+                    writer = engine.begin(&options)?;
+                    result = work(&mut *writer);
                 }
-            };
-            let redefined = writer.redefines();
-            let finished = self.finish(writer, self.inner.durability);
-            if finished.as_ref().is_err_and(Error::is_retryable) {
-                match &announcement {
-                    Some(announcement) => announcement.repeat(),
-                    None => announcement = Announcement::make(engine, redefined, options.wait),
-                }
+                confirmed => confirmed?,
             }
-            Ok(finished.map(|()| result)?)
+            let (result, redefined) = (result?, writer.redefines());
+            match writer.commit(self.inner.durability) {
+                Ok(work) => {
+                    // Others make way until it is withdrawn.
+                    drop(announcement.take());
+                    self.work_after_commit(&work);
+                    Ok(result)
+                }
+                Err(error) if error.is_retryable() => {
+                    match &announcement {
+                        Some(announcement) => announcement.repeat(),
+                        None => announcement = Announcement::make(engine, redefined, options.wait),
+                    }
+                    // The writer whose turn it is makes way.
+                    Err(Failure { takes_turn: announcement.is_none(), ..Failure::from(error) })
+                }
+                Err(error) => Err(error.into()),
+            }
         });
         // No further attempt is made if it would begin after the deadline.
         let soon = Instant::now() + 2 * started.retry.longest_pause;
@@ -344,12 +353,15 @@ impl DatabaseHandle {
 
     /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
     pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
-        let work = writer.commit(durability)?;
+        self.work_after_commit(&writer.commit(durability)?);
+        Ok(())
+    }
+
+    fn work_after_commit(&self, work: &AfterCommit) {
         if !work.is_empty()
             && let Ok(engine) = self.engine()
         {
-            engine.after_commit(&work, self.inner.lock_timeout);
+            engine.after_commit(work, self.inner.lock_timeout);
         }
-        Ok(())
     }
 }

@@ -28,11 +28,13 @@ pub(crate) struct Retry {
 pub(crate) struct Failure<E> {
     pub(crate) error: E,
     pub(crate) is_retryable: bool,
+    /// Whether the next attempt may wait for its turn.
+    pub(crate) takes_turn: bool,
 }
 
 impl<E: From<Error>> From<Error> for Failure<E> {
     fn from(error: Error) -> Self {
-        Self { is_retryable: error.is_retryable(), error: error.into() }
+        Self { is_retryable: error.is_retryable(), error: error.into(), takes_turn: true }
     }
 }
 
@@ -52,11 +54,13 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
     let mut attempts = Attempts::new(retry, observer);
     let mut turn: Option<Turn<'_>> = None;
     loop {
-        let pause = match attempt() {
+        let failure = match attempt() {
             Ok(result) => return Ok(result),
-            Err(failure) => attempts.pause_after(failure)?,
+            Err(failure) => failure,
         };
-        match turns.filter(|_| attempts.begun > ATTEMPTS_BEFORE_TURN) {
+        let takes_turn = failure.takes_turn;
+        let pause = attempts.pause_after(failure)?;
+        match turns.filter(|_| takes_turn && attempts.begun > ATTEMPTS_BEFORE_TURN) {
             None => std::thread::sleep(pause),
             Some(turns) if turn.is_none() => turn = turns.take(attempts.time_left()),
             Some(_) => {}

@@ -76,7 +76,7 @@ impl CatalogCache {
             Err(_) => change.unknown(),
         }
         if !self.is_exclusive && !committed.as_ref().is_err_and(Error::is_retryable) {
-            self.forget();
+            self.forget_before(None);
         }
         committed
     }
@@ -105,6 +105,9 @@ impl CatalogCache {
     ///
     /// `view` is as for [`load`](Self::load).
     pub(crate) fn load_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
+        if self.is_exclusive {
+            return Ok((self.load(view)?, None));
+        }
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(Cached { catalog, stored: Some(stored), .. }) = last
             && let Some(ahead) = CatalogVersion::read_ahead(view)?
@@ -119,14 +122,17 @@ impl CatalogCache {
     pub(crate) fn confirm(&self, check: CatalogCheck) -> Result<Option<Vec<Announced>>> {
         let (found, announced) = CatalogVersion::wait(check.ahead)?;
         if found > check.stored {
-            self.forget();
+            self.forget_before(Some(found));
         }
         Ok((found == check.stored).then_some(announced))
     }
 
-    /// Makes the next call read the catalog.
-    fn forget(&self) {
-        if self.last.write().unwrap_or_else(PoisonError::into_inner).take().is_some() {
+    /// Makes the next call read the catalog, unless another one has read this version or a later one meanwhile.
+    fn forget_before(&self, version: Option<CatalogVersion>) {
+        let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
+        let is_older =
+            |last: &mut Cached| version.is_none_or(|version| last.stored.is_none_or(|stored| stored < version));
+        if last.take_if(is_older).is_some() {
             self.reads.fetch_add(1, Ordering::Relaxed);
             self.uses.forget_unused();
         }

@@ -46,5 +46,5 @@ pub(crate) use insert::{InsertMode, InsertOutcome};
 pub(crate) use key_place::key_place;
 pub(crate) use outcome::WriteOutcome;
 pub(crate) use put::{PutKind, PutOutcome};
-pub(crate) use session::{BeginOptions, Reads, Session, Shared};
+pub(crate) use session::{BeginOptions, Confirmed, Reads, Session, Shared};
 pub(crate) use update::{UpdateKind, UpdateOutcome, UpdateRequest};

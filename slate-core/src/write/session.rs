@@ -27,6 +27,16 @@ use super::{
     collection_state::CollectionStates,
 };
 
+/// Whether a transaction can go on with the catalog that it has used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confirmed {
+    Yes,
+    /// Another process had changed the catalog before the transaction began.
+    Outdated,
+    /// Somebody has announced a change that the transaction would be in the way of.
+    InTheWay,
+}
+
 /// An open transaction: the store's transaction, and the catalog with its own changes.
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
@@ -128,31 +138,35 @@ impl<T: Transaction> Session<T> {
     /// # Errors
     /// A conflict if another process has changed the catalog before the transaction began, or if it makes way for a change.
     pub(crate) fn confirm(&mut self) -> Result<()> {
-        self.confirm_for(|session, collection| session.collections.relies_on(collection))
+        let conflict = |message: &str| Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message));
+        match self.confirm_for(|session, collection| session.collections.relies_on(collection))? {
+            Confirmed::Yes => Ok(()),
+            Confirmed::Outdated => conflict("another process has changed a definition"),
+            Confirmed::InTheWay => {
+                std::thread::sleep(ANNOUNCEMENT_PAUSE);
+                conflict("the transaction makes way for a change of a definition")
+            }
+        }
     }
 
     /// Like [`confirm`](Self::confirm), for a transaction whose calls are not known yet.
-    pub(crate) fn confirm_for_all(&mut self) -> Result<()> {
+    pub(crate) fn confirm_for_all(&mut self) -> Result<Confirmed> {
         self.confirm_for(|_, _| true)
     }
 
-    fn confirm_for(&mut self, relies_on: impl Fn(&Self, &str) -> bool) -> Result<()> {
-        let Some(check) = self.check.take() else { return Ok(()) };
-        let conflict = |message: &str| Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message);
-        let Some(announced) = self.shared.catalogs.confirm(check)? else {
-            return Err(conflict("another process has changed a definition"));
-        };
+    fn confirm_for(&mut self, relies_on: impl Fn(&Self, &str) -> bool) -> Result<Confirmed> {
+        let Some(check) = self.check.take() else { return Ok(Confirmed::Yes) };
+        let Some(announced) = self.shared.catalogs.confirm(check)? else { return Ok(Confirmed::Outdated) };
         for change in announced {
             if self.announced == Some(change.id) || !relies_on(self, &change.collection) {
                 continue;
             }
             if self.shared.announcements.is_standing(change.id) {
-                std::thread::sleep(ANNOUNCEMENT_PAUSE);
-                return Err(conflict("the transaction makes way for a change of a definition"));
+                return Ok(Confirmed::InTheWay);
             }
             self.abandoned.push(change);
         }
-        Ok(())
+        Ok(Confirmed::Yes)
     }
 
     /// Returns the collections whose definitions the transaction changes, or that it must see unchanged as a whole.

@@ -58,7 +58,8 @@ const MAX_WRITTEN: usize = 32 << 20;
 
 /// Appends to `out` `{updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}`, a document that says how `new` differs from
 /// `old`. The last field is there only if a path is ambiguous: a field's name contains a dot or is a number. Appends nothing and returns
-/// `None` if the difference cannot be described: a document has two fields of one name, or the description would be longer than 32 MiB.
+/// `None` if the difference cannot be described: a document has two fields of one name, two changes have the same path (`a.b` of `{a: {b: 1},
+/// "a.b": 1}`), or the description would be longer than 32 MiB.
 ///
 /// Cost: reads both documents once, and compares only bytes.
 pub fn describe(old: Doc<'_>, new: Doc<'_>, out: &mut Vec<u8>) -> Option<()> {
@@ -67,7 +68,12 @@ pub fn describe(old: Doc<'_>, new: Doc<'_>, out: &mut Vec<u8>) -> Option<()> {
     if description.written() > MAX_WRITTEN {
         return None;
     }
+    let start = out.len();
     description.write(out);
+    if description.has_ambiguous_paths() && repeats_a_path(Doc::new(out.get(start..).unwrap_or_default())) {
+        out.truncate(start);
+        return None;
+    }
     Some(())
 }
 
@@ -241,6 +247,10 @@ impl<'d> Description<'d> {
         self.path.iter().chain(&last).any(is_ambiguous)
     }
 
+    fn has_ambiguous_paths(&self) -> bool {
+        self.ambiguous.iter().any(|paths| !paths.is_empty())
+    }
+
     /// Adds the steps of a joined path: those of the path, and the last one.
     fn disambiguate(&mut self, part: Part, joined: &[u8], last: Option<Step<'_>>) {
         let (mut steps, mut number) = (Writer::new(), Vec::new());
@@ -298,7 +308,7 @@ impl<'d> Description<'d> {
         nested(Kind::Document, b"updatedFields", &[&self.updated], out);
         nested(Kind::Array, b"removedFields", &[&self.removed], out);
         nested(Kind::Array, b"truncatedArrays", &[&self.truncated], out);
-        if self.ambiguous.iter().any(|paths| !paths.is_empty()) {
+        if self.has_ambiguous_paths() {
             let [updated, removed, truncated] = &self.ambiguous;
             nested(Kind::Document, b"disambiguatedPaths", &[updated, removed, truncated], out);
         }
@@ -346,7 +356,22 @@ fn join_step(step: Step<'_>, out: &mut Vec<u8>) {
 }
 
 fn repeats_a_name(document: Doc<'_>) -> bool {
-    let mut names: Vec<&[u8]> = document.elements().map(|field| field.name).collect();
+    repeats(document.elements().map(|field| field.name).collect())
+}
+
+/// Returns whether two changes of a description have the same path.
+fn repeats_a_path(description: Doc<'_>) -> bool {
+    let part = |name: &str| description.get(name).and_then(|part| part.as_document().or(part.as_array()));
+    let mut paths: Vec<&[u8]> = Vec::new();
+    paths.extend(part("updatedFields").into_iter().flat_map(Doc::elements).map(|field| field.name));
+    let removed = part("removedFields").into_iter().flat_map(Doc::values);
+    let truncated = part("truncatedArrays").into_iter().flat_map(Doc::values);
+    let truncated = truncated.filter_map(|array| array.as_document()?.get("field"));
+    paths.extend(removed.chain(truncated).filter_map(Value::as_str).map(str::as_bytes));
+    repeats(paths)
+}
+
+fn repeats(mut names: Vec<&[u8]>) -> bool {
     names.sort_unstable();
     names.windows(2).any(|pair| matches!(pair, [a, b] if a == b))
 }
@@ -390,6 +415,21 @@ mod tests {
                 assert!(bytes.len() < 4 << 20 && bytes.capacity() < 64 << 20, "{} bytes", bytes.len());
             }
         }
+    }
+
+    #[test]
+    fn two_changes_of_one_path_are_not_described() {
+        let old = doc! { "a": { "b": [1, 2], "c": 1 }, "a.b": [1, 2], "d": 1 };
+        for new in [
+            doc! { "a": { "b": 2, "c": 1 }, "a.b": 2, "d": 1 },
+            doc! { "a": { "b": 2, "c": 1 }, "d": 1 },
+            doc! { "a": { "b": [1], "c": 1 }, "a.b": [1], "d": 1 },
+            doc! { "a": { "c": 1 }, "a.b": [1], "d": 1 },
+        ] {
+            assert_eq!(described(&old, &new), None, "{new}");
+        }
+        let one = described(&old, &doc! { "a": { "b": [1, 2], "c": 2 }, "a.b": 2, "d": 1 }).unwrap();
+        assert_eq!(one.get_document("updatedFields").unwrap(), &doc! { "a.c": 2, "a.b": 2 });
     }
 
     #[test]

@@ -169,6 +169,15 @@ fn calls_of_a_shared_store_make_few_rounds() {
     assert_eq!(spent(&|| assert!(rows.find_one(doc! { "_id": 2 }).run().unwrap().is_some())), 1);
 }
 
+/// Ends threads also if the test fails meanwhile.
+struct SetOnDrop<'b>(&'b AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Writers that never pause, in two processes, while a third one changes definitions.
 #[test]
 fn a_change_of_a_definition_beside_steady_writers_needs_few_attempts() {
@@ -176,9 +185,12 @@ fn a_change_of_a_definition_beside_steady_writers_needs_few_attempts() {
     let open = || Database::with_store(store.clone()).unwrap();
     let (changer, writers) = (open(), [open(), open()]);
     let rows = |db: &Database| db.collection::<Document>("rows");
-    rows(&changer).insert_many(&(0..600).map(|n| doc! { "_id": -n, "a": n }).collect::<Vec<_>>()).run().unwrap();
+    // A build takes far longer than a write, so that its first attempt always conflicts, and without an announcement every other one.
+    let row = |n: i32| doc! { "_id": -n, "a": (0..20).map(|at| n * 20 + at).collect::<Vec<_>>() };
+    rows(&changer).insert_many(&(0..1_000).map(row).collect::<Vec<_>>()).run().unwrap();
     let (done, written) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
+        let _ends = SetOnDrop(&done);
         for (number, db) in writers.iter().enumerate() {
             let (done, written) = (&done, &written);
             scope.spawn(move || {
@@ -194,7 +206,7 @@ fn a_change_of_a_definition_beside_steady_writers_needs_few_attempts() {
                 }
             });
         }
-        for _ in 0..3 {
+        for _ in 0..2 {
             for create in [true, false] {
                 let before = (written.load(Ordering::Relaxed), changer.metrics().retries);
                 match create {
@@ -202,13 +214,12 @@ fn a_change_of_a_definition_beside_steady_writers_needs_few_attempts() {
                     false => assert!(rows(&changer).drop_index("a_1").unwrap()),
                 }
                 let attempts = changer.metrics().retries - before.1;
-                assert!(attempts <= 8, "{attempts} attempts");
+                assert!(attempts <= 20, "{attempts} more attempts");
                 while written.load(Ordering::Relaxed) <= before.0 {
                     thread::yield_now();
                 }
             }
         }
-        done.store(true, Ordering::Relaxed);
     });
     assert!(rows(&changer).verify().run().unwrap().is_sound());
 }

@@ -7,6 +7,7 @@ use slate_query::{held, update::EmptyTimestamps};
 use crate::{
     CancelToken,
     interrupt::{CallLimits, Interrupt},
+    metrics::Activity,
     spill::{Budget, DiskUse, Memory},
 };
 
@@ -16,6 +17,8 @@ pub(crate) struct CallContext {
     /// The deadline and the cancel tokens that can end the call.
     pub(crate) interrupt: Interrupt,
     pub(crate) memory: Budget,
+    /// Where the call shows what it does.
+    pub(crate) activity: Option<Activity>,
     pub(crate) document_validation: DocumentValidation,
     pub(crate) empty_timestamps: EmptyTimestamps,
 }
@@ -103,7 +106,7 @@ impl CallContext {
 
     /// Returns the same context with another interrupt.
     pub(crate) fn with_interrupt(&self, interrupt: Interrupt) -> Self {
-        Self { interrupt, ..*self }
+        Self { interrupt, ..self.clone() }
     }
 
     /// Fails if the deadline has passed or a token was cancelled.

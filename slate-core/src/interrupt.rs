@@ -5,7 +5,7 @@ use std::{
         Arc, LazyLock, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence},
     },
-    task::Waker,
+    task::{Wake, Waker},
     time::{Duration, Instant},
 };
 
@@ -56,7 +56,6 @@ impl CancelToken {
     }
 
     /// Wakes `waker` when the token or one of its ancestors is cancelled; one that was cancelled before is not noticed: look once more.
-    #[cfg(feature = "async")]
     fn wake_on_cancel(&self, waker: &Waker) -> WakeOnCancel {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -66,6 +65,24 @@ impl CancelToken {
         }
         fence(Ordering::SeqCst);
         WakeOnCancel { token: self.clone(), number }
+    }
+
+    /// Cancels `other` when this token is cancelled, until the returned value is dropped.
+    pub(crate) fn cancels(&self, other: &Self) -> WakeOnCancel {
+        /// Cancels a token in place of waking a task.
+        struct Canceller(CancelToken);
+
+        impl Wake for Canceller {
+            fn wake(self: Arc<Self>) {
+                self.0.cancel();
+            }
+        }
+
+        let cancels = self.wake_on_cancel(&Arc::new(Canceller(other.clone())).into());
+        if self.is_cancelled() {
+            other.cancel();
+        }
+        cancels
     }
 
     fn ancestry(&self) -> impl Iterator<Item = &Self> {
@@ -82,14 +99,12 @@ impl CancelToken {
 }
 
 /// What waits for a token to be cancelled, until this is dropped.
-#[cfg(feature = "async")]
 #[derive(Debug)]
 pub(crate) struct WakeOnCancel {
     token: CancelToken,
     number: u64,
 }
 
-#[cfg(feature = "async")]
 impl Drop for WakeOnCancel {
     fn drop(&mut self) {
         for token in self.token.ancestry() {

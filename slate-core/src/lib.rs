@@ -140,12 +140,12 @@ pub use api::write_operation::WriteOperation;
 pub use call::transaction_options::TransactionOptions;
 pub use call::{Access, Recovery, Sharing};
 pub use catalog::{IndexDescription, IndexState};
-pub use command::Commands;
+pub use command::{Commands, OpenCursor};
 pub use document::IntoDocument;
 pub use error::{Error, ErrorKind, Result};
 pub use explain::{ExecutionStats, Explain};
 pub use interrupt::CancelToken;
-pub use metrics::{Histogram, Metrics, OperationKind, OperationMetrics, Prometheus, SlowQuery};
+pub use metrics::{Activity, Histogram, Metrics, OperationKind, OperationMetrics, Prometheus, SlowQuery};
 pub use options::{
     ChangeLog, ExplainVerbosity, FullDocument, FullDocumentBeforeChange, Hint, Isolation, RenameTarget, ReturnDocument,
     ValidationAction, ValidationLevel,

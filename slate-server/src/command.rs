@@ -156,13 +156,10 @@ impl Command {
             || (self.name == "aggregate" && matches!(self.get("explain"), Ok(Some(RawBsonRef::Boolean(true)))))
     }
 
-    /// Returns the name of the application that the `hello` of a driver says.
-    pub(crate) fn app_name(&self) -> Option<String> {
-        if !matches!(&*self.name, "hello" | "isMaster" | "ismaster") {
-            return None;
-        }
-        let client = self.document.get_document("client").ok()?;
-        client.get_document("application").ok()?.get_str("name").ok().map(str::to_owned)
+    /// Returns what the `hello` of a driver says about the client.
+    pub(crate) fn client_metadata(&self) -> Option<&RawDocument> {
+        let is_hello = matches!(&*self.name, "hello" | "isMaster" | "ismaster");
+        if is_hello { self.document.get_document("client").ok() } else { None }
     }
 
     /// Returns `maxTimeMS`; `None` if there is no limit.
@@ -179,6 +176,34 @@ impl Command {
     pub(crate) fn namespace(&self) -> Option<String> {
         let field = if self.name == "getMore" { "collection" } else { &*self.name };
         Some(format!("{}.{}", self.database, self.get(field).ok()??.as_str()?))
+    }
+
+    /// Returns the collection that the command reads or writes, if it is about one.
+    pub(crate) fn collection(&self) -> Option<&str> {
+        let document: &RawDocument = match &*self.name {
+            // Its own collection is that of the command within.
+            "explain" => self.document.get_document("explain").ok()?,
+            _ => &self.document,
+        };
+        let (name, target) = document.iter().next()?.ok()?;
+        let target = match name.as_str() {
+            "getMore" => document.get("collection").ok()??,
+            "aggregate" | "collMod" | "collStats" | "collstats" | "compact" | "count" | "create" | "createIndexes"
+            | "delete" | "deleteIndexes" | "distinct" | "drop" | "dropIndexes" | "find" | "findAndModify"
+            | "findandmodify" | "insert" | "killCursors" | "listIndexes" | "update" | "validate" => target,
+            _ => return None,
+        };
+        target.as_str()
+    }
+
+    /// Returns the full name of the collection, or what MongoDB writes in its place for a command that is about none.
+    pub(crate) fn described_namespace(&self) -> String {
+        let target = match (self.collection(), &*self.name) {
+            (Some(collection), _) => collection,
+            (None, "aggregate") => "$cmd.aggregate",
+            (None, _) => "$cmd",
+        };
+        format!("{}.{target}", self.database)
     }
 
     /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without

@@ -2,7 +2,7 @@ use std::{
     future::poll_fn,
     pin::pin,
     sync::{
-        Arc, OnceLock,
+        Arc,
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
@@ -10,7 +10,7 @@ use std::{
 };
 
 use bson::RawDocumentBuf;
-use slate_core::CancelToken;
+use slate_core::{Activity, CancelToken};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
     sync::Notify,
@@ -41,8 +41,6 @@ pub(crate) struct Connection {
     pub(crate) id: i64,
     pub(crate) local: Address,
     pub(crate) peer: Address,
-    /// The name of the application, which its first `hello` says.
-    pub(crate) app_name: OnceLock<String>,
     pub(crate) login: Login,
     /// The subject of the client's certificate, which was verified.
     pub(crate) certificate: Option<String>,
@@ -63,16 +61,8 @@ impl Connection {
         let Opened { reads, mut writes, local, peer, certificate } = opened;
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
         let place = shared.operations.enter(id, peer.clone());
-        let connection = Self {
-            shared: Arc::clone(shared),
-            id,
-            local,
-            peer,
-            place,
-            app_name: OnceLock::new(),
-            login: Login::default(),
-            certificate,
-        };
+        let connection =
+            Self { shared: Arc::clone(shared), id, local, peer, place, login: Login::default(), certificate };
         let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
         // Both wait for the whole life of the connection: to begin anew with each request would take locks that connections share.
         let mut stopping = shared.stopping.subscribe();
@@ -162,16 +152,17 @@ impl Connection {
                 return Ok(After::Continue);
             }
         };
-        if let Some(name) = command.app_name() {
-            let _ = self.app_name.set(name);
+        if let Some(metadata) = command.client_metadata() {
+            self.place.introduce(metadata);
         }
         let mut response_to = id;
         loop {
-            let (token, gone) = (CancelToken::new(), Notify::new());
+            let (token, activity, gone) = (CancelToken::new(), Activity::default(), Notify::new());
             let call = Call {
                 connection: self,
                 command: &command,
                 token: &token,
+                activity: &activity,
                 gone: &gone,
                 closes: AtomicBool::new(false),
             };

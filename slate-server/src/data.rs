@@ -13,6 +13,7 @@ use crate::{
     auth,
     commands::{Call, diagnosis},
     failure::{Code, Failure, Result},
+    profiler::{self, PROFILE},
     session::SessionId,
     stages,
 };
@@ -60,7 +61,13 @@ const RETRYABLE: [&str; 6] = ["bulkWrite", "delete", "findAndModify", "findandmo
 /// Executes a command of the library.
 pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
+    if command.name == "drop" && command.collection() == Some(PROFILE) {
+        return profiler::drop_collection(call);
+    }
     let result = run_in_scope(call).await;
+    if result.is_ok() {
+        forget_dropped(call);
+    }
     if writes(&command.name) {
         call.shared().database.next_time();
     }
@@ -68,6 +75,25 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut reply = result.map_err(|failure| failure.with_write_concern_error(unsatisfied.describe()))?;
     reply.append(cstr!("writeConcernError"), unsatisfied.describe());
     Ok(reply)
+}
+
+/// Forgets the times of collections that a command has dropped or renamed.
+fn forget_dropped(call: &Call<'_>) {
+    let (command, top) = (call.command, &call.shared().top);
+    match &*command.name {
+        "drop" => command.collection().iter().for_each(|dropped| top.forget(&command.database, Some(dropped))),
+        "dropDatabase" => {
+            top.forget(&command.database, None);
+            call.shared().profiler.forget(&command.database);
+        }
+        "renameCollection" => {
+            let full = |name| command.get(name).ok().flatten().and_then(|full| full.as_str()?.split_once('.'));
+            for (database, collection) in full("renameCollection").into_iter().chain(full("to")) {
+                top.forget(database, Some(collection));
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Executes the command where its fields say: in a transaction, as a retryable write, at a snapshot or alone.
@@ -117,7 +143,7 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                     return awaiting::get_more(call, document).await;
                 }
                 let commands = if closes_all { Cow::Borrowed(&shared.commands) } else { call.commands() };
-                let reply = commands.run_shared(&document, call.token).await?;
+                let reply = commands.run_shared(&document, call.token, call.activity).await?;
                 if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }
             }
         },

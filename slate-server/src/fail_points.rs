@@ -282,7 +282,7 @@ impl FailPointData {
         let command = call.command;
         let name = canonical(&command.name);
         self.commands.iter().any(|wanted| canonical(wanted) == name)
-            && self.app_name.as_ref().is_none_or(|wanted| call.connection.app_name.get() == Some(wanted))
+            && self.app_name.as_deref().is_none_or(|wanted| call.connection.place.application() == Some(wanted))
             && self.namespace.as_ref().is_none_or(|wanted| command.namespace().as_ref() == Some(wanted))
     }
 }

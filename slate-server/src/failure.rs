@@ -31,6 +31,7 @@ impl Code {
     pub(crate) const TYPE_MISMATCH: Self = Self(14, "TypeMismatch");
     pub(crate) const PROTOCOL: Self = Self(17, "ProtocolError");
     pub(crate) const AUTHENTICATION_FAILED: Self = Self(18, "AuthenticationFailed");
+    pub(crate) const FAILED_TO_PARSE: Self = Self(9, "FailedToParse");
     pub(crate) const ILLEGAL_OPERATION: Self = Self(20, "IllegalOperation");
     pub(crate) const INVALID_BSON: Self = Self(22, "InvalidBSON");
     pub(crate) const TIME_LIMIT: Self = Self(50, "MaxTimeMSExpired");

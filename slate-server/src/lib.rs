@@ -29,6 +29,8 @@
 //! | `data` | commands of the library: alone, in transactions, as retryable writes, at a snapshot |
 //! | `session` | logical sessions with their transactions and the records of their writes |
 //! | `operations` | the commands that run |
+//! | `profiler` | slow commands, as documents of `system.profile` |
+//! | `top` | the time that commands have spent on each collection |
 //! | `shared` | what all connections share |
 //! | `stages` | the stages of a pipeline as they were sent |
 //! | `command` | a command and the fields that the server understands |
@@ -61,6 +63,7 @@ mod listener;
 #[cfg(feature = "metrics")]
 mod metrics;
 mod operations;
+mod profiler;
 mod server;
 mod session;
 mod shared;
@@ -68,6 +71,7 @@ mod stages;
 mod test_server;
 #[cfg(feature = "tls")]
 mod tls;
+mod top;
 mod trace;
 mod wire;
 

@@ -179,6 +179,15 @@ impl Address {
             Self::Unix(_) => true,
         }
     }
+
+    /// Returns it without the port.
+    pub(crate) fn host(&self) -> String {
+        match self {
+            Self::Tcp(address) => address.ip().to_string(),
+            #[cfg(unix)]
+            Self::Unix(path) => path.clone(),
+        }
+    }
 }
 
 impl fmt::Display for Address {

@@ -1,24 +1,29 @@
+mod description;
+
 use std::{
     collections::{HashMap, HashSet},
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, OnceLock, PoisonError,
         atomic::{AtomicI32, AtomicU64, Ordering},
     },
-    time::{Instant, SystemTime},
+    time::{Duration, Instant},
 };
 
-use bson::{DateTime, RawArrayBuf, RawDocumentBuf, cstr, rawdoc};
-use slate_core::CancelToken;
+use bson::{RawDocument, RawDocumentBuf};
+use slate_core::{Activity, CancelToken};
 
+pub(crate) use self::description::{Scope, idle_cursor, idle_transaction, kind, shown};
 use crate::{
     auth::{User, UserName},
     command::Command,
     listener::Address,
     session::SessionId,
+    top::LastUsage,
 };
 
-/// A command of more bytes is shown without its content.
-const SHOWN_BYTES: usize = 1000;
+/// The longest description of a client, and the longest name of its application: MongoDB's limits. Longer ones are not shown.
+const MAX_METADATA: usize = 512;
+const MAX_APPLICATION: usize = 128;
 
 /// The commands that run, for `currentOp`, `killOp` and `killSessions`. Each connection has a place for the one that it runs, so that
 /// commands of different connections do not wait for each other.
@@ -34,7 +39,18 @@ pub(crate) struct Operations {
 pub(crate) struct Place {
     connection: i64,
     client: Address,
+    since: Instant,
+    application: OnceLock<Application>,
     running: Mutex<Option<Operation>>,
+    /// The collection of the last command.
+    pub(crate) usage: LastUsage,
+}
+
+/// What a client says about itself in its first `hello`.
+#[derive(Debug)]
+struct Application {
+    name: Option<String>,
+    metadata: Option<RawDocumentBuf>,
 }
 
 /// A command that runs. It is described only when somebody asks.
@@ -45,6 +61,7 @@ struct Operation {
     since: Instant,
     user: Option<Arc<User>>,
     command: Arc<Command>,
+    activity: Activity,
     progress: Option<Arc<Progress>>,
 }
 
@@ -63,12 +80,22 @@ impl Progress {
 }
 
 /// Empties the place of a command when it is dropped.
-pub(crate) struct Running<'p>(&'p Place);
+pub(crate) struct Running<'p> {
+    place: &'p Place,
+    since: Instant,
+}
 
 impl Operations {
     /// Makes a place for a connection, until [`leave`](Self::leave).
     pub(crate) fn enter(&self, connection: i64, client: Address) -> Arc<Place> {
-        let place = Arc::new(Place { connection, client, running: Mutex::default() });
+        let place = Arc::new(Place {
+            connection,
+            client,
+            since: Instant::now(),
+            application: OnceLock::new(),
+            running: Mutex::default(),
+            usage: LastUsage::default(),
+        });
         self.places().insert(connection, Arc::clone(&place));
         place
     }
@@ -83,12 +110,13 @@ impl Operations {
         place: &'p Place,
         command: &Arc<Command>,
         token: &CancelToken,
+        activity: &Activity,
         user: Option<Arc<User>>,
     ) -> Running<'p> {
         let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        let (token, since, command) = (token.clone(), Instant::now(), Arc::clone(command));
-        *place.running() = Some(Operation { id, token, since, user, command, progress: None });
-        Running(place)
+        let (token, since, command, activity) = (token.clone(), Instant::now(), Arc::clone(command), activity.clone());
+        *place.running() = Some(Operation { id, token, since, user, command, activity, progress: None });
+        Running { place, since }
     }
 
     /// Cancels a command, if it still runs. Returns false if it does and is not one of the user.
@@ -131,18 +159,6 @@ impl Operations {
         }
     }
 
-    /// Returns a description of every command that runs, or of those of a user.
-    pub(crate) fn describe(&self, host: &str, user: Option<&UserName>) -> RawArrayBuf {
-        let mut described: Vec<(i32, RawDocumentBuf)> = Vec::new();
-        for place in self.places().values() {
-            let running = place.running();
-            let of_user = running.iter().filter(|operation| operation.is_of(user));
-            described.extend(of_user.map(|operation| (operation.id, operation.describe(place, host))));
-        }
-        described.sort_unstable_by_key(|(id, _)| *id);
-        described.into_iter().map(|(_, description)| description).collect()
-    }
-
     fn places(&self) -> MutexGuard<'_, HashMap<i64, Arc<Place>>> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -154,14 +170,22 @@ impl Place {
         self.running().iter_mut().for_each(|operation| operation.progress = Some(Arc::clone(progress)));
     }
 
+    /// Records what the client says about itself, the first time.
+    pub(crate) fn introduce(&self, metadata: &RawDocument) {
+        let name = metadata.get_document("application").and_then(|application| application.get_str("name"));
+        let name = name.ok().filter(|name| name.len() <= MAX_APPLICATION).map(str::to_owned);
+        let metadata = (metadata.as_bytes().len() <= MAX_METADATA).then(|| metadata.to_owned());
+        let _ = self.application.set(Application { name, metadata });
+    }
+
+    /// Returns the name of the client's application.
+    pub(crate) fn application(&self) -> Option<&str> {
+        self.application.get()?.name.as_deref()
+    }
+
     fn running(&self) -> MutexGuard<'_, Option<Operation>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Whether a command contains a password or the messages of a login.
-fn holds_secrets(command: &str) -> bool {
-    matches!(command, "createUser" | "updateUser" | "saslStart" | "saslContinue")
 }
 
 impl Operation {
@@ -175,67 +199,17 @@ impl Operation {
         let owner = self.user.as_ref().map(|user| user.digest);
         self.command.session.as_deref().and_then(|lsid| SessionId::read(lsid, owner).ok())
     }
+}
 
-    fn describe(&self, place: &Place, host: &str) -> RawDocumentBuf {
-        let Command { name, database, .. } = &*self.command;
-        let elapsed = self.since.elapsed();
-        let micros = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
-        let began = DateTime::from_system_time(SystemTime::now() - elapsed);
-        let target = self.command.get(name).ok().flatten().and_then(|target| target.as_str()).unwrap_or("$cmd");
-        let kind = match &**name {
-            "find" => "query",
-            "getMore" => "getmore",
-            "insert" => "insert",
-            "update" => "update",
-            "delete" => "remove",
-            _ => "command",
-        };
-        let mut described = rawdoc! {
-            "type": "op",
-            "host": host,
-            "desc": format!("conn{}", place.connection),
-            "connectionId": place.connection,
-            "client": place.client.to_string(),
-            "active": true,
-            "currentOpTime": began.try_to_rfc3339_string().unwrap_or_default(),
-            "opid": self.id,
-            "secs_running": micros / 1_000_000,
-            "microsecs_running": micros,
-            "op": kind,
-            "ns": format!("{database}.{target}"),
-            "command": self.shown(),
-            "killPending": self.token.is_cancelled(),
-        };
-        if let Some(progress) = &self.progress {
-            let number = |number: &AtomicU64| i64::try_from(number.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
-            let (done, total) = (number(&progress.done), number(&progress.total));
-            described.append(cstr!("msg"), format!("{name}: {done}/{total}"));
-            described.append(cstr!("progress"), rawdoc! { "done": done, "total": total });
-        }
-        if let Some(user) = &self.user {
-            described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.name.document()]));
-        }
-        if let Some(session) = self.session() {
-            described.append(cstr!("lsid"), session.document());
-        }
-        described
-    }
-
-    /// Returns the command as others may see it.
-    fn shown(&self) -> RawDocumentBuf {
-        let (name, document) = (&*self.command.name, self.command.document());
-        if holds_secrets(name) {
-            rawdoc! { "$truncated": name }
-        } else if document.as_bytes().len() <= SHOWN_BYTES {
-            document.to_owned()
-        } else {
-            rawdoc! { "$truncated": format!("{name} of {} bytes", document.as_bytes().len()) }
-        }
+impl Running<'_> {
+    /// Returns how long the command has run.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.since.elapsed()
     }
 }
 
 impl Drop for Running<'_> {
     fn drop(&mut self) {
-        *self.0.running() = None;
+        *self.place.running() = None;
     }
 }

@@ -23,8 +23,10 @@ use crate::{
     failure::{Code, Failure},
     listener::Accepted,
     operations::Operations,
+    profiler::Profiler,
     session::{MAX_SESSIONS, Sessions},
     shared::{Counts, Settings, Shared},
+    top::Top,
     trace,
     wire::MessageMemory,
 };
@@ -59,6 +61,9 @@ const TICKS: [Duration; 2] = [Duration::from_millis(10), Duration::from_secs(10)
 
 /// The default of [`Server::expire_every`], as MongoDB's `ttlMonitorSleepSecs`.
 const EXPIRE_EVERY: Duration = Duration::from_secs(60);
+
+/// The default of [`Server::profiler_threshold`], as MongoDB's `slowms`.
+const SLOW: Duration = Duration::from_millis(100);
 
 /// The pause after a failure to accept a connection, usually for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -120,6 +125,7 @@ impl Server {
             test_commands: false,
             transaction_life: TRANSACTION_LIFE,
             expire_every: EXPIRE_EVERY,
+            slow: SLOW,
             backup_directory: None,
             arguments: Vec::new(),
         };
@@ -223,6 +229,13 @@ impl Server {
         self
     }
 
+    /// Sets the time above which a command is slow for the profiler, until a client sets another `slowms`. The default is MongoDB's, 100
+    /// milliseconds. The profiler is off until a client switches it on, with the command `profile`.
+    pub fn profiler_threshold(mut self, slow: Duration) -> Self {
+        self.settings.slow = slow;
+        self
+    }
+
     /// Sets the folder into which clients may write copies of the database, by Slate's command `backup`: `{ backup: "monday.slate" }` on the
     /// database `admin`. With [`authentication`](Self::authentication) it needs the role `backup`. By default the command is refused.
     pub fn backup_directory(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -306,6 +319,8 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
         secret: random()?,
         database,
         operations: Operations::default(),
+        profiler: Profiler::new(settings.slow),
+        top: Top::default(),
         counts: Counts::default(),
         fail_points: FailPoints::new(settings.test_commands),
         settings,

@@ -15,7 +15,9 @@ use crate::{
     auth::{Throttle, User, Users},
     fail_points::FailPoints,
     operations::Operations,
+    profiler::Profiler,
     session::Sessions,
+    top::Top,
     wire::MessageMemory,
 };
 
@@ -30,6 +32,8 @@ pub(crate) struct Shared {
     /// Hides which users exist, for as long as the server runs.
     pub(crate) secret: [u8; 32],
     pub(crate) operations: Operations,
+    pub(crate) profiler: Profiler,
+    pub(crate) top: Top,
     pub(crate) message_memory: Arc<MessageMemory>,
     /// Connections above the limit that receive the error.
     pub(crate) refusals: Semaphore,
@@ -78,6 +82,8 @@ pub(crate) struct Settings {
     pub(crate) transaction_life: Duration,
     /// The pause between two deletions of what is due by TTL indexes; zero: none are made.
     pub(crate) expire_every: Duration,
+    /// Commands that take longer are slow for the profiler, until a client says otherwise.
+    pub(crate) slow: Duration,
     /// Where clients may write copies of the database.
     pub(crate) backup_directory: Option<PathBuf>,
     /// The command line, for `getCmdLineOpts`.

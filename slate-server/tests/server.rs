@@ -18,6 +18,8 @@ mod capture;
 mod client;
 #[path = "server/commands.rs"]
 mod commands;
+#[path = "server/diagnosis.rs"]
+mod diagnosis;
 #[path = "server/fail_points.rs"]
 mod fail_points;
 #[path = "server/limits.rs"]

@@ -119,6 +119,9 @@ impl Mongod {
         if let Some(most) = self.max_connections {
             server = server.max_connections(most);
         }
+        if let Some(slow) = self.slow_milliseconds {
+            server = server.profiler_threshold(Duration::from_millis(slow));
+        }
         if let Some(name) = &self.replica_set {
             server = server.replica_set(name);
         }

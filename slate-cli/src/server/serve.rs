@@ -124,6 +124,9 @@ impl Serve {
         if let Some(host) = self.host {
             server = server.host(host);
         }
+        if let Some(slow) = self.store.slow_query_threshold {
+            server = server.profiler_threshold(slow);
+        }
         if self.auth {
             server = server.authentication();
         }

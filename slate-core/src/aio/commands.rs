@@ -11,7 +11,7 @@ use bson::RawDocumentBuf;
 
 use super::{Database, Operation, Transaction, poller::poll, runner::Runner};
 use crate::{
-    CancelToken, Error, IntoDocument, Result,
+    Activity, CancelToken, Error, IntoDocument, Result,
     changes::{Polled, Waiting},
     interrupt::WaitBudget,
 };
@@ -50,28 +50,42 @@ impl Commands {
     /// Fails as the blocking method does.
     pub fn run(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
         let (commands, command) = (self.clone(), command.into_document());
-        Operation::new(async move { commands.run_with(&Arc::new(command?), commands.commands.token()).await })
+        Operation::new(async move {
+            commands.run_with(&Arc::new(command?), commands.commands.token(), commands.commands.activity()).await
+        })
     }
 
-    /// Runs a command that the token cancels, as [`run`](Self::run) does, but copies neither the command nor this handle for a short one.
+    /// Runs a command that the token cancels and that shows in `activity` what it does, as [`run`](Self::run) does, but copies neither the command nor this handle for a short one.
     ///
     /// # Errors
     /// Fails as [`run`](Self::run) does.
-    pub async fn run_shared(&self, command: &Arc<RawDocumentBuf>, token: &CancelToken) -> Result<RawDocumentBuf> {
-        self.run_with(command, Some(token)).await
+    pub async fn run_shared(
+        &self,
+        command: &Arc<RawDocumentBuf>,
+        token: &CancelToken,
+        activity: &Activity,
+    ) -> Result<RawDocumentBuf> {
+        self.run_with(command, Some(token), Some(activity)).await
     }
 
-    async fn run_with(&self, command: &Arc<RawDocumentBuf>, token: Option<&CancelToken>) -> Result<RawDocumentBuf> {
+    async fn run_with(
+        &self,
+        command: &Arc<RawDocumentBuf>,
+        token: Option<&CancelToken>,
+        activity: Option<&Activity>,
+    ) -> Result<RawDocumentBuf> {
         let Self { commands, runner } = self;
         let writes = commands.writes(command);
-        let run =
-            |budget: &WaitBudget| commands.is_short(command).then(|| commands.run_within(Some(budget), token, command));
+        let run = |budget: &WaitBudget| {
+            commands.is_short(command).then(|| commands.run_within(Some(budget), token, activity, command))
+        };
         let tried = if writes { runner.try_write(run) } else { runner.try_read(run) };
         if let Some(result) = tried {
             return result;
         }
-        let (commands, command, token) = (commands.clone(), Arc::clone(command), token.cloned());
-        let run = move || commands.run_within(None, token.as_ref(), &command);
+        let (commands, command) = (commands.clone(), Arc::clone(command));
+        let (token, activity) = (token.cloned(), activity.cloned());
+        let run = move || commands.run_within(None, token.as_ref(), activity.as_ref(), &command);
         if writes { runner.write(CancelToken::new(), run).await } else { runner.block(CancelToken::new(), run).await }
     }
 
@@ -109,11 +123,25 @@ impl Commands {
         Self { commands: self.commands.with_cancel(token), runner: self.runner.clone() }
     }
 
+    /// Returns the same cursors for commands that show in `activity` what they do; see
+    /// [`slate_core::Commands::with_activity`](crate::Commands::with_activity).
+    #[must_use]
+    pub fn with_activity(&self, activity: &Activity) -> Self {
+        Self { commands: self.commands.with_activity(activity), runner: self.runner.clone() }
+    }
+
     /// Returns the same cursors for the commands of one of several users; see
     /// [`slate_core::Commands::owned_by`](crate::Commands::owned_by).
     #[must_use]
     pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
         Self { commands: self.commands.owned_by(owner), runner: self.runner.clone() }
+    }
+
+    /// Returns the same cursors for commands that read these documents from a collection of this name; see
+    /// [`slate_core::Commands::with_collection`](crate::Commands::with_collection).
+    #[must_use]
+    pub fn with_collection(&self, database: &str, name: &str, documents: Vec<RawDocumentBuf>) -> Self {
+        Self { commands: self.commands.with_collection(database, name, documents), runner: self.runner.clone() }
     }
 
     /// Returns the blocking commands with the same cursors: to read a snapshot, and to close cursors.

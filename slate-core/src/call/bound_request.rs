@@ -36,7 +36,11 @@ pub(crate) struct BoundRequest<'r> {
 
 impl<'r> BoundRequest<'r> {
     pub(super) fn new(request: &'r Request, catalog: &'r Catalog, name: &str) -> Result<Self> {
-        let view = catalog.resolved_view(name)?.map(Arc::new);
+        let view = match &request.own_documents {
+            Some(documents) => Some(ResolvedView::of_documents(name, documents, request.natural_order())),
+            None => catalog.resolved_view(name)?,
+        };
+        let view = view.map(Arc::new);
         let source = catalog.collection_or_empty(view.as_ref().map_or(name, |view| &view.collection));
         Ok(Self { request, catalog, view, source })
     }
@@ -205,7 +209,8 @@ impl<'r> BoundRequest<'r> {
             return Err(not_on_view(view.name()).at("$collStats"));
         }
         let stages = pipeline::parse(self.view_documents().chain(stages), &bindings)?;
-        if matches!(stages.first(), Some(Stage::Documents(_))) != self.request.has_own_documents {
+        let has_own = self.request.has_own_documents || self.request.own_documents.is_some();
+        if matches!(stages.first(), Some(Stage::Documents(_))) != has_own {
             let message = match self.request.has_own_documents {
                 true => "an aggregation of no collection begins with $documents",
                 false => {

@@ -101,6 +101,10 @@ impl BoundRequest<'_> {
             return Ok(Vec::new());
         };
         if Sort::parse(sort.into())?.natural().is_some() {
+            if self.request.own_documents.is_some() {
+                // They were put into this order.
+                return Ok(Vec::new());
+            }
             let message = "$natural is not supported in the sort of a view";
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at("sort"));
         }

@@ -72,6 +72,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         let express = measured.within(|| express::find(query, &self.view, collection, &call.interrupt));
         if let Some(rows) = express.map_err(|error| located(error, &self.catalog))? {
             measured.examined(rows.keys(), rows.documents());
+            call.activity.iter().for_each(|activity| activity.read(rows.summary(), rows.keys(), rows.documents()));
             return Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog)));
         }
         let resources = source.resources(query, call);
@@ -277,7 +278,7 @@ impl<V: View> ReadSource<'_, V> {
 
     /// Returns the resources of a query's execution.
     fn resources(&self, query: &Query, call: &CallContext) -> Resources {
-        Resources::new(&call.interrupt, self.memory.of(call.memory), self.catalog).with_views(&query.others)
+        Resources::new(call, self.memory.of(call.memory), self.catalog).with_views(&query.others)
     }
 
     /// Returns the collection, or an empty one if it does not exist.

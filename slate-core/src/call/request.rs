@@ -6,7 +6,9 @@ use slate_query::{
     collation::Collation,
     expression::Bindings,
     number::Number,
+    pattern::Direction,
     raw::{Doc, Value, validate},
+    sort::Sort,
 };
 
 use super::{bound_request::BoundRequest, scope::Scope, sink};
@@ -41,6 +43,8 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pub(super) pipeline: Vec<RawDocumentBuf>,
+    /// The documents of a collection that is not stored, which the request reads in place of a stored one.
+    pub(crate) own_documents: Option<Arc<[RawDocumentBuf]>>,
     /// Whether the pipeline reads no collection.
     pub(crate) has_own_documents: bool,
     /// The variables of expressions.
@@ -126,6 +130,12 @@ impl Request {
     /// Returns the stages of an aggregation.
     pub(crate) fn stages(&self) -> &[RawDocumentBuf] {
         &self.pipeline
+    }
+
+    /// Returns the order of documents that is asked for by `$natural`.
+    pub(super) fn natural_order(&self) -> Direction {
+        let sort = self.sort.as_ref().and_then(|sort| Sort::parse(Doc::from(sort)).ok());
+        sort.and_then(|sort| sort.natural()).unwrap_or(Direction::Ascending)
     }
 
     pub(crate) fn sort(&mut self, sort: impl IntoDocument) {

@@ -1,10 +1,11 @@
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
     Code,
     collation::{self, Collation},
     filter::Filter,
+    number::Number,
     order,
     pattern::KeyPattern,
     raw::{Doc, Kind, Value, Writer},
@@ -77,6 +78,22 @@ pub(crate) enum Held {
 /// Returns whether these are the keys of the index on `_id`.
 pub(crate) fn is_key_of_id(keys: Doc<'_>) -> bool {
     order::compare_documents(keys, Doc::from(&rawdoc! { "_id": 1 })).is_eq()
+}
+
+/// The key pattern: `{ a: 1, b: -1 }`.
+impl fmt::Display for IndexInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "{ ";
+        for field in Doc::from(&self.keys).elements() {
+            write!(f, "{separator}{}: ", field.display_name())?;
+            match Number::of(field.value) {
+                Some(direction) => write!(f, "{}", direction.to_f64())?,
+                None => write!(f, "\"{}\"", field.value.as_str().unwrap_or_default())?,
+            }
+            separator = ", ";
+        }
+        f.write_str(" }")
+    }
 }
 
 impl IndexInfo {

@@ -1,10 +1,11 @@
 use std::{collections::BTreeSet, sync::Arc};
 
-use bson::RawDocumentBuf;
+use bson::{RawArrayBuf, RawDocumentBuf, rawdoc};
 use slate_query::{
     Code,
     collation::Collation,
     expression::Bindings,
+    pattern::Direction,
     pipeline::{self, Stage},
     raw::{Doc, Kind, Value, Writer},
     sink::Sink,
@@ -112,6 +113,25 @@ impl ViewInfo {
         writer.close();
         write_collation(&mut writer, self.collation.as_ref());
         writer.finish()
+    }
+}
+
+impl ResolvedView {
+    /// Returns a view of documents that are not stored, in their order or from the last to the first.
+    pub(crate) fn of_documents(name: &str, documents: &[RawDocumentBuf], order: Direction) -> Self {
+        let documents: RawArrayBuf = match order {
+            Direction::Ascending => documents.iter().cloned().collect(),
+            Direction::Descending => documents.iter().rev().cloned().collect(),
+        };
+        // Their fields are no expressions.
+        let stage = rawdoc! { "$documents": { "$literal": documents } };
+        Self {
+            names: vec![name.into()],
+            collection: name.into(),
+            pipeline: vec![stage],
+            collation: None,
+            reads: BTreeSet::new(),
+        }
     }
 }
 

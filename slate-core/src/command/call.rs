@@ -4,12 +4,10 @@ use slate_query::{
 };
 
 use super::{
-    common::Common,
-    concern::Concerns,
-    cursor::{CursorOwner, ParkedCursors},
-    fields::Fields,
+    common::Common, concern::Concerns, cursor::CursorOwner, fields::Fields, own_collection::OwnCollection,
+    parked_cursors::ParkedCursors,
 };
-use crate::{CancelToken, Error, Result, call::Scope, interrupt::WaitBudget, namespace};
+use crate::{Activity, CancelToken, Error, Result, call::Scope, interrupt::WaitBudget, namespace};
 
 /// A command document, split into its name, the value of the name, and the other fields; and where it is executed.
 pub(super) struct Call<'c> {
@@ -25,12 +23,18 @@ pub(super) struct Call<'c> {
 #[derive(Clone, Copy)]
 pub(super) struct CommandScope<'c> {
     pub(super) scope: &'c Scope,
+    /// The command as it was sent, which a cursor is described by.
+    pub(super) command: Option<Doc<'c>>,
     /// Without a place for cursors, replies contain all documents.
     pub(super) cursors: Option<&'c ParkedCursors>,
     /// Cancels the command.
     pub(super) token: Option<&'c CancelToken>,
+    /// Where the command shows what it does.
+    pub(super) activity: Option<&'c Activity>,
     /// The budget of a command that must not wait.
     pub(super) budget: Option<&'c WaitBudget>,
+    /// A collection that exists for the caller alone.
+    pub(super) own: Option<&'c OwnCollection>,
     /// The database of commands without `$db`.
     pub(super) database: Option<&'c str>,
     /// Whose cursors the command may use, and who owns the one that it opens. Without an owner it may use all.
@@ -50,7 +54,19 @@ pub(super) enum Waits {
 impl<'c> CommandScope<'c> {
     /// Commands whose replies contain all documents.
     pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>) -> Self {
-        Self { scope, cursors: None, token: None, budget: None, database, owner: None, waits: Waits::Yes }
+        let (command, own) = (None, None);
+        Self {
+            scope,
+            command,
+            own,
+            cursors: None,
+            token: None,
+            activity: None,
+            budget: None,
+            database,
+            owner: None,
+            waits: Waits::Yes,
+        }
     }
 }
 
@@ -61,6 +77,7 @@ impl<'c> Call<'c> {
     /// Fails if the document has no fields, is damaged, or contains a field twice.
     pub(super) fn read(at: CommandScope<'c>, command: Doc<'c>) -> Result<Self> {
         let (name, target, fields) = Fields::read_command(command)?;
+        let at = CommandScope { command: Some(command), ..at };
         Ok(Self { at, document: command, name, target, fields })
     }
 
@@ -92,7 +109,9 @@ impl<'c> Call<'c> {
             let message = format!("collection name has invalid type {}", self.target.kind().alias());
             Error::invalid(Code::INVALID_NAMESPACE, message).at(self.name)
         })?;
-        namespace::check(name)?;
+        if !self.at.own.is_some_and(|own| own.has_name(name)) {
+            namespace::check(name)?;
+        }
         Ok(name)
     }
 }

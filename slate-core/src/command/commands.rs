@@ -7,11 +7,16 @@ use slate_query::raw::Doc;
 
 use super::{
     call::{CommandScope, Waits},
-    cursor::{CursorOwner, ParkedCursors, session_id},
+    cursor::{CursorOwner, session_id},
+    open_cursor::OpenCursor,
+    own_collection::OwnCollection,
+    parked_cursors::ParkedCursors,
 };
 use crate::{
-    CancelToken, Database, IntoDocument, Result, Snapshot, Transaction, call::Scope, interrupt::WaitBudget,
-    namespace::DatabaseName,
+    Activity, CancelToken, Database, IntoDocument, Result, Snapshot, Transaction,
+    call::Scope,
+    interrupt::WaitBudget,
+    namespace::{self, DatabaseName},
 };
 #[cfg(feature = "async")]
 use crate::{Error, call::DatabaseHandle, changes::Waiting};
@@ -43,7 +48,9 @@ pub struct Commands {
     database: DatabaseName,
     cursors: Arc<ParkedCursors>,
     token: Option<CancelToken>,
+    activity: Option<Activity>,
     owner: Option<CursorOwner>,
+    own: Option<OwnCollection>,
     waits: Waits,
     /// The budget of all commands.
     budget: Option<WaitBudget>,
@@ -53,7 +60,8 @@ impl Database {
     /// Runs MongoDB's commands whose replies come in batches. Each value has cursors of its own: create one for all callers.
     pub fn commands(&self) -> Commands {
         let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
-        Commands { scope, database, cursors: Arc::default(), token: None, owner: None, waits: Waits::Yes, budget: None }
+        let (cursors, waits) = (Arc::default(), Waits::Yes);
+        Commands { scope, database, cursors, token: None, activity: None, owner: None, own: None, waits, budget: None }
     }
 }
 
@@ -71,7 +79,7 @@ impl Commands {
 
     /// Like [`run`](Self::run), without a copy of the command.
     pub(crate) fn run_document(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
-        self.run_within(self.budget.as_ref(), self.token.as_ref(), command)
+        self.run_within(self.budget.as_ref(), self.token.as_ref(), self.activity.as_ref(), command)
     }
 
     /// Returns whether a command waits in the queue of writes.
@@ -86,11 +94,12 @@ impl Commands {
         matches!(self.scope, Scope::Database(_)) && super::is_short(Doc::from(command))
     }
 
-    /// Runs a command within the budget, if it has one, which the token cancels.
+    /// Runs a command within the budget, if it has one, which the token cancels and the activity shows.
     pub(crate) fn run_within(
         &self,
         budget: Option<&WaitBudget>,
         token: Option<&CancelToken>,
+        activity: Option<&Activity>,
         command: &RawDocument,
     ) -> Result<RawDocumentBuf> {
         if let Scope::Database(database) = &self.scope {
@@ -98,8 +107,19 @@ impl Commands {
         }
         let (cursors, owner) = (Some(&*self.cursors), self.owner.as_ref());
         let database = self.database.as_deref();
-        let waits = self.waits;
-        let at = CommandScope { scope: &self.scope, cursors, token, budget, database, owner, waits };
+        let (waits, own) = (self.waits, self.own.as_ref());
+        let at = CommandScope {
+            scope: &self.scope,
+            command: None,
+            own,
+            cursors,
+            token,
+            activity,
+            budget,
+            database,
+            owner,
+            waits,
+        };
         let reply = super::run(at, command);
         match budget {
             // A statement that has spent the budget is in the reply as one that was refused.
@@ -151,11 +171,37 @@ impl Commands {
         Self { token: Some(token), ..self.clone() }
     }
 
+    /// Returns the same cursors for commands that show in `activity` what they do: one for each command that runs.
+    #[must_use]
+    pub fn with_activity(&self, activity: &Activity) -> Self {
+        Self { activity: Some(activity.clone()), ..self.clone() }
+    }
+
     /// Returns the same cursors for the commands of one of several users, named by any bytes: the cursors that they open belong to the
     /// owner, and they may read and close no others. Commands without an owner may use all cursors.
     #[must_use]
     pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
         Self { owner: Some(owner.into()), ..self.clone() }
+    }
+
+    /// Returns the same cursors for commands that read these documents, in this order, from the collection `name` of a database: from the
+    /// value of `find`, `aggregate`, `count` and `distinct`, and not from stages as `$lookup`. Nothing is stored, and no other command knows
+    /// the collection. Its name may begin with `system.`
+    ///
+    /// ```
+    /// # let db = slate_core::Database::open("memory:")?;
+    /// use bson::rawdoc;
+    ///
+    /// let log = vec![rawdoc! { "n": 1 }, rawdoc! { "n": 2 }];
+    /// let reply = db.commands().with_collection("shop", "system.log", log).run(
+    ///     rawdoc! { "find": "system.log", "$db": "shop", "filter": { "n": 2 } })?;
+    /// assert_eq!(reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap().into_iter().count(), 1);
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_collection(&self, database: &str, name: &str, documents: Vec<RawDocumentBuf>) -> Self {
+        let own = OwnCollection::new(&namespace::stored(database, name), documents);
+        Self { own: Some(own), ..self.clone() }
     }
 
     /// Limits the cursors that are open at a time, for all values with the same cursors: a command that would open a further one fails
@@ -177,6 +223,11 @@ impl Commands {
     }
 
     #[cfg(feature = "async")]
+    pub(crate) fn activity(&self) -> Option<&Activity> {
+        self.activity.as_ref()
+    }
+
+    #[cfg(feature = "async")]
     pub(crate) fn token(&self) -> Option<&CancelToken> {
         self.token.as_ref()
     }
@@ -184,6 +235,11 @@ impl Commands {
     /// Returns how many cursors are open.
     pub fn open_cursors(&self) -> usize {
         self.cursors.len()
+    }
+
+    /// Describes the cursors that are open; those of the owner, if there is one.
+    pub fn cursors(&self) -> Vec<OpenCursor> {
+        self.cursors.describe(self.owner.as_ref())
     }
 
     /// Closes the cursors that nobody has read for this time, except those of commands with `noCursorTimeout`; returns how many.

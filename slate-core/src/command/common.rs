@@ -42,6 +42,7 @@ impl Common {
         let mut call = CallContext::default();
         max_time.iter().for_each(|&within| call.deadline(within));
         at.token.iter().for_each(|&token| call.cancel(token.clone()));
+        call.activity = at.activity.cloned();
         at.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let session = fields.object("lsid")?.and_then(session_id);
         // Accepted and ignored: they concern logs, drivers and the choice of a server. Others than this command may recurse over a comment.
@@ -80,7 +81,7 @@ impl Common {
 
     /// Returns the context of a write with these options and the time limit of the command.
     pub(super) fn within(&self, options: CallContext) -> CallContext {
-        options.with_interrupt(self.call.interrupt.clone())
+        CallContext { activity: self.call.activity.clone(), ..options.with_interrupt(self.call.interrupt.clone()) }
     }
 
     /// Returns the full name of a collection that the client names.

@@ -1,33 +1,20 @@
-//! Cursors: a reply contains one batch of a command's rows, and the others wait for `getMore`.
+//! Cursors: a reply contains one batch of a command's rows, and the others wait for `getMore` ([`parked_cursors`](super::parked_cursors)).
 
-use std::{
-    collections::hash_map::{Entry, RandomState},
-    hash::BuildHasher,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
-    task::Waker,
-    time::{Duration, Instant},
-};
+use std::{sync::Arc, time::Duration};
 
-use ahash::{AHashMap, AHashSet};
 use bson::RawDocumentBuf;
-use slate_query::{Code, raw::Doc};
+use slate_query::raw::Doc;
 
 use super::{
     call::CommandScope,
     common::Common,
+    open_cursor::CursorFacts,
     reply::{Filled, Reply},
 };
 use crate::{
-    CancelToken, Error, ErrorKind, Result,
-    call::{
-        DatabaseHandle,
-        change_stream::{ChangeStreamState, Follower, ReadOutcome},
-    },
+    Activity, CancelToken, Result,
+    call::change_stream::{ChangeStreamState, Follower, ReadOutcome},
     call_context::CallContext,
-    changes::Waiting,
     exec::Rows,
     interrupt::Interrupt,
 };
@@ -51,7 +38,7 @@ pub(super) const FIRST_BATCH: u64 = 101;
 
 /// How much of the rows a reply takes.
 #[derive(Clone, Copy, Debug)]
-enum BatchSize {
+pub(super) enum BatchSize {
     /// All rows, whatever their size: the caller has no place for a cursor.
     Everything,
     /// At most this many documents, or as many as fit, up to [`UNSIZED_BATCH`].
@@ -83,25 +70,28 @@ impl CursorOptions {
 
 /// The rows of a command and how they are continued.
 pub(super) struct CommandCursor {
-    rows: CursorRows,
-    namespace: String,
+    pub(super) rows: CursorRows,
+    pub(super) namespace: String,
     /// The number of documents that the command's limit leaves.
-    left: Option<u64>,
+    pub(super) left: Option<u64>,
     /// The time limit, which begins again with each batch, and the interrupt that all nodes share.
-    max_time: Option<Duration>,
-    interrupt: Interrupt,
+    pub(super) max_time: Option<Duration>,
+    pub(super) interrupt: Interrupt,
     /// Cancelled when the cursor is killed.
-    kill: CancelToken,
+    pub(super) kill: CancelToken,
     /// The id of the session that has opened the cursor.
-    session: Option<Vec<u8>>,
-    owner: Option<CursorOwner>,
-    times_out: bool,
+    pub(super) session: Option<Vec<u8>>,
+    pub(super) owner: Option<CursorOwner>,
+    pub(super) times_out: bool,
+    /// What the commands of the cursor have shown so far.
+    pub(super) activity: Option<Activity>,
+    pub(super) facts: CursorFacts,
     /// Whether the rows stand at a document that did not fit into the last batch.
-    has_current: bool,
+    pub(super) has_current: bool,
 }
 
 /// What a cursor reads.
-enum CursorRows {
+pub(super) enum CursorRows {
     Query(Box<dyn Rows + Send>),
     /// Changes, of which there are always more.
     Changes(Box<ChangeStreamState>),
@@ -109,7 +99,7 @@ enum CursorRows {
 
 /// Whether documents follow a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum After {
+pub(super) enum After {
     More,
     Nothing,
 }
@@ -147,6 +137,8 @@ impl CommandCursor {
             session: common.session.clone(),
             owner: common.owner.clone(),
             times_out: true,
+            activity: common.call.activity.clone(),
+            facts: CursorFacts::default(),
             has_current: false,
         }
     }
@@ -158,27 +150,26 @@ impl CommandCursor {
     }
 
     /// Appends the documents of a batch.
-    fn fill(&mut self, batch: &mut Reply, size: BatchSize) -> Result<After> {
-        match &mut self.rows {
-            CursorRows::Query(_) => self.fill_rows(batch, size),
-            CursorRows::Changes(state) => {
-                let call = CallContext::within(self.interrupt.clone());
-                fill_changes(state, batch, size, &call)
-            }
-        }
+    pub(super) fn fill(&mut self, batch: &mut Reply, size: BatchSize) -> Result<After> {
+        let mut batch = ReplyBatch::new(batch, size);
+        let after = match &mut self.rows {
+            CursorRows::Query(_) => self.fill_rows(&mut batch),
+            CursorRows::Changes(state) => fill_changes(state, &mut batch, &CallContext::within(self.interrupt.clone())),
+        };
+        self.facts.documents += batch.documents;
+        after
     }
 
     /// Where a change stream continues.
-    fn token(&self) -> Option<Vec<u8>> {
+    pub(super) fn token(&self) -> Option<Vec<u8>> {
         match &self.rows {
             CursorRows::Query(_) => None,
             CursorRows::Changes(state) => Some(state.token().document()),
         }
     }
 
-    fn fill_rows(&mut self, batch: &mut Reply, size: BatchSize) -> Result<After> {
+    fn fill_rows(&mut self, batch: &mut ReplyBatch<'_>) -> Result<After> {
         let CursorRows::Query(rows) = &mut self.rows else { return Ok(After::Nothing) };
-        let mut batch = ReplyBatch::new(batch, size);
         while self.left != Some(0) {
             if batch.is_full() {
                 rows.pause();
@@ -200,13 +191,7 @@ impl CommandCursor {
 }
 
 /// Appends the changes of a batch, without waiting for one.
-fn fill_changes(
-    state: &mut ChangeStreamState,
-    batch: &mut Reply,
-    size: BatchSize,
-    call: &CallContext,
-) -> Result<After> {
-    let mut batch = ReplyBatch::new(batch, size);
+fn fill_changes(state: &mut ChangeStreamState, batch: &mut ReplyBatch<'_>, call: &CallContext) -> Result<After> {
     while !batch.is_full() {
         let Some(next) = state.peek() else {
             // What was read is not lost if the event after it fails.
@@ -296,280 +281,11 @@ impl CommandScope<'_> {
             // A thread that may wait reads the other batches.
             self.budget.iter().for_each(|budget| budget.lift());
             let stays = after == After::More && !options.is_single;
-            let id = self.cursors.filter(|_| stays).map_or(Ok(0), |cursors| cursors.park(cursor))?;
+            let command = self.command;
+            let id = self.cursors.filter(|_| stays).map_or(Ok(0), |cursors| cursors.park(cursor, command))?;
             Ok(Filled { id, token })
         })
     }
-}
-
-/// The cursors that wait for their next batch. They hold a snapshot and their place in it, but no thread and no batch.
-pub(super) struct ParkedCursors {
-    cursors: Mutex<AHashMap<i64, Parked>>,
-    ids: RandomState,
-    /// How many may be open.
-    most: AtomicUsize,
-}
-
-impl Default for ParkedCursors {
-    fn default() -> Self {
-        Self { cursors: Mutex::default(), ids: RandomState::default(), most: AtomicUsize::new(usize::MAX) }
-    }
-}
-
-enum Parked {
-    Waiting {
-        cursor: Box<CommandCursor>,
-        since: Instant,
-    },
-    /// A call reads the next batch.
-    InUse {
-        kill: CancelToken,
-        session: Option<Vec<u8>>,
-        owner: Option<CursorOwner>,
-    },
-}
-
-impl Parked {
-    fn owner(&self) -> Option<&CursorOwner> {
-        match self {
-            Self::Waiting { cursor, .. } => cursor.owner.as_ref(),
-            Self::InUse { owner, .. } => owner.as_ref(),
-        }
-    }
-
-    /// Whether commands of a user may use the cursor.
-    fn is_open_to(&self, user: Option<&CursorOwner>) -> bool {
-        user.is_none_or(|user| self.owner() == Some(user))
-    }
-}
-
-/// What became of a cursor that was to be killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Killed {
-    Yes,
-    NotFound,
-}
-
-impl ParkedCursors {
-    /// Appends the next batch of a cursor to a reply.
-    ///
-    /// # Errors
-    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50738 for another session;
-    /// the errors of the rows, after which the cursor is closed.
-    pub(super) fn next_batch(
-        &self,
-        reply: &mut Reply,
-        id: i64,
-        namespace: &str,
-        common: &Common,
-        documents: Option<u64>,
-    ) -> Result<()> {
-        let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, common)?) };
-        reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, documents))
-    }
-
-    /// Returns whether the cursor is that of a change stream, whose batches may come later.
-    pub(super) fn awaits(&self, id: i64) -> bool {
-        self.with_changes(id, |_| Ok(())).is_some()
-    }
-
-    /// Returns whether the cursor is there, and that of a query.
-    pub(super) fn is_of_query(&self, id: i64) -> bool {
-        matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
-    }
-
-    /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also the stream's
-    /// database. `None` if it is no change stream, or is in use.
-    pub(super) fn wait(&self, id: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
-        self.with_changes(id, |state| Ok((state.wait(waker)?, state.database().clone())))
-    }
-
-    fn with_changes<R>(&self, id: i64, work: impl FnOnce(&ChangeStreamState) -> Result<R>) -> Option<Result<R>> {
-        match self.lock().get(&id)? {
-            Parked::Waiting { cursor, .. } => match &cursor.rows {
-                CursorRows::Changes(state) => Some(work(state)),
-                CursorRows::Query(_) => None,
-            },
-            Parked::InUse { .. } => None,
-        }
-    }
-
-    /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
-    ///
-    /// # Errors
-    /// `Unauthorized` (13) for another owner's cursor.
-    pub(super) fn kill(&self, id: i64, user: Option<&CursorOwner>) -> Result<Killed> {
-        let mut cursors = self.lock();
-        let Some(parked) = cursors.get(&id) else { return Ok(Killed::NotFound) };
-        if !parked.is_open_to(user) {
-            return Err(not_owned(id));
-        }
-        let closed = cursors.remove(&id);
-        // Closing a cursor can release a snapshot and drop files, which takes time.
-        drop(cursors);
-        if let Some(Parked::InUse { kill, .. }) = closed {
-            kill.cancel();
-        }
-        Ok(Killed::Yes)
-    }
-
-    /// Limits how many cursors may be open.
-    pub(super) fn limit(&self, most: usize) {
-        self.most.store(most, Ordering::Relaxed);
-    }
-
-    /// Closes the cursors that nobody has used for this time. Returns how many.
-    pub(super) fn close_idle(&self, idle: Duration) -> usize {
-        self.close(|parked| match parked {
-            Parked::Waiting { cursor, since } => cursor.times_out && since.elapsed() >= idle,
-            Parked::InUse { .. } => false,
-        })
-    }
-
-    /// Closes the cursors that the user may use. Returns how many.
-    pub(super) fn close_all(&self, user: Option<&CursorOwner>) -> usize {
-        self.close(|parked| parked.is_open_to(user))
-    }
-
-    /// Closes the cursors of sessions that the user may use. Returns how many.
-    pub(super) fn close_sessions(&self, sessions: &AHashSet<Vec<u8>>, user: Option<&CursorOwner>) -> usize {
-        self.close(|parked| {
-            let of = match parked {
-                Parked::Waiting { cursor, .. } => &cursor.session,
-                Parked::InUse { session, .. } => session,
-            };
-            of.as_ref().is_some_and(|session| sessions.contains(session)) && parked.is_open_to(user)
-        })
-    }
-
-    pub(super) fn len(&self) -> usize {
-        self.lock().len()
-    }
-
-    fn close(&self, is_closed: impl Fn(&Parked) -> bool) -> usize {
-        let mut cursors = self.lock();
-        let closed: Vec<Parked> = cursors.extract_if(|_, parked| is_closed(parked)).map(|(_, parked)| parked).collect();
-        // Closing a cursor can release a snapshot and drop files, which takes time.
-        drop(cursors);
-        closed.iter().for_each(|parked| {
-            if let Parked::InUse { kill, .. } = parked {
-                kill.cancel();
-            }
-        });
-        closed.len()
-    }
-
-    fn park(&self, cursor: CommandCursor) -> Result<i64> {
-        let mut cursors = self.lock();
-        let most = self.most.load(Ordering::Relaxed);
-        if cursors.len() >= most {
-            let message = format!("{most} cursors are open, which is the limit: read them to their end or close them");
-            return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
-        }
-        let mut attempt = cursors.len();
-        loop {
-            // Positive, because some drivers take 0 and negative numbers for the end.
-            let id = i64::from_ne_bytes(self.ids.hash_one((Instant::now(), attempt)).to_ne_bytes()) & i64::MAX;
-            if let Entry::Vacant(place) = cursors.entry(id)
-                && id != 0
-            {
-                place.insert(Parked::Waiting { cursor: Box::new(cursor), since: Instant::now() });
-                return Ok(id);
-            }
-            attempt += 1;
-        }
-    }
-
-    fn take(&self, id: i64, namespace: &str, common: &Common) -> Result<Box<CommandCursor>> {
-        let mut cursors = self.lock();
-        let parked = cursors.get_mut(&id).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, Code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"))
-        })?;
-        if !parked.is_open_to(common.owner.as_ref()) {
-            return Err(not_owned(id));
-        }
-        let Parked::Waiting { cursor, .. } = &*parked else {
-            return Err(already_in_use(id));
-        };
-        if cursor.namespace != namespace {
-            let message = format!(
-                "Requested getMore on namespace '{namespace}', but cursor belongs to a different namespace {}",
-                cursor.namespace
-            );
-            return Err(Error::invalid(Code::UNAUTHORIZED, message).at("collection"));
-        }
-        check_session(id, cursor.session.as_deref(), common.session.as_deref())?;
-        let (session, owner) = (cursor.session.clone(), cursor.owner.clone());
-        let in_use = Parked::InUse { kill: cursor.kill.clone(), session, owner };
-        match std::mem::replace(parked, in_use) {
-            Parked::Waiting { cursor, .. } => Ok(cursor),
-            Parked::InUse { .. } => Err(already_in_use(id)),
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, AHashMap<i64, Parked>> {
-        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// A cursor that was taken out for a batch. Dropping it closes the cursor, unless there is more to read.
-struct InUse<'p> {
-    cursors: &'p ParkedCursors,
-    id: i64,
-    cursor: Option<Box<CommandCursor>>,
-}
-
-impl InUse<'_> {
-    /// Appends the documents of the batch; returns the id for the next one.
-    fn fill(&mut self, batch: &mut Reply, documents: Option<u64>) -> Result<Filled> {
-        let Some(cursor) = &mut self.cursor else { return Ok(Filled { id: 0, token: None }) };
-        cursor.interrupt.renew(cursor.max_time);
-        let filled = cursor.fill(batch, BatchSize::Documents(documents));
-        if cursor.kill.is_cancelled() {
-            let message = format!("the cursor {} was killed", self.id);
-            return Err(Error::new(ErrorKind::Interrupted, Code::CURSOR_KILLED, message));
-        }
-        let token = cursor.token();
-        if filled? == After::Nothing {
-            return Ok(Filled { id: 0, token });
-        }
-        let mut cursors = self.cursors.lock();
-        // A cursor that was killed meanwhile is no longer there.
-        let (Some(parked), Some(cursor)) = (cursors.get_mut(&self.id), self.cursor.take()) else {
-            return Ok(Filled { id: 0, token });
-        };
-        *parked = Parked::Waiting { cursor, since: Instant::now() };
-        Ok(Filled { id: self.id, token })
-    }
-}
-
-impl Drop for InUse<'_> {
-    fn drop(&mut self) {
-        if self.cursor.is_some() {
-            self.cursors.lock().remove(&self.id);
-        }
-    }
-}
-
-fn already_in_use(id: i64) -> Error {
-    Error::invalid(Code::CURSOR_IN_USE, format!("cursor id {id} is already in use")).at("getMore")
-}
-
-fn not_owned(id: i64) -> Error {
-    let message = format!("cursor id {id} was not created by the authenticated user");
-    Error::invalid(Code::UNAUTHORIZED, message)
-}
-
-/// Fails if a cursor of one session is used by another.
-fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Result<()> {
-    let (code, message) = match (owner, session) {
-        _ if owner == session => return Ok(()),
-        (None, _) => (50_736, "which was not created in a session, in a session"),
-        (Some(_), None) => (50_737, "which was created in a session, without an lsid"),
-        (Some(_), Some(_)) => (50_738, "which was created in another session"),
-    };
-    let message = format!("Cannot run getMore on cursor {id}, {message}");
-    Err(Error::invalid(Code(code), message).at("lsid"))
 }
 
 /// Returns the bytes by which a session is known: its `id`.

@@ -92,6 +92,7 @@ fn parse(mut call: Call<'_>) -> Result<Parsed<'_>> {
     given(collated, |collation| request.collation(collation))?;
     request.hint = hint;
     request.call.interrupt = common.call.interrupt.clone();
+    request.call.activity.clone_from(&common.call.activity);
     Ok(Parsed { scope: call.at.scope, collection, request, modification, common })
 }
 

@@ -17,7 +17,7 @@ use crate::{
     Result,
     call::{IdMatch, Scope},
     entry::record_key,
-    metrics::PointRead,
+    metrics::{PlanSummary, PointRead},
     namespace, stage_names,
 };
 
@@ -59,6 +59,12 @@ pub(super) fn run(at: CommandScope<'_>, command: Doc<'_>) -> Option<Result<RawDo
         Ok(read) => read,
         Err(error) => return Some(Err(shown_error(error, name))),
     };
+    let show = |documents| at.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, 1, documents));
+    match read {
+        PointRead::Found(_) => show(1),
+        PointRead::Missing => show(0),
+        PointRead::NeedsQuery | PointRead::Postponed => {}
+    }
     match read {
         PointRead::Found(_) => Some(reply.finish()),
         PointRead::Missing => Some(append_cursor(&mut reply, &stored, None).and_then(|()| reply.finish())),

@@ -4,7 +4,9 @@ use slate_query::{
     raw::{Kind, Value},
 };
 
-use super::{call::Call, concern::Concerns, cursor::Killed, fields::missing, get_more::no_cursors, reply::Reply};
+use super::{
+    call::Call, concern::Concerns, fields::missing, get_more::no_cursors, parked_cursors::Killed, reply::Reply,
+};
 use crate::{Error, Result};
 
 /// `{killCursors: collection, cursors: [id, …]}`.

@@ -1,5 +1,5 @@
 //! Executes MongoDB's commands, given as documents, with the operations of the typed API, in any scope: the database, a snapshot or an
-//! open transaction. A reply contains one batch of rows, and the rest is parked ([`cursor`]) until `getMore`, or, for a caller without
+//! open transaction. A reply contains one batch of rows, and the rest is parked ([`parked_cursors`]) until `getMore`, or, for a caller without
 //! a place for cursors, all rows.
 //!
 //! Parsing is as strict as MongoDB's, with the same codes: every field must be known, have the right type and occur
@@ -40,6 +40,9 @@ mod list_collections;
 mod list_databases;
 mod list_indexes;
 mod number;
+mod open_cursor;
+mod own_collection;
+mod parked_cursors;
 mod ping;
 mod read;
 mod rename_collection;
@@ -53,11 +56,11 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_query::raw::Value;
 use slate_query::{Code, raw::Doc};
 
-pub use self::commands::Commands;
 use self::{
     call::{Call, CommandScope},
     databases::{StoredNames, shown_error},
 };
+pub use self::{commands::Commands, open_cursor::OpenCursor};
 use crate::{Database, Error, IntoDocument, Result, call::Scope};
 
 /// An implementation of a command.

@@ -5,6 +5,7 @@ use super::{
     common::Common,
     cursor::{CommandCursor, CursorOptions},
     explain::{ExplainedCommand, Purpose},
+    own_collection::OwnCollection,
     reply::Reply,
 };
 use crate::{
@@ -26,6 +27,8 @@ pub(super) struct ReadCommand<'c> {
 impl<'c> ReadCommand<'c> {
     pub(super) fn new(at: CommandScope<'c>, collection: &'c str, mut request: Request, common: Common) -> Self {
         let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
+        request.own_documents = at.own.filter(|own| own.has_name(collection)).map(OwnCollection::documents);
+        request.call.activity.clone_from(&common.call.activity);
         request.call.interrupt = common.call.interrupt.clone().renewable();
         request.call.interrupt.cancel(kill.clone());
         Self { at, collection, request, common, kill }

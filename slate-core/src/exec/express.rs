@@ -5,7 +5,7 @@
 //! they are at most [`MAX_ENTRIES`]. Every other query is planned. A plan returns the same records: without this file,
 //! only lookups would be slower.
 
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use slate_query::{
     filter::SingleEquality,
@@ -21,6 +21,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
     interrupt::Interrupt,
+    metrics::PlanSummary,
     plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
 
@@ -36,6 +37,8 @@ pub(crate) struct ExpressRows<V: View> {
     records: usize,
     /// Number of rows moved to; `records + 1` after the last.
     moved: usize,
+    /// The index that named the records.
+    index: Option<Arc<IndexInfo>>,
 }
 
 /// Returns the key of the only record that can match a filter with one equality on `_id`. The record may not exist.
@@ -100,7 +103,7 @@ impl<V: View> ExpressRows<V> {
     fn of_entries(
         view: &V,
         collection: &CollectionInfo,
-        index: &IndexInfo,
+        index: &Arc<IndexInfo>,
         value: SmallBytes,
         limit: Option<u64>,
     ) -> Result<Option<Self>> {
@@ -123,7 +126,8 @@ impl<V: View> ExpressRows<V> {
         }
         index.uses.add();
         let keys: [&[u8]; MAX_ENTRIES] = keys.each_ref().map(SmallBytes::as_slice);
-        let rows = Self::load(view, collection.records, keys.get(..found).unwrap_or_default())?;
+        let mut rows = Self::load(view, collection.records, keys.get(..found).unwrap_or_default())?;
+        rows.index = Some(Arc::clone(index));
         if rows.records < found {
             return Err(Error::dangling(&collection.name));
         }
@@ -137,7 +141,14 @@ impl<V: View> ExpressRows<V> {
         let mut reader = view.point_reader()?;
         reader.load(wanted.get(..keys.len()).unwrap_or_default())?;
         let records = (0..keys.len()).take_while(|at| reader.loaded(*at).is_some()).count();
-        Ok(Self { reader, keys: keys.len(), records, moved: 0 })
+        Ok(Self { reader, keys: keys.len(), records, moved: 0, index: None })
+    }
+
+    pub(crate) fn summary(&self) -> PlanSummary {
+        match &self.index {
+            Some(index) => PlanSummary::Index("EXPRESS_IXSCAN", Arc::clone(index) as _),
+            None => PlanSummary::LOOKUP,
+        }
     }
 
     /// Returns the number of keys that were read.

@@ -5,6 +5,7 @@ use slate_query::Code;
 use super::meter::{Meter, Recorder};
 use crate::{
     Error, Result,
+    call_context::CallContext,
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     metrics::{ReportedPlan, Tally},
@@ -33,22 +34,24 @@ pub(crate) struct Resources {
 const MAX_NESTED: usize = 200;
 
 impl Resources {
-    pub(crate) fn new(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>) -> Self {
+    /// Resources of a call; `memory` is what its nodes may hold.
+    pub(crate) fn new(call: &CallContext, memory: Memory, catalog: &Arc<Catalog>) -> Self {
         let tally = Tally::new(memory.observer());
-        Self::tallied(interrupt, memory, catalog, tally)
+        Self::tallied(call, memory, catalog, tally)
     }
 
     /// Resources whose nodes add what they examine to `tally`.
-    pub(crate) fn tallied(interrupt: &Interrupt, memory: Memory, catalog: &Arc<Catalog>, tally: Arc<Tally>) -> Self {
-        let (catalog, views) = (Arc::clone(catalog), Arc::default());
-        Self { interrupt: interrupt.clone(), memory, catalog, views, recorder: None, tally, above: 0 }
+    pub(crate) fn tallied(call: &CallContext, memory: Memory, catalog: &Arc<Catalog>, tally: Arc<Tally>) -> Self {
+        call.activity.iter().for_each(|activity| activity.executes(&tally));
+        let (interrupt, catalog, views) = (call.interrupt.clone(), Arc::clone(catalog), Arc::default());
+        Self { interrupt, memory, catalog, views, recorder: None, tally, above: 0 }
     }
 
     pub(crate) fn with_views(self, views: &Arc<[ForeignView]>) -> Self {
         Self { views: Arc::clone(views), ..self }
     }
 
-    /// Records the plan for the report of a slow query, counts the indexes that it uses, and returns the plan.
+    /// Records the plan for those who look at the call and for the report of a slow query, counts the indexes that it uses, and returns the plan.
     pub(crate) fn executes(
         &self,
         query: &Query,
@@ -56,6 +59,7 @@ impl Resources {
         Planned { plan, rules }: Planned,
     ) -> Plan {
         plan.count_uses(collection);
+        self.tally.summarize(|| plan.summary());
         self.tally.executes(|| {
             let (collection, plan) = (Arc::clone(&collection.name), plan.clone());
             let rules: Vec<&'static str> = query.rules(rules).collect();

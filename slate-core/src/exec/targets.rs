@@ -5,6 +5,7 @@ use super::{Resources, express, raw};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
+    metrics::PlanSummary,
     plan::{self, Plan, Query, RawPlan, is_leaf_in_id_order},
 };
 
@@ -33,6 +34,7 @@ pub(crate) fn visit_targets<V: View>(
         let mut reader = view.point_reader()?;
         reader.load(&[(collection.records, &key)])?;
         let found = reader.loaded(0);
+        resources.tally.summarize(|| PlanSummary::LOOKUP);
         resources.tally.add(1, u64::from(found.is_some()));
         return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }

@@ -1,7 +1,9 @@
 //! Counts the work of a database. [`observer`] holds the counters of one database, [`tally`] collects what the nodes of a plan examine, and [`report`] is what
 //! [`Database::metrics`](crate::Database::metrics) returns. [`prometheus`] writes it as text. [`slow`] reports calls that take too
-//! long. [`uses`] counts the uses of each index. [`trace`] has the spans and events. `call::measured` counts one call and its rows.
+//! long. [`uses`] counts the uses of each index. [`activity`] shows what a command that runs
+//! is doing. [`trace`] has the spans and events. `call::measured` counts one call and its rows.
 
+mod activity;
 mod counters;
 mod histogram;
 mod kind;
@@ -14,6 +16,8 @@ mod tally;
 pub(crate) mod trace;
 mod uses;
 
+pub use activity::Activity;
+pub(crate) use activity::PlanSummary;
 pub use histogram::Histogram;
 pub use kind::OperationKind;
 pub(crate) use observer::{Observer, PointRead};

@@ -33,6 +33,7 @@ mod rules;
 mod select_access;
 mod shape;
 mod stage;
+mod summary;
 mod table;
 mod uses;
 mod view;

@@ -120,7 +120,7 @@ impl<T: Transaction> Session<T> {
         visitor: impl FnMut(&[u8], Doc<'_>) -> Result<()>,
     ) -> Result<()> {
         let memory = self.memory().of(call.memory).shared_by(2);
-        let resources = Resources::tallied(&call.interrupt, memory, self.catalog(), Arc::clone(self.tally()));
+        let resources = Resources::tallied(call, memory, self.catalog(), Arc::clone(self.tally()));
         exec::visit_targets(query, &self.view(), collection, target, &resources, visitor)
     }
 

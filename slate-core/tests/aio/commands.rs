@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
-use slate_core::{CancelToken, Error, aio::Commands};
+use slate_core::{Activity, CancelToken, Error, aio::Commands};
 
 use crate::on_one_thread;
 
@@ -73,7 +73,8 @@ fn a_token_cancels_a_command_wherever_it_is_executed() {
         let one = rawdoc! { "q": {}, "u": { "$inc": { "n": 1 } } };
         let two = rawdoc! { "update": "c", "updates": [one.clone(), one] };
         for command in [rawdoc! { "find": "c" }, rawdoc! { "find": "c", "filter": { "_id": 1 } }, two] {
-            let error = commands.run_shared(&Arc::new(command.clone()), &token).await.unwrap_err();
+            let error =
+                commands.run_shared(&Arc::new(command.clone()), &token, &Activity::default()).await.unwrap_err();
             assert_eq!(error.code(), 11_601, "{command:?}");
         }
     });

@@ -5,7 +5,7 @@ use std::{cell::RefCell, collections::BTreeSet, ops::ControlFlow};
 
 use bson::{DateTime, Document};
 use slate_core::{
-    BulkWrite, CollectionOptions, Count, Delete, Distinct, ExistingCollections, Expire, FullDocument,
+    Activity, BulkWrite, CollectionOptions, Count, Delete, Distinct, ExistingCollections, Expire, FullDocument,
     FullDocumentBeforeChange, Migrations, Update, Validator, View, Watch,
     aio::{Call, ChangeStream, Commands, Cursor, Documents as Stream, ReadCollection, Snapshot, Transaction},
 };
@@ -271,7 +271,15 @@ async fn databases(awaited: &Awaited, db: &Database) {
     assert_eq!(act!(awaited, Database::resume_index_builds(db)), 0);
     act!(awaited, Database::command(db, &rawdoc! { "ping": 1 }));
     act!(awaited, Commands::run(&db.commands(), &rawdoc! { "ping": 1 }));
-    act!(awaited, Commands::run_shared(&db.commands(), &Arc::new(rawdoc! { "ping": 1 }), &CancelToken::new()));
+    act!(
+        awaited,
+        Commands::run_shared(
+            &db.commands(),
+            &Arc::new(rawdoc! { "ping": 1 }),
+            &CancelToken::new(),
+            &Activity::default()
+        )
+    );
     let reply = |_: &slate_core::Commands, reply: RawDocumentBuf| Ok::<_, slate_core::Error>(reply);
     act!(awaited, Commands::run_then(&db.commands(), &Arc::new(rawdoc! { "ping": 1 }), reply));
     assert_eq!(act!(awaited, Database::run_blocking(db, |db| Ok(db.store()))), db.store());

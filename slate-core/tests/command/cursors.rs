@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use bson::{Document, RawDocumentBuf, doc};
-use slate_core::{CancelToken, Commands, Database, OperationKind, TransactionOptions};
+use slate_core::{Activity, CancelToken, Commands, Database, OperationKind, TransactionOptions};
 
 use crate::{on_every_store, with_numbers};
 
@@ -232,6 +232,33 @@ fn a_cancelled_token_ends_commands_and_their_cursors() {
     token.cancel();
     refused(&cancelled, doc! { "insert": "c", "documents": [{}] }, 11601);
     refused(&commands, doc! { "getMore": id, "collection": "c" }, 237);
+    assert_eq!(commands.open_cursors(), 0);
+}
+
+/// The rows of a cursor are made by the command that has opened it, which has another token than the later ones.
+#[test]
+fn the_token_of_a_get_more_ends_it_and_its_cursor() {
+    let db = Database::open("memory:").unwrap();
+    let documents: Vec<Document> =
+        (0..100).map(|n| doc! { "_id": n, "n": if n < 10 { 0 } else { 1_000_000 } }).collect();
+    db.collection("c").insert_many(&documents).run().unwrap();
+    let (commands, token) = (db.commands(), CancelToken::new());
+    let long = doc! { "$size": { "$filter": { "input": { "$range": [0, "$n"] }, "cond": { "$lt": ["$$this", 0] } } } };
+    let find = doc! { "find": "c", "filter": { "$expr": { "$gte": [long, 0] } }, "batchSize": 1 };
+    let (_, id) = batch(&run(&commands.with_cancel(CancelToken::new()), find.clone()));
+    let activity = Activity::default();
+    let reader = commands.with_cancel(token.clone()).with_activity(&activity);
+    let more = std::thread::spawn(move || refused(&reader, doc! { "getMore": id, "collection": "c" }, 11601));
+    while activity.plan_summary().is_none() {
+        std::thread::yield_now();
+    }
+    assert!(commands.cursors().iter().all(|cursor| cursor.is_in_use()));
+    token.cancel();
+    more.join().unwrap();
+    assert_eq!(commands.open_cursors(), 0);
+    // One that was cancelled before reads nothing.
+    let (_, id) = batch(&run(&commands, find));
+    refused(&commands.with_cancel(token), doc! { "getMore": id, "collection": "c" }, 11601);
     assert_eq!(commands.open_cursors(), 0);
 }
 

@@ -126,6 +126,8 @@ pub(crate) enum Resource {
     Database(String),
     /// One collection.
     Collection(String, &'static str),
+    /// The collection of this name in every database.
+    AnyCollection(&'static str),
 }
 
 /// What a command acts on.
@@ -149,6 +151,7 @@ impl Resource {
             (Self::Database(of), Target::Database(database)) => of == database,
             (Self::Database(of), Target::Collection(database, name)) => of == database && !is_system(name),
             (Self::Collection(of, own), Target::Collection(database, name)) => of == database && own == name,
+            (Self::AnyCollection(own), Target::Collection(_, name)) => own == name,
             _ => false,
         }
     }
@@ -157,7 +160,7 @@ impl Resource {
     fn is_within(&self, database: &str) -> bool {
         match self {
             Self::Cluster => false,
-            Self::AnyNormal => true,
+            Self::AnyNormal | Self::AnyCollection(_) => true,
             Self::Database(of) | Self::Collection(of, _) => of == database,
         }
     }
@@ -168,6 +171,7 @@ impl Resource {
             Self::AnyNormal => rawdoc! { "db": "", "collection": "" },
             Self::Database(database) => rawdoc! { "db": &**database, "collection": "" },
             Self::Collection(database, name) => rawdoc! { "db": &**database, "collection": *name },
+            Self::AnyCollection(name) => rawdoc! { "db": "", "collection": *name },
         }
     }
 }
@@ -210,7 +214,7 @@ impl Privilege {
         for privilege in privileges {
             match &privilege.resource {
                 Resource::Cluster => {}
-                Resource::AnyNormal => return None,
+                Resource::AnyNormal | Resource::AnyCollection(_) => return None,
                 Resource::Database(name) | Resource::Collection(name, _) => names.push(&**name),
             }
         }

@@ -4,7 +4,10 @@ use super::privilege::{
     Action::{self, *},
     Actions, Privilege, Resource,
 };
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    failure::{Code, Failure, Result},
+    profiler::PROFILE,
+};
 
 /// A role of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -117,6 +120,20 @@ const RESTORE: Actions = Actions::of(&[
     ListCollections,
 ]);
 
+/// What administrators of a database may do with the entries of its profiler.
+const ADMIN_PROFILE: Actions = Actions::of(&[
+    CollStats,
+    ConvertToCapped,
+    CreateCollection,
+    DbStats,
+    DropCollection,
+    Find,
+    KillCursors,
+    ListCollections,
+    ListIndexes,
+    PlanCacheRead,
+]);
+
 /// The built-in roles of every database.
 const OF_DATABASES: [&str; 5] = ["dbAdmin", "dbOwner", "read", "readWrite", "userAdmin"];
 
@@ -203,14 +220,21 @@ impl Role {
         let own = || Resource::Database(self.database.clone());
         let config = || Resource::Database("config".into());
         let users = || Resource::Collection("admin".into(), USERS);
+        let profile = || Resource::Collection(self.database.clone(), PROFILE);
         let just = |actions: &[Action]| Actions::of(actions);
         let other = |name| Self::new(name, "admin");
         match &*self.name {
             "read" => add(own(), READ),
             "readWrite" => add(own(), READ_WRITE),
-            "dbAdmin" => add(own(), DB_ADMIN),
+            "dbAdmin" => {
+                add(own(), DB_ADMIN);
+                add(profile(), ADMIN_PROFILE);
+            }
             "userAdmin" => add(own(), USER_ADMIN),
-            "dbOwner" => add(own(), READ_WRITE.and(DB_ADMIN).and(USER_ADMIN)),
+            "dbOwner" => {
+                add(own(), READ_WRITE.and(DB_ADMIN).and(USER_ADMIN));
+                add(profile(), ADMIN_PROFILE);
+            }
             "readAnyDatabase" => {
                 add(Resource::AnyNormal, READ);
                 add(Resource::Cluster, just(&[ListDatabases]));
@@ -221,6 +245,7 @@ impl Role {
             }
             "dbAdminAnyDatabase" => {
                 add(Resource::AnyNormal, DB_ADMIN);
+                add(Resource::AnyCollection(PROFILE), ADMIN_PROFILE);
                 add(Resource::Cluster, just(&[ListDatabases]));
             }
             "userAdminAnyDatabase" => {
@@ -231,6 +256,7 @@ impl Role {
             "clusterMonitor" => {
                 add(Resource::Cluster, MONITOR_CLUSTER);
                 add(Resource::AnyNormal, MONITOR_DATABASE);
+                add(Resource::AnyCollection(PROFILE), just(&[Find]));
                 for database in ["config", "local"] {
                     add(Resource::Database(database.into()), READ.and(MONITOR_DATABASE));
                 }

@@ -1,8 +1,9 @@
 //! What the server does, and what it offers.
 
-use std::sync::Arc;
+use std::{borrow::Cow, sync::Arc};
 
 use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
+use slate_core::OpenCursor;
 
 use super::{
     Call, names,
@@ -11,6 +12,7 @@ use super::{
 use crate::{
     auth::{self, Action, Target},
     failure::{Code, Failure, Result},
+    operations::{self, Scope},
     stages,
 };
 
@@ -19,7 +21,8 @@ const OPTIONS: [&str; 4] = ["apiVersion", "comment", "lsid", "maxTimeMS"];
 
 /// `currentOp`: the commands that run, of which the other fields of the command are a filter.
 pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let running = described(call, !call.truth("$ownOps")?);
+    let (all, idle_connections) = (!call.truth("$ownOps")?, call.truth("$all")?);
+    let running = described(call, Described { all, idle_connections, truncates: true, ..Described::default() });
     let mut filter = RawDocumentBuf::new();
     for element in call.command.document().iter().skip(1) {
         let (name, value) = element?;
@@ -39,20 +42,85 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if let Some(most) = call.command.get("maxTimeMS")? {
         pipeline.append(cstr!("maxTimeMS"), most);
     }
-    let reply = call.shared().commands.run_shared(&Arc::new(pipeline), call.token).await?;
+    let reply = call.shared().commands.run_shared(&Arc::new(pipeline), call.token, call.activity).await?;
     let matching = reply.get_document("cursor")?.get_array("firstBatch")?.to_owned();
     Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
 }
 
-/// Returns the commands that run, of all users if the command says so and the user may see them.
-fn described(call: &Call<'_>, all: bool) -> RawArrayBuf {
-    let sees_all = if call.shared().settings.authentication {
-        all && auth::holds(call, &Target::Cluster, Action::Inprog)
+/// What `currentOp` and `$currentOp` describe.
+#[derive(Clone, Copy, Debug)]
+struct Described {
+    /// The operations of all users.
+    all: bool,
+    idle_connections: bool,
+    idle_cursors: bool,
+    /// Sessions with a transaction that waits for its next command.
+    idle_sessions: bool,
+    /// Whether long commands are shown without their content.
+    truncates: bool,
+}
+
+impl Default for Described {
+    fn default() -> Self {
+        Self { all: false, idle_connections: false, idle_cursors: false, idle_sessions: true, truncates: false }
+    }
+}
+
+impl Described {
+    /// Reads the options of the stage `$currentOp`.
+    fn read(options: &RawDocument) -> Result<Self> {
+        let mut described = Self::default();
+        for option in options {
+            let (name, value) = option?;
+            let known = match name.as_str() {
+                "allUsers" => &mut described.all,
+                "idleConnections" => &mut described.idle_connections,
+                "idleCursors" => &mut described.idle_cursors,
+                "idleSessions" => &mut described.idle_sessions,
+                "truncateOps" => &mut described.truncates,
+                // They concern several servers, and what this one does not have.
+                "backtrace" | "localOps" | "targetAllNodes" => &mut false,
+                name => {
+                    let message = format!("Unrecognized option '{name}' in $currentOp stage.");
+                    return Err(Failure::new(Code::FAILED_TO_PARSE, message));
+                }
+            };
+            *known = value.as_bool().ok_or_else(|| {
+                let message = format!("The '{name}' parameter of the $currentOp stage must be a boolean value.");
+                Failure::new(Code::FAILED_TO_PARSE, message)
+            })?;
+        }
+        Ok(described)
+    }
+}
+
+/// Returns the commands that run and what else is wanted, of all users if that is wanted and the user may see them.
+fn described(call: &Call<'_>, wanted: Described) -> RawArrayBuf {
+    let (shared, host) = (call.shared(), host_name());
+    let sees_all = if shared.settings.authentication {
+        wanted.all && auth::holds(call, &Target::Cluster, Action::Inprog)
     } else {
-        all || call.user().is_none()
+        wanted.all || call.user().is_none()
     };
     let owner = call.user().filter(|_| !sees_all);
-    call.shared().operations.describe(&host_name(), owner.as_ref().map(|user| &user.name))
+    let scope = Scope { idle_connections: wanted.idle_connections && sees_all, truncates: wanted.truncates };
+    let commands = if sees_all { Cow::Borrowed(&shared.commands) } else { call.commands() };
+    let mut cursors = commands.as_blocking().cursors();
+    cursors.sort_unstable_by_key(OpenCursor::created);
+    let mut described = shared.operations.describe(&host, owner.as_ref().map(|user| &user.name), scope, &cursors);
+    if wanted.idle_cursors {
+        let idle = cursors.iter().filter(|cursor| !cursor.is_in_use());
+        described.extend(idle.map(|cursor| operations::idle_cursor(cursor, &host)));
+    }
+    if wanted.idle_sessions {
+        let owner = owner.map(|owner| owner.digest);
+        described.extend(shared.sessions.idle_transactions(
+            |id| sees_all || id.owner() == owner,
+            shared.settings.transaction_life,
+            &host,
+        ));
+    }
+    described.into_iter().collect()
 }
 
 /// Returns a command that begins with the stage `$currentOp` or `$listLocalSessions` as one over the commands that run or the sessions;
@@ -81,8 +149,12 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         if command.database != "admin" || !is_of_database {
             return misplaced("$currentOp must be run against the 'admin' database with {aggregate: 1}");
         }
+        let Some(options) = options.as_document() else {
+            return Err(Failure::new(Code::FAILED_TO_PARSE, "$currentOp options must be specified in an object."));
+        };
+        let wanted = Described::read(options)?;
         // Without users, all operations are those of everyone.
-        described(call, asks_for_all || !has_users)
+        described(call, Described { all: wanted.all || !has_users, ..wanted })
     } else if name == "$listLocalSessions" {
         if !is_of_database {
             return misplaced("$listLocalSessions must be run against a database with {aggregate: 1}");
@@ -162,13 +234,10 @@ pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "commands": commands, "ok": 1.0 })
 }
 
-/// `{profile: -1 | 0}`: the profiler is off. Slow operations are reported by the library's hook.
-pub(super) fn profile(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    match call.integer("profile")? {
-        Some(-1 | 0) => Ok(rawdoc! { "was": 0, "slowms": 100, "sampleRate": 1.0, "ok": 1.0 }),
-        Some(1 | 2) => Err(Failure::not_implemented(
-            "profiling levels 1 and 2; `slate serve --slow 100ms` reports slow operations on standard error",
-        )),
-        _ => Err(Failure::new(Code::BAD_VALUE, "the profiling level is -1, 0, 1 or 2")),
+/// `top`: the time that commands have spent on each collection since the start.
+pub(super) fn top(call: &Call<'_>) -> Result<RawDocumentBuf> {
+    if call.command.database != "admin" {
+        return Err(Failure::new(Code::UNAUTHORIZED, "top may only be run against the admin database."));
     }
+    Ok(rawdoc! { "totals": call.shared().top.describe(), "ok": 1.0 })
 }

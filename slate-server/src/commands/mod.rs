@@ -20,7 +20,7 @@ use std::{
 };
 
 use bson::RawDocumentBuf;
-use slate_core::{CancelToken, aio::Commands};
+use slate_core::{Activity, CancelToken, aio::Commands};
 use tokio::sync::Notify;
 
 use crate::{
@@ -33,6 +33,7 @@ use crate::{
     failure::{Code, Failure, Result},
     labels,
     listener::Address,
+    profiler::{self, PROFILE},
     shared::Shared,
 };
 
@@ -42,6 +43,8 @@ pub(crate) struct Call<'c> {
     pub(crate) command: &'c Arc<Command>,
     /// Cancels the command.
     pub(crate) token: &'c CancelToken,
+    /// Shows what the command does.
+    pub(crate) activity: &'c Activity,
     /// Notified when the client vanishes.
     pub(crate) gone: &'c Notify,
     /// Set when the connection is closed in place of the reply.
@@ -92,7 +95,7 @@ static COMMANDS: &[(&str, Implementation)] = &[
     ("killSessions", Waiting(|call| Box::pin(sessions::kill(call)))),
     ("listCommands", Immediate(diagnosis::list_commands)),
     ("logout", Immediate(authentication::logout)),
-    ("profile", Immediate(diagnosis::profile)),
+    ("profile", Waiting(|call| Box::pin(profiler::configure(call)))),
     ("refreshSessions", Immediate(sessions::refresh)),
     ("replSetGetConfig", Immediate(replication::config)),
     ("replSetGetStatus", Immediate(replication::status)),
@@ -105,6 +108,7 @@ static COMMANDS: &[(&str, Implementation)] = &[
     ("setParameter", Unsupported),
     ("shutdown", Immediate(maintenance::shutdown)),
     ("startSession", Immediate(sessions::start)),
+    ("top", Immediate(diagnosis::top)),
     ("updateRole", Unsupported),
     ("updateUser", Waiting(|call| Box::pin(users::update(call)))),
     ("usersInfo", Waiting(|call| Box::pin(users::info(call)))),
@@ -142,13 +146,18 @@ impl Call<'_> {
         self.user().map(|user| user.digest)
     }
 
-    /// Returns the commands of the library, with the cursors of the user.
+    /// Returns the commands of the library, with the cursors of the user and the collection that only the server has.
     pub(crate) fn commands(&self) -> Cow<'_, Commands> {
         let commands = &self.shared().commands;
-        match self.owner() {
+        let commands = match self.owner() {
             Some(owner) => Cow::Owned(commands.owned_by(owner)),
             None => Cow::Borrowed(commands),
+        };
+        if self.command.collection() != Some(PROFILE) || self.command.name == "getMore" {
+            return commands;
         }
+        let entries = self.shared().profiler.entries(&self.command.database);
+        Cow::Owned(commands.with_collection(&self.command.database, PROFILE, entries))
     }
 
     /// Returns a number that is given as a field, truncated.
@@ -175,7 +184,7 @@ fn truncated(double: f64) -> Option<i64> {
 pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
     shared.counts.of(&command.name).fetch_add(1, Ordering::Relaxed);
-    let running = shared.operations.begin(&call.connection.place, command, call.token, call.user());
+    let running = shared.operations.begin(&call.connection.place, command, call.token, call.activity, call.user());
     let result = match shared.fail_points.before(call).await {
         Ok(()) => run(call).await,
         Err(failure) => Err(failure),
@@ -184,7 +193,12 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
         labels::add_of_stream(labels::add(command, failure), || data::is_of_stream(call)).reply()
     });
     shared.fail_points.after(call, &mut reply);
+    let time = running.elapsed();
     drop(running);
+    shared.top.record(command, &call.connection.place.usage, time);
+    if shared.profiler.is_on() {
+        profiler::record(call, &reply, time).await;
+    }
     clock::append_to(&shared.database, reply)
 }
 

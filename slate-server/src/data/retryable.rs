@@ -27,7 +27,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     let session = shared.sessions.use_session(id)?;
     let mut state = session.state.lock().await;
     if shared.settings.read_only {
-        return Ok(call.commands().run_shared(&call.command.for_library()?, call.token).await?);
+        return Ok(call.commands().run_shared(&call.command.for_library()?, call.token, call.activity).await?);
     }
     Record::load(shared, id, &mut state).await?;
     transaction::check_age(id, &state, number)?;
@@ -123,7 +123,8 @@ async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocum
         }
         Ok(reply)
     };
-    call.commands().with_cancel(call.token.clone()).run_then(&call.command.for_library()?, record).await
+    let commands = call.commands().with_cancel(call.token.clone()).with_activity(call.activity);
+    commands.run_then(&call.command.for_library()?, record).await
 }
 
 fn unknown(number: i64) -> Failure {

@@ -18,7 +18,8 @@ pub(super) async fn run(call: &Call<'_>, session: Option<SessionId>, concern: &R
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     let (time, snapshot) = take(call, session, concern).await?;
-    let commands = call.commands().as_blocking().at_snapshot(snapshot.as_blocking()).with_cancel(call.token.clone());
+    let commands = call.commands().with_cancel(call.token.clone()).with_activity(call.activity);
+    let commands = commands.as_blocking().at_snapshot(snapshot.as_blocking());
     let command = call.command.for_library()?;
     let reply = call.shared().database.run_blocking(move |_| commands.run(&*command)).await?;
     with_time(&reply, time)

@@ -13,6 +13,7 @@ use crate::{
     commands::Call,
     failure::{Code, Failure, Result},
     labels::UNKNOWN_COMMIT,
+    profiler::PROFILE,
     session::{OpenTransaction, Record, SessionId, SessionState, Work},
     shared::Shared,
     stages,
@@ -54,7 +55,8 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     }
     let open = open(id, &mut state, number)?;
     open.has_written |= super::writes(&call.command.name);
-    let result = open.commands.run_shared(&call.command.for_library()?, call.token).await.map_err(Failure::from);
+    let command = call.command.for_library()?;
+    let result = open.commands.run_shared(&command, call.token, call.activity).await.map_err(Failure::from);
     let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
     match (result, refused) {
         (Ok(reply), None) => Ok(reply),
@@ -149,6 +151,11 @@ fn check_command(call: &Call<'_>) -> Result<()> {
         && !matches!(&*command.name, "bulkWrite" | "getMore" | "killCursors")
     {
         let message = format!("Cannot run command against the '{}' database in a transaction.", command.database);
+        return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
+    }
+    if command.collection() == Some(PROFILE) {
+        let message =
+            format!("Cannot run command against the '{}.{PROFILE}' collection in a transaction.", command.database);
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
     if command.has_write_concern {

@@ -28,6 +28,10 @@ impl SessionId {
         Ok(Self { uuid, owner })
     }
 
+    pub(crate) fn of(uuid: [u8; 16], owner: Option<[u8; 32]>) -> Self {
+        Self { uuid, owner }
+    }
+
     /// Makes an id for a user.
     pub(crate) fn new(owner: Option<[u8; 32]>) -> Self {
         Self { uuid: bson::Uuid::new().bytes(), owner }

@@ -9,6 +9,7 @@ use bson::{DateTime, RawArrayBuf, RawDocumentBuf, rawdoc};
 use super::{Record, SessionId, SessionState, Work};
 use crate::{
     failure::{Code, Failure, Result},
+    operations,
     shared::Shared,
 };
 
@@ -83,6 +84,22 @@ impl Sessions {
             rawdoc! { "_id": id.document(), "lastUse": DateTime::from_millis(now.saturating_sub(used)) }
         };
         self.lock().iter().filter(|(id, _)| is_shown(**id)).map(describe).collect()
+    }
+
+    /// Describes the open transactions that wait for their next command.
+    pub(crate) fn idle_transactions(
+        &self,
+        is_shown: impl Fn(SessionId) -> bool,
+        life: Duration,
+        host: &str,
+    ) -> Vec<RawDocumentBuf> {
+        let describe = |(id, session): (&SessionId, &Arc<Session>)| {
+            // One that is locked runs a command, and is shown as such.
+            let state = session.state.try_lock().ok()?;
+            let (Work::Open(open), Some(number)) = (&state.work, state.number) else { return None };
+            Some(operations::idle_transaction(*id, number, open.since, life, host))
+        };
+        self.lock().iter().filter(|(id, _)| is_shown(**id)).filter_map(describe).collect()
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -197,7 +197,6 @@ fn every_offered_command_about_the_server_answers() {
     client.refused(doc! { "aggregate": 1, "pipeline": [{ "$currentOp": {} }], "cursor": {} }, 73);
     client.refused(doc! { "validate": "none" }, 26);
     client.refused(doc! { "fsync": 1, "lock": true }, 238);
-    client.refused(doc! { "profile": 2 }, 238);
     client.refused(doc! { "replSetInitiate": { "_id": "other" } }, 93);
 }
 

@@ -1,0 +1,25 @@
+use std::sync::Arc;
+
+use bson::RawDocumentBuf;
+
+/// A collection that exists for the commands of one caller: its documents come with the commands, and are not stored.
+#[derive(Clone, Debug)]
+pub(super) struct OwnCollection {
+    /// The name under which it would be stored.
+    name: Arc<str>,
+    documents: Arc<[RawDocumentBuf]>,
+}
+
+impl OwnCollection {
+    pub(super) fn new(name: &str, documents: Vec<RawDocumentBuf>) -> Self {
+        Self { name: name.into(), documents: documents.into() }
+    }
+
+    pub(super) fn has_name(&self, stored: &str) -> bool {
+        *self.name == *stored
+    }
+
+    pub(super) fn documents(&self) -> Arc<[RawDocumentBuf]> {
+        Arc::clone(&self.documents)
+    }
+}

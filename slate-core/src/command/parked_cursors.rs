@@ -1,0 +1,314 @@
+use std::{
+    collections::hash_map::{Entry, RandomState},
+    hash::BuildHasher,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::Waker,
+    time::{Duration, Instant},
+};
+
+use ahash::{AHashMap, AHashSet};
+use slate_query::{Code, raw::Doc};
+
+use super::{
+    common::Common,
+    cursor::{After, BatchSize, CommandCursor, CursorOwner, CursorRows},
+    open_cursor::OpenCursor,
+    reply::{Filled, Reply},
+};
+use crate::{
+    CancelToken, Error, ErrorKind, Result,
+    call::{
+        DatabaseHandle,
+        change_stream::{ChangeStreamState, Follower},
+    },
+    changes::Waiting,
+};
+
+/// The cursors that wait for their next batch. They hold a snapshot and their place in it, but no thread and no batch.
+pub(super) struct ParkedCursors {
+    cursors: Mutex<AHashMap<i64, Parked>>,
+    ids: RandomState,
+    /// How many may be open.
+    most: AtomicUsize,
+}
+
+impl Default for ParkedCursors {
+    fn default() -> Self {
+        Self { cursors: Mutex::default(), ids: RandomState::default(), most: AtomicUsize::new(usize::MAX) }
+    }
+}
+
+enum Parked {
+    Waiting {
+        cursor: Box<CommandCursor>,
+        since: Instant,
+    },
+    /// A call reads the next batch.
+    InUse {
+        kill: CancelToken,
+        described: OpenCursor,
+    },
+}
+
+impl Parked {
+    fn owner(&self) -> Option<&CursorOwner> {
+        match self {
+            Self::Waiting { cursor, .. } => cursor.owner.as_ref(),
+            Self::InUse { described, .. } => described.owner.as_ref(),
+        }
+    }
+
+    /// Whether commands of a user may use the cursor.
+    fn is_open_to(&self, user: Option<&CursorOwner>) -> bool {
+        user.is_none_or(|user| self.owner() == Some(user))
+    }
+}
+
+/// What became of a cursor that was to be killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Killed {
+    Yes,
+    NotFound,
+}
+
+impl ParkedCursors {
+    /// Appends the next batch of a cursor to a reply. The token of the command ends the cursor.
+    ///
+    /// # Errors
+    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50738 for another session;
+    /// the errors of the rows, after which the cursor is closed.
+    pub(super) fn next_batch(
+        &self,
+        reply: &mut Reply,
+        id: i64,
+        namespace: &str,
+        common: &Common,
+        documents: Option<u64>,
+        token: Option<&CancelToken>,
+    ) -> Result<()> {
+        let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, common)?) };
+        reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, documents, token))
+    }
+
+    /// Returns whether the cursor is that of a change stream, whose batches may come later.
+    pub(super) fn awaits(&self, id: i64) -> bool {
+        self.with_changes(id, |_| Ok(())).is_some()
+    }
+
+    /// Returns whether the cursor is there, and that of a query.
+    pub(super) fn is_of_query(&self, id: i64) -> bool {
+        matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
+    }
+
+    /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also the stream's
+    /// database. `None` if it is no change stream, or is in use.
+    pub(super) fn wait(&self, id: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
+        self.with_changes(id, |state| Ok((state.wait(waker)?, state.database().clone())))
+    }
+
+    fn with_changes<R>(&self, id: i64, work: impl FnOnce(&ChangeStreamState) -> Result<R>) -> Option<Result<R>> {
+        match self.lock().get(&id)? {
+            Parked::Waiting { cursor, .. } => match &cursor.rows {
+                CursorRows::Changes(state) => Some(work(state)),
+                CursorRows::Query(_) => None,
+            },
+            Parked::InUse { .. } => None,
+        }
+    }
+
+    /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
+    ///
+    /// # Errors
+    /// `Unauthorized` (13) for another owner's cursor.
+    pub(super) fn kill(&self, id: i64, user: Option<&CursorOwner>) -> Result<Killed> {
+        let mut cursors = self.lock();
+        let Some(parked) = cursors.get(&id) else { return Ok(Killed::NotFound) };
+        if !parked.is_open_to(user) {
+            return Err(not_owned(id));
+        }
+        let closed = cursors.remove(&id);
+        // Closing a cursor can release a snapshot and drop files, which takes time.
+        drop(cursors);
+        if let Some(Parked::InUse { kill, .. }) = closed {
+            kill.cancel();
+        }
+        Ok(Killed::Yes)
+    }
+
+    /// Limits how many cursors may be open.
+    pub(super) fn limit(&self, most: usize) {
+        self.most.store(most, Ordering::Relaxed);
+    }
+
+    /// Closes the cursors that nobody has used for this time. Returns how many.
+    pub(super) fn close_idle(&self, idle: Duration) -> usize {
+        self.close(|parked| match parked {
+            Parked::Waiting { cursor, since } => cursor.times_out && since.elapsed() >= idle,
+            Parked::InUse { .. } => false,
+        })
+    }
+
+    /// Closes the cursors that the user may use. Returns how many.
+    pub(super) fn close_all(&self, user: Option<&CursorOwner>) -> usize {
+        self.close(|parked| parked.is_open_to(user))
+    }
+
+    /// Closes the cursors of sessions that the user may use. Returns how many.
+    pub(super) fn close_sessions(&self, sessions: &AHashSet<Vec<u8>>, user: Option<&CursorOwner>) -> usize {
+        self.close(|parked| {
+            let of = match parked {
+                Parked::Waiting { cursor, .. } => &cursor.session,
+                Parked::InUse { described, .. } => &described.session,
+            };
+            of.as_ref().is_some_and(|session| sessions.contains(session)) && parked.is_open_to(user)
+        })
+    }
+
+    /// Describes the cursors that the user may use.
+    pub(super) fn describe(&self, user: Option<&CursorOwner>) -> Vec<OpenCursor> {
+        let describe = |(id, parked): (&i64, &Parked)| match parked {
+            Parked::Waiting { cursor, .. } => OpenCursor::of(*id, cursor),
+            Parked::InUse { described, .. } => described.clone(),
+        };
+        self.lock().iter().filter(|(_, parked)| parked.is_open_to(user)).map(describe).collect()
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    fn close(&self, is_closed: impl Fn(&Parked) -> bool) -> usize {
+        let mut cursors = self.lock();
+        let closed: Vec<Parked> = cursors.extract_if(|_, parked| is_closed(parked)).map(|(_, parked)| parked).collect();
+        // Closing a cursor can release a snapshot and drop files, which takes time.
+        drop(cursors);
+        closed.iter().for_each(|parked| {
+            if let Parked::InUse { kill, .. } = parked {
+                kill.cancel();
+            }
+        });
+        closed.len()
+    }
+
+    pub(super) fn park(&self, mut cursor: CommandCursor, command: Option<Doc<'_>>) -> Result<i64> {
+        cursor.facts.opened_by(command);
+        let mut cursors = self.lock();
+        let most = self.most.load(Ordering::Relaxed);
+        if cursors.len() >= most {
+            let message = format!("{most} cursors are open, which is the limit: read them to their end or close them");
+            return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
+        }
+        let mut attempt = cursors.len();
+        loop {
+            // Positive, because some drivers take 0 and negative numbers for the end.
+            let id = i64::from_ne_bytes(self.ids.hash_one((Instant::now(), attempt)).to_ne_bytes()) & i64::MAX;
+            if let Entry::Vacant(place) = cursors.entry(id)
+                && id != 0
+            {
+                place.insert(Parked::Waiting { cursor: Box::new(cursor), since: Instant::now() });
+                return Ok(id);
+            }
+            attempt += 1;
+        }
+    }
+
+    fn take(&self, id: i64, namespace: &str, common: &Common) -> Result<Box<CommandCursor>> {
+        let mut cursors = self.lock();
+        let parked = cursors.get_mut(&id).ok_or_else(|| {
+            Error::new(ErrorKind::NotFound, Code::CURSOR_NOT_FOUND, format!("cursor id {id} not found"))
+        })?;
+        if !parked.is_open_to(common.owner.as_ref()) {
+            return Err(not_owned(id));
+        }
+        let Parked::Waiting { cursor, .. } = &*parked else {
+            return Err(already_in_use(id));
+        };
+        if cursor.namespace != namespace {
+            let message = format!(
+                "Requested getMore on namespace '{namespace}', but cursor belongs to a different namespace {}",
+                cursor.namespace
+            );
+            return Err(Error::invalid(Code::UNAUTHORIZED, message).at("collection"));
+        }
+        check_session(id, cursor.session.as_deref(), common.session.as_deref())?;
+        common.call.activity.iter().zip(&cursor.activity).for_each(|(own, opened)| own.continues(opened));
+        let described = OpenCursor::of(id, cursor).in_use();
+        let in_use = Parked::InUse { kill: cursor.kill.clone(), described };
+        match std::mem::replace(parked, in_use) {
+            Parked::Waiting { cursor, .. } => Ok(cursor),
+            Parked::InUse { .. } => Err(already_in_use(id)),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, AHashMap<i64, Parked>> {
+        self.cursors.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A cursor that was taken out for a batch. Dropping it closes the cursor, unless there is more to read.
+struct InUse<'p> {
+    cursors: &'p ParkedCursors,
+    id: i64,
+    cursor: Option<Box<CommandCursor>>,
+}
+
+impl InUse<'_> {
+    /// Appends the documents of the batch; returns the id for the next one.
+    fn fill(&mut self, batch: &mut Reply, documents: Option<u64>, token: Option<&CancelToken>) -> Result<Filled> {
+        let Some(cursor) = &mut self.cursor else { return Ok(Filled { id: 0, token: None }) };
+        cursor.interrupt.renew(cursor.max_time);
+        // The rows know the token of the command that has opened them. That of this command ends them as well.
+        let cancels = token.map(|token| token.cancels(&cursor.kill));
+        let filled = cursor.fill(batch, BatchSize::Documents(documents));
+        drop(cancels);
+        token.map_or(Ok(()), CancelToken::check)?;
+        if cursor.kill.is_cancelled() {
+            let message = format!("the cursor {} was killed", self.id);
+            return Err(Error::new(ErrorKind::Interrupted, Code::CURSOR_KILLED, message));
+        }
+        let token = cursor.token();
+        if filled? == After::Nothing {
+            return Ok(Filled { id: 0, token });
+        }
+        let mut cursors = self.cursors.lock();
+        // A cursor that was killed meanwhile is no longer there.
+        let (Some(parked), Some(mut cursor)) = (cursors.get_mut(&self.id), self.cursor.take()) else {
+            return Ok(Filled { id: 0, token });
+        };
+        cursor.facts.used();
+        *parked = Parked::Waiting { cursor, since: Instant::now() };
+        Ok(Filled { id: self.id, token })
+    }
+}
+
+impl Drop for InUse<'_> {
+    fn drop(&mut self) {
+        if self.cursor.is_some() {
+            self.cursors.lock().remove(&self.id);
+        }
+    }
+}
+
+fn already_in_use(id: i64) -> Error {
+    Error::invalid(Code::CURSOR_IN_USE, format!("cursor id {id} is already in use")).at("getMore")
+}
+
+fn not_owned(id: i64) -> Error {
+    let message = format!("cursor id {id} was not created by the authenticated user");
+    Error::invalid(Code::UNAUTHORIZED, message)
+}
+
+/// Fails if a cursor of one session is used by another.
+fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Result<()> {
+    let (code, message) = match (owner, session) {
+        _ if owner == session => return Ok(()),
+        (None, _) => (50_736, "which was not created in a session, in a session"),
+        (Some(_), None) => (50_737, "which was created in a session, without an lsid"),
+        (Some(_), Some(_)) => (50_738, "which was created in another session"),
+    };
+    let message = format!("Cannot run getMore on cursor {id}, {message}");
+    Err(Error::invalid(Code(code), message).at("lsid"))
+}

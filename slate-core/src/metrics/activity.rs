@@ -1,0 +1,140 @@
+use std::{
+    fmt,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use super::Tally;
+
+/// What a command that runs is doing, for those who look at it from another thread: the plan that it executes, and what the plan has
+/// examined so far; see [`Commands::with_activity`](crate::Commands::with_activity).
+///
+/// ```
+/// # let db = slate_core::Database::open("memory:")?;
+/// use bson::rawdoc;
+/// use slate_core::Activity;
+///
+/// db.collection("users").insert_many(&[rawdoc! { "age": 36 }, rawdoc! { "age": 85 }]).run()?;
+/// let activity = Activity::default();
+/// db.commands().with_activity(&activity).run(rawdoc! { "find": "users", "filter": { "age": { "$gt": 40 } } })?;
+/// assert_eq!(activity.plan_summary().as_deref(), Some("COLLSCAN"));
+/// assert_eq!(activity.documents_examined(), 2);
+/// # Ok::<(), slate_core::Error>(())
+/// ```
+#[derive(Clone, Default)]
+pub struct Activity(Arc<Mutex<Current>>);
+
+#[derive(Default)]
+struct Current {
+    /// What was examined without a plan, and by the plans before the current one.
+    keys: u64,
+    documents: u64,
+    summary: Option<PlanSummary>,
+    /// The current plan, and what it had examined before this activity began: a cursor's plan has read the earlier batches.
+    plan: Option<(Arc<Tally>, (u64, u64))>,
+}
+
+/// How a plan reads its records, in MongoDB's words.
+#[derive(Clone)]
+pub(crate) enum PlanSummary {
+    Stage(&'static str),
+    /// A stage that reads an index, which is displayed as its key pattern.
+    Index(&'static str, Arc<dyn fmt::Display + Send + Sync>),
+    Several(Arc<[Self]>),
+}
+
+impl PlanSummary {
+    /// Records that are read by their keys.
+    pub(crate) const LOOKUP: Self = Self::Stage("EXPRESS_IXSCAN { _id: 1 }");
+}
+
+/// `IXSCAN { a: 1 }`.
+impl fmt::Display for PlanSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stage(stage) => f.write_str(stage),
+            Self::Index(stage, keys) => write!(f, "{stage} {keys}"),
+            Self::Several(several) => several.iter().enumerate().try_for_each(|(place, one)| {
+                let separator = if place > 0 { ", " } else { "" };
+                write!(f, "{separator}{one}")
+            }),
+        }
+    }
+}
+
+impl fmt::Debug for PlanSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Activity {
+    /// Returns how the plan reads its records, as MongoDB's `planSummary`: `COLLSCAN`, `IXSCAN { age: 1 }`. It is that of the last
+    /// statement that has begun; `None` before the first one is planned, and for a command without a plan.
+    pub fn plan_summary(&self) -> Option<String> {
+        let current = self.lock();
+        let planned = current.plan.as_ref().and_then(|(tally, _)| tally.summary());
+        planned.or(current.summary.as_ref()).map(ToString::to_string)
+    }
+
+    /// Returns how many keys the command has examined so far.
+    pub fn keys_examined(&self) -> u64 {
+        self.lock().examined().0
+    }
+
+    /// Returns how many documents the command has examined so far.
+    pub fn documents_examined(&self) -> u64 {
+        self.lock().examined().1
+    }
+
+    /// Shows a plan in place of the one before.
+    pub(crate) fn executes(&self, tally: &Arc<Tally>) {
+        let mut current = self.lock();
+        if current.plan.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, tally)) {
+            return;
+        }
+        (current.keys, current.documents) = current.examined();
+        current.plan = Some((Arc::clone(tally), tally.examined()));
+    }
+
+    /// Shows a read that needed no plan.
+    pub(crate) fn read(&self, summary: PlanSummary, keys: u64, documents: u64) {
+        let mut current = self.lock();
+        let (keys_before, documents_before) = current.examined();
+        let summary = Some(summary);
+        *current = Current { keys: keys_before + keys, documents: documents_before + documents, summary, plan: None };
+    }
+
+    /// Shows the plan of a cursor, which began with an earlier command.
+    pub(crate) fn continues(&self, opened: &Self) {
+        let (summary, plan) = {
+            let opened = opened.lock();
+            (opened.summary.clone(), opened.plan.as_ref().map(|(tally, _)| Arc::clone(tally)))
+        };
+        match plan {
+            Some(tally) => self.executes(&tally),
+            None => self.lock().summary = summary,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Current> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Current {
+    fn examined(&self) -> (u64, u64) {
+        let (keys, documents) = self.plan.as_ref().map_or((0, 0), |(tally, before)| {
+            let now = tally.examined();
+            (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1))
+        });
+        (self.keys + keys, self.documents + documents)
+    }
+}
+
+impl fmt::Debug for Activity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (keys, documents) = self.lock().examined();
+        let plan = self.plan_summary();
+        f.debug_struct("Activity").field("plan", &plan).field("keys", &keys).field("documents", &documents).finish()
+    }
+}

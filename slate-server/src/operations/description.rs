@@ -1,0 +1,236 @@
+//! Operations, connections, cursors and sessions as `currentOp` shows them.
+
+use std::{
+    sync::atomic::Ordering,
+    time::{Duration, Instant, SystemTime},
+};
+
+use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocumentBuf, cstr, rawdoc};
+use slate_core::OpenCursor;
+
+use super::{Operation, Operations, Place};
+use crate::{
+    auth::{self, UserName},
+    command::Command,
+    session::SessionId,
+};
+
+/// What is described beside the commands that run.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Scope {
+    /// Connections that wait for their next request.
+    pub(crate) idle_connections: bool,
+    /// Whether the content of long commands is left out.
+    pub(crate) truncates: bool,
+}
+
+/// A command of more bytes is shown without its content.
+const SHOWN_BYTES: usize = 1000;
+
+impl Operations {
+    /// Returns a description of every command that runs, or of those of a user.
+    pub(crate) fn describe(
+        &self,
+        host: &str,
+        user: Option<&UserName>,
+        scope: Scope,
+        cursors: &[OpenCursor],
+    ) -> Vec<RawDocumentBuf> {
+        let (mut described, mut idle) = (Vec::new(), Vec::new());
+        for place in self.places().values() {
+            match &*place.running() {
+                Some(operation) if operation.is_of(user) => {
+                    described.push((operation.id, operation.describe(place, host, scope, cursors)));
+                }
+                None if scope.idle_connections => idle.push((place.connection, place.describe(host))),
+                _ => {}
+            }
+        }
+        described.sort_unstable_by_key(|(id, _)| *id);
+        idle.sort_unstable_by_key(|(connection, _)| *connection);
+        let described = described.into_iter().map(|(_, description)| description);
+        described.chain(idle.into_iter().map(|(_, description)| description)).collect()
+    }
+}
+
+impl Place {
+    /// Returns the fields that tell the client.
+    fn begin(&self, host: &str) -> RawDocumentBuf {
+        let mut described = rawdoc! {
+            "type": "op",
+            "host": host,
+            "desc": format!("conn{}", self.connection),
+            "connectionId": self.connection,
+            "client": self.client.to_string(),
+        };
+        if let Some(application) = self.application.get() {
+            if let Some(name) = &application.name {
+                described.append(cstr!("appName"), &**name);
+            }
+            if let Some(metadata) = &application.metadata {
+                described.append(cstr!("clientMetadata"), metadata.clone());
+            }
+        }
+        described
+    }
+
+    /// Describes a connection that waits for its next request.
+    fn describe(&self, host: &str) -> RawDocumentBuf {
+        let mut described = self.begin(host);
+        described.append(cstr!("active"), false);
+        described.append(cstr!("currentOpTime"), ago(self.since.elapsed()).try_to_rfc3339_string().unwrap_or_default());
+        described
+    }
+}
+
+impl Operation {
+    fn describe(&self, place: &Place, host: &str, scope: Scope, cursors: &[OpenCursor]) -> RawDocumentBuf {
+        let command = &*self.command;
+        let elapsed = self.since.elapsed();
+        let micros = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
+        let mut described = place.begin(host);
+        described.append(cstr!("active"), true);
+        described.append(cstr!("currentOpTime"), ago(elapsed).try_to_rfc3339_string().unwrap_or_default());
+        if let Some(user) = &self.user {
+            described.append(cstr!("effectiveUsers"), RawArrayBuf::from_iter([user.name.document()]));
+        }
+        described.append(cstr!("opid"), self.id);
+        let session = self.session();
+        if let Some(session) = session {
+            described.append(cstr!("lsid"), session.document());
+        }
+        if let (true, Some(number)) = (command.in_transaction, command.number) {
+            described.append(cstr!("transaction"), transaction(number));
+        }
+        described.append(cstr!("secs_running"), micros / 1_000_000);
+        described.append(cstr!("microsecs_running"), micros);
+        described.append(cstr!("op"), kind(&command.name));
+        described.append(cstr!("ns"), command.described_namespace());
+        let most = if scope.truncates { SHOWN_BYTES } else { usize::MAX };
+        described.append(cstr!("command"), shown(command, most));
+        if let Some(summary) = self.activity.plan_summary() {
+            described.append(cstr!("planSummary"), summary);
+            described.append(cstr!("keysExamined"), number(self.activity.keys_examined()));
+            described.append(cstr!("docsExamined"), number(self.activity.documents_examined()));
+        }
+        let cursor = command.get("getMore").ok().flatten().and_then(|id| id.as_i64());
+        let cursor = cursor.and_then(|id| cursors.iter().find(|cursor| cursor.id() == id));
+        if let Some(cursor) = cursor.filter(|_| command.name == "getMore") {
+            described.append(cstr!("cursor"), describe_cursor(cursor, Some(self.id)));
+        }
+        described.append(cstr!("numYields"), 0);
+        described.append(cstr!("waitingForLock"), false);
+        described.append(cstr!("killPending"), self.token.is_cancelled());
+        if let Some(progress) = &self.progress {
+            let number =
+                |number: &std::sync::atomic::AtomicU64| super::description::number(number.load(Ordering::Relaxed));
+            let (done, total) = (number(&progress.done), number(&progress.total));
+            described.append(cstr!("msg"), format!("{}: {done}/{total}", command.name));
+            described.append(cstr!("progress"), rawdoc! { "done": done, "total": total });
+        }
+        described
+    }
+}
+
+/// Describes a cursor that waits for its next `getMore`.
+pub(crate) fn idle_cursor(cursor: &OpenCursor, host: &str) -> RawDocumentBuf {
+    let mut described = rawdoc! { "type": "idleCursor", "host": host, "ns": cursor.namespace() };
+    if let Some(uuid) = cursor.session() {
+        let owner = cursor.owner().and_then(|owner| owner.try_into().ok());
+        described.append(cstr!("lsid"), SessionId::of(uuid, owner).document());
+    }
+    if let Some(summary) = cursor.plan_summary() {
+        described.append(cstr!("planSummary"), summary);
+    }
+    described.append(cstr!("cursor"), describe_cursor(cursor, None));
+    described
+}
+
+fn describe_cursor(cursor: &OpenCursor, operation: Option<i32>) -> RawDocumentBuf {
+    let mut described = rawdoc! {
+        "cursorId": cursor.id(),
+        "createdDate": DateTime::from_system_time(cursor.created()),
+        "lastAccessDate": DateTime::from_system_time(cursor.last_used()),
+        "nDocsReturned": number(cursor.documents()),
+        "nBatchesReturned": number(cursor.batches()),
+        "noCursorTimeout": !cursor.times_out(),
+        "tailable": cursor.is_of_changes(),
+        "awaitData": cursor.is_of_changes(),
+    };
+    if let Some(command) = cursor.command() {
+        described.append(cstr!("originatingCommand"), command.to_owned());
+    }
+    if let Some(operation) = operation {
+        described.append(cstr!("operationUsingCursorId"), i64::from(operation));
+    }
+    described
+}
+
+/// Describes a session whose transaction waits for its next command.
+pub(crate) fn idle_transaction(
+    session: SessionId,
+    transaction_number: i64,
+    since: Instant,
+    life: Duration,
+    host: &str,
+) -> RawDocumentBuf {
+    let open = since.elapsed();
+    let expires = DateTime::from_system_time(SystemTime::now() + life.saturating_sub(open));
+    let mut within = transaction(transaction_number);
+    within.append(cstr!("startWallClockTime"), ago(open).try_to_rfc3339_string().unwrap_or_default());
+    within.append(cstr!("timeOpenMicros"), i64::try_from(open.as_micros()).unwrap_or(i64::MAX));
+    within.append(cstr!("expiryTime"), expires.try_to_rfc3339_string().unwrap_or_default());
+    rawdoc! {
+        "type": "idleSession",
+        "host": host,
+        "desc": "inactive transaction",
+        "active": false,
+        "lsid": session.document(),
+        "transaction": within,
+    }
+}
+
+fn transaction(number: i64) -> RawDocumentBuf {
+    rawdoc! { "parameters": { "txnNumber": number, "autocommit": false } }
+}
+
+/// Returns MongoDB's word for what a command does.
+pub(crate) fn kind(command: &str) -> &'static str {
+    match command {
+        "find" => "query",
+        "getMore" => "getmore",
+        "insert" => "insert",
+        "update" => "update",
+        "delete" => "remove",
+        _ => "command",
+    }
+}
+
+/// Returns a command as others may see it, with its content if it has at most this many bytes.
+pub(crate) fn shown(command: &Command, most: usize) -> RawDocumentBuf {
+    let (name, document) = (&*command.name, command.document());
+    if holds_secrets(name) {
+        rawdoc! { "$truncated": name }
+    } else if document.as_bytes().len() <= most {
+        document.to_owned()
+    } else {
+        let mut shown = rawdoc! { "$truncated": auth::shown(document) };
+        if let Ok(Some(comment @ RawBsonRef::String(_))) = document.get("comment") {
+            shown.append(cstr!("comment"), comment);
+        }
+        shown
+    }
+}
+
+/// Whether a command contains a password or the messages of a login.
+fn holds_secrets(command: &str) -> bool {
+    matches!(command, "authenticate" | "createUser" | "updateUser" | "saslStart" | "saslContinue")
+}
+
+fn ago(time: Duration) -> DateTime {
+    DateTime::from_system_time(SystemTime::now() - time)
+}
+
+fn number(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,130 @@
+use std::time::Duration;
+
+use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
+
+use crate::{
+    command::Command,
+    commands::Call,
+    operations::{kind, shown},
+};
+
+/// A command of more bytes is recorded by its beginning: MongoDB's limit.
+const MAX_COMMAND: usize = 50_000;
+
+/// The bytes of a message around its document.
+const AROUND: usize = 21;
+
+/// Describes a command that has ended, in the shape of MongoDB's profiler.
+pub(super) fn describe(call: &Call<'_>, reply: &RawDocument, time: Duration) -> RawDocumentBuf {
+    let (command, activity) = (call.command, call.activity);
+    let mut entry = rawdoc! {
+        "op": kind(&command.name),
+        "ns": command.described_namespace(),
+        "command": statement(command).unwrap_or_else(|| shown(command, MAX_COMMAND)),
+    };
+    let summary = activity.plan_summary();
+    if let Ok(cursor) = reply.get_document("cursor") {
+        append_cursor(&mut entry, command, cursor);
+    }
+    if summary.is_some() {
+        entry.append(cstr!("keysExamined"), number(activity.keys_examined()));
+        entry.append(cstr!("docsExamined"), number(activity.documents_examined()));
+    }
+    append_result(&mut entry, command, reply);
+    entry.append(cstr!("numYield"), 0);
+    entry.append(cstr!("responseLength"), number(reply.as_bytes().len() + AROUND));
+    entry.append(cstr!("protocol"), "op_msg");
+    entry.append(cstr!("millis"), number(time.as_millis()));
+    if let Some(summary) = summary {
+        entry.append(cstr!("planSummary"), summary);
+    }
+    append_failure(&mut entry, reply);
+    entry.append(cstr!("ts"), DateTime::now());
+    entry.append(cstr!("client"), call.connection.peer.host());
+    if let Some(application) = call.connection.place.application() {
+        entry.append(cstr!("appName"), application);
+    }
+    let user = call.user();
+    let users: RawArrayBuf = user.iter().map(|user| user.name.document()).collect();
+    entry.append(cstr!("allUsers"), users);
+    entry.append(cstr!("user"), user.map(|user| user.name.to_string()).unwrap_or_default());
+    entry
+}
+
+/// Returns the statement of an `update` or `delete` that has one: MongoDB records statements. A command of several is one entry here.
+fn statement(command: &Command) -> Option<RawDocumentBuf> {
+    let name = match &*command.name {
+        "update" => "updates",
+        "delete" => "deletes",
+        _ => return None,
+    };
+    let mut statements = command.get(name).ok()??.as_array()?.into_iter();
+    let only = statements.next()?.ok()?.as_document()?;
+    (statements.next().is_none() && only.as_bytes().len() <= MAX_COMMAND).then(|| only.to_owned())
+}
+
+fn append_cursor(entry: &mut RawDocumentBuf, command: &Command, cursor: &RawDocument) {
+    let opened = command.get("getMore").ok().flatten().and_then(|id| id.as_i64());
+    let id = cursor.get_i64("id").unwrap_or_default();
+    if let Some(id) = opened.or(Some(id)).filter(|id| *id != 0) {
+        entry.append(cstr!("cursorid"), id);
+    }
+    if id == 0 {
+        entry.append(cstr!("cursorExhausted"), true);
+    }
+    if command.name != "bulkWrite"
+        && let Ok(batch) = cursor.get_array("firstBatch").or_else(|_| cursor.get_array("nextBatch"))
+    {
+        entry.append(cstr!("nreturned"), number(batch.into_iter().count()));
+    }
+}
+
+/// Appends what a write has done.
+fn append_result(entry: &mut RawDocumentBuf, command: &Command, reply: &RawDocument) {
+    let count = |name: &str| reply.get(name).ok().flatten().and_then(integer).unwrap_or_default();
+    match &*command.name {
+        "insert" => entry.append(cstr!("ninserted"), count("n")),
+        "delete" => entry.append(cstr!("ndeleted"), count("n")),
+        "update" => {
+            let upserted = number(reply.get_array("upserted").map_or(0, |upserted| upserted.into_iter().count()));
+            entry.append(cstr!("nMatched"), count("n") - upserted);
+            entry.append(cstr!("nModified"), count("nModified"));
+            entry.append(cstr!("nUpserted"), upserted);
+        }
+        "bulkWrite" => {
+            entry.append(cstr!("ninserted"), count("nInserted"));
+            entry.append(cstr!("nMatched"), count("nMatched"));
+            entry.append(cstr!("nModified"), count("nModified"));
+            entry.append(cstr!("nUpserted"), count("nUpserted"));
+            entry.append(cstr!("ndeleted"), count("nDeleted"));
+        }
+        _ => {}
+    }
+}
+
+/// Appends why the command, or its first statement that was refused, has failed.
+fn append_failure(entry: &mut RawDocumentBuf, reply: &RawDocument) {
+    let has_failed = reply.get_f64("ok").is_ok_and(|ok| ok < 1.0);
+    let refused = || reply.get_array("writeErrors").ok()?.into_iter().next()?.ok()?.as_document();
+    let Some(failure) = (if has_failed { Some(reply) } else { refused() }) else { return };
+    if let Ok(message) = failure.get_str("errmsg") {
+        entry.append(cstr!("errMsg"), message);
+    }
+    if let Ok(name) = failure.get_str("codeName") {
+        entry.append(cstr!("errName"), name);
+    }
+    if let Ok(code) = failure.get_i32("code") {
+        entry.append(cstr!("errCode"), code);
+    }
+    if has_failed {
+        entry.append(cstr!("ok"), 0.0);
+    }
+}
+
+fn integer(value: RawBsonRef<'_>) -> Option<i64> {
+    value.as_i64().or_else(|| value.as_i32().map(i64::from))
+}
+
+fn number(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}

@@ -115,6 +115,10 @@ impl Command {
             }
             "startTransaction" => {
                 self.starts_transaction = element.value()?.as_bool().ok_or_else(|| mistyped("bool"))?;
+                if !self.starts_transaction {
+                    let message = "Specifying startTransaction=false is not allowed.";
+                    return Err(Failure::new(Code::INVALID_OPTIONS, message));
+                }
             }
             "readConcern" => {
                 let concern = element.value()?;

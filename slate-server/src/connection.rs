@@ -166,7 +166,9 @@ impl Connection {
                 gone: &gone,
                 closes: AtomicBool::new(false),
             };
-            let mut work = std::pin::pin!(trace::command(&call, commands::execute(&call)));
+            // Pinned here, because a future that is handed on is copied, and this one is large.
+            let execute = pin!(commands::execute(&call));
+            let mut work = pin!(trace::command(&call, execute));
             let reply = tokio::select! {
                 biased;
                 reply = &mut work => Some(reply),

@@ -102,8 +102,7 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let session = command.session.as_deref().map(|lsid| SessionId::read(lsid, call.owner())).transpose()?;
     // A client that has not logged in takes no place among the sessions.
-    let is_stranger = shared.settings.authentication && call.user().is_none();
-    if let Some(id) = session.filter(|_| !is_stranger) {
+    if let Some(id) = session.filter(|_| !call.is_of_stranger()) {
         shared.sessions.use_session(id)?;
     }
     match (session, command.number) {
@@ -111,6 +110,10 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
             Err(Failure::new(Code::INVALID_OPTIONS, "a transaction number requires a session id to also be specified"))
         }
         (Some(id), Some(number)) if command.in_transaction => transaction::run(call, id, number).await,
+        (Some(_), Some(_)) if command.starts_transaction => {
+            let message = "'startTransaction' field requires 'autocommit' field to also be specified";
+            Err(Failure::new(Code::INVALID_OPTIONS, message))
+        }
         (Some(id), Some(number)) => {
             if RETRYABLE.binary_search(&&*command.name).is_err() {
                 let message = "txnNumber may only be provided for multi-document transactions and retryable write \

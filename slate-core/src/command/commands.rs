@@ -258,6 +258,13 @@ impl Commands {
         let sessions = lsids.into_iter().filter_map(|lsid| session_id(Doc::from(lsid))).collect();
         self.cursors.close_sessions(&sessions, self.owner.as_ref())
     }
+
+    /// Closes the cursors that the commands of a transaction have opened, which have this `lsid` and this `txnNumber`; returns how many. A
+    /// cursor has the rows of its transaction, and must not outlive it.
+    pub fn close_transaction_cursors(&self, lsid: &RawDocument, number: i64) -> usize {
+        let close = |session: Vec<u8>| self.cursors.close_transaction(&session, number, self.owner.as_ref());
+        session_id(Doc::from(lsid)).map_or(0, close)
+    }
 }
 
 impl fmt::Debug for Commands {

@@ -25,6 +25,8 @@ pub(super) struct Common {
     pub(super) max_time: Option<Duration>,
     /// The id of the caller's session.
     pub(super) session: Option<Vec<u8>>,
+    /// The number of the session's transaction, if the command belongs to one.
+    pub(super) transaction: Option<i64>,
     /// Who owns the cursor that the command opens.
     pub(super) owner: Option<CursorOwner>,
 }
@@ -66,17 +68,21 @@ impl Common {
             return Err(Error::invalid(Code(322), message).at("apiVersion"));
         }
         let is_outside = !matches!(at.scope, Scope::Transaction(_));
-        if fields.integer("txnNumber")?.is_some() && is_outside {
+        let number = fields.integer("txnNumber")?;
+        if number.is_some() && is_outside {
             let message = "Transaction numbers are only allowed on a replica set member or mongos";
             return Err(Error::invalid(Code::ILLEGAL_OPERATION, message).at("txnNumber"));
         }
-        for name in ["autocommit", "startTransaction"] {
-            if fields.boolean(name)?.is_some() && is_outside {
+        let autocommit = fields.boolean("autocommit")?;
+        for (name, given) in [("autocommit", autocommit), ("startTransaction", fields.boolean("startTransaction")?)] {
+            if given.is_some() && is_outside {
                 let message = "a command in a transaction needs a transaction number";
                 return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(name));
             }
         }
-        Ok(Self { database, call, max_time, session, owner: at.owner.cloned() })
+        // A retryable write has a number, too, and its cursor is read outside of it.
+        let transaction = number.filter(|_| autocommit == Some(false));
+        Ok(Self { database, call, max_time, session, transaction, owner: at.owner.cloned() })
     }
 
     /// Returns the context of a write with these options and the time limit of the command.

@@ -81,6 +81,8 @@ pub(super) struct CommandCursor {
     pub(super) kill: CancelToken,
     /// The id of the session that has opened the cursor.
     pub(super) session: Option<Vec<u8>>,
+    /// The number of the transaction that has opened the cursor.
+    pub(super) transaction: Option<i64>,
     pub(super) owner: Option<CursorOwner>,
     pub(super) times_out: bool,
     /// What the commands of the cursor have shown so far.
@@ -135,6 +137,7 @@ impl CommandCursor {
             interrupt,
             kill,
             session: common.session.clone(),
+            transaction: common.transaction,
             owner: common.owner.clone(),
             times_out: true,
             activity: common.call.activity.clone(),

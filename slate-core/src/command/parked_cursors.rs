@@ -61,6 +61,14 @@ impl Parked {
         }
     }
 
+    /// Returns the session and the transaction that have opened the cursor.
+    fn opened_in(&self) -> (Option<&[u8]>, Option<i64>) {
+        match self {
+            Self::Waiting { cursor, .. } => (cursor.session.as_deref(), cursor.transaction),
+            Self::InUse { described, .. } => (described.session.as_deref(), described.transaction),
+        }
+    }
+
     /// Whether commands of a user may use the cursor.
     fn is_open_to(&self, user: Option<&CursorOwner>) -> bool {
         user.is_none_or(|user| self.owner() == Some(user))
@@ -78,7 +86,7 @@ impl ParkedCursors {
     /// Appends the next batch of a cursor to a reply. The token of the command ends the cursor.
     ///
     /// # Errors
-    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50738 for another session;
+    /// `CursorNotFound` (43); `CursorInUse` (12051); `Unauthorized` (13) for another collection or another owner's cursor; 50736 to 50741 for another session or transaction;
     /// the errors of the rows, after which the cursor is closed.
     pub(super) fn next_batch(
         &self,
@@ -159,12 +167,13 @@ impl ParkedCursors {
     /// Closes the cursors of sessions that the user may use. Returns how many.
     pub(super) fn close_sessions(&self, sessions: &AHashSet<Vec<u8>>, user: Option<&CursorOwner>) -> usize {
         self.close(|parked| {
-            let of = match parked {
-                Parked::Waiting { cursor, .. } => &cursor.session,
-                Parked::InUse { described, .. } => &described.session,
-            };
-            of.as_ref().is_some_and(|session| sessions.contains(session)) && parked.is_open_to(user)
+            parked.opened_in().0.is_some_and(|session| sessions.contains(session)) && parked.is_open_to(user)
         })
+    }
+
+    /// Closes the cursors that a transaction of a session has opened and the user may use. Returns how many.
+    pub(super) fn close_transaction(&self, session: &[u8], number: i64, user: Option<&CursorOwner>) -> usize {
+        self.close(|parked| parked.opened_in() == (Some(session), Some(number)) && parked.is_open_to(user))
     }
 
     /// Describes the cursors that the user may use.
@@ -234,6 +243,7 @@ impl ParkedCursors {
             return Err(Error::invalid(Code::UNAUTHORIZED, message).at("collection"));
         }
         check_session(id, cursor.session.as_deref(), common.session.as_deref())?;
+        check_transaction(id, cursor.transaction, common.transaction)?;
         common.call.activity.iter().zip(&cursor.activity).for_each(|(own, opened)| own.continues(opened));
         let described = OpenCursor::of(id, cursor).in_use();
         let in_use = Parked::InUse { kill: cursor.kill.clone(), described };
@@ -311,4 +321,16 @@ fn check_session(id: i64, owner: Option<&[u8]>, session: Option<&[u8]>) -> Resul
     };
     let message = format!("Cannot run getMore on cursor {id}, {message}");
     Err(Error::invalid(Code(code), message).at("lsid"))
+}
+
+/// Fails if a cursor of one transaction is used outside of it.
+fn check_transaction(id: i64, of: Option<i64>, within: Option<i64>) -> Result<()> {
+    let (code, message) = match (of, within) {
+        _ if of == within => return Ok(()),
+        (None, _) => (50_739, "which was not created in a transaction, in a transaction"),
+        (Some(_), None) => (50_740, "which was created in a transaction, without a txnNumber"),
+        (Some(_), Some(_)) => (50_741, "which was created in another transaction"),
+    };
+    let message = format!("Cannot run getMore on cursor {id}, {message}");
+    Err(Error::invalid(Code(code), message).at("txnNumber"))
 }

@@ -239,13 +239,13 @@ fn a_cancelled_token_ends_commands_and_their_cursors() {
 #[test]
 fn the_token_of_a_get_more_ends_it_and_its_cursor() {
     let db = Database::open("memory:").unwrap();
-    let documents: Vec<Document> =
-        (0..100).map(|n| doc! { "_id": n, "n": if n < 10 { 0 } else { 1_000_000 } }).collect();
+    let documents: Vec<Document> = (0..100).map(|n| doc! { "_id": n, "n": if n < 10 { 0 } else { 300_000 } }).collect();
     db.collection("c").insert_many(&documents).run().unwrap();
     let (commands, token) = (db.commands(), CancelToken::new());
     let long = doc! { "$size": { "$filter": { "input": { "$range": [0, "$n"] }, "cond": { "$lt": ["$$this", 0] } } } };
     let find = doc! { "find": "c", "filter": { "$expr": { "$gte": [long, 0] } }, "batchSize": 1 };
-    let (_, id) = batch(&run(&commands.with_cancel(CancelToken::new()), find.clone()));
+    let opener = commands.with_cancel(CancelToken::new()).with_activity(&Activity::default());
+    let (_, id) = batch(&run(&opener, find.clone()));
     let activity = Activity::default();
     let reader = commands.with_cancel(token.clone()).with_activity(&activity);
     let more = std::thread::spawn(move || refused(&reader, doc! { "getMore": id, "collection": "c" }, 11601));

@@ -195,8 +195,12 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     shared.fail_points.after(call, &mut reply);
     let time = running.elapsed();
     drop(running);
-    shared.top.record(command, &call.connection.place.usage, time);
-    if shared.profiler.is_on() {
+    // Nobody fills the table of collections, or the profiler, without a login.
+    let is_stranger = call.is_of_stranger();
+    if !is_stranger {
+        shared.top.record(command, &call.connection.place.usage, time);
+    }
+    if shared.profiler.is_on() && !is_stranger {
         profiler::record(call, &reply, time).await;
     }
     clock::append_to(&shared.database, reply)

@@ -14,7 +14,7 @@ use crate::{
     failure::{Code, Failure, Result},
     labels::UNKNOWN_COMMIT,
     profiler::PROFILE,
-    session::{OpenTransaction, Record, SessionId, SessionState, Work},
+    session::{OpenTransaction, Record, SessionId, SessionState, TransactionCursors, Work},
     shared::Shared,
     stages,
 };
@@ -57,6 +57,8 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     open.has_written |= super::writes(&call.command.name);
     let command = call.command.for_library()?;
     let result = open.commands.run_shared(&command, call.token, call.activity).await.map_err(Failure::from);
+    let opens = |reply: &RawDocumentBuf| reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id"));
+    open.cursors.are_open |= result.as_ref().is_ok_and(|reply| opens(reply).is_ok_and(|id| id != 0));
     let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
     match (result, refused) {
         (Ok(reply), None) => Ok(reply),
@@ -108,7 +110,8 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
     let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) else {
         return Err(none(number, state.number));
     };
-    let OpenTransaction { transaction, commands, has_written, .. } = *open;
+    let OpenTransaction { transaction, commands, has_written, cursors, .. } = *open;
+    drop(cursors);
     if has_written {
         let reply = commands.run(Record::of_commit(id, number)).await?;
         first_write_error(&reply).map_or(Ok(()), Err)?;
@@ -219,7 +222,8 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
         TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
     let transaction = shared.database.begin_with(&options).await?;
     let commands = call.commands().in_transaction(&transaction);
-    let open = OpenTransaction { transaction, commands, since: Instant::now(), has_written: false };
+    let cursors = TransactionCursors { commands: call.commands().into_owned(), session: id, number, are_open: false };
+    let open = OpenTransaction { transaction, commands, since: Instant::now(), has_written: false, cursors };
     state.work = Work::Open(Box::new(open));
     Ok(())
 }
@@ -260,7 +264,7 @@ pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Res
         _ if number < 0 => Err(Failure::new(Code::INVALID_OPTIONS, "Transaction number cannot be negative")),
         Some(latest) if number < latest => {
             let message = format!(
-                "Cannot start transaction with {{ txnNumber: {number} }} on session {id:?} because a newer transaction with txnNumber \
+                "Cannot start transaction with {{ txnNumber: {number} }} on session {id} because a newer transaction with txnNumber \
                  {latest} has already started on this session."
             );
             Err(Failure::new(Code::TRANSACTION_TOO_OLD, message))

@@ -1,3 +1,5 @@
+use std::fmt;
+
 use bson::{Binary, RawDocument, RawDocumentBuf, cstr, rawdoc, spec::BinarySubtype};
 
 use crate::failure::{Code, Failure, Result};
@@ -8,6 +10,13 @@ use crate::failure::{Code, Failure, Result};
 pub(crate) struct SessionId {
     uuid: [u8; 16],
     owner: Option<[u8; 32]>,
+}
+
+/// The UUID.
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        bson::Uuid::from_bytes(self.uuid).fmt(f)
+    }
 }
 
 impl SessionId {

@@ -56,4 +56,22 @@ pub(crate) struct OpenTransaction {
     pub(crate) since: Instant,
     /// Whether a record of the commit is needed.
     pub(crate) has_written: bool,
+    pub(crate) cursors: TransactionCursors,
+}
+
+/// The cursors that a transaction has opened. They are closed with it, when this is dropped.
+pub(crate) struct TransactionCursors {
+    pub(crate) commands: aio::Commands,
+    pub(crate) session: SessionId,
+    pub(crate) number: i64,
+    /// Whether there are any.
+    pub(crate) are_open: bool,
+}
+
+impl Drop for TransactionCursors {
+    fn drop(&mut self) {
+        if self.are_open {
+            self.commands.as_blocking().close_transaction_cursors(&self.session.document(), self.number);
+        }
+    }
 }

@@ -369,6 +369,12 @@ fn cursors_sessions_and_operations_belong_to_their_user() {
     assert_eq!(own.get_array("inprog").unwrap().len(), 1);
     bob.refused(doc! { "killOp": 1, "op": running, "$db": "admin" }, 13);
     root.ok(doc! { "killOp": 1, "op": running, "$db": "admin" });
+    // Nobody is counted without a login.
+    Client::connect(&server).refused(doc! { "find": "nowhere" }, 13);
+    bob.ok(doc! { "find": "somewhere" });
+    let top = root.ok(doc! { "top": 1, "$db": "admin" });
+    let totals = top.get_document("totals").unwrap();
+    assert!(totals.contains_key("shop.somewhere") && !totals.contains_key("shop.nowhere"), "{totals}");
 }
 
 #[test]

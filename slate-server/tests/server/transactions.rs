@@ -34,6 +34,61 @@ fn a_transaction_spans_databases_and_is_seen_when_it_commits() {
 }
 
 #[test]
+fn a_cursor_belongs_to_its_transaction_and_ends_with_it() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let documents: Vec<Document> = (0..20).map(|n| doc! { "_id": n }).collect();
+    client.ok(doc! { "insert": "a", "documents": documents });
+    let (one, two) = (session(1), session(2));
+    for (number, end) in [(1, "commitTransaction"), (2, "abortTransaction")] {
+        let find = doc! { "find": "a", "batchSize": 2 };
+        let (_, id) = batch(&client.ok(within(find.clone(), &one, number, true)));
+        let more = doc! { "getMore": id, "collection": "a", "batchSize": 2 };
+        // Not outside of it, not in the transaction of another session, and no cursor of another command in it.
+        client.refused(doc! { "getMore": id, "collection": "a", "lsid": one.clone() }, 50740);
+        client.refused(within(more.clone(), &two, 10 * number, true), 50738);
+        let (_, plain) = batch(&client.ok(doc! { "find": "a", "batchSize": 2, "lsid": two.clone() }));
+        client.refused(within(doc! { "getMore": plain, "collection": "a" }, &two, 10 * number + 1, true), 50739);
+        client.ok(doc! { "getMore": plain, "collection": "a", "lsid": two.clone() });
+        assert_eq!(batch(&client.ok(within(more, &one, number, false))).0.len(), 2);
+        client.ok(within(doc! { end: 1, "$db": "admin" }, &one, number, false));
+        client.refused(doc! { "getMore": id, "collection": "a", "lsid": one.clone() }, 43);
+    }
+    // A newer transaction ends the one before, with its cursors.
+    let (_, id) = batch(&client.ok(within(doc! { "find": "a", "batchSize": 2 }, &one, 7, true)));
+    let (_, newer) = batch(&client.ok(within(doc! { "find": "a", "batchSize": 2 }, &one, 8, true)));
+    client.refused(doc! { "getMore": id, "collection": "a", "lsid": one.clone() }, 43);
+    client.refused(within(doc! { "insert": "a", "documents": [{ "_id": 1 }], "ordered": 5 }, &one, 8, false), 14);
+    client.refused(doc! { "getMore": newer, "collection": "a", "lsid": one.clone() }, 43);
+    // The cursor of a retryable write has its number, and is read without it.
+    let operations: Vec<Document> = (100..110).map(|n| doc! { "insert": 0, "document": { "_id": n } }).collect();
+    let bulk = doc! {
+        "bulkWrite": 1, "ops": operations, "nsInfo": [{ "ns": "shop.a" }], "cursor": { "batchSize": 1 },
+        "lsid": one.clone(), "txnNumber": 9_i64, "$db": "admin",
+    };
+    let (_, id) = batch(&client.ok(bulk));
+    client.ok(doc! { "getMore": id, "collection": "$cmd.bulkWrite", "lsid": one, "$db": "admin" });
+}
+
+#[test]
+fn what_begins_a_transaction_is_complete() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let find = doc! { "find": "a", "lsid": session(1), "txnNumber": 1_i64 };
+    let with = |more: Document| {
+        let mut command = find.clone();
+        command.extend(more);
+        command
+    };
+    client.refused(with(doc! { "startTransaction": true }), 72);
+    client.refused(with(doc! { "autocommit": false, "startTransaction": false }), 72);
+    client.refused(with(doc! { "autocommit": true, "startTransaction": true }), 72);
+    client.ok(with(doc! { "autocommit": false, "startTransaction": true }));
+    let old = client.refused(doc! { "find": "a", "lsid": session(1), "txnNumber": 0_i64, "autocommit": false }, 225);
+    assert!(old.get_str("errmsg").unwrap().contains("session 01010101-0101-0101-0101-010101010101"), "{old}");
+}
+
+#[test]
 fn the_states_of_a_transaction_are_mongodbs() {
     let server = TestServer::start().unwrap();
     let mut client = Client::connect(&server);

@@ -7,6 +7,7 @@ use super::{
     definitions,
     source::CopySource,
     transfer::{self, UNFINISHED},
+    unfinished,
 };
 use crate::{
     endpoint::{Endpoint, OnSignal},
@@ -36,6 +37,8 @@ pub(super) struct Made {
     becomes: Option<String>,
     /// What identifies the collection whatever its name, if the target tells it.
     uuid: Option<Bson>,
+    /// How many documents the copy has written into it.
+    documents: u64,
 }
 
 /// Copies all collections with their indexes, and all views. `made` receives those that the copy has created.
@@ -47,7 +50,14 @@ pub(super) struct Made {
 /// Fails before anything is written if a collection exists in both. Fails if another client creates one of them during the copy, or
 /// if the target refuses a document.
 pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &mut Vec<Made>) -> Result<Copied> {
-    let (names, existing) = (from.names()?, to.names()?);
+    let (mut names, existing) = (from.names()?, to.names()?);
+    names.retain(|name| !name.starts_with(UNFINISHED));
+    let left: Vec<&str> = existing.iter().map(|name| &**name).filter(|name| name.starts_with(UNFINISHED)).collect();
+    match to {
+        // No other program can be writing to the files.
+        Endpoint::Embedded(_) => left.iter().try_for_each(|name| to.drop_collection(name))?,
+        Endpoint::Server(_) => unfinished::tell(&left),
+    }
     if let Some(name) = names.iter().find(|name| existing.contains(name)) {
         return Err(Failure::new(format!("the target has a collection {name} already"))
             .hint("copy to a new database, or drop the collection first"));
@@ -67,14 +77,17 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
             message!("{name}: {why}");
         };
         let temporary = format!("{unfinished}.{}", made.len());
-        made.push(Made { name: temporary.clone(), becomes: None, uuid: None });
+        made.push(Made { name: temporary.clone(), becomes: None, uuid: None, documents: 0 });
         create(to, &temporary, &metadata, &mut ignored)?;
         let uuid = uuid(to, &temporary)?;
         made.last_mut().into_iter().for_each(|made| made.uuid.clone_from(&uuid));
-        documents += copy_documents(from, to, (name, &temporary), &session.cancel())?;
+        let copied = copy_documents(from, to, (name, &temporary), &session.cancel())?;
+        made.last_mut().into_iter().for_each(|made| made.documents = copied);
+        documents += copied;
         definitions::complete(to, &temporary, &metadata, session, &mut ignored)?;
         complete.push(name);
     }
+    made.iter().try_for_each(|made| check(to, made))?;
     for (made, name) in made.iter_mut().zip(complete) {
         made.becomes = Some(name.clone());
         to.rename(&made.name, name).map_err(|failure| match failure.number() {
@@ -95,7 +108,7 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
             return Err(created_meanwhile(name));
         }
         if let Created::Yes = create(to, name, metadata, &mut ignored)? {
-            made.push(Made { name: (*name).clone(), becomes: None, uuid: None });
+            made.push(Made { name: (*name).clone(), becomes: None, uuid: None, documents: 0 });
         }
     }
     to.flush()?;
@@ -104,6 +117,14 @@ pub(super) fn copy(from: &CopySource, to: &Endpoint, session: &Session, made: &m
         described: transfer::summary(names.len() as u64 - number_of_views, number_of_views, documents),
         left_out,
     })
+}
+
+/// Fails if a collection that has not got its name lacks documents: inserts into one that another client has dropped create it anew.
+fn check(to: &Endpoint, made: &Made) -> Result<()> {
+    if uuid(to, &made.name)? == made.uuid && to.estimated_count(&made.name)? >= made.documents {
+        return Ok(());
+    }
+    Err(Failure::new(format!("the collection {} was dropped by another client during the copy", made.name)))
 }
 
 fn created_meanwhile(name: &str) -> Failure {

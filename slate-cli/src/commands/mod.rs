@@ -28,6 +28,7 @@ mod selection;
 mod source;
 mod stats;
 mod transfer;
+mod unfinished;
 mod update;
 mod verify;
 

@@ -163,6 +163,34 @@ fn an_interrupted_copy_to_a_server_leaves_nothing() {
     Command::new("kill").args(["-INT", &copy.id().to_string()]).status().unwrap();
     assert_eq!(copy.wait().unwrap().code(), Some(130));
     assert_eq!(done(&[&shop, "collections"]), "");
+    // One that is killed leaves its collection. The next copy tells of it, and does not drop what may belong to one that runs.
+    let mut copy = Command::new(env!("CARGO_BIN_EXE_slate")).args(["copy", &file, &shop]).spawn().unwrap();
+    while !is_copying(&uri) {
+        assert!(copy.try_wait().unwrap().is_none(), "the copy ended before it was killed");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    copy.kill().unwrap();
+    copy.wait().unwrap();
+    let small = format!("redb:{}", path("small.slate"));
+    done(&[&small, "import", &path("few.jsonl")]);
+    let (code, shown) = tool(&["copy", &small, &shop]);
+    assert!(code == Some(0) && shown.contains("the target has 2 collections of a copy that began at "), "{shown}");
+    assert!(shown.contains("drop --unfinished"), "{shown}");
+    assert_eq!(done(&[&shop, "drop", "--unfinished"]), "2 collections of unfinished copies dropped\n");
+    assert_eq!(done(&[&shop, "drop", "few"]), "few with 1 document dropped\n");
+    assert_eq!(done(&[&shop, "collections"]), "");
+    // One that runs while its collections are dropped does not end with a part of the documents.
+    let mut copy =
+        Command::new(env!("CARGO_BIN_EXE_slate")).args(["copy", &file, &shop]).stderr(Stdio::piped()).spawn().unwrap();
+    while !is_copying(&uri) {
+        assert!(copy.try_wait().unwrap().is_none(), "the copy ended too early");
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    done(&[&shop, "drop", "--unfinished"]);
+    let copied = copy.wait_with_output().unwrap();
+    let shown = String::from_utf8_lossy(&copied.stderr);
+    assert!(copied.status.code() == Some(1) && shown.contains("was dropped by another client"), "{shown}");
+    assert_eq!(done(&[&shop, "collections"]), "");
     // What another client has created meanwhile is not dropped, although it has the same name and options.
     let mut copy =
         Command::new(env!("CARGO_BIN_EXE_slate")).args(["copy", &file, &shop]).stderr(Stdio::piped()).spawn().unwrap();

@@ -199,7 +199,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use slate_core::{CancelToken, Database};
+    use slate_core::{Activity, CancelToken, Database};
 
     use super::*;
     use crate::{Server, command::Command, listener::Address};
@@ -215,7 +215,7 @@ mod tests {
         let command = rawdoc! { "compact": "c", "$db": "shop", "lsid": ids[0].document() };
         let command = Arc::new(Command::read(command).unwrap());
         let place = shared.operations.enter(1, Address::Tcp("127.0.0.1:1".parse().unwrap()));
-        let running = shared.operations.begin(&place, &command, &CancelToken::new(), None);
+        let running = shared.operations.begin(&place, &command, &CancelToken::new(), &Activity::default(), None);
         assert_eq!(shared.sessions.overdue(&shared), [ids[1]]);
         drop(running);
         assert_eq!(shared.sessions.overdue(&shared).len(), 2);

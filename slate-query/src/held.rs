@@ -43,14 +43,12 @@ struct Outer {
 impl Drop for Outer {
     fn drop(&mut self) {
         LIMIT.set(self.limit);
-        if self.constants.is_none() {
-            CONSTANTS.set(None);
-        }
+        CONSTANTS.set(self.constants);
     }
 }
 
 /// Calls `work`, whose expressions on this thread hold up to `limit` bytes, but at least 1 MiB. `None`: the limit of the call around it,
-/// or else 256 MiB.
+/// or else 256 MiB. The constants that `work` computes are counted until it ends.
 pub fn within<R>(limit: Option<usize>, work: impl FnOnce() -> R) -> R {
     let outer = Outer { limit: LIMIT.get(), constants: CONSTANTS.get() };
     LIMIT.set(limit.map_or(outer.limit, |limit| limit.max(LEAST_LIMIT)));
@@ -104,13 +102,13 @@ pub fn check_group(bytes: usize) -> Result<()> {
     Err(exceeded(&"the accumulators of one group take"))
 }
 
-/// Counts a constant that was computed while parsing, in place of the computed constants that were its operands.
+/// Counts a constant that was computed while parsing.
 ///
 /// # Errors
 /// `ExceededMemoryLimit` (146) if the computed constants of the call exceed its limit.
-pub(crate) fn keep_constant(bytes: usize, operands: usize) -> Result<()> {
+pub(crate) fn keep_constant(bytes: usize) -> Result<()> {
     let Some(kept) = CONSTANTS.get() else { return Ok(()) };
-    let kept = (kept + bytes).saturating_sub(operands);
+    let kept = kept.saturating_add(bytes);
     if kept > LIMIT.get() {
         return Err(exceeded(&"the constants that the expressions of a call compute take"));
     }
@@ -195,13 +193,14 @@ mod tests {
     fn constants_are_counted_until_the_call_ends() {
         for _ in 0..2 {
             within(Some(LEAST_LIMIT), || {
-                keep_constant(600_000, 0).unwrap();
-                // The value of a function takes the place of its operand.
-                keep_constant(500_000, 600_000).unwrap();
-                within(None, || keep_constant(500_000, 0)).unwrap();
-                assert_eq!(keep_constant(500_000, 0).unwrap_err().code(), Code::EXCEEDED_MEMORY_LIMIT);
+                keep_constant(600_000).unwrap();
+                // Stages that are parsed for one document after the other give theirs back.
+                for _ in 0..3 {
+                    within(None, || keep_constant(400_000)).unwrap();
+                }
+                assert_eq!(keep_constant(500_000).unwrap_err().code(), Code::EXCEEDED_MEMORY_LIMIT);
             });
         }
-        keep_constant(usize::MAX / 2, 0).unwrap();
+        keep_constant(usize::MAX / 2).unwrap();
     }
 }

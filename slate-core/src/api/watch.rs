@@ -123,7 +123,7 @@ impl Watch {
         self.request.call.check()?;
         let bindings = self.request.stream_bindings()?;
         let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-        let (stages, splits) = parse_stages(stages, &bindings)?;
+        let (stages, splits) = self.request.call.during(|| parse_stages(stages, &bindings))?;
         let Self { watched, start, full_document, before, expanded, request, .. } = self;
         let call = request.call;
         let spec = StreamSpec { watched, start, full_document, before, expanded, stages, splits };

@@ -77,7 +77,7 @@ pub(crate) trait Follower: Send + 'static {
     /// # Errors
     /// Those of `read_further`, and `Interrupted`.
     fn read(&mut self, call: &CallContext) -> Result<ReadOutcome> {
-        call.interrupt.during(|| self.read_further(call))
+        call.during(|| self.read_further(call))
     }
     fn database(&self) -> &DatabaseHandle;
     fn watched(&self) -> &Watched;

@@ -90,7 +90,8 @@ pub(super) fn open(aggregate: &ReadCommand<'_>) -> Result<ChangeStreamState> {
     fields.finish()?;
     let watched = watched(collection(aggregate), common, all_databases)?;
     let stages = pipeline.iter().skip(1).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
-    let (stages, splits) = parse_stages(stages, &request.stream_bindings()?)?;
+    let bindings = request.stream_bindings()?;
+    let (stages, splits) = common.call.during(|| parse_stages(stages, &bindings))?;
     let spec = StreamSpec { watched, start, full_document, before, expanded, stages, splits };
     ChangeStreamState::open(at.scope.database("a change stream")?, spec, &common.call)
 }

@@ -29,7 +29,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let common = call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let bindings = Bindings::new(now_millis());
-    let filter = filter.map(|filter| Filter::parse_with(filter, &bindings)).transpose()?;
+    let parse = |filter| Ok(Filter::parse_with(filter, &bindings)?);
+    let filter = filter.map(|filter| common.call.during(|| parse(filter))).transpose()?;
 
     let catalog = call.at.scope.catalog(&common.call)?;
     // The collections of this database, under their own names.
@@ -63,7 +64,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     };
     let mut listed: Vec<RawDocumentBuf> = Vec::with_capacity(described.len());
     // Within one document, too, the filter ends when the command does.
-    common.call.interrupt.during(|| -> Result<()> {
+    common.call.during(|| {
         for document in described.into_values() {
             if matches(&document)? {
                 listed.push(document);

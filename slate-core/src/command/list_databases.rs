@@ -16,7 +16,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     fields.truth("authorizedDatabases")?;
     let common = call.common(Concerns::Read)?;
     call.fields.finish()?;
-    let filter = filter.map(|filter| Filter::parse_with(filter, &Bindings::new(now_millis()))).transpose()?;
+    let parse = |filter| Ok(Filter::parse_with(filter, &Bindings::new(now_millis()))?);
+    let filter = filter.map(|filter| common.call.during(|| parse(filter))).transpose()?;
 
     let database = call.at.scope.database("listDatabases")?;
     let catalog = call.at.scope.catalog(&common.call)?;
@@ -47,7 +48,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         Ok(())
     };
     // Within one document, too, the filter ends when the command does.
-    common.call.interrupt.during(|| reply.array("databases", listed))?;
+    common.call.during(|| reply.array("databases", listed))?;
     if !name_only {
         reply.long("totalSize", i64::try_from(total).unwrap_or(i64::MAX));
         reply.long("totalSizeMb", i64::try_from(total >> 20).unwrap_or(i64::MAX));

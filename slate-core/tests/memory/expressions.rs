@@ -299,3 +299,17 @@ fn a_limit_of_the_database_is_one_for_expressions_and_the_error_says_how_to_rais
     });
     assert_eq!(refused.unwrap_err().code(), 146);
 }
+
+#[test]
+fn constants_of_a_joined_pipeline_are_given_back_with_each_document() {
+    let collection = Database::open("memory:").unwrap().collection::<Document>("c");
+    let documents: Vec<Document> = (0..2_000).map(|id| doc! { "_id": id, "part": "x".repeat(1_000) }).collect();
+    collection.insert_many(&documents).run().unwrap();
+    let inner = [doc! { "$limit": 1 }, doc! { "$match": { "$expr": { "$eq": ["$no", "$$outer.part"] } } }];
+    let join =
+        doc! { "$lookup": { "from": "c", "let": { "outer": "$$ROOT" }, "pipeline": inner.as_slice(), "as": "joined" } };
+    let stages = [join, doc! { "$group": { "_id": null, "n": { "$sum": 1 } } }];
+    let rows: Vec<Document> =
+        collection.aggregate(stages).memory_limit(1 << 20).run().unwrap().collect::<slate_core::Result<_>>().unwrap();
+    assert_eq!(rows, [doc! { "_id": null, "n": 2_000 }]);
+}

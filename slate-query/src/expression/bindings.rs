@@ -93,7 +93,7 @@ impl Bindings {
         }
         let value = self.evaluate(&expression)?;
         if let (false, Some(value)) = (expression.is_constant(), &value) {
-            held::keep_constant(value.as_value().bytes().len(), 0)?;
+            held::keep_constant(value.as_value().bytes().len())?;
         }
         self.names.add(name)?;
         self.push_value(value);

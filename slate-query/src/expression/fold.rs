@@ -31,22 +31,8 @@ impl Expression {
             Evaluated::Missing => None,
         };
         let bytes = value.as_ref().map_or(0, |value| value.as_value().bytes().len());
-        held::keep_constant(bytes, self.constant_operands())?;
+        held::keep_constant(bytes)?;
         Ok(Self(ExpressionNode::Constant(value)))
-    }
-
-    /// Returns the bytes of the constants that the expression's value takes the place of.
-    fn constant_operands(&self) -> usize {
-        let bytes = |operand: &Self| match &operand.0 {
-            ExpressionNode::Constant(Some(value)) => value.as_value().bytes().len(),
-            _ => 0,
-        };
-        match &self.0 {
-            ExpressionNode::Document(fields) => fields.iter().map(|(_, field)| bytes(field)).sum(),
-            ExpressionNode::Array(operands) | ExpressionNode::Call(_, operands) => operands.iter().map(bytes).sum(),
-            ExpressionNode::Operator(operator) => operator.operands().into_iter().map(bytes).sum(),
-            ExpressionNode::Constant(_) | ExpressionNode::Path(..) => 0,
-        }
     }
 
     /// Returns whether a constant is true; `None` if the expression is not constant.

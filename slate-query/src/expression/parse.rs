@@ -79,7 +79,7 @@ fn reference(text: &str, variables: &Variables) -> Result<Expression> {
             if let Some(value) = variables.value(up) {
                 let Some(rest) = rest else { return Ok(Expression(ExpressionNode::Constant(Some(value.clone())))) };
                 let part = follow(value.as_value(), &path(rest)?)?;
-                held::keep_constant(part.as_value().map_or(0, |part| part.bytes().len()), 0)?;
+                held::keep_constant(part.as_value().map_or(0, |part| part.bytes().len()))?;
                 return Ok(Expression(ExpressionNode::Constant(part.as_value().map(Value::to_owned))));
             }
             Variable::Frame(up)

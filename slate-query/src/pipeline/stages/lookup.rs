@@ -8,7 +8,7 @@ use crate::{
     collation::Collation,
     expression::{Bindings, Expression, Needs},
     filter::Filter,
-    key,
+    held, key,
     path::{Found, Path, Step, field_path},
     pipeline::{Kept, Stage, check_collection, nested::set, parse as parse_pipeline},
     raw::{Doc, Kind, OwnedValue, Value, Writer},
@@ -207,7 +207,8 @@ impl Lookup {
                 inner.with(name, value.visit(env, |value| value.map(Value::to_owned))?)
             })
         })?;
-        parse_pipeline(self.pipeline.iter().flatten().map(OwnedValue::as_value), &inner)
+        // What it computes is dropped with the stages, before those of the next document are parsed.
+        held::within(None, || parse_pipeline(self.pipeline.iter().flatten().map(OwnedValue::as_value), &inner))
     }
 
     /// Writes into `out` (cleared first) a document with its matches.

@@ -10,7 +10,7 @@
 //! parsers       keep_constant(…)?      a constant that was computed stays with the parsed expression
 //! ```
 //!
-//! What must stay true: a [`Held`] is dropped on the thread that has counted it. So values that stay with a call when it leaves its thread
+//! What must stay true: a `Held` is dropped on the thread that has counted it. So values that stay with a call when it leaves its thread
 //! (groups, windows, rows) are not counted here, but by what holds them.
 
 use std::{cell::Cell, fmt};

@@ -69,10 +69,9 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
         let source = self.source();
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
-        let express = measured.within(|| express::find(query, &self.view, collection, &call.interrupt));
+        let express = measured.within(|| express::find(query, &self.view, collection, call));
         if let Some(rows) = express.map_err(|error| located(error, &self.catalog))? {
             measured.examined(rows.keys(), rows.documents());
-            call.activity.iter().for_each(|activity| activity.read(rows.summary(), rows.keys(), rows.documents()));
             return Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog)));
         }
         let resources = source.resources(query, call);

@@ -18,9 +18,9 @@ use slate_store::{Keyspace, PointReader, View};
 use super::Rows;
 use crate::{
     Error, Result,
+    call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
-    interrupt::Interrupt,
     metrics::PlanSummary,
     plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
 };
@@ -37,8 +37,6 @@ pub(crate) struct ExpressRows<V: View> {
     records: usize,
     /// Number of rows moved to; `records + 1` after the last.
     moved: usize,
-    /// The index that named the records.
-    index: Option<Arc<IndexInfo>>,
 }
 
 /// Returns the key of the only record that can match a filter with one equality on `_id`. The record may not exist.
@@ -51,19 +49,29 @@ pub(crate) fn find<V: View>(
     query: &Query,
     view: &V,
     collection: &CollectionInfo,
-    interrupt: &Interrupt,
+    call: &CallContext,
 ) -> Result<Option<ExpressRows<V>>> {
     let Some(equality) = equality(query) else { return Ok(None) };
     let Some(key) = equality.key() else { return Ok(None) };
-    interrupt.check()?;
-    if is_on_id(&equality) {
-        collection.uses.ids.add();
-        return ExpressRows::load(view, collection.records, &[&key]).map(Some);
+    call.interrupt.check()?;
+    let index = if is_on_id(&equality) {
+        None
+    } else {
+        let Some(index) = collection.usable().find(|index| serves(index, equality.path())) else { return Ok(None) };
+        Some(index)
+    };
+    let rows = match index {
+        Some(index) => ExpressRows::of_entries(view, collection, index, key, query.limit)?,
+        None => {
+            collection.uses.ids.add();
+            Some(ExpressRows::load(view, collection.records, &[&key])?)
+        }
+    };
+    if let (Some(rows), Some(activity)) = (&rows, &call.activity) {
+        let of_index = |index: &Arc<IndexInfo>| PlanSummary::Index("EXPRESS_IXSCAN", Arc::clone(index) as _);
+        activity.read(index.map_or(PlanSummary::LOOKUP, of_index), rows.keys(), rows.documents());
     }
-    match collection.usable().find(|index| serves(index, equality.path())) {
-        Some(index) => ExpressRows::of_entries(view, collection, index, key, query.limit),
-        None => Ok(None),
-    }
+    Ok(rows)
 }
 
 /// Returns the equality if it is the whole filter, and the query requires neither an access path nor an order.
@@ -103,7 +111,7 @@ impl<V: View> ExpressRows<V> {
     fn of_entries(
         view: &V,
         collection: &CollectionInfo,
-        index: &Arc<IndexInfo>,
+        index: &IndexInfo,
         value: SmallBytes,
         limit: Option<u64>,
     ) -> Result<Option<Self>> {
@@ -126,8 +134,7 @@ impl<V: View> ExpressRows<V> {
         }
         index.uses.add();
         let keys: [&[u8]; MAX_ENTRIES] = keys.each_ref().map(SmallBytes::as_slice);
-        let mut rows = Self::load(view, collection.records, keys.get(..found).unwrap_or_default())?;
-        rows.index = Some(Arc::clone(index));
+        let rows = Self::load(view, collection.records, keys.get(..found).unwrap_or_default())?;
         if rows.records < found {
             return Err(Error::dangling(&collection.name));
         }
@@ -141,14 +148,7 @@ impl<V: View> ExpressRows<V> {
         let mut reader = view.point_reader()?;
         reader.load(wanted.get(..keys.len()).unwrap_or_default())?;
         let records = (0..keys.len()).take_while(|at| reader.loaded(*at).is_some()).count();
-        Ok(Self { reader, keys: keys.len(), records, moved: 0, index: None })
-    }
-
-    pub(crate) fn summary(&self) -> PlanSummary {
-        match &self.index {
-            Some(index) => PlanSummary::Index("EXPRESS_IXSCAN", Arc::clone(index) as _),
-            None => PlanSummary::LOOKUP,
-        }
+        Ok(Self { reader, keys: keys.len(), records, moved: 0 })
     }
 
     /// Returns the number of keys that were read.
@@ -260,7 +260,7 @@ mod tests {
             transaction.put(ENTRIES, entry, &[]).unwrap();
         }
         transaction.commit(Durability::Deferred).unwrap();
-        let rows = find(&query(&rawdoc! { "a": 5 }), &store.snapshot().unwrap(), &collection, &Interrupt::default())?;
+        let rows = find(&query(&rawdoc! { "a": 5 }), &store.snapshot().unwrap(), &collection, &CallContext::default())?;
         Ok(rows.map(|rows| rows.records))
     }
 

@@ -43,6 +43,18 @@ pub(crate) enum Unsatisfied {
     Mode,
 }
 
+/// The longest name of a database or a collection that is shown, in bytes.
+const MAX_NAME: usize = 255;
+
+/// Returns the beginning of a text, of at most so many bytes.
+pub(crate) fn beginning(text: &str, most: usize) -> &str {
+    let mut end = most.min(text.len());
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default()
+}
+
 impl Unsatisfied {
     fn read(concern: &RawDocument) -> Option<Self> {
         match concern.get("w").ok()?? {
@@ -176,12 +188,6 @@ impl Command {
         u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
     }
 
-    /// Returns the full name of the collection that the command is about, if it names one.
-    pub(crate) fn namespace(&self) -> Option<String> {
-        let field = if self.name == "getMore" { "collection" } else { &*self.name };
-        Some(format!("{}.{}", self.database, self.get(field).ok()??.as_str()?))
-    }
-
     /// Returns the collection that the command reads or writes, if it is about one.
     pub(crate) fn collection(&self) -> Option<&str> {
         let document: &RawDocument = match &*self.name {
@@ -200,14 +206,16 @@ impl Command {
         target.as_str()
     }
 
-    /// Returns the full name of the collection, or what MongoDB writes in its place for a command that is about none.
-    pub(crate) fn described_namespace(&self) -> String {
+    /// Returns the full name of the collection, or what MongoDB writes in its place for a command that is about none. Of a name that is
+    /// too long for a collection it is the beginning.
+    pub(crate) fn namespace(&self) -> String {
         let target = match (self.collection(), &*self.name) {
             (Some(collection), _) => collection,
             (None, "aggregate") => "$cmd.aggregate",
             (None, _) => "$cmd",
         };
-        format!("{}.{target}", self.database)
+        let (database, target) = (beginning(&self.database, MAX_NAME), beginning(target, MAX_NAME));
+        format!("{database}.{target}")
     }
 
     /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without

@@ -61,7 +61,7 @@ const RETRYABLE: [&str; 6] = ["bulkWrite", "delete", "findAndModify", "findandmo
 /// Executes a command of the library.
 pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
-    if command.name == "drop" && command.collection() == Some(PROFILE) {
+    if command.name == "drop" && command.collection() == Some(PROFILE) && !command.in_transaction {
         return profiler::drop_collection(call);
     }
     let result = run_in_scope(call).await;

@@ -283,7 +283,7 @@ impl FailPointData {
         let name = canonical(&command.name);
         self.commands.iter().any(|wanted| canonical(wanted) == name)
             && self.app_name.as_deref().is_none_or(|wanted| call.connection.place.application() == Some(wanted))
-            && self.namespace.as_ref().is_none_or(|wanted| command.namespace().as_ref() == Some(wanted))
+            && self.namespace.as_ref().is_none_or(|wanted| command.namespace() == *wanted)
     }
 }
 

@@ -12,7 +12,7 @@ use std::{
 use bson::{RawDocument, RawDocumentBuf};
 use slate_core::{Activity, CancelToken};
 
-pub(crate) use self::description::{Scope, idle_cursor, idle_transaction, kind, shown};
+pub(crate) use self::description::{MAX_COMMAND, Scope, idle_cursor, idle_transaction, kind, number, shown};
 use crate::{
     auth::{User, UserName},
     command::Command,
@@ -54,7 +54,7 @@ struct Application {
 }
 
 /// A command that runs. It is described only when somebody asks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Operation {
     id: i32,
     token: CancelToken,
@@ -63,6 +63,20 @@ struct Operation {
     command: Arc<Command>,
     activity: Activity,
     progress: Option<Arc<Progress>>,
+}
+
+/// The users whose commands are meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Whose<'u> {
+    Everyone,
+    User(&'u UserName),
+}
+
+impl<'u> Whose<'u> {
+    /// The commands of one user, or of everyone for `None`.
+    pub(crate) fn of(user: Option<&'u User>) -> Self {
+        user.map_or(Self::Everyone, |user| Self::User(&user.name))
+    }
 }
 
 /// How far a command is that takes long.
@@ -119,13 +133,13 @@ impl Operations {
         Running { place, since }
     }
 
-    /// Cancels a command, if it still runs. Returns false if it does and is not one of the user.
-    pub(crate) fn kill(&self, id: i32, user: Option<&UserName>) -> bool {
+    /// Cancels a command, if it still runs. Returns false if it does and is of somebody else.
+    pub(crate) fn kill(&self, id: i32, whose: Whose<'_>) -> bool {
         let places = self.places();
         let is_refused = places.values().any(|place| {
             let running = place.running();
             let Some(operation) = running.as_ref().filter(|operation| operation.id == id) else { return false };
-            let is_allowed = operation.is_of(user);
+            let is_allowed = operation.is_of(whose);
             if is_allowed {
                 operation.token.cancel();
             }
@@ -189,9 +203,11 @@ impl Place {
 }
 
 impl Operation {
-    /// Whether it is one of the user; every one is, if no user is given.
-    fn is_of(&self, user: Option<&UserName>) -> bool {
-        user.is_none_or(|user| self.user.as_ref().is_some_and(|own| own.name == *user))
+    fn is_of(&self, whose: Whose<'_>) -> bool {
+        match whose {
+            Whose::Everyone => true,
+            Whose::User(user) => self.user.as_ref().is_some_and(|own| own.name == *user),
+        }
     }
 
     /// The session that the command belongs to.

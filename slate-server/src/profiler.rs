@@ -8,7 +8,7 @@ mod entry;
 use std::{
     collections::{HashMap, VecDeque},
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -18,7 +18,7 @@ use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
 use crate::{
     auth,
-    commands::Call,
+    commands::{Call, is_known},
     failure::{Code, Failure, Result},
 };
 
@@ -27,6 +27,12 @@ pub(crate) const PROFILE: &str = "system.profile";
 
 /// The most bytes of the entries of a database: MongoDB's size of the collection.
 const MAX_BYTES: usize = 1 << 20;
+
+/// The most bytes of an entry: one that exceeds it is dropped, so that it does not drop all others.
+const MAX_ENTRY: usize = 1 << 16;
+
+/// How long the filter may take for an entry. Then the entry is dropped.
+const FILTER_MILLIS: i32 = 1000;
 
 /// The most databases that are profiled.
 const MAX_DATABASES: usize = 64;
@@ -56,6 +62,19 @@ struct Profile {
     filter: Option<RawDocumentBuf>,
     entries: VecDeque<RawDocumentBuf>,
     bytes: usize,
+    /// A copy of the entries, which reads share until the next entry.
+    copy: Option<Arc<[RawDocumentBuf]>>,
+}
+
+impl Profile {
+    fn copy(&mut self) -> Arc<[RawDocumentBuf]> {
+        Arc::clone(self.copy.get_or_insert_with(|| self.entries.iter().cloned().collect()))
+    }
+
+    fn clear(&mut self) {
+        self.entries.clear();
+        (self.bytes, self.copy) = (0, None);
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,9 +115,8 @@ impl Profiler {
     }
 
     /// Returns the entries of a database, the oldest first.
-    pub(crate) fn entries(&self, database: &str) -> Vec<RawDocumentBuf> {
-        let state = self.lock();
-        state.databases.get(database).into_iter().flat_map(|profile| &profile.entries).cloned().collect()
+    pub(crate) fn entries(&self, database: &str) -> Arc<[RawDocumentBuf]> {
+        self.lock().databases.get_mut(database).map(Profile::copy).unwrap_or_default()
     }
 
     /// Drops the entries of a database.
@@ -114,8 +132,7 @@ impl Profiler {
                 Err(Failure::new(Code::ILLEGAL_OPERATION, message))
             }
             Some(profile) => {
-                profile.entries.clear();
-                profile.bytes = 0;
+                profile.clear();
                 Ok(())
             }
         }
@@ -123,10 +140,7 @@ impl Profiler {
 
     /// Drops the entries of a database that was dropped. It is profiled as before.
     pub(crate) fn forget(&self, database: &str) {
-        self.lock().databases.get_mut(database).into_iter().for_each(|profile| {
-            profile.entries.clear();
-            profile.bytes = 0;
-        });
+        self.lock().databases.get_mut(database).into_iter().for_each(Profile::clear);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -134,7 +148,8 @@ impl Profiler {
     }
 }
 
-/// `{profile: level, slowms, sampleRate, filter}`: changes what is recorded of the database; a level that is none only asks.
+/// `{profile: level, slowms, sampleRate, filter}`: changes what is recorded of the database, and returns what was recorded before. With
+/// another level than 0, 1 and 2 the level and the filter stay, and `slowms` and `sampleRate` are changed if they are given.
 pub(crate) async fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let level = match call.integer("profile")?.ok_or_else(|| Failure::mistyped("profile.profile", "int"))? {
@@ -170,14 +185,20 @@ pub(crate) async fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     let profiler = &call.shared().profiler;
     let mut state = profiler.lock();
-    let before = state.describe(&command.database);
+    let mut reply = state.describe(&command.database);
+    state.slow_millis = slow_millis.unwrap_or(state.slow_millis);
+    state.sample_rate = sample_rate.unwrap_or(state.sample_rate);
     if let Some(level) = level {
         state.change(&command.database, level, filter)?;
-        state.slow_millis = slow_millis.unwrap_or(state.slow_millis);
-        state.sample_rate = sample_rate.unwrap_or(state.sample_rate);
         profiler.is_on.store(state.databases.values().any(|profile| profile.level != Level::Off), Ordering::Relaxed);
     }
-    Ok(before)
+    let has_filter = state.databases.get(&command.database).is_some_and(|profile| profile.filter.is_some());
+    if has_filter || reply.get("filter")?.is_some() {
+        let note = "When a filter expression is set, slowms and sampleRate are not used for profiling and slow-query log lines.";
+        reply.append(cstr!("note"), note);
+    }
+    reply.append(cstr!("ok"), 1.0);
+    Ok(reply)
 }
 
 /// `{drop: "system.profile"}`: drops the entries of the database.
@@ -188,7 +209,7 @@ pub(crate) fn drop_collection(call: &Call<'_>) -> Result<RawDocumentBuf> {
 }
 
 impl State {
-    /// Returns the settings of a database, as a reply.
+    /// Returns the settings of a database, as fields of a reply.
     fn describe(&self, database: &str) -> RawDocumentBuf {
         let profile = self.databases.get(database);
         let level = profile.map(|profile| profile.level).unwrap_or_default();
@@ -196,11 +217,7 @@ impl State {
         let mut reply = rawdoc! { "was": level.number(), "slowms": slow, "sampleRate": self.sample_rate };
         if let Some(filter) = profile.and_then(|profile| profile.filter.as_ref()) {
             reply.append(cstr!("filter"), filter.clone());
-            let note = "When a filter expression is set, slowms and sampleRate are not used for profiling and slow-query \
-                        log lines.";
-            reply.append(cstr!("note"), note);
         }
-        reply.append(cstr!("ok"), 1.0);
         reply
     }
 
@@ -243,6 +260,10 @@ impl State {
         let Some(profile) = self.databases.get_mut(database).filter(|profile| profile.level != Level::Off) else {
             return;
         };
+        if entry.as_bytes().len() > MAX_ENTRY {
+            return;
+        }
+        profile.copy = None;
         profile.bytes += entry.as_bytes().len();
         profile.entries.push_back(entry);
         while profile.bytes > MAX_BYTES {
@@ -255,8 +276,8 @@ impl State {
 /// Records a command that has ended, if its database is profiled and it took long enough.
 pub(crate) async fn record(call: &Call<'_>, reply: &RawDocument, time: Duration) {
     let (profiler, database) = (&call.shared().profiler, &call.command.database);
-    // Who switches the profiler sees commands, and not the switch.
-    if call.command.name == "profile" {
+    // The profile shows the commands between two calls of `profile`. A name that is not known may be a mistyped one, and the fields anything.
+    if call.command.name == "profile" || !is_known(&call.command.name) {
         return;
     }
     let Some(filter) = profiler.lock().wants(database, time) else { return };
@@ -275,7 +296,7 @@ pub(crate) async fn record(call: &Call<'_>, reply: &RawDocument, time: Duration)
 /// Fails if the filter is invalid.
 async fn matches(call: &Call<'_>, filter: &RawDocument, entry: &RawDocument) -> Result<bool> {
     let pipeline = rawdoc! {
-        "aggregate": 1, "$db": "admin", "cursor": {},
+        "aggregate": 1, "$db": "admin", "cursor": {}, "maxTimeMS": FILTER_MILLIS,
         "pipeline": [{ "$documents": { "$literal": [entry.to_owned()] } }, { "$match": filter.to_owned() }],
     };
     let reply = call.shared().commands.run(pipeline).await?;
@@ -298,11 +319,17 @@ mod tests {
         state.change("shop", Level::All, FilterChange::None).unwrap();
         let entry = |number: i32| rawdoc! { "n": number, "text": "x".repeat(1000) };
         (0..5000).for_each(|number| state.add("shop", entry(number)));
+        state.add("shop", rawdoc! { "text": "x".repeat(MAX_BYTES) });
         let profile = &state.databases["shop"];
         let held: usize = profile.entries.iter().map(|entry| entry.as_bytes().len()).sum();
         assert_eq!(profile.bytes, held);
         assert!(held <= MAX_BYTES && held > MAX_BYTES - 2000, "{held}");
         assert_eq!(profile.entries.back().unwrap().get_i32("n").unwrap(), 4999);
+        let profile = state.databases.get_mut("shop").unwrap();
+        assert!(Arc::ptr_eq(&profile.copy(), &profile.copy()));
+        state.add("shop", entry(5000));
+        let copy = state.databases.get_mut("shop").unwrap().copy();
+        assert_eq!(copy.last().unwrap().get_i32("n").unwrap(), 5000);
     }
 
     #[test]

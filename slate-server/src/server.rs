@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
-    time::{interval, sleep, timeout},
+    time::{interval, sleep, timeout, timeout_at},
 };
 
 use crate::{
@@ -52,7 +52,8 @@ const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
 /// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.
 const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
 
-/// How long commands that run may take to end when the server shuts down.
+/// How long commands that run may take to end when the server shuts down. They are then cancelled; the whole shutdown takes at most twice
+/// this time, because `docker stop` kills a process after ten seconds.
 const GRACE: Duration = Duration::from_secs(4);
 
 /// The shortest and the longest pause between two looks for transactions, cursors and sessions whose time is over. A look visits each
@@ -101,7 +102,7 @@ pub struct Shutdown(watch::Sender<bool>);
 
 impl Shutdown {
     /// Closes the listener and the connections that wait for a request. Commands that run have four seconds to end, then they are
-    /// cancelled. Open transactions are rolled back.
+    /// cancelled. Open transactions are rolled back. [`Server::serve`] returns after eight seconds at the latest.
     pub fn now(&self) {
         self.0.send_replace(true);
     }
@@ -331,17 +332,18 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
     }))
 }
 
-/// Waits for the connections to end, cancels their commands, drops them, and ends the sessions: each of that takes `grace` at most, because
-/// the process is to end whatever a command waits for.
+/// Waits for the connections to end; after `grace` cancels their commands, after half as long again drops them, and ends the sessions. Ends
+/// after twice the grace, whatever a command waits for.
 async fn stop(shared: &Shared, mut connections: JoinSet<()>, grace: Duration) {
+    let begun = tokio::time::Instant::now();
     let ended = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
     if ended.is_err() {
         shared.operations.kill_all();
-        let _ = timeout(grace, async { while connections.join_next().await.is_some() {} }).await;
+        let _ = timeout_at(begun + grace * 3 / 2, async { while connections.join_next().await.is_some() {} }).await;
     }
     // With a connection that was dropped, its session is no longer locked.
-    let _ = timeout(grace, connections.shutdown()).await;
-    let _ = timeout(grace, shared.sessions.end_all(shared, |_| true)).await;
+    let _ = timeout_at(begun + grace * 7 / 4, connections.shutdown()).await;
+    let _ = timeout_at(begun + grace * 2, shared.sessions.end_all(shared, |_| true)).await;
 }
 
 /// Ends what has outlived its time, from time to time.
@@ -432,5 +434,17 @@ mod tests {
         let stopped = stop(&shared, connections, Duration::from_millis(1));
         assert!(timeout(Duration::from_secs(20), stopped).await.is_ok());
         assert_eq!(shared.sessions.len(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_server_stops_within_twice_its_grace() {
+        let shared = Server::new(slate_core::Database::open("memory:").unwrap()).shared().unwrap();
+        let session = shared.sessions.use_session(SessionId::new(None)).unwrap();
+        let _locked = session.state.lock().await;
+        let mut connections = JoinSet::new();
+        connections.spawn(pending());
+        let (begun, grace) = (Instant::now(), Duration::from_millis(200));
+        stop(&shared, connections, grace).await;
+        assert!(begun.elapsed() >= grace * 3 / 2 && begun.elapsed() < grace * 11 / 4, "{:?}", begun.elapsed());
     }
 }

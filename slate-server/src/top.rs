@@ -20,6 +20,10 @@ use crate::command::Command;
 /// How many collections are counted at most. Those that come later are not, so that a client that makes up names costs bounded memory.
 const MOST: usize = 10_000;
 
+/// The longest full name of a collection that is counted, in bytes: MongoDB's limit. A `bulkWrite` may name longer ones without writing to
+/// them.
+const MAX_NAME: usize = 255;
+
 /// The times of all collections since the start.
 #[derive(Debug, Default)]
 pub(crate) struct Top {
@@ -103,7 +107,7 @@ impl Kind {
 }
 
 impl Top {
-    /// Adds the time of a command to its collection; that of a `bulkWrite` in equal parts to those that it names.
+    /// Adds the time of a command that has succeeded to its collection; that of a `bulkWrite` in equal parts to those that it names.
     pub(crate) fn record(&self, command: &Command, last: &LastUsage, time: Duration) {
         let Some(kind) = Kind::of(&command.name) else { return };
         if let Some(collection) = command.collection() {
@@ -119,6 +123,9 @@ impl Top {
     }
 
     fn add(&self, database: &str, collection: &str, last: &LastUsage, kind: Kind, time: Duration) {
+        if database.len() + 1 + collection.len() > MAX_NAME {
+            return;
+        }
         let mut last = last.0.lock().unwrap_or_else(PoisonError::into_inner);
         let forgotten = self.forgotten.load(Ordering::Relaxed);
         let known = last.as_ref().filter(|known| {
@@ -240,6 +247,8 @@ mod tests {
     #[test]
     fn names_beyond_the_limit_are_not_counted() {
         let (top, last) = (Top::default(), LastUsage::default());
+        top.add("shop", &"x".repeat(MAX_NAME - 4), &last, Queries, Duration::ZERO);
+        assert!(top.collections.read().unwrap().is_empty());
         for place in 0..=MOST {
             top.add("shop", &place.to_string(), &last, Queries, Duration::ZERO);
         }

@@ -140,7 +140,7 @@ impl Commands {
     /// Returns the same cursors for commands that read these documents from a collection of this name; see
     /// [`slate_core::Commands::with_collection`](crate::Commands::with_collection).
     #[must_use]
-    pub fn with_collection(&self, database: &str, name: &str, documents: Vec<RawDocumentBuf>) -> Self {
+    pub fn with_collection(&self, database: &str, name: &str, documents: impl Into<Arc<[RawDocumentBuf]>>) -> Self {
         Self { commands: self.commands.with_collection(database, name, documents), runner: self.runner.clone() }
     }
 

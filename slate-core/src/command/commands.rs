@@ -199,8 +199,8 @@ impl Commands {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     #[must_use]
-    pub fn with_collection(&self, database: &str, name: &str, documents: Vec<RawDocumentBuf>) -> Self {
-        let own = OwnCollection::new(&namespace::stored(database, name), documents);
+    pub fn with_collection(&self, database: &str, name: &str, documents: impl Into<Arc<[RawDocumentBuf]>>) -> Self {
+        let own = OwnCollection::new(&namespace::stored(database, name), documents.into());
         Self { own: Some(own), ..self.clone() }
     }
 

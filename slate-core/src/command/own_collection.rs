@@ -11,8 +11,8 @@ pub(super) struct OwnCollection {
 }
 
 impl OwnCollection {
-    pub(super) fn new(name: &str, documents: Vec<RawDocumentBuf>) -> Self {
-        Self { name: name.into(), documents: documents.into() }
+    pub(super) fn new(name: &str, documents: Arc<[RawDocumentBuf]>) -> Self {
+        Self { name: name.into(), documents }
     }
 
     pub(super) fn has_name(&self, stored: &str) -> bool {

@@ -6,6 +6,7 @@ use super::{
     privilege::Actions,
 };
 use crate::{
+    command::beginning,
     commands::{self, Call},
     failure::{Code, Failure, Result},
 };
@@ -75,9 +76,10 @@ pub(crate) fn shown(command: &RawDocument) -> String {
     for (name, value) in command.into_iter().flatten() {
         let separator = if text.len() == 1 { " " } else { ", " };
         let value = match value {
-            _ if matches!(name.as_str(), "pwd" | "payload" | "speculativeAuthenticate") => "\"xxx\"".into(),
+            _ if is_secret(name.as_str()) => "\"xxx\"".into(),
             // A long value may nest deep.
             value if value_length(value) > SHOWN => "...".into(),
+            RawBsonRef::Document(within) if name == "explain" => shown(within),
             value => bson::Bson::try_from(value).map(|value| value.to_string()).unwrap_or_default(),
         };
         text.push_str(separator);
@@ -85,17 +87,35 @@ pub(crate) fn shown(command: &RawDocument) -> String {
         text.push_str(": ");
         text.push_str(&value);
         if text.len() > SHOWN {
-            let mut end = SHOWN;
-            while !text.is_char_boundary(end) {
-                end -= 1;
-            }
-            text.truncate(end);
+            text.truncate(beginning(&text, SHOWN).len());
             text.push_str("...");
             break;
         }
     }
     text.push_str(" }");
     text
+}
+
+/// Returns a copy of a command, and of one that it explains, without passwords and the messages of logins.
+pub(crate) fn redacted(command: &RawDocument) -> RawDocumentBuf {
+    redact(command, |within| redact(within, RawDocument::to_owned))
+}
+
+fn redact(command: &RawDocument, explained: impl Fn(&RawDocument) -> RawDocumentBuf) -> RawDocumentBuf {
+    let mut copy = RawDocumentBuf::new();
+    for (name, value) in command.into_iter().flatten() {
+        match value {
+            _ if is_secret(name.as_str()) => copy.append(name, "xxx"),
+            RawBsonRef::Document(within) if name == "explain" => copy.append(name, explained(within)),
+            value => copy.append(name, value),
+        }
+    }
+    copy
+}
+
+/// Whether a field of a command is a password or a message of a login. The command itself is not asked: its name may be mistyped.
+fn is_secret(field: &str) -> bool {
+    ["password", "payload", "pwd", "speculativeAuthenticate"].iter().any(|secret| field.eq_ignore_ascii_case(secret))
 }
 
 fn value_length(value: RawBsonRef<'_>) -> usize {
@@ -320,7 +340,9 @@ mod tests {
             // Databases.
             ("rwd-o-RWD-m--C--*", "shop", doc! { "dbStats": 1 }),
             ("--d-o---D----C--*", "shop", doc! { "dropDatabase": 1 }),
-            ("--d-o---D-------*", "shop", doc! { "profile": -1 }),
+            ("--d-o---D-m--C--*", "shop", doc! { "profile": -1 }),
+            ("--d-o---D-------*", "shop", doc! { "profile": -1, "slowms": 20 }),
+            ("--d-o---D-------*", "shop", doc! { "profile": 1 }),
             ("--d-o---D-m--C--*", "shop", doc! { "find": "system.profile" }),
             ("--d-o---D-------*", "shop", doc! { "drop": "system.profile" }),
             ("----------m--C--*", "admin", doc! { "top": 1 }),
@@ -416,5 +438,8 @@ mod tests {
         assert!(text.starts_with("{ createUser: \"b\", pwd: \"xxx\", roles: []"), "{text}");
         assert!(!text.contains("secret") && text.len() < 2 * SHOWN, "{text}");
         assert!(shown(&rawdoc! { "find": "ä".repeat(1000) }).ends_with("... }"));
+        let explained = rawdoc! { "explain": { "createuser": "b", "Pwd": "secret" } };
+        assert_eq!(shown(&explained), "{ explain: { createuser: \"b\", Pwd: \"xxx\" } }");
+        assert_eq!(redacted(&explained), rawdoc! { "explain": { "createuser": "b", "Pwd": "xxx" } });
     }
 }

@@ -39,6 +39,18 @@ struct Identity {
     read: Instant,
 }
 
+impl Identity {
+    /// Returns the user with the present roles, unless the user was dropped.
+    async fn read_again(&self, call: &Call<'_>) -> Result<Option<Arc<User>>> {
+        let user = call.shared().users.get(&self.user.name).await?;
+        Ok(user.filter(|user| user.id == self.user.id))
+    }
+
+    fn has_lost_roles(&self, now: Option<&User>) -> bool {
+        !now.is_some_and(|now| now.keeps_roles_of(&self.user))
+    }
+}
+
 /// An exchange that waits for the client's next message.
 #[derive(Debug)]
 enum LoginStep {
@@ -93,14 +105,30 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
     if identity.version == version && identity.read.elapsed() < FRESH {
         return Ok(Some(identity.user));
     }
-    let user = users.get(&identity.user.name).await?.filter(|user| user.id == identity.user.id);
-    // A change through this server has closed the cursors already, but for one that was opened meanwhile.
+    let user = identity.read_again(call).await?;
+    // A change through this server has closed the cursors already. The program that the server is embedded in may have changed the user as
+    // well: before a cursor is read they are closed again.
     let may_have_cursors = identity.version == version || call.command.name == "getMore";
-    if may_have_cursors && !user.as_ref().is_some_and(|user| user.keeps_roles_of(&identity.user)) {
+    if may_have_cursors && identity.has_lost_roles(user.as_deref()) {
         call.shared().close_cursors_of(&identity.user);
     }
     login.state().identity = user.clone().map(|user| Identity { user, version, read: Instant::now() });
     Ok(user)
+}
+
+/// Closes the cursors of the user if a role was taken away while the command ran: it may have opened a cursor after the change had closed the
+/// others.
+///
+/// # Errors
+/// Fails if the storage fails.
+pub(crate) async fn close_late_cursors(call: &Call<'_>) -> Result<()> {
+    let Some(identity) = call.connection.login.state().identity.clone() else { return Ok(()) };
+    if identity.version != call.shared().users.version()
+        && identity.has_lost_roles(identity.read_again(call).await?.as_deref())
+    {
+        call.shared().close_cursors_of(&identity.user);
+    }
+    Ok(())
 }
 
 /// `saslStart`: begins an exchange, of which `options` are the fields.

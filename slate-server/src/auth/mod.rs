@@ -32,7 +32,7 @@ mod throttle;
 mod user;
 mod users;
 
-pub(crate) use authorize::{authorize, holds, narrowed, needs_login, shown};
+pub(crate) use authorize::{authorize, holds, narrowed, needs_login, redacted, shown};
 pub(crate) use login::Login;
 pub(crate) use privilege::{Action, Privilege, Target};
 pub(crate) use role::Role;

@@ -7,7 +7,10 @@ use super::{
         Actions, Target,
     },
 };
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    failure::{Code, Failure, Result},
+    profiler::PROFILE,
+};
 
 /// A command for which the needed privileges are computed.
 #[derive(Clone, Copy)]
@@ -98,7 +101,7 @@ pub(super) static RULES: &[(&str, Rule)] = &[
     ("listIndexes", Collection(ListIndexes)),
     ("logout", Open),
     ("ping", Open),
-    ("profile", Database(EnableProfiler)),
+    ("profile", Of(profile)),
     ("refreshSessions", LoggedIn),
     ("renameCollection", Of(rename)),
     ("replSetGetConfig", Cluster(ReplSetGetConfig)),
@@ -330,6 +333,22 @@ fn create(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
 fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if !request.truth("$ownOps")? {
         needs.add(Target::Cluster, &[Inprog]);
+    }
+    Ok(())
+}
+
+/// Who may read the entries may also ask for the settings.
+fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+    needs.add(Target::Database(request.database.into()), &[EnableProfiler]);
+    let is_negative = match request.get("profile")? {
+        Some(RawBsonRef::Int32(level)) => level < 0,
+        Some(RawBsonRef::Int64(level)) => level < 0,
+        Some(RawBsonRef::Double(level)) => level <= -1.0,
+        _ => false,
+    };
+    if is_negative && request.get("slowms")?.is_none() && request.get("sampleRate")?.is_none() {
+        let entries = Target::Collection(request.database.into(), PROFILE.into());
+        needs.or = Some(vec![(entries, Actions::of(&[Find]))]);
     }
     Ok(())
 }

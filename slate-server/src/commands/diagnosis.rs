@@ -1,6 +1,6 @@
 //! What the server does, and what it offers.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, cell::LazyCell, collections::HashMap, sync::Arc};
 
 use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 use slate_core::OpenCursor;
@@ -12,7 +12,7 @@ use super::{
 use crate::{
     auth::{self, Action, Target},
     failure::{Code, Failure, Result},
-    operations::{self, Scope},
+    operations::{self, Scope, Whose},
     stages,
 };
 
@@ -105,12 +105,15 @@ fn described(call: &Call<'_>, wanted: Described) -> RawArrayBuf {
     let owner = call.user().filter(|_| !sees_all);
     let scope = Scope { idle_connections: wanted.idle_connections && sees_all, truncates: wanted.truncates };
     let commands = if sees_all { Cow::Borrowed(&shared.commands) } else { call.commands() };
-    let mut cursors = commands.as_blocking().cursors();
-    cursors.sort_unstable_by_key(OpenCursor::created);
-    let mut described = shared.operations.describe(&host, owner.as_ref().map(|user| &user.name), scope, &cursors);
+    let cursors = LazyCell::new(|| -> HashMap<i64, OpenCursor> {
+        commands.as_blocking().cursors().into_iter().map(|cursor| (cursor.id(), cursor)).collect()
+    });
+    let whose = Whose::of(owner.as_deref());
+    let mut described = shared.operations.describe(&host, whose, scope, |id| cursors.get(&id));
     if wanted.idle_cursors {
-        let idle = cursors.iter().filter(|cursor| !cursor.is_in_use());
-        described.extend(idle.map(|cursor| operations::idle_cursor(cursor, &host)));
+        let mut idle: Vec<&OpenCursor> = cursors.values().filter(|cursor| !cursor.is_in_use()).collect();
+        idle.sort_unstable_by_key(|cursor| cursor.created());
+        described.extend(idle.into_iter().map(|cursor| operations::idle_cursor(cursor, &host)));
     }
     if wanted.idle_sessions {
         let owner = owner.map(|owner| owner.digest);
@@ -203,7 +206,7 @@ pub(super) fn kill_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if let Ok(id) = i32::try_from(id) {
         let kills_all = !call.shared().settings.authentication || auth::holds(call, &Target::Cluster, Action::Killop);
         let owner = call.user().filter(|_| !kills_all);
-        if !call.shared().operations.kill(id, owner.as_ref().map(|user| &user.name)) {
+        if !call.shared().operations.kill(id, Whose::of(owner.as_deref())) {
             let message = format!("not authorized on {} to execute command killOp", call.command.database);
             return Err(Failure::new(Code::UNAUTHORIZED, message));
         }

@@ -19,7 +19,7 @@ use std::{
     },
 };
 
-use bson::RawDocumentBuf;
+use bson::{RawDocument, RawDocumentBuf};
 use slate_core::{Activity, CancelToken, aio::Commands};
 use tokio::sync::Notify;
 
@@ -153,7 +153,8 @@ impl Call<'_> {
             Some(owner) => Cow::Owned(commands.owned_by(owner)),
             None => Cow::Borrowed(commands),
         };
-        if self.command.collection() != Some(PROFILE) || self.command.name == "getMore" {
+        let reads = matches!(&*self.command.name, "aggregate" | "count" | "distinct" | "explain" | "find");
+        if !reads || self.command.collection() != Some(PROFILE) {
             return commands;
         }
         let entries = self.shared().profiler.entries(&self.command.database);
@@ -185,36 +186,49 @@ pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
     shared.counts.of(&command.name).fetch_add(1, Ordering::Relaxed);
     let running = shared.operations.begin(&call.connection.place, command, call.token, call.activity, call.user());
-    let result = match shared.fail_points.before(call).await {
+    let admitted = admit(call).await;
+    let is_admitted = admitted.is_ok();
+    let result = match admitted {
         Ok(()) => run(call).await,
         Err(failure) => Err(failure),
     };
+    let has_succeeded = result.is_ok();
     let mut reply = result.unwrap_or_else(|failure| {
         labels::add_of_stream(labels::add(command, failure), || data::is_of_stream(call)).reply()
     });
     shared.fail_points.after(call, &mut reply);
     let time = running.elapsed();
-    drop(running);
-    // Nobody fills the table of collections, or the profiler, without a login.
-    let is_stranger = call.is_of_stranger();
-    if !is_stranger {
-        shared.top.record(command, &call.connection.place.usage, time);
-    }
-    if shared.profiler.is_on() && !is_stranger {
+    // A client cannot fill the profiles and the table of collections with what it may not do, or with names that no collection can have.
+    if is_admitted && shared.profiler.is_on() && !call.is_of_stranger() {
         profiler::record(call, &reply, time).await;
+    }
+    drop(running);
+    if has_succeeded {
+        shared.top.record(command, &call.connection.place.usage, time);
     }
     clock::append_to(&shared.database, reply)
 }
 
-async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
+/// Refuses a command that the client may not run.
+async fn admit(call: &Call<'_>) -> Result<()> {
+    call.shared().fail_points.before(call).await?;
     api_version::check(call.command)?;
-    auth::authorize(call).await?;
+    auth::authorize(call).await
+}
+
+async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     // A stranger does not move the clock.
     if let Some(time) = call.command.cluster_time.filter(|_| !call.is_of_stranger()) {
         clock::hear(&call.shared().database, time);
     }
     let name = &*call.command.name;
-    let Some(implementation) = find(name) else { return data::run(call).await };
+    let Some(implementation) = find(name) else {
+        let reply = data::run(call).await?;
+        if has_open_cursor(&reply) {
+            auth::login::close_late_cursors(call).await?;
+        }
+        return Ok(reply);
+    };
     if call.command.in_transaction && !OF_TRANSACTIONS.contains(&name) {
         let message = format!("Cannot run '{name}' in a multi-document transaction.");
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
@@ -249,13 +263,15 @@ fn names() -> impl Iterator<Item = &'static str> {
     own.chain(data::NAMES)
 }
 
+/// Whether the client may ask for a further batch.
+fn has_open_cursor(reply: &RawDocument) -> bool {
+    reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id")).is_ok_and(|id| id != 0)
+}
+
 /// Returns whether a client that allows it gets further replies without asking: the next batch of a cursor, the next state of the server.
 pub(crate) fn continues(call: &Call<'_>, reply: &RawDocumentBuf) -> bool {
     match &*call.command.name {
-        "getMore" => {
-            let id = reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id"));
-            id.is_ok_and(|id| id != 0)
-        }
+        "getMore" => has_open_cursor(reply),
         "hello" | "isMaster" | "ismaster" => {
             // Without a pause between them, the replies would have no end.
             hello::waits(call) && reply.get_f64("ok").is_ok_and(|ok| ok > 0.0)

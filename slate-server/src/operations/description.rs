@@ -1,17 +1,17 @@
 //! Operations, connections, cursors and sessions as `currentOp` shows them.
 
 use std::{
-    sync::atomic::Ordering,
+    sync::{Arc, atomic::Ordering},
     time::{Duration, Instant, SystemTime},
 };
 
 use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocumentBuf, cstr, rawdoc};
 use slate_core::OpenCursor;
 
-use super::{Operation, Operations, Place};
+use super::{Operation, Operations, Place, Whose};
 use crate::{
-    auth::{self, UserName},
-    command::Command,
+    auth,
+    command::{Command, beginning},
     session::SessionId,
 };
 
@@ -24,23 +24,29 @@ pub(crate) struct Scope {
     pub(crate) truncates: bool,
 }
 
-/// A command of more bytes is shown without its content.
-const SHOWN_BYTES: usize = 1000;
+/// A command of more bytes is shown by its beginning: MongoDB's limit for the profiler.
+pub(crate) const MAX_COMMAND: usize = 50_000;
+
+/// The same limit, if long commands are to be truncated.
+const MAX_TRUNCATED_COMMAND: usize = 1000;
 
 impl Operations {
-    /// Returns a description of every command that runs, or of those of a user.
-    pub(crate) fn describe(
+    /// Returns descriptions of the commands that run.
+    pub(crate) fn describe<'c>(
         &self,
         host: &str,
-        user: Option<&UserName>,
+        whose: Whose<'_>,
         scope: Scope,
-        cursors: &[OpenCursor],
+        find_cursor: impl Fn(i64) -> Option<&'c OpenCursor>,
     ) -> Vec<RawDocumentBuf> {
         let (mut described, mut idle) = (Vec::new(), Vec::new());
-        for place in self.places().values() {
-            match &*place.running() {
-                Some(operation) if operation.is_of(user) => {
-                    described.push((operation.id, operation.describe(place, host, scope, cursors)));
+        // Nothing is described under a lock that other commands need.
+        let places: Vec<Arc<Place>> = self.places().values().map(Arc::clone).collect();
+        for place in &places {
+            let running = place.running().clone();
+            match running {
+                Some(operation) if operation.is_of(whose) => {
+                    described.push((operation.id, operation.describe(place, host, scope, &find_cursor)));
                 }
                 None if scope.idle_connections => idle.push((place.connection, place.describe(host))),
                 _ => {}
@@ -84,7 +90,13 @@ impl Place {
 }
 
 impl Operation {
-    fn describe(&self, place: &Place, host: &str, scope: Scope, cursors: &[OpenCursor]) -> RawDocumentBuf {
+    fn describe<'c>(
+        &self,
+        place: &Place,
+        host: &str,
+        scope: Scope,
+        find_cursor: impl Fn(i64) -> Option<&'c OpenCursor>,
+    ) -> RawDocumentBuf {
         let command = &*self.command;
         let elapsed = self.since.elapsed();
         let micros = i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX);
@@ -105,17 +117,16 @@ impl Operation {
         described.append(cstr!("secs_running"), micros / 1_000_000);
         described.append(cstr!("microsecs_running"), micros);
         described.append(cstr!("op"), kind(&command.name));
-        described.append(cstr!("ns"), command.described_namespace());
-        let most = if scope.truncates { SHOWN_BYTES } else { usize::MAX };
+        described.append(cstr!("ns"), command.namespace());
+        let most = if scope.truncates { MAX_TRUNCATED_COMMAND } else { MAX_COMMAND };
         described.append(cstr!("command"), shown(command, most));
         if let Some(summary) = self.activity.plan_summary() {
             described.append(cstr!("planSummary"), summary);
             described.append(cstr!("keysExamined"), number(self.activity.keys_examined()));
             described.append(cstr!("docsExamined"), number(self.activity.documents_examined()));
         }
-        let cursor = command.get("getMore").ok().flatten().and_then(|id| id.as_i64());
-        let cursor = cursor.and_then(|id| cursors.iter().find(|cursor| cursor.id() == id));
-        if let Some(cursor) = cursor.filter(|_| command.name == "getMore") {
+        let cursor = if command.name == "getMore" { command.get("getMore").ok().flatten() } else { None };
+        if let Some(cursor) = cursor.and_then(|id| find_cursor(id.as_i64()?)) {
             described.append(cstr!("cursor"), describe_cursor(cursor, Some(self.id)));
         }
         described.append(cstr!("numYields"), 0);
@@ -206,31 +217,23 @@ pub(crate) fn kind(command: &str) -> &'static str {
     }
 }
 
-/// Returns a command as others may see it, with its content if it has at most this many bytes.
+/// Returns a command without its secrets; of one of more bytes than `most` the beginning as text, and the comment.
 pub(crate) fn shown(command: &Command, most: usize) -> RawDocumentBuf {
-    let (name, document) = (&*command.name, command.document());
-    if holds_secrets(name) {
-        rawdoc! { "$truncated": name }
-    } else if document.as_bytes().len() <= most {
-        document.to_owned()
-    } else {
-        let mut shown = rawdoc! { "$truncated": auth::shown(document) };
-        if let Ok(Some(comment @ RawBsonRef::String(_))) = document.get("comment") {
-            shown.append(cstr!("comment"), comment);
-        }
-        shown
+    let document = command.document();
+    if document.as_bytes().len() <= most {
+        return auth::redacted(document);
     }
-}
-
-/// Whether a command contains a password or the messages of a login.
-fn holds_secrets(command: &str) -> bool {
-    matches!(command, "authenticate" | "createUser" | "updateUser" | "saslStart" | "saslContinue")
+    let mut shown = rawdoc! { "$truncated": auth::shown(document) };
+    if let Ok(Some(RawBsonRef::String(comment))) = document.get("comment") {
+        shown.append(cstr!("comment"), beginning(comment, MAX_TRUNCATED_COMMAND));
+    }
+    shown
 }
 
 fn ago(time: Duration) -> DateTime {
     DateTime::from_system_time(SystemTime::now() - time)
 }
 
-fn number(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
+pub(crate) fn number(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
 }

@@ -3,13 +3,13 @@ use std::time::Duration;
 use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
 use crate::{
-    command::Command,
+    command::{Command, beginning},
     commands::Call,
-    operations::{kind, shown},
+    operations::{MAX_COMMAND, kind, number, shown},
 };
 
-/// A command of more bytes is recorded by its beginning: MongoDB's limit.
-const MAX_COMMAND: usize = 50_000;
+/// The most bytes of a message that is recorded.
+const MAX_MESSAGE: usize = 1000;
 
 /// The bytes of a message around its document.
 const AROUND: usize = 21;
@@ -19,7 +19,7 @@ pub(super) fn describe(call: &Call<'_>, reply: &RawDocument, time: Duration) -> 
     let (command, activity) = (call.command, call.activity);
     let mut entry = rawdoc! {
         "op": kind(&command.name),
-        "ns": command.described_namespace(),
+        "ns": command.namespace(),
         "command": statement(command).unwrap_or_else(|| shown(command, MAX_COMMAND)),
     };
     let summary = activity.plan_summary();
@@ -108,7 +108,7 @@ fn append_failure(entry: &mut RawDocumentBuf, reply: &RawDocument) {
     let refused = || reply.get_array("writeErrors").ok()?.into_iter().next()?.ok()?.as_document();
     let Some(failure) = (if has_failed { Some(reply) } else { refused() }) else { return };
     if let Ok(message) = failure.get_str("errmsg") {
-        entry.append(cstr!("errMsg"), message);
+        entry.append(cstr!("errMsg"), beginning(message, MAX_MESSAGE));
     }
     if let Ok(name) = failure.get_str("codeName") {
         entry.append(cstr!("errName"), name);
@@ -123,8 +123,4 @@ fn append_failure(entry: &mut RawDocumentBuf, reply: &RawDocument) {
 
 fn integer(value: RawBsonRef<'_>) -> Option<i64> {
     value.as_i64().or_else(|| value.as_i32().map(i64::from))
-}
-
-fn number(number: impl TryInto<i64>) -> i64 {
-    number.try_into().unwrap_or(i64::MAX)
 }

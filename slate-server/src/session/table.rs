@@ -78,12 +78,12 @@ impl Sessions {
     /// Returns the sessions and how long ago each was used.
     pub(crate) fn describe(&self, is_shown: impl Fn(SessionId) -> bool) -> RawArrayBuf {
         let now = DateTime::now().timestamp_millis();
-        let describe = |(id, session): (&SessionId, &Arc<Session>)| {
+        let describe = |(id, session): &(SessionId, Arc<Session>)| {
             let used = session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
             let used = i64::try_from(used.as_millis()).unwrap_or(i64::MAX);
             rawdoc! { "_id": id.document(), "lastUse": DateTime::from_millis(now.saturating_sub(used)) }
         };
-        self.lock().iter().filter(|(id, _)| is_shown(**id)).map(describe).collect()
+        self.all().iter().filter(|(id, _)| is_shown(*id)).map(describe).collect()
     }
 
     /// Describes the open transactions that wait for their next command.
@@ -93,13 +93,18 @@ impl Sessions {
         life: Duration,
         host: &str,
     ) -> Vec<RawDocumentBuf> {
-        let describe = |(id, session): (&SessionId, &Arc<Session>)| {
+        let describe = |(id, session): &(SessionId, Arc<Session>)| {
             // One that is locked runs a command, and is shown as such.
             let state = session.state.try_lock().ok()?;
             let (Work::Open(open), Some(number)) = (&state.work, state.number) else { return None };
             Some(operations::idle_transaction(*id, number, open.since, life, host))
         };
-        self.lock().iter().filter(|(id, _)| is_shown(**id)).filter_map(describe).collect()
+        self.all().iter().filter(|(id, _)| is_shown(*id)).filter_map(describe).collect()
+    }
+
+    /// Returns all sessions, so that a walk through them keeps no other command waiting.
+    fn all(&self) -> Vec<(SessionId, Arc<Session>)> {
+        self.lock().iter().map(|(id, session)| (*id, Arc::clone(session))).collect()
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -146,9 +151,7 @@ impl Sessions {
     fn overdue(&self, shared: &Shared) -> Vec<SessionId> {
         let mut overdue = Vec::new();
         let running = shared.operations.sessions();
-        let sessions: Vec<(SessionId, Arc<Session>)> =
-            self.lock().iter().map(|(id, session)| (*id, Arc::clone(session))).collect();
-        for (id, session) in sessions {
+        for (id, session) in self.all() {
             // A session is used as long as its command runs, however long that is.
             if running.contains(&id) {
                 session.touch();

@@ -58,7 +58,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 }
                 let arrived = self.buffer.len().min(length);
                 // A compressed message is decompressed when all of it is there. One that says more than is allowed is refused then.
-                let plain = if arrived == length { Request::plain_length(&self.buffer).min(most) } else { 0 };
+                let plain = if arrived == length { Request::plain_memory(&self.buffer, most) } else { 0 };
                 let needed = arrived.max(plain);
                 if needed > UNCOUNTED && !self.held.grow_to(needed) {
                     // Nothing more is read of it.
@@ -162,10 +162,12 @@ mod tests {
     #[tokio::test]
     async fn a_compressed_message_takes_what_it_becomes() {
         let memory = Arc::new(MessageMemory::new(150 << 10));
-        for (plain, is_refused) in [(200 << 10, true), (100 << 10, false), (100 << 10, false)] {
+        for (compressor, plain, is_refused) in
+            [(1, 200 << 10, true), (1, 100 << 10, false), (1, 100 << 10, false), (3, 100 << 10, true)]
+        {
             let head = [30, 7, 0, 2012, 2013, plain].map(i32::to_le_bytes).concat();
             let (near, mut far) = tokio::io::duplex(64);
-            tokio::io::AsyncWriteExt::write_all(&mut far, &[&*head, &[1; 6]].concat()).await.unwrap();
+            tokio::io::AsyncWriteExt::write_all(&mut far, &[&*head, &[compressor; 6]].concat()).await.unwrap();
             let mut inbox = Inbox::new(near, Arc::clone(&memory));
             let next = inbox.next(MAX_MESSAGE).await;
             assert_eq!(matches!(next, Err(WireError::Memory { id: 7, .. })), is_refused, "{plain}: {next:?}");

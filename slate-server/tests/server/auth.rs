@@ -108,6 +108,22 @@ fn without_a_login_only_the_first_user_can_be_created() {
 }
 
 #[test]
+fn what_a_user_may_not_do_is_not_profiled() {
+    let server = start();
+    let mut root = enter(&server, "root", "admin");
+    root.ok(create("ada", "other", "read"));
+    root.ok(doc! { "profile": 2 });
+    let mut ada = enter(&server, "ada", "other");
+    ada.refused(doc! { "find": "c" }, 13);
+    ada.refused(doc! { "find": "c", "apiVersion": "7" }, 322);
+    Client::connect(&server).ok(doc! { "ping": 1 });
+    root.ok(doc! { "find": "c" });
+    let (entries, _) = batch(&root.ok(doc! { "find": "system.profile" }));
+    let users: Vec<&str> = entries.iter().map(|entry| entry.get_str("user").unwrap()).collect();
+    assert_eq!(users, ["root@admin"]);
+}
+
+#[test]
 fn wrong_passwords_users_and_messages_fail_alike() {
     let server = start();
     let mut client = Client::connect(&server);

@@ -243,10 +243,45 @@ fn the_profiler_records_commands_that_can_be_read_as_a_collection() {
     assert_eq!(batch(&client.ok(doc! { "getMore": id, "collection": "system.profile", "batchSize": 2 })).0.len(), 2);
     client.refused(doc! { "insert": "system.profile", "documents": [{}] }, 73);
     client.refused(within(doc! { "find": "system.profile" }, &session(1), 1, true), 263);
+    client.refused(within(doc! { "drop": "system.profile" }, &session(1), 2, true), 263);
     client.refused(doc! { "drop": "system.profile" }, 20);
     client.ok(doc! { "profile": 0 });
     client.ok(doc! { "drop": "system.profile" });
     assert!(entries(&mut client, doc! {}).is_empty());
+}
+
+#[test]
+fn no_command_empties_the_profile_or_shows_its_password() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "profile": 2 });
+    client.ok(doc! { "find": "c" });
+    client.refused(doc! { "find": "x".repeat(2_000_000) }, 73);
+    client.refused(doc! { "find": "c", "filter": { "$no": "x".repeat(2_000_000) }, "comment": "y".repeat(10_000) }, 2);
+    client.refused(doc! { "createuser": "bob", "pwd": "s3cret" }, 59);
+    client.run(doc! { "explain": { "createUser": "bob", "pwd": "s3cret" } });
+    client.run(doc! { "createUser": "bob", "Password": "s3cret" });
+    client.ok(doc! { "hello": 1, "speculativeAuthenticate": { "saslStart": 1, "payload": "s3cret" } });
+    let found = entries(&mut client, doc! {});
+    assert_eq!(found.len(), 6, "{found:?}");
+    assert_eq!(found[5].get_document("command").unwrap().get_str("find").unwrap(), "c");
+    for entry in found {
+        assert!(entry.get_str("ns").unwrap().len() < 300 && !entry.to_string().contains("s3cret"), "{entry}");
+    }
+}
+
+#[test]
+fn a_long_command_is_shown_by_its_beginning() {
+    let server = TestServer::start().unwrap();
+    let (mut client, mut other) = (Client::connect(&server), Client::connect(&server));
+    with_index(&mut client);
+    client.send(0, doc! { "find": "c", "filter": { "$expr": slow() }, "comment": "x".repeat(1_000_000) });
+    let found = running(&mut other, &doc! { "ns": "shop.c", "planSummary": "COLLSCAN" });
+    let command = found.get_document("command").unwrap();
+    assert!(command.get_str("$truncated").unwrap().starts_with("{ find: \"c\", filter: {"), "{command}");
+    assert_eq!(command.get_str("comment").unwrap().len(), 1000);
+    other.ok(doc! { "killOp": 1, "op": found.get_i32("opid").unwrap(), "$db": "admin" });
+    assert_eq!(client.receive().1.get_i32("code").unwrap(), 11601);
 }
 
 #[test]
@@ -271,8 +306,14 @@ fn the_profiler_chooses_by_time_rate_and_filter() {
     let now = client.ok(doc! { "profile": -1 });
     assert_eq!((now.get_i32("was").unwrap(), now.get_document("filter").unwrap()), (1, &filter));
     assert_eq!((now.get_i32("slowms").unwrap(), now.get_f64("sampleRate").unwrap()), (-1, 0.0));
-    client.ok(doc! { "profile": 0, "filter": "unset" });
-    assert!(!client.ok(doc! { "profile": -1 }).contains_key("filter"));
+    assert!(now.contains_key("note"));
+    assert!(client.ok(doc! { "profile": 0, "filter": "unset" }).contains_key("note"));
+    let now = client.ok(doc! { "profile": -1, "slowms": 30, "filter": filter.clone() });
+    assert!(!now.contains_key("filter") && !now.contains_key("note"), "{now}");
+    let now = client.ok(doc! { "profile": -1 });
+    assert!(now.get_i32("slowms").unwrap() == 30 && !now.contains_key("filter"), "{now}");
+    let now = client.ok(doc! { "profile": 0, "filter": filter });
+    assert!(!now.contains_key("filter") && now.contains_key("note"), "{now}");
     client.refused(doc! { "profile": 1, "filter": { "$no": 1 } }, 2);
     client.refused(doc! { "profile": 1, "filter": "no" }, 2);
     client.refused(doc! { "profile": 1, "sampleRate": 2.0 }, 2);
@@ -308,6 +349,11 @@ fn top_counts_commands_by_collection() {
     ];
     assert_eq!(counts, expected);
     assert!(times.get_document("insert").unwrap().get_i64("time").unwrap() > 0);
+    // What fails is not counted: a client could fill the table with names that no collection has.
+    client.refused(doc! { "find": "x".repeat(100_000) }, 73);
+    client.refused(doc! { "find": "d", "filter": { "$no": 1 } }, 2);
+    let top = client.ok(doc! { "top": 1, "$db": "admin" });
+    assert_eq!(top.get_document("totals").unwrap().keys().collect::<Vec<_>>(), ["note", "shop.c"]);
     client.ok(doc! { "drop": "c" });
     let top = client.ok(doc! { "top": 1, "$db": "admin" });
     assert!(!top.get_document("totals").unwrap().contains_key("shop.c"), "{top}");

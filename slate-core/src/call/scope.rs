@@ -57,7 +57,7 @@ impl Scope {
         parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
         work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
-        request.call.during(|| self.query_limited(collection, request, parse, work))
+        request.call.interrupt.during(|| self.query_limited(collection, request, parse, work))
     }
 
     fn query_limited<R>(

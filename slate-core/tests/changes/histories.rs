@@ -10,8 +10,8 @@ use slate_core::{ChangeLog, ChangeStream, Database, FullDocument, Watch};
 
 use crate::{
     NO_STAGES,
-    acts::{Random, act, act_on_database},
-    common::{TestDatabase, on_every_store},
+    acts::{act, act_on_database},
+    common::{TestDatabase, on_every_store, seeded::Random},
     decoded, events, logged, refused,
     replay::{Contents, assert_copied, contents, replay},
 };

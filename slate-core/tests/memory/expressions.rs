@@ -14,6 +14,8 @@ use allocation_counter::measure;
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_core::{Collection, Database, ErrorKind};
 
+use crate::common::seeded::Random;
+
 /// The length of the longest value in a document.
 const LARGE: usize = 60_000;
 
@@ -36,22 +38,6 @@ fn documents() -> Collection<RawDocumentBuf> {
     collection
 }
 
-/// A generator of numbers that is the same on every machine.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        (self.next() % most.max(1) as u64) as usize
-    }
-}
-
 /// Draws expressions.
 struct Draw {
     random: Random,
@@ -65,14 +51,14 @@ impl Draw {
             return leaf;
         }
         self.depth -= 1;
-        let drawn = choices[self.random.below(choices.len())](self);
+        let drawn = choices[self.random.index(choices.len())](self);
         self.depth += 1;
         drawn
     }
 
     fn copies(&mut self, mut draw: impl FnMut(&mut Self) -> Bson) -> Vec<Bson> {
         let one = draw(self);
-        vec![one; 1 + self.random.below(6)]
+        vec![one; 1 + self.random.index(6)]
     }
 
     fn text(&mut self) -> Bson {
@@ -80,11 +66,11 @@ impl Draw {
             &[
                 |d| bson(doc! { "$concat": d.copies(Self::text) }),
                 |d| bson(doc! { "$toUpper": d.text() }),
-                |d| bson(doc! { "$substrCP": [d.text(), d.random.below(10) as i32, LARGE as i32] }),
+                |d| bson(doc! { "$substrCP": [d.text(), d.random.index(10) as i32, LARGE as i32] }),
                 |d| bson(doc! { "$substrBytes": [d.text(), 0, -1] }),
-                |d| bson(doc! { "$replaceAll": { "input": d.text(), "find": "b", "replacement": "b".repeat(d.random.below(12)) } }),
+                |d| bson(doc! { "$replaceAll": { "input": d.text(), "find": "b", "replacement": "b".repeat(d.random.index(12)) } }),
                 |d| bson(doc! { "$trim": { "input": d.text(), "chars": "a" } }),
-                |d| bson(doc! { "$reduce": { "input": { "$range": [0, d.random.below(9) as i32] }, "initialValue": d.text(),
+                |d| bson(doc! { "$reduce": { "input": { "$range": [0, d.random.index(9) as i32] }, "initialValue": d.text(),
                     "in": { "$concat": ["$$value", d.text()] } } }),
                 |d| bson(doc! { "$let": { "vars": { "a": d.text(), "b": d.text(), "c": d.text() }, "in": { "$concat": ["$$a", "$$b"] } } }),
                 |d| bson(doc! { "$dateToString": { "date": bson::DateTime::from_millis(0), "format": d.text() } }),
@@ -98,16 +84,16 @@ impl Draw {
     }
 
     fn array(&mut self) -> Bson {
-        let range = bson(doc! { "$range": [0, 1 << self.random.below(18) as i32] });
-        let leaf = [range, "$numbers".into(), "$objects".into()][self.random.below(3)].clone();
+        let range = bson(doc! { "$range": [0, 1 << self.random.index(18) as i32] });
+        let leaf = [range, "$numbers".into(), "$objects".into()][self.random.index(3)].clone();
         self.of(
             &[
                 |d| bson(doc! { "$concatArrays": d.copies(Self::array) }),
-                |d| bson(doc! { "$map": { "input": { "$range": [0, d.random.below(60) as i32] }, "in": d.text() } }),
+                |d| bson(doc! { "$map": { "input": { "$range": [0, d.random.index(60) as i32] }, "in": d.text() } }),
                 |d| bson(doc! { "$map": { "input": d.array(), "in": ["$$this", "$n", { "a": "$$this" }] } }),
                 |d| bson(doc! { "$map": { "input": { "$range": [0, 9] }, "in": d.array() } }),
                 |d| bson(doc! { "$filter": { "input": d.array(), "cond": { "$ne": ["$$this", 7] } } }),
-                |d| bson(doc! { "$reduce": { "input": { "$range": [0, d.random.below(9) as i32] }, "initialValue": [],
+                |d| bson(doc! { "$reduce": { "input": { "$range": [0, d.random.index(9) as i32] }, "initialValue": [],
                     "in": { "$concatArrays": ["$$value", d.array()] } } }),
                 |d| bson(doc! { "$zip": { "inputs": d.copies(Self::array), "useLongestLength": true } }),
                 |d| bson(doc! { "$split": [d.text(), ","] }),
@@ -124,7 +110,7 @@ impl Draw {
                 |d| bson(doc! { "$ifNull": [d.copies(Self::array), []] }),
                 |d| bson(doc! { "$ifNull": [d.array(), []] }),
                 |_| "$objects.k".into(),
-                |d| bson(doc! { "$percentile": { "input": d.array(), "p": vec![0.5; d.random.below(9) + 1], "method": "approximate" } }),
+                |d| bson(doc! { "$percentile": { "input": d.array(), "p": vec![0.5; d.random.index(9) + 1], "method": "approximate" } }),
             ],
             leaf,
         )
@@ -145,7 +131,7 @@ impl Draw {
     }
 
     fn any(&mut self) -> Bson {
-        match self.random.below(4) {
+        match self.random.index(4) {
             0 => self.text(),
             1 => self.object(),
             _ => self.array(),
@@ -235,8 +221,8 @@ fn check(seed: u64, calls: usize) -> usize {
     let mut refused = 0;
     for call in 0..calls {
         let mut draw = Draw { random: Random(seed.wrapping_mul(1_000_003) + call as u64), depth: 1 + call % 3 };
-        let (name, execute) = CALLS[draw.random.below(CALLS.len())];
-        let (expression, limit) = (draw.any(), 1_usize << (20 + draw.random.below(2)));
+        let (name, execute) = CALLS[draw.random.index(CALLS.len())];
+        let (expression, limit) = (draw.any(), 1_usize << (20 + draw.random.index(2)));
         let mut result = Ok(0);
         let taken = measure(|| result = execute(&collection, expression.clone(), limit));
         let shown: String = expression.to_string().chars().take(2_000).collect();

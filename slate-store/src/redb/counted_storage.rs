@@ -38,23 +38,23 @@ pub(super) struct CountedStorage {
     transferred: Arc<Transferred>,
     is_new: bool,
     /// Why redb may not write; found out before it does so for the first time, when it has locked the file.
-    damage: OnceLock<Option<String>>,
+    damaged_free_pages: OnceLock<Option<String>>,
 }
 
 impl CountedStorage {
     pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> io::Result<Self> {
         let is_new = storage.len()? == 0;
         let (storage, transferred) = (Arc::clone(storage), Arc::clone(transferred));
-        Ok(Self { storage, transferred, is_new, damage: OnceLock::new() })
+        let damaged_free_pages = if is_new { OnceLock::from(None) } else { OnceLock::new() };
+        Ok(Self { storage, transferred, is_new, damaged_free_pages })
     }
 
-    fn check_writable(&self) -> io::Result<()> {
-        let damage = match self.damage.get() {
+    fn check_free_pages(&self) -> io::Result<()> {
+        let damage = match self.damaged_free_pages.get() {
             Some(damage) => damage,
-            None if self.is_new => self.damage.get_or_init(|| None),
             None => {
                 let damage = pages::damage_of_free_pages(&*self.storage).map_err(io::Error::other)?;
-                self.damage.get_or_init(|| damage)
+                self.damaged_free_pages.get_or_init(|| damage)
             }
         };
         damage.as_ref().map_or(Ok(()), |damage| Err(io::Error::other(DamagedFreePages(damage.clone()))))
@@ -73,7 +73,7 @@ impl StorageBackend for CountedStorage {
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        self.check_writable()?;
+        self.check_free_pages()?;
         let new_header = if self.is_new && offset == 0 { pages::with_new_regions(data) } else { None };
         self.storage.write(offset, new_header.as_deref().unwrap_or(data))?;
         self.transferred.written.fetch_add(length(data), Ordering::Relaxed);
@@ -81,7 +81,7 @@ impl StorageBackend for CountedStorage {
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        self.check_writable()?;
+        self.check_free_pages()?;
         self.storage.set_len(length)
     }
 

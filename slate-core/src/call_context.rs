@@ -106,7 +106,7 @@ impl CallContext {
 
     /// Returns the same context with another interrupt.
     pub(crate) fn with_interrupt(&self, interrupt: Interrupt) -> Self {
-        Self { interrupt, ..self.clone() }
+        Self { interrupt, activity: self.activity.clone(), ..*self }
     }
 
     /// Fails if the deadline has passed or a token was cancelled.

@@ -11,8 +11,6 @@
 #![cfg(feature = "redb")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
-mod common;
-
 use std::{
     collections::BTreeMap,
     fmt, fs,
@@ -21,11 +19,27 @@ use std::{
 };
 
 use bson::{RawDocumentBuf, doc, rawdoc};
-use common::seeded::Random;
 use slate_core::{Access, Database, ErrorKind, Hint, Index, Result};
 
 const DOCUMENTS: i32 = 4_000;
 const PAGE: usize = 4_096;
+
+/// A source of numbers that a seed determines (SplitMix64).
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, end: usize) -> usize {
+        usize::try_from(self.next() % u64::try_from(end).unwrap()).unwrap()
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
@@ -40,7 +54,7 @@ enum Kind {
 impl Kind {
     /// Single bits and pages are damaged most often, as devices do.
     fn any(random: &mut Random) -> Self {
-        match random.index(20) {
+        match random.below(20) {
             0..8 => Self::Bit,
             8..11 => Self::Bytes,
             11..15 => Self::ZeroedPage,
@@ -56,26 +70,26 @@ impl Kind {
             // Files of RocksDB can be short.
             Self::Bytes | Self::ZeroedPage | Self::PageOverAnother if pages < 2 => Self::Bit.apply(bytes, random),
             Self::Bit => {
-                let at = random.index(bytes.len());
-                bytes[at] ^= 1 << random.index(8);
+                let at = random.below(bytes.len());
+                bytes[at] ^= 1 << random.below(8);
             }
             Self::Bytes => {
-                let at = random.index(bytes.len() - 16);
+                let at = random.below(bytes.len() - 16);
                 bytes[at..at + 16].fill_with(|| random.next().to_le_bytes()[0]);
             }
             Self::ZeroedPage => {
-                let at = (1 + random.index(pages - 1)) * PAGE;
+                let at = (1 + random.below(pages - 1)) * PAGE;
                 bytes[at..at + PAGE].fill(0);
             }
             Self::PageOverAnother => {
-                let (from, to) = (1 + random.index(pages - 1), 1 + random.index(pages - 1));
+                let (from, to) = (1 + random.below(pages - 1), 1 + random.below(pages - 1));
                 bytes.copy_within(from * PAGE..(from + 1) * PAGE, to * PAGE);
             }
             Self::HeaderBit => {
-                let at = random.index(bytes.len().min(320));
-                bytes[at] ^= 1 << random.index(8);
+                let at = random.below(bytes.len().min(320));
+                bytes[at] ^= 1 << random.below(8);
             }
-            Self::Cut => bytes.truncate(random.index(bytes.len())),
+            Self::Cut => bytes.truncate(random.below(bytes.len())),
         }
     }
 }
@@ -154,10 +168,10 @@ impl Files {
         } else if kind == Kind::HeaderBit {
             // What belongs to the database as a whole.
             let names: Vec<_> = self.0.keys().filter(is_data).filter(|name| !holds_entries(name)).collect();
-            names[random.index(names.len())].clone()
+            names[random.below(names.len())].clone()
         } else {
             let names: Vec<_> = self.0.keys().filter(is_data).collect();
-            let mut at = random.index(names.iter().map(|name| self.0[*name].len()).sum());
+            let mut at = random.below(names.iter().map(|name| self.0[*name].len()).sum());
             let found = names.iter().find(|name| {
                 let length = self.0[**name].len();
                 let is_found = at < length;

@@ -25,12 +25,26 @@ mod common;
 use std::time::{Duration, Instant};
 
 use bson::{Bson, Document, RawDocumentBuf, bson, doc};
-use common::{Store, seeded::Random};
+use common::Store;
 use slate_core::{Collection, ExplainVerbosity, Index, Result};
 
+/// A generator of numbers that is the same on every machine.
+struct Random(u64);
+
 impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    fn below(&mut self, most: usize) -> usize {
+        (self.next() % most.max(1) as u64) as usize
+    }
+
     fn of<T: Copy>(&mut self, choices: &[T]) -> T {
-        *self.pick(choices)
+        choices[self.below(choices.len())]
     }
 }
 
@@ -44,18 +58,18 @@ impl Draw {
     /// A number of operands: few or many.
     fn many(&mut self) -> usize {
         let size = self.size;
-        if self.random.index(3) == 0 { 2 + self.random.index(4) } else { size / 2 + self.random.index(size / 2) }
+        if self.random.below(3) == 0 { 2 + self.random.below(4) } else { size / 2 + self.random.below(size / 2) }
     }
 
     fn number(&mut self) -> Bson {
         let size = self.size;
         // Most are not in the documents.
-        Bson::Int32(self.random.index(4 * size) as i32 - 2 * size as i32)
+        Bson::Int32(self.random.below(4 * size) as i32 - 2 * size as i32)
     }
 
     fn scalar(&mut self) -> Bson {
-        match self.random.index(6) {
-            0 => Bson::String(format!("t{}", self.random.index(self.size))),
+        match self.random.below(6) {
+            0 => Bson::String(format!("t{}", self.random.below(self.size))),
             1 => Bson::Document(doc! { "x": self.number(), "y": self.number() }),
             2 => Bson::Array(vec![self.number(), self.number()]),
             _ => self.number(),
@@ -72,7 +86,7 @@ impl Draw {
     }
 
     fn condition(&mut self) -> Bson {
-        Bson::Document(match self.random.index(12) {
+        Bson::Document(match self.random.below(12) {
             0 => doc! { "$ne": self.scalar() },
             1 => doc! { "$gt": self.scalar() },
             2 => doc! { "$in": self.list(Self::scalar) },
@@ -82,19 +96,19 @@ impl Draw {
             6 => doc! { "$elemMatch": { "$or": self.list(|draw| Bson::Document(doc! { "x": draw.scalar() })) } },
             7 => doc! { "$not": { "$elemMatch": { "$gt": self.number(), "$lt": self.number() } } },
             8 => doc! { "$regex": self.random.of(&["t1", "^ab", "b+ a", "(a|b) *b", "z$"]) },
-            9 => doc! { "$size": self.random.index(9) as i32 },
+            9 => doc! { "$size": self.random.below(9) as i32 },
             _ => return self.scalar(),
         })
     }
 
     /// Draws a filter that nests lists to this depth.
     fn filter(&mut self, levels: usize) -> Document {
-        match self.random.index(if levels > 0 { 7 } else { 3 }) {
+        match self.random.below(if levels > 0 { 7 } else { 3 }) {
             0 | 1 => {
                 let field = self.field();
                 doc! { field: self.condition() }
             }
-            2 if self.random.index(2) == 0 => doc! { "$expr": self.expression(2) },
+            2 if self.random.below(2) == 0 => doc! { "$expr": self.expression(2) },
             2 => {
                 let values = self.list(Self::scalar);
                 let mut distinct: Vec<Bson> = Vec::new();
@@ -108,7 +122,7 @@ impl Draw {
             3 => (0..self.many()).map(|at| (format!("g{at}"), self.scalar())).collect(),
             list => {
                 let operator = ["$and", "$or", "$nor"][list - 4];
-                let simple = self.random.index(2) == 0;
+                let simple = self.random.below(2) == 0;
                 let outer = self.size;
                 let filters = self.list(|draw| {
                     if simple {
@@ -133,7 +147,7 @@ impl Draw {
             return self.random.of(&["$a", "$a", "$d", "$none"]).into();
         }
         let inner = self.array(levels - 1);
-        match self.random.index(15) {
+        match self.random.below(15) {
             0 => bson!({ "$range": [0, size] }),
             1 => bson!({ "$map": { "input": inner, "in": self.expression(levels - 1) } }),
             2 => bson!({ "$filter": { "input": inner, "cond": { "$in": ["$$this", self.array(levels - 1)] } } }),
@@ -160,7 +174,7 @@ impl Draw {
             return self.random.of(&["$a", "$s", "$o", "$none", "$$ROOT"]).into();
         }
         let array = self.array(levels - 1);
-        match self.random.index(15) {
+        match self.random.below(15) {
             0 => bson!({ "$size": { "$ifNull": [array, []] } }),
             1 => bson!({ "$reduce": { "input": array, "initialValue": 0, "in": { "$add": [1, { "$size": "$a" }] } } }),
             2 => bson!({ "$setIsSubset": ["$a", { "$ifNull": [array, []] }] }),
@@ -190,7 +204,7 @@ impl Draw {
             (0..count).map(|at| (format!("o.f{}", at * 7 % count.max(1)), value(at))).collect()
         };
         let count = self.size;
-        match self.random.index(9) {
+        match self.random.below(9) {
             0 => vec![doc! { "$set": numbered(count, &|at| Bson::Int32(at as i32)) }],
             1 => {
                 let renames: Document = (0..count / 2).map(|at| (format!("f{at}"), format!("g{at}").into())).collect();
@@ -218,8 +232,8 @@ impl Draw {
     fn wide_stages(&mut self) -> Vec<Document> {
         let size = self.size as i32;
         let mut stages = Vec::new();
-        for _ in 0..1 + self.random.index(2) {
-            stages.extend(match self.random.index(16) {
+        for _ in 0..1 + self.random.below(2) {
+            stages.extend(match self.random.below(16) {
                 0 => vec![doc! { "$project": self.fields(|_| 1.into()) }],
                 1 => vec![doc! { "$project": self.fields(|at| format!("$u{}", at + 1).into()) }],
                 2 => vec![doc! { "$unset": (0..size).map(|at| format!("o.f{at}")).collect::<Vec<_>>() }],
@@ -271,7 +285,7 @@ impl Draw {
     }
 
     fn stages(&mut self) -> Vec<Document> {
-        match self.random.index(8) {
+        match self.random.below(8) {
             0 => vec![doc! { "$match": self.filter(2) }],
             1 => {
                 let fields: Document = (0..self.size).map(|at| (format!("p{at}"), Bson::from("$v"))).collect();
@@ -297,8 +311,8 @@ impl Draw {
     }
 
     fn call(&mut self) -> Drawn {
-        let collated = self.random.index(6) == 0;
-        match self.random.index(18) {
+        let collated = self.random.below(6) == 0;
+        match self.random.below(18) {
             9 => Drawn::new("find, projected", &[self.fields(|_| 1.into())], |c, arguments| {
                 c.find(doc! {}).projection(&arguments[0]).run()?.try_for_each(|row| row.map(drop))
             }),

@@ -13,7 +13,7 @@
 //! What must stay true: a `Held` is dropped on the thread that has counted it. So values that stay with a call when it leaves its thread
 //! (groups, windows, rows) are not counted here, but by what holds them.
 
-use std::{cell::Cell, fmt};
+use std::cell::Cell;
 
 use crate::{Code, Error, Result};
 
@@ -29,14 +29,15 @@ const LEAST_LIMIT: usize = 1 << 20;
 
 thread_local! {
     static HELD: Cell<usize> = const { Cell::new(0) };
-    static LIMIT: Cell<usize> = const { Cell::new(DEFAULT_LIMIT) };
+    /// The limit of the call; `None` if nobody has set one.
+    static LIMIT: Cell<Option<usize>> = const { Cell::new(None) };
     /// The bytes of computed constants of the call; `None` outside of calls.
     static CONSTANTS: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
 /// Sets the limit of an outer call again.
 struct Outer {
-    limit: usize,
+    limit: Option<usize>,
     constants: Option<usize>,
 }
 
@@ -51,29 +52,26 @@ impl Drop for Outer {
 /// or else 256 MiB. The constants that `work` computes are counted until it ends.
 pub fn within<R>(limit: Option<usize>, work: impl FnOnce() -> R) -> R {
     let outer = Outer { limit: LIMIT.get(), constants: CONSTANTS.get() };
-    LIMIT.set(limit.map_or(outer.limit, |limit| limit.max(LEAST_LIMIT)));
+    LIMIT.set(limit.map(|limit| limit.max(LEAST_LIMIT)).or(outer.limit));
     CONSTANTS.set(Some(outer.constants.unwrap_or_default()));
-    let result = work();
-    drop(outer);
-    result
+    work()
 }
 
 /// Returns the limit of the call.
 pub(crate) fn limit() -> usize {
-    LIMIT.get()
+    LIMIT.get().unwrap_or(DEFAULT_LIMIT)
 }
 
 /// Returns what the accumulators of one group may take: half of the limit if one was set, because their values are copied into a row.
 #[inline]
 pub(crate) fn group_limit() -> usize {
-    let limit = LIMIT.get();
-    if limit == DEFAULT_LIMIT { limit } else { limit / 2 }
+    LIMIT.get().map_or(DEFAULT_LIMIT, |limit| limit / 2)
 }
 
 /// Returns the error of a call whose values exceed its limit.
 #[cold]
-pub(crate) fn exceeded(what: &dyn fmt::Display) -> Error {
-    let limit = LIMIT.get();
+pub(crate) fn exceeded(what: &str) -> Error {
+    let limit = limit();
     let message = format!("{what} more than the {limit} bytes of memory_limit allow; set a larger one");
     Error::new(Code::EXCEEDED_MEMORY_LIMIT, message)
 }
@@ -87,7 +85,7 @@ pub(crate) fn located(error: Error, field: &[u8]) -> Error {
 /// Returns the error of a list or a buffer that was not counted, because all together exceed the limit of the call.
 #[cold]
 pub(crate) fn too_many() -> Error {
-    exceeded(&"the values that an expression holds at the same time take")
+    exceeded("the values that an expression holds at the same time take")
 }
 
 /// Refuses what accumulators have gathered for one group.
@@ -99,7 +97,7 @@ pub fn check_group(bytes: usize) -> Result<()> {
     if bytes <= LEAST_LIMIT / 2 || bytes <= group_limit() {
         return Ok(());
     }
-    Err(exceeded(&"the accumulators of one group take"))
+    Err(exceeded("the accumulators of one group take"))
 }
 
 /// Counts a constant that was computed while parsing.
@@ -109,8 +107,8 @@ pub fn check_group(bytes: usize) -> Result<()> {
 pub(crate) fn keep_constant(bytes: usize) -> Result<()> {
     let Some(kept) = CONSTANTS.get() else { return Ok(()) };
     let kept = kept.saturating_add(bytes);
-    if kept > LIMIT.get() {
-        return Err(exceeded(&"the constants that the expressions of a call compute take"));
+    if kept > limit() {
+        return Err(exceeded("the constants that the expressions of a call compute take"));
     }
     CONSTANTS.set(Some(kept));
     Ok(())
@@ -148,7 +146,7 @@ impl Held {
     #[inline(never)]
     fn count(&mut self) -> Result<()> {
         let held = HELD.get() + (self.bytes - self.counted);
-        if held > LIMIT.get() {
+        if held > limit() {
             return Err(too_many());
         }
         self.counted = self.bytes;

@@ -4,7 +4,7 @@ use std::{ops::ControlFlow, thread};
 
 use super::{
     Fixture,
-    tools::{A, Writes, all, begin, commit, key_of, keys, put, within},
+    tools::{A, B, Writes, all, begin, commit, key_of, keys, put, within},
 };
 use slate_store::{Bounds, Cursor, Edge, Entries, Keyspace, Store, Transaction, TransactionExt, View};
 
@@ -96,12 +96,16 @@ pub fn a_read_ahead_has_what_a_scan_has<S: Store>(fixture: &Fixture<S>) {
     let view = store.snapshot().unwrap();
     let mut own = begin(&store);
     own.put(A, b"b", b"own").unwrap();
+    let mut elsewhere = begin(&store);
+    elsewhere.put(B, b"b", b"own").unwrap();
+    let is_remote = view.round_trips().is_some();
     for bounds in [within("b", "e"), within("x", "z"), within("z", "a"), Bounds::ALL] {
-        let ahead = [view.scan_ahead(A, bounds).unwrap(), own.view().scan_ahead(A, bounds).unwrap()];
+        assert!(own.view().scan_ahead(A, bounds).unwrap().is_none(), "beside own writes");
+        let ahead = [view.scan_ahead(A, bounds).unwrap(), elsewhere.view().scan_ahead(A, bounds).unwrap()];
         put(&store, A, &[("c", "later")]);
-        let expected = [scanned(&view, bounds), scanned(&own.view(), bounds)];
+        let expected = [scanned(&view, bounds), scanned(&elsewhere.view(), bounds)];
         for (ahead, expected) in ahead.into_iter().zip(expected) {
-            // `None` where reads wait for no network, and beside own writes.
+            assert_eq!(ahead.is_some(), is_remote, "{bounds:?}");
             if let Some(ahead) = ahead {
                 assert!(ahead.wait().unwrap() == expected, "{bounds:?}");
             }

@@ -22,14 +22,17 @@ impl Announcement {
         if collections.is_empty() || engine.capabilities().exclusive {
             return None;
         }
-        let id = RandomState::new().build_hasher().finish();
+        let id = new_id();
         let changes: Vec<Announced> = collections.into_iter().map(|collection| Announced { collection, id }).collect();
         engine.announce(&changes, wait).ok()?;
         Some(Self { engine, changes, id, wait })
     }
 
-    /// Announces the change again, because that of another process may stand in its place.
-    pub(super) fn repeat(&self) {
+    /// Announces the change again: that of another process may stand in its place, and others make way for one announcement for a limited
+    /// time.
+    pub(super) fn repeat(&mut self) {
+        self.id = new_id();
+        self.changes.iter_mut().for_each(|change| change.id = self.id);
         // If it fails, the change has to win by itself.
         let _ = self.engine.announce(&self.changes, self.wait);
     }
@@ -37,6 +40,10 @@ impl Announcement {
     pub(super) fn id(&self) -> u64 {
         self.id
     }
+}
+
+fn new_id() -> u64 {
+    RandomState::new().build_hasher().finish()
 }
 
 impl Drop for Announcement {

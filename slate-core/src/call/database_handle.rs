@@ -205,7 +205,8 @@ impl DatabaseHandle {
                 Err(error) if error.is_retryable() => {
                     call.check()?;
                     drop(writer);
-                    writer = engine.begin(&options)?;
+                    let limits = call.interrupt.clone();
+                    writer = engine.begin(&BeginOptions { limits, announced, ..started.begin_options() })?;
                     result = work(&mut *writer);
                 }
                 confirmed => confirmed?,
@@ -219,7 +220,7 @@ impl DatabaseHandle {
                     Ok(result)
                 }
                 Err(error) if error.is_retryable() => {
-                    match &announcement {
+                    match &mut announcement {
                         Some(announcement) => announcement.repeat(),
                         None => announcement = Announcement::make(engine, redefined, options.wait),
                     }

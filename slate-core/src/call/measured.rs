@@ -305,7 +305,7 @@ impl<R: Rows> ObservedRows<R> {
     #[inline]
     fn advance_rows(&mut self) -> Result<bool> {
         let Self { rows, interrupt, memory_limit, .. } = self;
-        held::within(*memory_limit, || interrupt.during(|| rows.advance()))
+        advance(rows, interrupt, *memory_limit)
     }
 
     #[cold]
@@ -313,7 +313,16 @@ impl<R: Rows> ObservedRows<R> {
     fn advance_in_span(&mut self) -> Result<bool> {
         let Self { rows, interrupt, memory_limit, call, .. } = self;
         let _entered = call.span.enter();
-        held::within(*memory_limit, || interrupt.during(|| rows.advance()))
+        advance(rows, interrupt, *memory_limit)
+    }
+}
+
+#[inline]
+fn advance(rows: &mut impl Rows, interrupt: &Interrupt, memory_limit: Option<usize>) -> Result<bool> {
+    let mut advance = || interrupt.during(|| rows.advance());
+    match memory_limit {
+        Some(_) => held::within(memory_limit, advance),
+        None => advance(),
     }
 }
 

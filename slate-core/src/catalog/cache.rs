@@ -36,7 +36,8 @@ struct Cached {
     stored: Option<CatalogVersion>,
 }
 
-/// The answer to whether a view has the catalog that it is read with. Until it has come, nothing that was read may leave the call.
+/// A read of the catalog's version in a view that is on its way. Nothing that was read may leave the call before
+/// [`confirm`](CatalogCache::confirm) has found the version of the catalog in use.
 #[derive(Debug)]
 pub(crate) struct CatalogCheck {
     stored: CatalogVersion,
@@ -76,7 +77,7 @@ impl CatalogCache {
             Err(_) => change.unknown(),
         }
         if !self.is_exclusive && !committed.as_ref().is_err_and(Error::is_retryable) {
-            self.forget_before(None);
+            self.outdate(None);
         }
         committed
     }
@@ -122,19 +123,17 @@ impl CatalogCache {
     pub(crate) fn confirm(&self, check: CatalogCheck) -> Result<Option<Vec<Announced>>> {
         let (found, announced) = CatalogVersion::wait(check.ahead)?;
         if found > check.stored {
-            self.forget_before(Some(found));
+            self.outdate(Some(found));
         }
         Ok((found == check.stored).then_some(announced))
     }
 
-    /// Makes the next call read the catalog, unless another one has read this version or a later one meanwhile.
-    fn forget_before(&self, version: Option<CatalogVersion>) {
+    /// Makes the next call read what has changed, unless another one has read this version or a later one meanwhile.
+    fn outdate(&self, version: Option<CatalogVersion>) {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
-        let is_older =
-            |last: &mut Cached| version.is_none_or(|version| last.stored.is_none_or(|stored| stored < version));
-        if last.take_if(is_older).is_some() {
-            self.reads.fetch_add(1, Ordering::Relaxed);
-            self.uses.forget_unused();
+        let is_older = |last: &&mut Cached| version.is_none_or(|version| last.stored < Some(version));
+        if let Some(last) = last.as_mut().filter(is_older) {
+            last.stored = None;
         }
     }
 

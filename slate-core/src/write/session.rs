@@ -12,7 +12,7 @@ use crate::{
     },
     changes::{self, EventBuffer, EventKind, EventSource, Images, LogTail, Wakers, is_logged},
     clock,
-    commit::{ANNOUNCEMENT_PAUSE, Announced, Announcements, Validation},
+    commit::{Announced, Announcements, Validation},
     entry::record_key,
     interrupt::{Interrupt, WaitBudget},
     metrics::Tally,
@@ -142,10 +142,7 @@ impl<T: Transaction> Session<T> {
         match self.confirm_for(|session, collection| session.collections.relies_on(collection))? {
             Confirmed::Yes => Ok(()),
             Confirmed::Outdated => conflict("another process has changed a definition"),
-            Confirmed::InTheWay => {
-                std::thread::sleep(ANNOUNCEMENT_PAUSE);
-                conflict("the transaction makes way for a change of a definition")
-            }
+            Confirmed::InTheWay => conflict("the transaction makes way for a change of a definition"),
         }
     }
 

@@ -3,10 +3,11 @@
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_core::{Collection, Database, RenameTarget, Result, ReturnDocument, TransactionOptions, WriteOperation};
 
-use crate::common::seeded::Random;
-
 /// The collections that are changed.
 pub(crate) const NAMES: [&str; 3] = ["a", "b", "c"];
+
+/// A small generator of random numbers (splitmix64).
+pub(crate) struct Random(pub(crate) u64);
 
 /// A random update, and what it needs besides.
 struct RandomUpdate {
@@ -22,6 +23,18 @@ enum Modifications {
 }
 
 impl Random {
+    pub(crate) fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ mixed >> 31) % end
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[usize::try_from(self.below(from.len() as u64)).unwrap()]
+    }
+
     fn name(&mut self) -> &'static str {
         self.pick::<&'static str>(&NAMES)
     }

@@ -10,8 +10,8 @@ use slate_core::{ChangeLog, ChangeStream, Database, FullDocument, Watch};
 
 use crate::{
     NO_STAGES,
-    acts::{act, act_on_database},
-    common::{TestDatabase, on_every_store, seeded::Random},
+    acts::{Random, act, act_on_database},
+    common::{TestDatabase, on_every_store},
     decoded, events, logged, refused,
     replay::{Contents, assert_copied, contents, replay},
 };

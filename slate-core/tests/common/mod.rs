@@ -14,7 +14,6 @@ pub mod random;
 pub mod random_pipelines;
 pub mod random_values;
 pub mod records;
-pub mod seeded;
 
 use std::path::Path;
 

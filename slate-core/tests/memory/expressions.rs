@@ -13,8 +13,7 @@
 use allocation_counter::measure;
 use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_core::{Collection, Database, ErrorKind};
-
-use crate::common::seeded::Random;
+use slate_store_conformance::Random;
 
 /// The length of the longest value in a document.
 const LARGE: usize = 60_000;
@@ -220,7 +219,7 @@ fn check(seed: u64, calls: usize) -> usize {
     let collection = documents();
     let mut refused = 0;
     for call in 0..calls {
-        let mut draw = Draw { random: Random(seed.wrapping_mul(1_000_003) + call as u64), depth: 1 + call % 3 };
+        let mut draw = Draw { random: Random::new(seed.wrapping_mul(1_000_003) + call as u64), depth: 1 + call % 3 };
         let (name, execute) = CALLS[draw.random.index(CALLS.len())];
         let (expression, limit) = (draw.any(), 1_usize << (20 + draw.random.index(2)));
         let mut result = Ok(0);

@@ -18,7 +18,7 @@ pub(crate) fn check_size(bytes: usize) -> Result<()> {
 #[cold]
 fn too_large(bytes: usize) -> Error {
     if bytes <= MOST_BYTES {
-        return held::exceeded(&"a value of an expression takes");
+        return held::exceeded("a value of an expression takes");
     }
     Error::new(Code(10334), "an expression has a value of more than 64 MiB")
 }

@@ -53,7 +53,7 @@ impl CountedStorage {
         let damage = match self.damaged_free_pages.get() {
             Some(damage) => damage,
             None => {
-                let damage = pages::damage_of_free_pages(&*self.storage).map_err(io::Error::other)?;
+                let damage = pages::damage_of_free_pages(&*self.storage)?;
                 self.damaged_free_pages.get_or_init(|| damage)
             }
         };

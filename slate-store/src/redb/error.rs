@@ -68,6 +68,11 @@ pub(super) fn repairing(error: DatabaseError, path: &Path) -> Error {
     }
 }
 
+/// Maps an error of reading the storage without redb.
+pub(super) fn reading(error: io::Error) -> Error {
+    storage(::redb::StorageError::Io(error))
+}
+
 /// Maps an error of anything except opening and committing.
 pub(super) fn storage(error: impl Into<RedbError>) -> Error {
     by_meaning(error.into(), Context::default())

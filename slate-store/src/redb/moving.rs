@@ -35,9 +35,7 @@ pub(super) fn move_to_front(
     mut commit: impl FnMut(WriteTransaction) -> Result<()>,
 ) -> Result<()> {
     for _ in 0..ROUNDS {
-        let header = pages::header(storage)?;
-        let used = header.map(|header| pages::used_bytes(header, storage, until)).transpose()?.flatten();
-        let Some(used) = used else { return Ok(()) };
+        let Some(used) = pages::used_bytes(storage, until)? else { return Ok(()) };
         // Some room for redb's own tables, and for the pages that each step replaces.
         let end = used + used / 64 + ROOM;
         let is_done = for_each_group(database, storage, until, SEARCHED, |name, _, mut leaves| {

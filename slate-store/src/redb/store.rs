@@ -124,14 +124,15 @@ impl LocalStore for LocalRedb {
         CacheReads { file_bytes, ..CacheReads::default() }
     }
 
-    /// Does not report `data`, because that would read every page. Pages of redb's own tables, and those that snapshots hold, are free. Storage supplied by the caller does not report its
+    /// Does not report `data`, because that would read every page. Pages of redb's own tables, and those that snapshots hold, count as
+    /// free. Storage supplied by the caller does not report its
     /// length.
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let Some(path) = &self.writer.opened.path else { return Ok(Size::default()) };
         let metadata = path.metadata().map_err(|error| files::failed(error, "while taking its size", path))?;
         let free = match detail {
             SizeDetail::Known => None,
-            SizeDetail::Measured(_) => self.writer.used_bytes_now()?.map(|used| metadata.len().saturating_sub(used)),
+            SizeDetail::Measured(_) => self.writer.synced_used_bytes()?.map(|used| metadata.len().saturating_sub(used)),
         };
         Ok(Size { on_disk: Some(metadata.len()), free, ..Size::default() })
     }

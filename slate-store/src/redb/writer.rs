@@ -42,6 +42,15 @@ pub(super) struct Writer {
 /// The last commit that is on the device. Locked by whatever begins a write transaction of redb, which admits one at a time.
 struct Durable(Version);
 
+/// What a comparison of pages with their checksums has found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Inspected {
+    Sound,
+    /// There was no time for all pages.
+    Late,
+    Damaged,
+}
+
 /// The permit to write.
 type Permit<'w> = MutexGuard<'w, Durable>;
 
@@ -157,7 +166,7 @@ impl Writer {
             self.commit_to_device(permit, transaction, self.version())?;
         }
         let has_room = |used: u64| self.space.length().is_some_and(|length| length >= used.saturating_add(ROOM));
-        if occasion != Occasion::Call && !self.used_bytes(until)?.is_some_and(has_room) {
+        if occasion != Occasion::Call && !pages::used_bytes(self.opened.storage(), until)?.is_some_and(has_room) {
             return Ok(());
         }
         rewrite::fill(database, self.opened.storage(), until, |transaction| self.commit_step(permit, transaction))
@@ -224,55 +233,61 @@ impl Writer {
     /// Compacts the file if it is worthwhile and will not take long; a file that would take long is compacted in steps when it is closed.
     /// Does not return a failure: if the device is at fault, the next commit fails.
     fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
-        let Some(manner) = self.space.should_compact(occasion) else { return };
         let begin = Instant::now();
-        let mut is_quick =
-            || self.is_sound_and_quick(begin.checked_add(occasion.patience()), permit).unwrap_or_default();
-        // With a snapshot the compaction fails at once, which is reported.
-        if manner == Manner::Whole && (self.has_snapshots() || is_quick()) {
-            let _ = self.compact_on(occasion, permit);
-        } else if occasion == Occasion::Close {
-            let _ = self.compact_in_steps(permit);
+        let Ok(has_read) = self.survey(occasion, permit) else { return };
+        let manner = self.space.should_compact(occasion);
+        match manner {
+            None => {}
+            // The compaction fails at once, which is reported.
+            Some(Manner::Whole) if self.has_snapshots() => drop(self.compact_on(occasion, permit)),
+            Some(Manner::Whole) => match self.inspect(begin.checked_add(occasion.patience()), permit) {
+                Ok(Inspected::Sound) => drop(self.compact_on(occasion, permit)),
+                Ok(Inspected::Late) if occasion == Occasion::Close => drop(self.compact_in_steps(permit)),
+                Ok(Inspected::Late | Inspected::Damaged) | Err(_) => {}
+            },
+            Some(Manner::Steps) => drop(self.compact_in_steps(permit)),
         }
-        self.space.set_tried(begin);
+        if has_read || manner.is_some() {
+            self.space.set_tried(begin);
+        }
     }
 
-    /// Returns whether all pages of tables were read until `until` and have their checksums, to which a compaction gives new ones.
-    fn is_sound_and_quick(&self, until: Option<Instant>, permit: &mut Permit<'_>) -> Result<bool> {
+    /// Compares all pages of tables with their checksums, to which a compaction gives new ones, until `until`.
+    fn inspect(&self, until: Option<Instant>, permit: &mut Permit<'_>) -> Result<Inspected> {
         if permit.0 < self.version() {
             self.sync(permit)?;
         }
         let storage = self.opened.storage();
-        let mut visitor = |checked| match checked {
-            Checked::Bytes(_) if until.is_none_or(|until| Instant::now() < until) => ControlFlow::Continue(()),
-            Checked::Bytes(_) | Checked::Damaged(_) => ControlFlow::Break(()),
+        let Some(header) = pages::header(storage)? else { return Ok(Inspected::Damaged) };
+        let mut found = Inspected::Sound;
+        let mut visitor = |checked| {
+            found = match checked {
+                Checked::Bytes(_) if until.is_none_or(|until| Instant::now() < until) => {
+                    return ControlFlow::Continue(());
+                }
+                Checked::Bytes(_) => Inspected::Late,
+                Checked::Damaged(_) => Inspected::Damaged,
+            };
+            ControlFlow::Break(())
         };
-        let Some(header) = pages::header(storage)? else { return Ok(false) };
-        Ok(Walk::new(header, storage, &mut visitor)?.tables().is_continue())
-    }
-
-    /// Returns the bytes of the pages of all tables, as they are on the device. `None` if one is damaged, or at `until`.
-    fn used_bytes(&self, until: Option<Instant>) -> Result<Option<u64>> {
-        let storage = self.opened.storage();
-        Ok(pages::header(storage)?.map(|header| pages::used_bytes(header, storage, until)).transpose()?.flatten())
+        let _ = Walk::new(header, storage, &mut visitor).map_err(error::reading)?.tables();
+        Ok(found)
     }
 
     /// Finds out how long the file should be, if it was written to. It may have been too long when it was opened, because its last writer was
-    /// killed or had no time to compact it, or keyspaces of unknown size were dropped.
-    fn survey(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
+    /// killed or had no time to compact it, or keyspaces of unknown size were dropped. Returns whether it has read the file for that.
+    fn survey(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<bool> {
         if self.version() == self.opened_at || !self.space.is_guessed(occasion) {
-            return Ok(());
+            return Ok(false);
         }
         if permit.0 < self.version() {
             self.sync(permit)?;
         }
-        let begin = Instant::now();
-        let until = if occasion == Occasion::Flush { begin.checked_add(occasion.patience()) } else { None };
-        match self.used_bytes(until)? {
-            Some(used) => self.space.set_used(used),
-            None => self.space.set_tried(begin),
+        let until = (occasion == Occasion::Flush).then(|| Instant::now().checked_add(occasion.patience())).flatten();
+        if let Some(used) = pages::used_bytes(self.opened.storage(), until)? {
+            self.space.set_used(used);
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Compares the pages of the last commit with their checksums. Writers wait while the own tables of redb are checked.
@@ -284,7 +299,7 @@ impl Writer {
             let _ = visitor(Checked::Damaged(Damage { keyspace: None, after: None, up_to: None, detail }));
             return Ok(());
         };
-        let mut walk = Walk::new(header, storage, visitor)?;
+        let mut walk = Walk::new(header, storage, visitor).map_err(error::reading)?;
         // While another process writes, its own tables may change at any moment.
         if !self.follows() && walk.own_tables().is_break() {
             return Ok(());
@@ -337,14 +352,13 @@ impl Writer {
         }
     }
 
-    /// Returns the bytes of the pages of all tables, of which it reads the branch pages. `None` if one is damaged.
-    pub(super) fn used_bytes_now(&self) -> Result<Option<u64>> {
-        let (permit, header, held) = self.synced()?;
+    /// Syncs all commits, and returns the bytes of the pages of all tables, of which it reads the branch pages. `None` if one is damaged.
+    pub(super) fn synced_used_bytes(&self) -> Result<Option<u64>> {
+        let (permit, _, held) = self.synced()?;
         drop(permit);
-        let storage = self.opened.storage();
-        let used = header.map(|header| pages::used_bytes(header, storage, None)).transpose()?.flatten();
+        let used = pages::used_bytes(self.opened.storage(), None);
         drop(held);
-        Ok(used)
+        used
     }
 
     pub(super) fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
@@ -433,10 +447,7 @@ impl Writer {
             // write buffer. If it fails, all commits are on the device nevertheless, and the next commit fails, too.
             let _ = self.sync(permit);
         }
-        // If it fails, nothing is compacted.
-        if self.survey(Occasion::Flush, permit).is_ok() {
-            self.save_space(Occasion::Flush, permit);
-        }
+        self.save_space(Occasion::Flush, permit);
         Ok(())
     }
 
@@ -451,7 +462,6 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if let Ok(mut permit) = self.permit() {
             let _ = self.opened.guarded(|| {
-                self.survey(Occasion::Close, &mut permit)?;
                 self.save_space(Occasion::Close, &mut permit);
                 Ok(())
             });
@@ -519,7 +529,7 @@ mod tests {
         let path = folder.path().join("db");
         let writer = writer(&path);
         insert_entries(&writer);
-        let used = || writer.used_bytes(None).unwrap().unwrap();
+        let used = || pages::used_bytes(writer.opened.storage(), None).unwrap().unwrap();
         let fill = |until| {
             let mut permit = writer.permit().unwrap();
             let handle = writer.opened.handle();
@@ -527,6 +537,9 @@ mod tests {
             writer.fill_pages(database, Occasion::Call, until, &mut permit).unwrap();
         };
         let sparse = used();
+        assert_eq!(pages::used_bytes(writer.opened.storage(), Some(Instant::now())).unwrap(), None);
+        let inspect = |until| writer.inspect(until, &mut writer.permit().unwrap()).unwrap();
+        assert_eq!([Some(Instant::now()), None].map(inspect), [Inspected::Late, Inspected::Sound]);
         fill(Some(Instant::now()));
         assert_eq!(used(), sparse);
 

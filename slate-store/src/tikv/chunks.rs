@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tikv_client::{Error as ClientError, transaction::Mutation};
 use tokio::task::JoinSet;
 
-use super::{cluster::Cluster, error};
+use super::{
+    cluster::{Cluster, commit_within},
+    error,
+};
 use crate::Result;
 
 /// How many chunks are stored side by side.
@@ -24,7 +27,7 @@ pub(super) async fn store(cluster: Arc<Cluster>, chunks: Vec<(Vec<u8>, Vec<u8>)>
             tasks.spawn(store_one(Arc::clone(&cluster), key, value));
         }
         let Some(stored) = tasks.join_next().await else { return Ok(()) };
-        stored.map_err(|_| error::unanswered())??;
+        stored.map_err(error::unanswered)??;
     }
 }
 
@@ -54,5 +57,5 @@ async fn commit(cluster: &Cluster, mutations: Vec<Mutation>) -> Result<Result<()
         return Ok(Err(failed));
     }
     cluster.count(3);
-    Ok(transaction.commit().await.map(drop))
+    Ok(commit_within(cluster.options.patience, &mut transaction).await.map(drop))
 }

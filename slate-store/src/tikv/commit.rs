@@ -60,8 +60,6 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
         return Ok(base);
     }
     let cluster = &snapshot.cluster;
-    // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict.
-    snapshot.checked(|| Ok(()))?;
     let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
     let mut made = Made::new(&cluster.layout, snapshot.at);
     writes.set.each(|keyspace, change| {
@@ -93,13 +91,18 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     }
     locks.retain(|key| !made.mutations.contains_key(key));
     let chunks: Vec<Vec<u8>> = made.chunks.iter().map(|(key, _)| key.clone()).collect();
-    if !made.chunks.is_empty() {
-        let stored = cluster.runtime.wait(chunks::store(Arc::clone(cluster), std::mem::take(&mut made.chunks)));
-        if let Err(failed) = stored {
+    let large = std::mem::take(&mut made.chunks);
+    // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict.
+    let ready = snapshot.checked(|| match large.is_empty() {
+        true => Ok(()),
+        false => cluster.runtime.wait(chunks::store(Arc::clone(cluster), large)),
+    });
+    if let Err(failed) = ready {
+        if !chunks.is_empty() {
             // Chunks that stay behind are deleted with their keyspace.
             let _ = cluster.runtime.wait(chunks::remove(Arc::clone(cluster), chunks));
-            return Err(failed);
         }
+        return Err(failed);
     }
     let mutations: Vec<Mutation> = made.mutations.into_iter().map(|(key, value)| mutation(key, value)).collect();
     let (wrote, patience) = (!writes.set.is_empty(), cluster.options.patience);

@@ -85,7 +85,7 @@ impl TikvCursor {
             }
             let mut read = Vec::with_capacity(pages.len());
             while let Some(page) = pages.join_next().await {
-                read.push(page.map_err(|_| error::unanswered())??);
+                read.push(page.map_err(error::unanswered)??);
             }
             Ok(read)
         };
@@ -187,7 +187,7 @@ impl TikvCursor {
     fn turn_page(&mut self, direction: Direction) -> Result<bool> {
         let page = match self.ahead.take().filter(|ahead| ahead.direction == direction) {
             Some(ahead) => {
-                let page = ahead.page.recv().unwrap_or_else(|_| Err(error::unanswered()));
+                let page = ahead.page.recv().unwrap_or_else(|error| Err(error::unanswered(error)));
                 self.snapshot.checked(|| page)
             }
             None => match self.range_beyond(direction) {

@@ -5,7 +5,13 @@ use std::sync::Arc;
 
 use tikv_client::TimestampExt;
 
-use super::{after, cluster::Cluster, error, layout::Area, read};
+use super::{
+    after,
+    cluster::{Cluster, commit_within},
+    error,
+    layout::Area,
+    read,
+};
 use crate::{Keyspace, Result, Version};
 
 /// The keys that one step deletes.
@@ -19,15 +25,15 @@ pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> 
     let mut last = None;
     for area in [Area::Entries, Area::Chunks] {
         let (first, end) = cluster.layout.all(area, keyspace);
-        let (mut start, mut conflicts, mut is_empty) = (first.clone(), 0, true);
+        let (mut start, mut conflicts, mut found_nothing) = (first.clone(), 0, true);
         loop {
             match step(&cluster, (start.clone(), end.clone())).await {
                 Ok(Some((version, deleted))) => {
-                    (last, conflicts, is_empty) = (Some(version), 0, false);
+                    (last, conflicts, found_nothing) = (Some(version), 0, false);
                     start = after(deleted);
                 }
                 // What was written meanwhile before this place is deleted by another pass, until one finds nothing.
-                Ok(None) if !is_empty => (start, is_empty) = (first.clone(), true),
+                Ok(None) if !found_nothing => (start, found_nothing) = (first.clone(), true),
                 Ok(None) => break,
                 Err(error) if error.is_retryable() && conflicts < ATTEMPTS => conflicts += 1,
                 Err(error) => return Err(error),
@@ -48,7 +54,7 @@ async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Optio
     let written = transaction.batch_mutate(deletes).await;
     cluster.count(3);
     let committed = match written {
-        Ok(()) => transaction.commit().await,
+        Ok(()) => commit_within(cluster.options.patience, &mut transaction).await,
         Err(error) => Err(error),
     };
     match committed {

@@ -128,8 +128,8 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
 }
 
 /// Returns the error of a request whose task has ended without an answer.
-pub(super) fn unanswered() -> Error {
-    Error::Io(Box::new("a request ended without an answer".into()))
+pub(super) fn unanswered(cause: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Io(Box::new(Context::new("a request ended without an answer").because(cause)))
 }
 
 /// Maps the error of a request that was not a commit, after the last attempt.

@@ -36,7 +36,7 @@ pub(super) async fn many(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> 
     }
     let mut values = Values::with_capacity(keys.len());
     while let Some(found) = requests.join_next().await {
-        values.extend(found.map_err(|_| error::unanswered())??);
+        values.extend(found.map_err(error::unanswered)??);
     }
     Ok(values)
 }

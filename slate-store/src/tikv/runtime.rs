@@ -1,4 +1,4 @@
-use std::{future::Future, sync::mpsc};
+use std::{future::Future, io, sync::mpsc};
 
 use tokio::runtime::{Builder, Handle};
 
@@ -24,7 +24,7 @@ impl Runtime {
         &self,
         future: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
-        let Some(runtime) = &self.0 else { return Err(error::unanswered()) };
+        let Some(runtime) = &self.0 else { return Err(error::unanswered(io::Error::other("the store is closed"))) };
         if Handle::try_current().is_err() {
             return runtime.block_on(future);
         }
@@ -33,7 +33,7 @@ impl Runtime {
             // Nobody receives it if the thread that waits has panicked.
             let _ = send.send(future.await);
         });
-        receive.recv().unwrap_or_else(|_| Err(error::unanswered()))
+        receive.recv().unwrap_or_else(|error| Err(error::unanswered(error)))
     }
 
     /// Begins a future, whose result can be received later.

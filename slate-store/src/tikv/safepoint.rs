@@ -14,7 +14,7 @@ use std::{sync::Arc, time::Duration};
 use tikv_client::{Timestamp, TimestampExt};
 
 use super::{
-    cluster::{Cluster, persist},
+    cluster::{Cluster, commit_within, persist},
     error,
     layout::Layout,
     read,
@@ -71,7 +71,7 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
         let put = transaction.put(Layout::safepoint(), value::inline(&safepoint.to_be_bytes())).await;
         cluster.count(3);
         let committed = match put {
-            Ok(()) => transaction.commit().await,
+            Ok(()) => commit_within(cluster.options.patience, &mut transaction).await,
             Err(error) => Err(error),
         };
         committed.map(drop).map_err(|failed| error::of_commit(failed, &cluster.layout).error)

@@ -142,7 +142,7 @@ impl View for TikvSnapshot {
                 // No other read travelled beside it.
                 snapshot.count_trips(1);
             }
-            let page = snapshot.checked(|| page.recv().unwrap_or_else(|_| Err(error::unanswered())))?;
+            let page = snapshot.checked(|| page.recv().unwrap_or_else(|error| Err(error::unanswered(error))))?;
             snapshot.entries(keyspace, &bounds, page)
         })))
     }

@@ -59,7 +59,7 @@ fn check_size(bytes: usize) -> Result<()> {
 #[cold]
 fn too_large(bytes: usize) -> Error {
     if bytes <= MOST_BYTES {
-        return held::exceeded(&"an accumulator takes for one group");
+        return held::exceeded("an accumulator takes for one group");
     }
     Error::new(Code(146), "an accumulator used more than 100 MiB of memory")
 }

@@ -1,4 +1,6 @@
-use ::redb::{StorageBackend, StorageError};
+use std::io;
+
+use ::redb::StorageBackend;
 use twox_hash::XxHash3_128;
 
 use crate::{Result, redb::error};
@@ -100,7 +102,7 @@ impl Header {
 /// Reads the header of a storage. `None` as for [`Header::read`].
 pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Header>> {
     let mut bytes = [0; SIZE];
-    storage.read(0, &mut bytes).map_err(|error| error::storage(StorageError::Io(error)))?;
+    storage.read(0, &mut bytes).map_err(error::reading)?;
     Ok(Header::read(&bytes))
 }
 
@@ -113,9 +115,9 @@ pub(super) enum HeaderToWrite {
 }
 
 /// Reads the header as redb does when it opens the file for writing: it uses the primary slot, synced or not.
-pub(super) fn header_to_write(storage: &dyn StorageBackend) -> Result<HeaderToWrite> {
+pub(super) fn header_to_write(storage: &dyn StorageBackend) -> io::Result<HeaderToWrite> {
     let mut bytes = [0; SIZE];
-    storage.read(0, &mut bytes).map_err(|error| error::storage(StorageError::Io(error)))?;
+    storage.read(0, &mut bytes)?;
     if bytes[FLAGS] & IS_IN_TWO_PHASES == 0 {
         return Ok(HeaderToWrite::WithoutFreePages);
     }

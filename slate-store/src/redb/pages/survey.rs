@@ -1,10 +1,10 @@
 use std::time::Instant;
 
-use ::redb::{StorageBackend, StorageError};
+use ::redb::StorageBackend;
 
 use super::{
     branches::{Branches, Ended, Walked},
-    header::{Header, Root},
+    header::{Root, header},
     page::{Page, Widths, verified},
     walk::{DEEPEST, table_root},
 };
@@ -17,18 +17,16 @@ struct Survey<'s> {
     until: Option<Instant>,
 }
 
-/// Returns the bytes of the pages of all tables except for redb's own. `None` if a page is damaged, or it would take longer than `until`.
-pub(in crate::redb) fn used_bytes(
-    header: Header,
-    storage: &dyn StorageBackend,
-    until: Option<Instant>,
-) -> Result<Option<u64>> {
+/// Returns the bytes of the pages of all tables except for redb's own, as they are on the device. `None` if a page is damaged, or it would
+/// take longer than `until`.
+pub(in crate::redb) fn used_bytes(storage: &dyn StorageBackend, until: Option<Instant>) -> Result<Option<u64>> {
+    let Some(header) = header(storage)? else { return Ok(None) };
     let mut survey = Survey { branches: Branches { header, storage }, used: 0, until };
     let Some(root) = header.tables else { return Ok(Some(0)) };
     match survey.list(root, 0) {
         Ok(()) => Ok(Some(survey.used)),
         Err(Ended::Damaged | Ended::Late) => Ok(None),
-        Err(Ended::Failed(error)) => Err(error::storage(StorageError::Io(error))),
+        Err(Ended::Failed(error)) => Err(error::reading(error)),
     }
 }
 

@@ -1,15 +1,12 @@
 use std::{io, ops::ControlFlow};
 
-use ::redb::{StorageBackend, StorageError};
+use ::redb::StorageBackend;
 
 use super::{
     header::{Header, HeaderToWrite, Root, header_to_write, u32_at},
     page::{Page, Widths, verified},
 };
-use crate::{
-    Checked, Damage, Keyspace, Result,
-    redb::{error, table},
-};
+use crate::{Checked, Damage, Keyspace, redb::table};
 
 /// Deeper trees do not occur: a branch has dozens of children.
 pub(super) const DEEPEST: usize = 64;
@@ -36,8 +33,8 @@ impl<'w> Walk<'w> {
         header: Header,
         storage: &'w dyn StorageBackend,
         visitor: &'w mut dyn FnMut(Checked) -> ControlFlow<()>,
-    ) -> Result<Self> {
-        let length = storage.len().map_err(|error| error::storage(StorageError::Io(error)))?;
+    ) -> io::Result<Self> {
+        let length = storage.len()?;
         Ok(Self { header, storage, length, visitor, read: 0 })
     }
 
@@ -126,7 +123,7 @@ impl<'w> Walk<'w> {
 
 /// Returns what is wrong with the list of free pages that redb takes from the file when it opens it for writing. redb does not compare its
 /// checksums. Without such a list redb finds the free pages itself, and compares all checksums.
-pub(in crate::redb) fn damage_of_free_pages(storage: &dyn StorageBackend) -> Result<Option<String>> {
+pub(in crate::redb) fn damage_of_free_pages(storage: &dyn StorageBackend) -> io::Result<Option<String>> {
     let header = match header_to_write(storage)? {
         HeaderToWrite::WithoutFreePages => return Ok(None),
         HeaderToWrite::Damaged => return Ok(Some("the header does not have its checksum".to_owned())),

@@ -10,7 +10,7 @@
 #   cluster.sh with COMMAND …     builds what is missing, starts a cluster, runs the command with SLATE_TIKV=127.0.0.1:23790, and stops it
 # CLUSTER_HOME has programs, data and logs: target/tikv-cluster by default; CLUSTER_DATA data and logs, if they are to be elsewhere.
 # SPLIT (keys) and RSZ (bytes) let regions split early. PROXY=1 puts a proxy before each node and the driver, DELAY=1ms makes every round
-# trip through them longer by so much.
+# trip through them longer by that time.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${CLUSTER_HOME:-${CARGO_TARGET_DIR:-$here/../target}/tikv-cluster}

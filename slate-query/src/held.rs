@@ -1,8 +1,8 @@
 //! The memory of the values that expressions compute, counted against the limit of their call.
 //!
 //! Operands, variables, the parts of an array and the lists that functions make are held while others are computed, at each level of an
-//! expression, so their sum is counted, in a cell of the thread. What was computed while an expression was parsed stays until the end of
-//! its call, and is counted once more for that time.
+//! expression, so their sum is counted, in a cell of the thread. The bytes of constants that were computed while an expression was parsed
+//! are counted separately, until the end of the work that parsed it.
 //!
 //! ```text
 //! slate-core    within(limit, work)    the call begins to use its thread

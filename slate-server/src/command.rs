@@ -46,7 +46,7 @@ pub(crate) enum Unsatisfied {
 /// The longest name of a database or a collection that is shown, in bytes.
 const MAX_NAME: usize = 255;
 
-/// Returns the beginning of a text, of at most so many bytes.
+/// Returns the beginning of a text, of at most `most` bytes.
 pub(crate) fn beginning(text: &str, most: usize) -> &str {
     let mut end = most.min(text.len());
     while !text.is_char_boundary(end) {

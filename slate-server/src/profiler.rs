@@ -245,7 +245,7 @@ impl State {
         Ok(())
     }
 
-    /// Returns whether a command of this database that took so long may be recorded, and the filter that decides.
+    /// Returns whether a command of this database that took `time` may be recorded, and the filter that decides.
     fn wants(&self, database: &str, time: Duration) -> Option<Option<RawDocumentBuf>> {
         let profile = self.databases.get(database).filter(|profile| profile.level != Level::Off)?;
         if let Some(filter) = &profile.filter {

@@ -161,7 +161,7 @@ impl Server {
         self
     }
 
-    /// Sets the address of the server that its clients are told, `name:port`, instead of the one that each has reached. A driver without
+    /// Sets the address that the server reports to clients, `name:port`, instead of the one that each has connected to. A driver without
     /// `directConnection=true` connects to that address from then on: it must be one that all clients reach and, with TLS, a name of the
     /// certificate. Clients of a Unix socket stay there.
     pub fn host(mut self, address: impl Into<String>) -> Self {

@@ -70,7 +70,7 @@ pub(crate) struct Settings {
     /// Whether commands need a user with a role.
     pub(crate) authentication: bool,
     pub(crate) replica_set: String,
-    /// The address that clients are told; without one it is the address that each has reached.
+    /// The address that the server reports to clients; without one it is the address that each has connected to.
     pub(crate) host: Option<String>,
     pub(crate) max_connections: usize,
     pub(crate) max_cursors: usize,

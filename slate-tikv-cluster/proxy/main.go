@@ -1,5 +1,5 @@
 // Forwards TCP connections and delays what passes: a network between clients and a process that all run on one machine. While the proxy is
-// stopped (SIGSTOP), the process behind it is cut off without being told.
+// stopped (SIGSTOP), the process behind it is cut off without a notice.
 package main
 
 import (

@@ -25,13 +25,13 @@ pub trait Client {
     /// What is measured, in this order. The name says how much one operation does.
     const OPERATIONS: &'static [&'static str];
 
-    /// Makes a database with so many records.
+    /// Makes a database with `records` records.
     ///
     /// # Errors
     /// Any error of the database.
     fn prepare(&self, records: u64) -> Result<()>;
 
-    /// Executes an operation once, on a database that was prepared with so many records. `rng` differs between processes.
+    /// Executes an operation once, on a database that was prepared with `records` records. `rng` differs between processes.
     ///
     /// # Errors
     /// Any error of the database.

@@ -77,8 +77,11 @@ impl processes::Client for Client {
         let is_right = match operation {
             0 => rows.find_by_id(id)?.is_some(),
             1 => rows.find(group).run()?.try_fold(0, |found, row| row.map(|_| found + 1))? > 0,
-            2 => rows.insert_one(&inserted()).is_ok(),
-            3 => rows.insert_many(&(0..100).map(|_| inserted()).collect::<Vec<_>>()).run().is_ok(),
+            2 => {
+                rows.insert_one(&inserted())?;
+                true
+            }
+            3 => rows.insert_many(&(0..100).map(|_| inserted()).collect::<Vec<_>>()).run()?.inserted_ids.len() == 100,
             4 => rows.update_one(doc! { "_id": id }, doc! { "$inc": { "count": 1_i64 } }).run()?.modified == 1,
             _ => rows.count_documents(group).run()? > 0,
         };

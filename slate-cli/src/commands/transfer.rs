@@ -18,7 +18,8 @@ pub(super) struct NewFiles(Option<PathBuf>);
 impl NewFiles {
     /// Notes whether a database exists at this URL already, because only the files of a new one may be removed.
     pub(super) fn at(url: &str) -> Self {
-        let path = url.split_once(':').filter(|(scheme, _)| *scheme != "memory").map(|(_, path)| Path::new(path));
+        let has_files = |scheme: &str| !matches!(scheme, "memory" | "tikv");
+        let path = url.split_once(':').filter(|(scheme, _)| has_files(scheme)).map(|(_, path)| Path::new(path));
         Self(path.filter(|path| path.symlink_metadata().is_err()).map(Path::to_owned))
     }
 

@@ -8,8 +8,8 @@ use bson::oid::ObjectId;
 use super::transfer::UNFINISHED;
 use crate::{endpoint::Endpoint, failure::Result, message::message, output};
 
-/// Tells of the collections of copies that have not ended, and how to remove them.
-pub(super) fn tell(names: &[&str]) {
+/// Reports the collections of copies that have not ended, and how to remove them.
+pub(super) fn report(names: &[&str]) {
     let mut copies: BTreeMap<&str, u64> = BTreeMap::new();
     for name in names {
         *copies.entry(copy_of(name)).or_default() += 1;

@@ -62,7 +62,7 @@ pub(crate) struct Serve {
     /// The name of the replica set that clients see
     #[arg(long, value_name = "NAME", default_value = "slate")]
     replica_set: String,
-    /// The address that clients are told, if it is not the one that they reach: a driver goes on with it
+    /// The address that the server reports to clients, if it is not the one that they connect to: a driver goes on with it
     #[arg(long, value_name = "NAME:PORT", conflicts_with = "unix")]
     host: Option<String>,
     /// How long a transaction may be open before it is rolled back

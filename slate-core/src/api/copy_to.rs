@@ -1,6 +1,6 @@
 use std::{fmt, sync::Arc};
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 use slate_query::Code;
 use slate_store::Damage;
 
@@ -163,7 +163,8 @@ impl<'p> CopyTo<'p> {
             }
             CopyPlace::Url(url) => (Database::open(&url)?, true),
         };
-        let mut run = CopyRun { snapshot, target, call, progress, salvage };
+        let unfinished = format!("{UNFINISHED}{}.", ObjectId::new());
+        let mut run = CopyRun { snapshot, target, unfinished, call, progress, salvage };
         let copied = run.collections(existing);
         let CopyRun { target, salvage, .. } = run;
         let copied = if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied };
@@ -193,6 +194,8 @@ struct Batch<'b> {
 struct CopyRun<'p, 's> {
     snapshot: Snapshot,
     target: Database,
+    /// How the names of this copy's unfinished collections begin.
+    unfinished: String,
     call: CallContext,
     progress: Option<Progress<'p>>,
     salvage: Option<Salvage<'s>>,
@@ -202,15 +205,18 @@ impl CopyRun<'_, '_> {
     fn collections(&mut self, existing: ExistingCollections) -> Result<CopyResult> {
         let mut collections = self.snapshot.list_collections();
         collections.retain(|collection| !collection.name.starts_with(UNFINISHED));
-        self.remove_unfinished()?;
+        // On a shared store another process may be copying.
+        if self.target.handle().engine()?.capabilities().exclusive {
+            self.remove(UNFINISHED)?;
+        }
         self.check_target(&collections, existing)?;
-        let copied = self.unfinished(&collections).and_then(|copied| {
+        let copied = self.copy_unfinished(&collections).and_then(|copied| {
             self.publish(&collections, existing)?;
             Ok(copied)
         });
         if copied.is_err() {
             // Returns the error of the copy, not that of the cleanup. The next copy removes what is left.
-            let _ = self.remove_unfinished();
+            let _ = self.remove(&self.unfinished);
         }
         copied
     }
@@ -228,15 +234,20 @@ impl CopyRun<'_, '_> {
         Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message))
     }
 
-    /// Drops the unfinished collections that earlier copies have left.
-    fn remove_unfinished(&self) -> Result<()> {
+    /// Drops the unfinished collections whose names begin so: those of this copy, or of all.
+    fn remove(&self, prefix: &str) -> Result<()> {
         let names = self.target.list_collection_names()?;
-        let mut unfinished = names.iter().filter(|name| name.starts_with(UNFINISHED));
+        let mut unfinished = names.iter().filter(|name| name.starts_with(prefix));
         unfinished.try_for_each(|name| self.target.collection::<RawDocumentBuf>(name).drop().map(drop))
     }
 
+    /// Returns the name of an unfinished collection.
+    fn unfinished(&self, number: usize) -> String {
+        format!("{}{number}", self.unfinished)
+    }
+
     /// Copies all collections under the names of unfinished ones.
-    fn unfinished(&mut self, collections: &[CollectionDescription]) -> Result<CopyResult> {
+    fn copy_unfinished(&mut self, collections: &[CollectionDescription]) -> Result<CopyResult> {
         let mut copied = CopyResult::default();
         for (number, collection) in collections.iter().enumerate() {
             // Names every field, so that a new option of collections is not forgotten here.
@@ -246,7 +257,7 @@ impl CopyRun<'_, '_> {
                 copied.views += 1;
                 continue;
             }
-            let target = self.target.collection::<RawDocumentBuf>(&unfinished(number));
+            let target = self.target.collection::<RawDocumentBuf>(&self.unfinished(number));
             target.create_with(&CollectionOptions::from(collection))?;
             let total = match self.progress {
                 Some(_) => self.snapshot.collection::<RawDocumentBuf>(name).estimated_document_count()?,
@@ -337,7 +348,7 @@ impl CopyRun<'_, '_> {
             }
             collections.iter().enumerate().try_for_each(|(number, collection)| match collection.view {
                 None => {
-                    let copy = transaction.collection::<RawDocumentBuf>(&unfinished(number));
+                    let copy = transaction.collection::<RawDocumentBuf>(&self.unfinished(number));
                     copy.rename(&collection.name, RenameTarget::MustNotExist).map(drop)
                 }
                 Some(_) => {
@@ -353,11 +364,6 @@ impl CopyRun<'_, '_> {
             progress(&CopyProgress { collection, index: None, documents, total });
         }
     }
-}
-
-/// Returns the name of an unfinished collection.
-fn unfinished(number: usize) -> String {
-    format!("{UNFINISHED}{number}")
 }
 
 impl fmt::Debug for CopyTo<'_> {

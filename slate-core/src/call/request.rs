@@ -132,7 +132,7 @@ impl Request {
         &self.pipeline
     }
 
-    /// Returns the order of documents that is asked for by `$natural`.
+    /// Returns the direction of a `$natural` sort; ascending without one.
     pub(super) fn natural_order(&self) -> Direction {
         let sort = self.sort.as_ref().and_then(|sort| Sort::parse(Doc::from(sort)).ok());
         sort.and_then(|sort| sort.natural()).unwrap_or(Direction::Ascending)

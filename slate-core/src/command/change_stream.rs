@@ -44,7 +44,7 @@ pub(super) fn run(aggregate: &ReadCommand<'_>, options: CursorOptions) -> Result
     reply.finish()
 }
 
-/// Returns the collection whose changes are asked for; `None` for those of a database.
+/// Returns the collection that the stream watches; `None` for a database.
 fn collection<'c>(aggregate: &ReadCommand<'c>) -> Option<&'c str> {
     (aggregate.collection != NO_COLLECTION).then_some(aggregate.collection)
 }

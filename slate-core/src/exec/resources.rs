@@ -8,7 +8,7 @@ use crate::{
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
-    metrics::{ReportedPlan, Tally},
+    metrics::{Activity, PlanSummary, ReportedPlan, Tally},
     plan::{CountedKeys, DocumentNode, Explained, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
     spill::Memory,
 };
@@ -17,6 +17,7 @@ use crate::{
 #[derive(Clone, Debug)]
 pub(crate) struct Resources {
     pub(crate) interrupt: Interrupt,
+    pub(super) activity: Option<Activity>,
     pub(crate) memory: Memory,
     pub(super) catalog: Arc<Catalog>,
     /// The views that stages read.
@@ -43,15 +44,23 @@ impl Resources {
     /// Resources whose nodes add what they examine to `tally`.
     pub(crate) fn tallied(call: &CallContext, memory: Memory, catalog: &Arc<Catalog>, tally: Arc<Tally>) -> Self {
         call.activity.iter().for_each(|activity| activity.executes(&tally));
-        let (interrupt, catalog, views) = (call.interrupt.clone(), Arc::clone(catalog), Arc::default());
-        Self { interrupt, memory, catalog, views, recorder: None, tally, above: 0 }
+        let (interrupt, activity) = (call.interrupt.clone(), call.activity.clone());
+        let (catalog, views) = (Arc::clone(catalog), Arc::default());
+        Self { interrupt, activity, memory, catalog, views, recorder: None, tally, above: 0 }
     }
 
     pub(crate) fn with_views(self, views: &Arc<[ForeignView]>) -> Self {
         Self { views: Arc::clone(views), ..self }
     }
 
-    /// Records the plan for those who look at the call and for the report of a slow query, counts the indexes that it uses, and returns the plan.
+    /// Shows how the plan reads its records in the activity of the call, if it has one.
+    pub(super) fn summarize(&self, summary: impl FnOnce() -> PlanSummary) {
+        if let Some(activity) = &self.activity {
+            activity.summarize(summary());
+        }
+    }
+
+    /// Records the plan for the activity and for the report of a slow query, counts the indexes that it uses, and returns the plan.
     pub(crate) fn executes(
         &self,
         query: &Query,
@@ -59,7 +68,7 @@ impl Resources {
         Planned { plan, rules }: Planned,
     ) -> Plan {
         plan.count_uses(collection);
-        self.tally.summarize(|| plan.summary());
+        self.summarize(|| plan.summary());
         self.tally.executes(|| {
             let (collection, plan) = (Arc::clone(&collection.name), plan.clone());
             let rules: Vec<&'static str> = query.rules(rules).collect();

@@ -71,9 +71,7 @@ impl Activity {
     /// Returns how the plan reads its records, as MongoDB's `planSummary`: `COLLSCAN`, `IXSCAN { age: 1 }`. It is that of the last
     /// statement that has begun; `None` before the first one is planned, and for a command without a plan.
     pub fn plan_summary(&self) -> Option<String> {
-        let current = self.lock();
-        let planned = current.plan.as_ref().and_then(|(tally, _)| tally.summary());
-        planned.or(current.summary.as_ref()).map(ToString::to_string)
+        self.lock().summary.as_ref().map(ToString::to_string)
     }
 
     /// Returns how many keys the command has examined so far.
@@ -94,6 +92,12 @@ impl Activity {
         }
         (current.keys, current.documents) = current.examined();
         current.plan = Some((Arc::clone(tally), tally.examined()));
+        current.summary = None;
+    }
+
+    /// Shows how the plan reads its records. The first of several plans that are counted together stays: that of a bulk write, or of a join.
+    pub(crate) fn summarize(&self, summary: PlanSummary) {
+        self.lock().summary.get_or_insert(summary);
     }
 
     /// Shows a read that needed no plan.
@@ -110,10 +114,10 @@ impl Activity {
             let opened = opened.lock();
             (opened.summary.clone(), opened.plan.as_ref().map(|(tally, _)| Arc::clone(tally)))
         };
-        match plan {
-            Some(tally) => self.executes(&tally),
-            None => self.lock().summary = summary,
+        if let Some(tally) = plan {
+            self.executes(&tally);
         }
+        self.lock().summary = summary;
     }
 
     fn lock(&self) -> MutexGuard<'_, Current> {

@@ -3,15 +3,13 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Observer, PlanSummary, slow::ReportedPlan};
+use super::{Observer, slow::ReportedPlan};
 
 /// The keys and documents that the nodes of one plan examine. It is added to the database's counters when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Tally {
     keys: AtomicU64,
     documents: AtomicU64,
-    /// How the plan reads its records.
-    summary: OnceLock<PlanSummary>,
     /// The plan, if slow queries are reported.
     executed: OnceLock<ReportedPlan>,
     observer: Arc<Observer>,
@@ -22,7 +20,6 @@ impl Tally {
         Arc::new(Self {
             keys: AtomicU64::new(0),
             documents: AtomicU64::new(0),
-            summary: OnceLock::new(),
             executed: OnceLock::new(),
             observer: Arc::clone(observer),
         })
@@ -31,15 +28,6 @@ impl Tally {
     pub(crate) fn add(&self, keys: u64, documents: u64) {
         self.keys.fetch_add(keys, Ordering::Relaxed);
         self.documents.fetch_add(documents, Ordering::Relaxed);
-    }
-
-    /// Remembers how the plan reads its records. The first of several plans of a bulk write stays.
-    pub(crate) fn summarize(&self, summary: impl FnOnce() -> PlanSummary) {
-        self.summary.get_or_init(summary);
-    }
-
-    pub(crate) fn summary(&self) -> Option<&PlanSummary> {
-        self.summary.get()
     }
 
     /// Remembers the plan for a report, if slow queries are reported.

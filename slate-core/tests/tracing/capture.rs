@@ -55,8 +55,8 @@ struct Capture(Arc<Mutex<State>>);
 /// Returns the result of `work`, and what it reported on this thread.
 pub fn capture<R>(work: impl FnOnce() -> R) -> (R, Vec<Captured>) {
     let capture = Capture::default();
-    // With one subscriber alone, tracing asks the thread that first comes to a span whether anybody listens: that of another test says no for
-    // all threads. With two it asks both.
+    // tracing caches whether a span has listeners. With one subscriber it consults only the thread that comes to the span first, which may be
+    // that of another test; a second one makes it consult all subscribers.
     let _second = Dispatch::new(capture.clone());
     let result = tracing::subscriber::with_default(capture.clone(), work);
     let records = capture.0.lock().unwrap().records.clone();

@@ -22,6 +22,8 @@ const PAGE: usize = 256;
 #[derive(Clone, Default)]
 pub(crate) struct Rounds {
     made: Arc<AtomicU64>,
+    /// All rounds, also those that were taken.
+    all: Arc<AtomicU64>,
     cancels: Arc<Mutex<Option<(u64, CancelToken)>>>,
 }
 
@@ -38,6 +40,7 @@ impl Rounds {
     }
 
     fn add(&self) {
+        self.all.fetch_add(1, Ordering::Relaxed);
         let made = self.made.fetch_add(1, Ordering::Relaxed) + 1;
         if let Some((round, token)) = &*self.cancels.lock().unwrap()
             && made == *round
@@ -82,6 +85,10 @@ impl View for DistantView {
 
     fn version(&self) -> Version {
         self.btree.version()
+    }
+
+    fn round_trips(&self) -> Option<u64> {
+        Some(self.rounds.all.load(Ordering::Relaxed))
     }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<DistantCursor> {

@@ -98,7 +98,8 @@ pub(crate) fn shown(command: &RawDocument) -> String {
 
 /// Returns a copy of a command, and of one that it explains, without passwords and the messages of logins.
 pub(crate) fn redacted(command: &RawDocument) -> RawDocumentBuf {
-    redact(command, |within| redact(within, RawDocument::to_owned))
+    // No client explains an explain: nothing of it is shown.
+    redact(command, |within| redact(within, |_| RawDocumentBuf::new()))
 }
 
 fn redact(command: &RawDocument, explained: impl Fn(&RawDocument) -> RawDocumentBuf) -> RawDocumentBuf {
@@ -113,7 +114,7 @@ fn redact(command: &RawDocument, explained: impl Fn(&RawDocument) -> RawDocument
     copy
 }
 
-/// Whether a field of a command is a password or a message of a login. The command itself is not asked: its name may be mistyped.
+/// Whether a field of a command is a password or a message of a login. Checked for every command, because its name may be mistyped.
 fn is_secret(field: &str) -> bool {
     ["password", "payload", "pwd", "speculativeAuthenticate"].iter().any(|secret| field.eq_ignore_ascii_case(secret))
 }
@@ -441,5 +442,9 @@ mod tests {
         let explained = rawdoc! { "explain": { "createuser": "b", "Pwd": "secret" } };
         assert_eq!(shown(&explained), "{ explain: { createuser: \"b\", Pwd: \"xxx\" } }");
         assert_eq!(redacted(&explained), rawdoc! { "explain": { "createuser": "b", "Pwd": "xxx" } });
+        assert_eq!(
+            redacted(&rawdoc! { "explain": { "explain": { "pwd": "s" } } }),
+            rawdoc! { "explain": { "explain": {} } }
+        );
     }
 }

@@ -264,7 +264,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// Whether the client may ask for a further batch.
-fn has_open_cursor(reply: &RawDocument) -> bool {
+pub(crate) fn has_open_cursor(reply: &RawDocument) -> bool {
     reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id")).is_ok_and(|id| id != 0)
 }
 

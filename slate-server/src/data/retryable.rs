@@ -11,9 +11,6 @@ use crate::{
     session::{Record, SessionId, Work},
 };
 
-/// The code of the error that there is a record of this number or of a later one.
-const DUPLICATE_KEY: i32 = 11_000;
-
 /// How long a write is repeated after conflicts, as by the library.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -116,7 +113,7 @@ async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocum
         }
         for command in Record::of_write(id, number, &reply) {
             match first_write_error(&within.run(command)?) {
-                Some(failure) if failure.code == DUPLICATE_KEY => return Err(Unwritten::Recorded),
+                Some(failure) if failure.code == Record::EXISTS => return Err(Unwritten::Recorded),
                 Some(failure) => return Err(failure.into()),
                 None => {}
             }

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::first_write_error;
 use crate::{
-    commands::Call,
+    commands::{Call, has_open_cursor},
     failure::{Code, Failure, Result},
     labels::UNKNOWN_COMMIT,
     profiler::PROFILE,
@@ -57,8 +57,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     open.has_written |= super::writes(&call.command.name);
     let command = call.command.for_library()?;
     let result = open.commands.run_shared(&command, call.token, call.activity).await.map_err(Failure::from);
-    let opens = |reply: &RawDocumentBuf| reply.get_document("cursor").and_then(|cursor| cursor.get_i64("id"));
-    open.cursors.are_open |= result.as_ref().is_ok_and(|reply| opens(reply).is_ok_and(|id| id != 0));
+    open.cursors.are_open |= result.as_ref().is_ok_and(|reply| has_open_cursor(reply));
     let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
     match (result, refused) {
         (Ok(reply), None) => Ok(reply),
@@ -114,7 +113,17 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
     drop(cursors);
     if has_written {
         let reply = commands.run(Record::of_commit(id, number)).await?;
-        first_write_error(&reply).map_or(Ok(()), Err)?;
+        match first_write_error(&reply) {
+            Some(failure) if failure.code == Record::EXISTS => {
+                state.is_loaded = false;
+                Record::load(shared, id, &mut state).await?;
+                check_age(id, &state, number)?;
+                let is_committed = state.number == Some(number) && matches!(state.work, Work::Committed);
+                return if is_committed { Ok(()) } else { Err(none(number, state.number)) };
+            }
+            Some(failure) => return Err(failure),
+            None => {}
+        }
     }
     match transaction.commit().await {
         Ok(()) => {

@@ -133,9 +133,7 @@ impl Operation {
         described.append(cstr!("waitingForLock"), false);
         described.append(cstr!("killPending"), self.token.is_cancelled());
         if let Some(progress) = &self.progress {
-            let number =
-                |number: &std::sync::atomic::AtomicU64| super::description::number(number.load(Ordering::Relaxed));
-            let (done, total) = (number(&progress.done), number(&progress.total));
+            let [done, total] = [&progress.done, &progress.total].map(|count| number(count.load(Ordering::Relaxed)));
             described.append(cstr!("msg"), format!("{}: {done}/{total}", command.name));
             described.append(cstr!("progress"), rawdoc! { "done": done, "total": total });
         }

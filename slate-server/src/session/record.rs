@@ -24,6 +24,9 @@ const MAX_PART: usize = 12 << 20;
 pub(crate) struct Record;
 
 impl Record {
+    /// The code of the error if there is a record of this number or of a later one, which another process has written (`DuplicateKey`).
+    pub(crate) const EXISTS: i32 = 11_000;
+
     /// Reads the record of a session that this run of the server has not yet seen. One that is older than the state changes nothing.
     ///
     /// # Errors
@@ -98,8 +101,7 @@ impl Record {
         Self::put(id.document(), number, |record| record.append(cstr!("state"), "committed"))
     }
 
-    /// Returns the command that puts a part of a record in the place of an older one. With one of this number or of a later one, which another
-    /// process has written, it fails with `DuplicateKey` (11000).
+    /// Returns the command that puts a part of a record in the place of an older one; it can fail with [`EXISTS`](Self::EXISTS).
     fn put(id: RawDocumentBuf, number: i64, fill: impl FnOnce(&mut RawDocumentBuf)) -> RawDocumentBuf {
         let mut record = rawdoc! { "_id": id.clone(), "txnNum": number, "lastWriteDate": DateTime::now() };
         fill(&mut record);

@@ -543,7 +543,7 @@ fn cursors_end_with_the_roles_that_have_opened_them() {
     root.ok(doc! { "dropUser": "ada" });
     root.ok(create("ada", "shop", "read"));
     enter(&server, "ada", "shop").refused(more(id), 43);
-    // A change that the server is not told of is seen when the user is read again, here because of another change.
+    // A change that was made past the server is seen when the user is read again, here because of another change.
     let mut ada = enter(&server, "ada", "shop");
     let id = open(&mut ada);
     let revoke = doc! { "update": "system.users", "$db": "admin", "updates": [{ "q": { "_id": "shop.ada" }, "u": { "$set": { "roles": [] } } }] };

@@ -406,4 +406,9 @@ fn servers_over_one_store_repeat_no_write() {
     let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 7, false);
     a.ok(commit.clone());
     b.ok(commit);
+    // Another server has gone on before a transaction begins.
+    b.ok(increment(9));
+    a.ok(within(doc! { "insert": "c", "documents": [{ "_id": 3 }] }, &lsid, 8, true));
+    a.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 8, false), 225);
+    assert_eq!(a.ok(doc! { "count": "c", "query": { "_id": 3 } }).get_i32("n").unwrap(), 0);
 }

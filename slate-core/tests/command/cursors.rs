@@ -256,10 +256,13 @@ fn the_token_of_a_get_more_ends_it_and_its_cursor() {
     token.cancel();
     more.join().unwrap();
     assert_eq!(commands.open_cursors(), 0);
+    assert!(activity.documents_examined() < 90, "it does not read to its end");
     // One that was cancelled before reads nothing.
     let (_, id) = batch(&run(&commands, find));
-    refused(&commands.with_cancel(token), doc! { "getMore": id, "collection": "c" }, 11601);
-    assert_eq!(commands.open_cursors(), 0);
+    let unread = Activity::default();
+    let reader = commands.with_cancel(token).with_activity(&unread);
+    refused(&reader, doc! { "getMore": id, "collection": "c" }, 11601);
+    assert_eq!((commands.open_cursors(), unread.documents_examined()), (0, 0));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use slate_store::View;
 use super::{
     Resources, Rows,
     meter::{Meter, Recorder},
-    output::open_shared,
+    open::open_shared,
 };
 use crate::{
     Error, Result,

@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::View;
 
-use super::{Resources, Rows, output::open_shared};
+use super::{Resources, Rows, open::open_shared};
 use crate::{
     Result,
     catalog::CollectionInfo,

@@ -18,8 +18,8 @@
 //! | tier | plan | rows | opened by | a row is |
 //! |---|---|---|---|---|
 //! | ids | `IdPlan` | `IdRows` | ids.rs | a record's key |
-//! | raw records | `RawPlan` | [`RecordRows`](rows::RecordRows) | raw.rs | a [`Record`](rows::Record): its key and its stored bytes |
-//! | output | `Plan` | [`Rows`] | output.rs | a document of the result |
+//! | raw records | `RawPlan` | [`RecordRows`](rows::RecordRows) | open.rs | a [`Record`](rows::Record): its key and its stored bytes |
+//! | output | `Plan` | [`Rows`] | open.rs | a document of the result |
 //! | documents | `Plan::Pipeline` | [`Rows`] | [`pipeline`] | a document, made by the stages so far |
 //!
 //! Every [`RecordRows`](rows::RecordRows) is also [`Rows`]: the record's document. Filter, slice, sort and the wrapper that measures are
@@ -77,10 +77,9 @@ mod keys;
 mod measured;
 mod merge;
 mod meter;
-mod output;
+mod open;
 mod packed;
 mod pipeline;
-mod raw;
 mod resources;
 mod rows;
 mod scan;
@@ -91,7 +90,7 @@ mod walk;
 
 pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
-pub(crate) use output::open;
+pub(crate) use open::open;
 pub(crate) use resources::Resources;
 pub(crate) use rows::{NoRows, Rows};
 pub(crate) use targets::{Target, visit_targets};

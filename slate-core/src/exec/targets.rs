@@ -1,7 +1,7 @@
 use slate_query::raw::Doc;
 use slate_store::{PointReader, View};
 
-use super::{Resources, express, raw};
+use super::{Resources, express, open::open_records};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
@@ -48,7 +48,7 @@ pub(crate) fn visit_targets<V: View>(
         RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
-    let mut rows = raw::open(plan.clone(), view, collection, &resources.of_raw_plan(&plan))?;
+    let mut rows = open_records(plan.clone(), view, collection, &resources.of_raw_plan(&plan))?;
     let mut least: Option<(Vec<u8>, Vec<u8>)> = None;
     while rows.advance()? {
         let Some(record) = rows.record() else { break };

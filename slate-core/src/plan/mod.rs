@@ -30,7 +30,6 @@ mod node;
 mod pipeline;
 mod query;
 mod rules;
-mod select_access;
 mod shape;
 mod stage;
 mod summary;

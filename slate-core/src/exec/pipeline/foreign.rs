@@ -10,7 +10,7 @@ use slate_store::{Bounds, View};
 use crate::{
     Result,
     catalog::CollectionInfo,
-    exec::{Resources, meter::Meter, output, rows::BoxedRows},
+    exec::{Resources, meter::Meter, open, rows::BoxedRows},
     plan::{self, Optimization},
 };
 
@@ -84,6 +84,6 @@ impl<V: View> Foreign<V> {
         let query = plan::pipeline_query(stages, self.optimization);
         let plan = plan::build(&query, &self.view, &collection)?.plan;
         plan.count_uses(&collection);
-        output::open(plan, &self.view, &collection, &self.resources)
+        open(plan, &self.view, &collection, &self.resources)
     }
 }

@@ -23,7 +23,7 @@ use crate::{
     Result,
     catalog::CollectionInfo,
     exec::{
-        Resources, filter::FilterRows, measured::MeasuredRows, meter::Meter, output::open_shared, rows::BoxedRows,
+        Resources, filter::FilterRows, measured::MeasuredRows, meter::Meter, open::open_shared, rows::BoxedRows,
         slice::SliceRows, sort::SortRows,
     },
     plan::{DocumentNode, GroupOrder, Plan, Stage},

@@ -55,7 +55,8 @@
 //! execution, and each gets an equal part of the memory.
 //!
 //! *Ids come in batches*, because a store loads many records for little more than one, over a network above all. Batches begin
-//! small and double, so that a caller who takes three rows causes few reads.
+//! small and double, so that a caller who takes three rows causes few reads. Rows are not handed on in batches: above the leaves, which
+//! ask the store for many keys at once, one row at a time is lent, because a batch would be a copy.
 //!
 //! # Where to begin reading
 //!

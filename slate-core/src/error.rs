@@ -162,6 +162,16 @@ impl Error {
         self
     }
 
+    /// Forgets the details, which can be large, of a document that a call refuses after many others.
+    pub(crate) fn refused_after(mut self, others: usize) -> Self {
+        /// The refused documents of a call whose errors have details.
+        const DETAILED: usize = 256;
+        if others >= DETAILED {
+            self.0.details = None;
+        }
+        self
+    }
+
     /// Returns the error for an index entry without a record.
     pub(crate) fn dangling(collection: &str) -> Self {
         Self::corrupt(format!("an index of collection {collection} refers to a missing record"))
@@ -362,7 +372,9 @@ impl Error {
     }
 
     /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121),
-    /// it contains `failingDocumentId` and `details`, a tree of the conditions that the document violates.
+    /// it contains `failingDocumentId` and `details`, a tree of the conditions that the document violates. A call that refuses several
+    /// documents explains the first 256. Values are shown as long as the details have less than 256 KiB, and conditions as long as they
+    /// have less than 512 KiB.
     pub fn details(&self) -> Option<&Document> {
         self.0.details.as_ref()
     }

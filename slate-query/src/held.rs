@@ -1,13 +1,13 @@
 //! The memory of the values that expressions compute, counted against the limit of their call.
 //!
 //! Operands, variables, the parts of an array and the lists that functions make are held while others are computed, at each level of an
-//! expression, so their sum is counted, in a cell of the thread. The bytes of constants that were computed while an expression was parsed
-//! are counted separately, until the end of the work that parsed it.
+//! expression, so their sum is counted, in a cell of the thread. What was computed while an argument was parsed is
+//! counted separately, until the end of the work that parsed it.
 //!
 //! ```text
 //! slate-core    within(limit, work)    the call begins to use its thread
 //! here          Held                   a list or a buffer counts what it holds, before it grows if it can
-//! parsers       keep_constant(…)?      a constant that was computed stays with the parsed expression
+//! parsers       keep_constant(…)?      a constant or a compiled regular expression stays with what was parsed
 //! ```
 //!
 //! What must stay true: a `Held` is dropped on the thread that has counted it. So values that stay with a call when it leaves its thread
@@ -100,15 +100,15 @@ pub fn check_group(bytes: usize) -> Result<()> {
     Err(exceeded("the accumulators of one group take"))
 }
 
-/// Counts a constant that was computed while parsing.
+/// Counts a constant that was computed, or a regular expression that was compiled, while parsing.
 ///
 /// # Errors
-/// `ExceededMemoryLimit` (146) if the computed constants of the call exceed its limit.
+/// `ExceededMemoryLimit` (146) if all of the call together exceed its limit.
 pub(crate) fn keep_constant(bytes: usize) -> Result<()> {
     let Some(kept) = CONSTANTS.get() else { return Ok(()) };
     let kept = kept.saturating_add(bytes);
     if kept > limit() {
-        return Err(exceeded("the constants that the expressions of a call compute take"));
+        return Err(exceeded("the computed constants and the regular expressions of a call take"));
     }
     CONSTANTS.set(Some(kept));
     Ok(())

@@ -24,7 +24,7 @@ pub(crate) use prefix::{Decides, Prefix};
 use translate::Engine;
 
 use crate::{
-    Code, Error, Result,
+    Code, Error, Result, held,
     raw::{Kind, OwnedValue, Value},
     work,
 };
@@ -62,21 +62,37 @@ const MAX_LENGTH: usize = 16_384;
 /// The largest compiled program in bytes. Counted repetitions multiply its size.
 const MAX_PROGRAM: usize = 4 << 20;
 
+/// The sizes as which compiled programs are counted: the least that a program fits into.
+const PROGRAMS: [usize; 4] = [1 << 14, 1 << 17, 1 << 20, MAX_PROGRAM];
+
+/// What a program that backtracks takes for each byte of its pattern, about.
+const BACKTRACKING: usize = 1 << 10;
+
+/// The steps of compiling the shortest pattern: some ten microseconds.
+const COMPILED: usize = 1 << 10;
+
 impl Pattern {
-    /// Compiles a pattern with its options, to test texts.
+    /// Compiles a pattern with its options, to test texts, and counts what it takes.
     ///
     /// # Errors
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
-    /// compile.
+    /// compile; `ExceededMemoryLimit` (146) if all that a call compiles takes more than its limit.
     pub(crate) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
-        Self::for_use(source, options, Use::Test)
+        let (pattern, bytes) = Self::compile(source, options, Use::Test, &PROGRAMS)?;
+        held::keep_constant(bytes)?;
+        Ok(pattern)
     }
 
-    /// Compiles a pattern with its options.
+    /// Compiles a pattern with its options, for one evaluation.
     ///
     /// # Errors
     /// As [`Pattern::new`].
     pub(crate) fn for_use(source: &[u8], options: &[u8], wanted: Use) -> Result<Self> {
+        Self::compile(source, options, wanted, &[MAX_PROGRAM]).map(|(pattern, _)| pattern)
+    }
+
+    /// Compiles a pattern. Returns also which of `programs`, the sizes that are tried, it fits into.
+    fn compile(source: &[u8], options: &[u8], wanted: Use, programs: &[usize]) -> Result<(Self, usize)> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
         }
@@ -88,20 +104,24 @@ impl Pattern {
         if text.len() > MAX_LENGTH {
             return Err(invalid("regular expression is too large"));
         }
+        work::take(COMPILED + text.len() * work::PARSED)?;
         let translated = translate::translate(text, flags, wanted)?;
-        let compiled = match translated.engine {
-            Engine::Linear => Compiled::Linear(
-                regex::bytes::RegexBuilder::new(&translated.text)
-                    .size_limit(MAX_PROGRAM)
-                    .dfa_size_limit(MAX_PROGRAM)
-                    .build()
-                    .map_err(|error| invalid(&reason(&error)))?,
-            ),
+        let (compiled, bytes) = match translated.engine {
+            Engine::Linear => {
+                let mut builder = regex::bytes::RegexBuilder::new(&translated.text);
+                builder.dfa_size_limit(MAX_PROGRAM);
+                let mut tried = programs.iter().map(|&bytes| (builder.size_limit(bytes).build(), bytes));
+                let found = tried.find(|(built, _)| !matches!(built, Err(regex::Error::CompiledTooBig(_))));
+                let too_big = || (Err(regex::Error::CompiledTooBig(MAX_PROGRAM)), MAX_PROGRAM);
+                let (built, bytes) = found.unwrap_or_else(too_big);
+                (Compiled::Linear(built.map_err(|error| invalid(&reason(&error)))?), bytes)
+            }
             Engine::Backtracking => {
-                Compiled::Backtracking(Arc::new(Backtracking::new(&translated.text, translated.growth)?))
+                let compiled = Backtracking::new(&translated.text, translated.growth)?;
+                (Compiled::Backtracking(Arc::new(compiled)), text.len().saturating_mul(BACKTRACKING).min(MAX_PROGRAM))
             }
         };
-        Ok(Self { value: to_value(source, options), compiled, prefix: translated.prefix })
+        Ok((Self { value: to_value(source, options), compiled, prefix: translated.prefix }, bytes))
     }
 
     /// Compiles a BSON regular expression.
@@ -222,6 +242,20 @@ fn last_line(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_that_stay_are_counted() {
+        let compile = |source: &str| Pattern::new(source.as_bytes(), b"").map(drop);
+        let counted = |patterns: usize, source: &str| {
+            held::within(Some(1 << 20), || (0..patterns).try_for_each(|_| compile(source)))
+        };
+        for (patterns, source) in [(60, "^a.b"), (60, "(?=a)b"), (8, r"\w+[^a]{9}")] {
+            assert!(counted(patterns, source).is_ok(), "{source}");
+            let error = counted(400, source).unwrap_err();
+            assert_eq!(error.code(), Code::EXCEEDED_MEMORY_LIMIT, "{source}");
+        }
+        assert!((0..400).try_for_each(|_| compile("^a.b")).is_ok(), "outside of a call nothing is counted");
+    }
 
     #[test]
     fn a_search_returns_what_pcre_returns() {

@@ -211,49 +211,78 @@ pub(crate) fn deadline() -> Option<Instant> {
 /// The number of values that are sorted without a count in between: fewer than a millisecond's work.
 const SORTED_AT_ONCE: usize = 1 << 12;
 
+/// The number of values that are sorted by moving each to its place. Longer lists are merged from such runs.
+const RUN: usize = 16;
+
 /// Sorts stably and counts the steps. If the call is over, the order is any.
 ///
-/// Unlike the sort of the standard library it never panics for more than [`SORTED_AT_ONCE`] values, and the comparisons of the callers
-/// are total orders.
-pub(crate) fn sort_by<T>(values: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering + Copy) {
-    if values.len() <= SORTED_AT_ONCE {
-        spend(values.len());
-        return values.sort_by(compare);
+/// Unlike the sort of the standard library it never panics, whatever `compare` returns: a comparison of a call that ends while it
+/// sorts can contradict an earlier one.
+pub(crate) fn sort_by<T>(values: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
+    let steps = if values.len() <= SORTED_AT_ONCE { 0 } else { 4 };
+    if steps == 0 && !spend(values.len()) {
+        return;
     }
-    for chunk in values.chunks_mut(SORTED_AT_ONCE) {
-        if !spend(16 * chunk.len()) {
+    if values.len() <= RUN {
+        return sort_run(values, |a, b| compare(a, b).is_gt());
+    }
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    let is_after = |a: usize, b: usize| values.get(a).zip(values.get(b)).is_some_and(|(a, b)| compare(a, b).is_gt());
+    for run in order.chunks_mut(RUN) {
+        if !spend(RUN * steps) {
             return;
         }
-        chunk.sort_by(compare);
+        sort_run(run, |&a, &b| is_after(a, b));
     }
-    let mut length = SORTED_AT_ONCE;
-    while length < values.len() {
-        let mut merged = Vec::with_capacity(values.len());
-        let mut rest = std::mem::take(values).into_iter();
-        loop {
-            let left: Vec<T> = rest.by_ref().take(length).collect();
-            if left.is_empty() {
-                break;
+    let (mut merged, mut length) = (Vec::with_capacity(order.len()), RUN);
+    while length < order.len() {
+        for runs in order.chunks(length.saturating_mul(2)) {
+            let (mut left, mut right) = runs.split_at(length.min(runs.len()));
+            while let (Some((&first, others)), Some((&second, rest))) = (left.split_first(), right.split_first()) {
+                if !spend(steps) {
+                    return;
+                }
+                if is_after(first, second) {
+                    merged.push(second);
+                    right = rest;
+                } else {
+                    merged.push(first);
+                    left = others;
+                }
             }
-            let right: Vec<T> = rest.by_ref().take(length).collect();
-            merge(left, right, compare, &mut merged);
+            merged.extend_from_slice(left);
+            merged.extend_from_slice(right);
         }
-        *values = merged;
+        std::mem::swap(&mut order, &mut merged);
+        merged.clear();
         length = length.saturating_mul(2);
+    }
+    arrange(values, &mut order);
+}
+
+/// Sorts a short list stably.
+fn sort_run<T>(run: &mut [T], is_after: impl Fn(&T, &T) -> bool) {
+    for end in 1..run.len() {
+        for at in (1..=end).rev() {
+            match run.get(at - 1..=at) {
+                Some([before, value]) if is_after(before, value) => run.swap(at - 1, at),
+                _ => break,
+            }
+        }
     }
 }
 
-/// Appends two sorted lists in order. Equal values stay in the order of the lists.
-fn merge<T>(left: Vec<T>, right: Vec<T>, compare: impl Fn(&T, &T) -> Ordering, merged: &mut Vec<T>) {
-    let (mut left, mut right) = (left.into_iter().peekable(), right.into_iter().peekable());
-    while let (Some(first), Some(second)) = (left.peek(), right.peek()) {
-        if !spend(4) {
-            break;
+/// Moves each value to its place: to place `n` the one that was at `order[n]`.
+fn arrange<T>(values: &mut [T], order: &mut [usize]) {
+    for start in 0..order.len() {
+        let mut at = start;
+        // Each value of a cycle moves one place on; a place that is done refers to itself.
+        while let Some(from) = order.get_mut(at).map(|place| std::mem::replace(place, at)).filter(|from| *from != start)
+        {
+            values.swap(at, from);
+            at = from;
         }
-        merged.extend(if compare(first, second).is_le() { left.next() } else { right.next() });
     }
-    merged.extend(left);
-    merged.extend(right);
 }
 
 /// Notes work of the lowest layer in a build with debug assertions: elements that are read, values that are compared.
@@ -346,11 +375,21 @@ mod tests {
     #[test]
     fn a_sort_is_stable_counts_and_never_panics() {
         let random = |at: usize| at.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
-        for length in [0, 1, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7] {
+        for length in [0, 1, RUN, RUN + 1, 300, SORTED_AT_ONCE, SORTED_AT_ONCE + 1, 5 * SORTED_AT_ONCE + 7] {
             let mut values: Vec<(usize, usize)> = (0..length).map(|at| (random(at) % 1000, at)).collect();
             let mut expected = values.clone();
             expected.sort();
             sort_by(&mut values, |(a, _), (b, _)| a.cmp(b));
+            assert!(values == expected, "{length}");
+            // Any answers, and answers that change in between: the values stay, in any order.
+            let answers = AtomicUsize::new(0);
+            for changes in [false, true] {
+                sort_by(&mut values, |(a, _), (b, _)| {
+                    let answer = random(answers.fetch_add(1, Relaxed));
+                    if changes && answers.load(Relaxed) < length { a.cmp(b) } else { (answer % 3).cmp(&1) }
+                });
+            }
+            values.sort();
             assert!(values == expected, "{length}");
         }
         let ended = during(checks(1), || {

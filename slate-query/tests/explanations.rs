@@ -260,6 +260,25 @@ fn expressions_show_their_result_or_their_error() {
 }
 
 #[test]
+fn explanations_are_bounded() {
+    let text = "x".repeat(100 << 10);
+    let names: Document = (0..30_000).map(|at| (format!("a rather long name {at}"), Bson::Null)).collect();
+    let violated: Vec<Document> = (0..500).map(|_| doc! { "bsonType": "int" }).collect();
+    for (filter, document) in [
+        (doc! { "$jsonSchema": { "properties": { "a": { "allOf": &violated } } } }, doc! { "a": &text }),
+        (doc! { "$jsonSchema": { "additionalProperties": false } }, names.clone()),
+        (doc! { "$jsonSchema": { "required": names.keys().collect::<Vec<_>>() } }, doc! {}),
+        (doc! { "$and": (0..500).map(|at| doc! { "a": at }).collect::<Vec<_>>() }, doc! { "a": &text }),
+        (doc! { "a": text.repeat(10) }, doc! { "a": 1 }),
+        (doc! { "a": 1 }, doc! { "a": text.repeat(10) }),
+    ] {
+        let explanation = explained(&filter, &document);
+        let bytes = raw(&explanation).as_bytes().len();
+        assert!((50..600 << 10).contains(&bytes), "{bytes}");
+    }
+}
+
+#[test]
 fn a_schema_within_a_list_is_annotated() {
     let schema = doc! { "title": "named", "required": ["name"] };
     let filter = doc! { "$or": [{ "$jsonSchema": schema.clone() }, { "a": 1 }] };

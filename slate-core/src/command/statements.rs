@@ -77,7 +77,7 @@ impl WriteErrors {
             match run(place, statement) {
                 Ok(()) => {}
                 Err(error) if is_refusal(&error) => {
-                    errors.0.push((place, error));
+                    errors.note(place, error);
                     if order == Order::Ordered {
                         break;
                     }
@@ -89,6 +89,7 @@ impl WriteErrors {
     }
 
     pub(super) fn note(&mut self, place: usize, error: Error) {
+        let error = error.refused_after(self.0.len());
         self.0.push((place, error));
     }
 

@@ -33,6 +33,11 @@ impl InsertOutcome {
     pub(crate) fn ids(&self) -> impl Iterator<Item = Bson> {
         self.ids.iter().filter_map(|(_, id)| id.as_value().to_bson())
     }
+
+    fn refuse(&mut self, place: usize, error: Error) {
+        let error = error.refused_after(self.refused.len());
+        self.refused.push((place, error));
+    }
 }
 
 /// How a call continues after a document was rejected.
@@ -187,7 +192,7 @@ impl<'c, V: View> Insert<'c, V> {
                     Ok(()) => batch.end_document(place, &self.changes),
                     Err(error) if error.is_refusal() => {
                         batch.truncate(batch.places.len(), &mut self.changes);
-                        self.outcome.refused.push((place, error));
+                        self.outcome.refuse(place, error);
                         if mode != InsertMode::Unordered {
                             break;
                         }
@@ -228,7 +233,7 @@ impl<'c, V: View> Insert<'c, V> {
                 }
                 Err(error) => {
                     refused.push(document);
-                    self.outcome.refused.push((place, error));
+                    self.outcome.refuse(place, error);
                     if mode != InsertMode::Unordered {
                         // The first rejected document counts; those behind it, rejected or not, are not tried.
                         self.outcome.refused.retain(|(refused, _)| *refused <= place);

@@ -6,6 +6,49 @@ use super::{
 };
 use crate::raw::{Doc, FieldName, Kind, Value, Writer};
 
+/// The bytes from which on an explanation shows no more values and names; from twice as many on it shows no more violations.
+const MAX_EXPLAINED: usize = 256 << 10;
+
+/// Returns whether this many bytes of a document, a schema or a filter can be shown.
+pub(crate) fn fits(bytes: usize, out: &Writer) -> bool {
+    out.len() + bytes <= MAX_EXPLAINED
+}
+
+/// Appends a value, if it fits.
+pub(crate) fn append_fitting(name: &[u8], value: Value<'_>, out: &mut Writer) {
+    if fits(value.bytes().len(), out) {
+        out.append(name, value);
+    }
+}
+
+/// Appends an array of names, as far as they fit.
+fn append_names<N: AsRef<str>>(name: &str, names: impl Iterator<Item = N>, out: &mut Writer) {
+    out.open_array(name.as_bytes());
+    for (place, name) in names.enumerate() {
+        if !fits(name.as_ref().len(), out) {
+            break;
+        }
+        out.append_str(&place.to_string(), name.as_ref());
+    }
+    out.close();
+}
+
+/// Appends an array of the documents that `write` writes, as far as they fit.
+pub(crate) fn list<T>(name: &str, items: impl Iterator<Item = T>, out: &mut Writer, write: impl Fn(T, &mut Writer)) {
+    out.open_array(name.as_bytes());
+    for (place, item) in items.enumerate() {
+        let before = out.checkpoint();
+        out.open_document(place.to_string().as_bytes());
+        write(item, out);
+        out.close();
+        if out.len() > 2 * MAX_EXPLAINED {
+            out.rollback(before);
+            break;
+        }
+    }
+    out.close();
+}
+
 impl Schema {
     /// Appends the fields `operatorName`, `title`, `description` and `schemaRulesNotSatisfied` for a document that does not satisfy the
     /// schema.
@@ -18,7 +61,7 @@ impl Schema {
     /// Appends the title and the description of the schema.
     fn annotate(&self, out: &mut Writer) {
         for name in ["title", "description"] {
-            self.part(name).into_iter().for_each(|value| out.append(name.as_bytes(), value));
+            self.part(name).into_iter().for_each(|value| append_fitting(name.as_bytes(), value, out));
         }
     }
 
@@ -31,7 +74,7 @@ impl Schema {
     fn violation(&self, rule: &Rule, value: Value<'_>, out: &mut Writer) {
         out.append_str("operatorName", rule.keyword());
         let reason = |out: &mut Writer, reason: &str| out.append_str("reason", reason);
-        let considered = |out: &mut Writer| out.append(b"consideredValue", value);
+        let considered = |out: &mut Writer| append_fitting(b"consideredValue", value, out);
         match rule {
             Rule::Type { .. } => {
                 self.specified(&[rule.keyword()], out);
@@ -81,7 +124,7 @@ impl Schema {
                     let is_it = |element: &Value<'_>| in_name_order(*element).as_value() == repeated.as_value();
                     array.values().find(is_it)
                 });
-                repeated.into_iter().for_each(|repeated| out.append(b"duplicatedValue", repeated));
+                repeated.into_iter().for_each(|repeated| append_fitting(b"duplicatedValue", repeated, out));
             }
             Rule::Items(schema) => {
                 reason(out, "At least one item did not match the sub-schema");
@@ -123,11 +166,11 @@ impl Schema {
                 match additional {
                     Additional::Forbidden => {
                         self.specified(&["additionalProperties"], out);
-                        out.open_array(b"additionalProperties");
-                        for (place, field) in fields.enumerate() {
-                            out.append_str(&place.to_string(), &field.display_name());
-                        }
-                        out.close();
+                        append_names(
+                            "additionalProperties",
+                            fields.map(|field| field.display_name().into_owned()),
+                            out,
+                        );
                     }
                     Additional::Schema(schema) => {
                         reason(out, "at least one additional property did not match the subschema");
@@ -192,7 +235,7 @@ impl Schema {
                 out.append_str("reason", "found additional items");
                 out.open_array(b"additionalItems");
                 for (place, element) in elements().skip(items.len()).enumerate() {
-                    out.append(place.to_string().as_bytes(), element);
+                    append_fitting(place.to_string().as_bytes(), element, out);
                 }
                 out.close();
             }
@@ -207,7 +250,7 @@ impl Schema {
     fn specified(&self, names: &[&str], out: &mut Writer) {
         out.open_document(b"specifiedAs");
         for name in names {
-            self.part(name).into_iter().for_each(|value| out.append(name.as_bytes(), value));
+            self.part(name).into_iter().for_each(|value| append_fitting(name.as_bytes(), value, out));
         }
         out.close();
     }
@@ -260,23 +303,8 @@ fn failing_item<'s>(
 }
 
 fn missing(names: &[FieldName], value: Value<'_>, out: &mut Writer) {
-    out.open_array(b"missingProperties");
     let is_missing = |name: &&FieldName| value.as_document().is_none_or(|document| document.find(name).is_none());
-    for (place, name) in names.iter().filter(is_missing).enumerate() {
-        out.append_str(&place.to_string(), name.as_str());
-    }
-    out.close();
-}
-
-/// Appends an array of documents.
-fn list<T>(name: &str, items: impl Iterator<Item = T>, out: &mut Writer, mut write: impl FnMut(T, &mut Writer)) {
-    out.open_array(name.as_bytes());
-    for (place, item) in items.enumerate() {
-        out.open_document(place.to_string().as_bytes());
-        write(item, out);
-        out.close();
-    }
-    out.close();
+    append_names("missingProperties", names.iter().filter(is_missing).map(FieldName::as_str), out);
 }
 
 fn number(out: &mut Writer, name: &str, value: u64) {

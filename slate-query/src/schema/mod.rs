@@ -6,6 +6,7 @@ mod explain;
 mod parse;
 mod rule;
 
+pub(crate) use explain::{append_fitting, list};
 use rule::Rule;
 
 use crate::{

@@ -10,6 +10,7 @@ use crate::{
     raw::{Doc, FieldName, Kind, MAX_DEPTH, Value},
     regular_expression::Pattern,
     value_set::ValueSet,
+    work,
 };
 
 /// All keywords that MongoDB has, sorted.
@@ -76,6 +77,8 @@ fn parse(source: Value<'_>, depth: usize) -> Result<Schema> {
         return Err(Error::new(Code::OVERFLOW, format!("schemas may nest at most {MAX_DEPTH} deep")));
     }
     let document = source.as_document().ok_or_else(|| mistyped("$jsonSchema", "an object"))?;
+    // The keywords are looked up one after the other.
+    work::take(KEYWORDS.len() + work::of_bytes(document.bytes().len()))?;
     for element in document.elements() {
         let name = element.display_name();
         if REFUSED.contains(&&*name) {

@@ -204,7 +204,7 @@ impl UpdateScope<'_> {
                 None => self.blocked(place.nodes.as_slice())?,
             }
         }
-        pending.sort_by_key(|(position, _)| *position);
+        work::sort_by(&mut pending, |(a, _), (b, _)| a.cmp(b));
         let mut pending = pending.into_iter().peekable();
         let mut run = ElementRun::new(array);
         let mut length = 0;

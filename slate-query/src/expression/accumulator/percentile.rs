@@ -7,6 +7,7 @@ use crate::{
     held::Held,
     number::Number,
     raw::{Doc, Value, Writer},
+    work,
 };
 
 /// Which ranks of the values are computed.
@@ -53,7 +54,13 @@ fn number(value: Option<Value<'_>>) -> Option<f64> {
 impl Ranks {
     /// Returns the result for these values. Sorts them.
     fn of(&self, values: &mut [f64]) -> Evaluated<'static> {
-        values.sort_unstable_by(f64::total_cmp);
+        /// So many numbers are sorted in some milliseconds.
+        const AT_ONCE: usize = 1 << 17;
+        if values.len() > AT_ONCE {
+            work::sort_by(values, f64::total_cmp);
+        } else if work::spend(values.len()) {
+            values.sort_unstable_by(f64::total_cmp);
+        }
         let at = |rank: f64| {
             #[expect(
                 clippy::cast_precision_loss,

@@ -82,7 +82,7 @@ pub(super) fn difference<'v>(arguments: Arguments<'_, 'v>) -> Result<Evaluated<'
         all.into_iter().filter(|value| !excluded.contains(value.as_value())).enumerate().collect();
     work::sort_by(&mut left, |(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
     left.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
-    left.sort_by_key(|(place, _)| *place);
+    work::sort_by(&mut left, |(a, _), (b, _)| a.cmp(b));
     ArrayWriter::of(left.iter().map(|(_, compared)| compared.value))
 }
 

@@ -1,10 +1,12 @@
 //! `$trim`, `$ltrim`, `$rtrim`, `$replaceOne` and `$replaceAll`.
 
+use std::collections::BTreeSet;
+
 use super::{
     super::{Evaluated, Expression, Variables, arguments::wrong_type, evaluated::check_size},
     named::{Compute, Parts, operator},
 };
-use crate::{Result, held::Held, raw::Value};
+use crate::{Result, held::Held, raw::Value, work};
 
 /// The characters that are trimmed unless others are given, as in MongoDB.
 const SPACES: &str = "\0\t\n\u{b}\u{c}\r \u{a0}\u{1680}\u{2000}\u{2001}\u{2002}\u{2003}\u{2004}\u{2005}\u{2006}\u{2007}\
@@ -15,9 +17,11 @@ pub(super) fn trim(name: &str, operand: Value<'_>, variables: &Variables) -> Res
     let input = parts.need(0, name, "input", 50695)?;
     let chars = parts.take(1).unwrap_or_else(|| Expression::constant(Evaluated::string(SPACES).or_null()));
     let compute: Compute = match name {
-        "$ltrim" => |values| trimmed("$ltrim", values, |text, chars| text.trim_start_matches(chars)),
-        "$rtrim" => |values| trimmed("$rtrim", values, |text, chars| text.trim_end_matches(chars)),
-        _ => |values| trimmed("$trim", values, |text, chars| text.trim_matches(chars)),
+        "$ltrim" => {
+            |values| trimmed("$ltrim", values, |text, chars| text.trim_start_matches(|char| chars.contain(char)))
+        }
+        "$rtrim" => |values| trimmed("$rtrim", values, |text, chars| text.trim_end_matches(|char| chars.contain(char))),
+        _ => |values| trimmed("$trim", values, |text, chars| text.trim_matches(|char| chars.contain(char))),
     };
     operator(name, vec![input, chars], compute, variables)
 }
@@ -25,18 +29,34 @@ pub(super) fn trim(name: &str, operand: Value<'_>, variables: &Variables) -> Res
 fn trimmed<'v>(
     name: &str,
     values: &mut [Evaluated<'v>],
-    trim: for<'t> fn(&'t str, &[char]) -> &'t str,
+    trim: for<'t> fn(&'t str, &Chars) -> &'t str,
 ) -> Result<Evaluated<'v>> {
     let [input, chars] = values else { return Ok(Evaluated::Missing) };
     let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
     let text = value.as_str().ok_or_else(|| wrong_type(name, 50699, "a string as 'input'", input))?;
     let Some(value) = chars.present() else { return Ok(Evaluated::NULL) };
     let chars = value.as_str().ok_or_else(|| wrong_type(name, 50700, "a string as 'chars'", chars))?;
-    let _chars = Held::of(size_of::<char>() * chars.len())?;
-    let chars: Vec<char> = chars.chars().collect();
-    let trimmed = trim(text, &chars);
+    let _chars = Held::of(2 * size_of::<char>() * chars.len().min(0x11_0000))?;
+    let trimmed = trim(text, &Chars::of(chars)?);
+    work::check()?;
     let _copy = Held::of(trimmed.len())?;
     Ok(Evaluated::string(trimmed))
+}
+
+/// The characters to trim.
+struct Chars(BTreeSet<char>);
+
+impl Chars {
+    fn of(text: &str) -> Result<Self> {
+        let chars = text.chars().take_while(|_| work::spend(2)).collect();
+        work::check()?;
+        Ok(Self(chars))
+    }
+
+    /// Returns whether the character is trimmed. Once the call is over, none is.
+    fn contain(&self, char: char) -> bool {
+        work::spend(2) && self.0.contains(&char)
+    }
 }
 
 pub(super) fn replace(name: &str, operand: Value<'_>, variables: &Variables) -> Result<Expression> {

@@ -12,6 +12,7 @@ use crate::{
     filter::{Filter, node::Tree},
     path::{Found, Path, Step},
     raw::{Doc, Kind, Value, Writer},
+    schema::append_fitting,
 };
 
 /// MongoDB's limit on the values that an explanation shows.
@@ -147,11 +148,11 @@ impl<'d> Considered<'d> {
 
     fn append_values(&self, out: &mut Writer) {
         if let [only] = self.values.as_slice() {
-            out.append(b"consideredValue", *only);
+            append_fitting(b"consideredValue", *only, out);
         } else {
             out.open_array(b"consideredValues");
             for (place, value) in self.values.iter().enumerate() {
-                out.append(place.to_string().as_bytes(), *value);
+                append_fitting(place.to_string().as_bytes(), *value, out);
             }
             out.close();
         }
@@ -168,9 +169,8 @@ impl Explanation<'_> {
             return self.append_schema(clause, blame, out);
         }
         out.append_str("operatorName", leaf.name);
-        out.open_document(b"specifiedAs");
-        out.extend(Doc::new(leaf.written.as_ref().unwrap_or(&clause.filter)));
-        out.close();
+        let specified = leaf.written.as_ref().unwrap_or(&clause.filter);
+        append_fitting(b"specifiedAs", Value::new(Kind::Document, specified), out);
         let is_empty = |operand: Value<'_>| operand.as_array().is_some_and(Doc::is_empty);
         match leaf.name {
             "$expr" => self.append_expression(leaf.operand, blame, out),
@@ -209,7 +209,7 @@ impl Explanation<'_> {
             self.bindings.within(self.document, |env| {
                 let value = expression.evaluate(env)?;
                 append_reason(blame, EXPRESSION, out);
-                value.as_value().into_iter().for_each(|value| out.append(b"expressionResult", value));
+                value.as_value().into_iter().for_each(|value| append_fitting(b"expressionResult", value, out));
                 Ok(())
             })
         });

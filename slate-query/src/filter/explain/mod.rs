@@ -12,6 +12,7 @@ use crate::{
     Result,
     expression::Bindings,
     raw::{Doc, Kind, Value, Writer},
+    schema::list,
 };
 
 /// Appends `operatorName` and further fields that say why a document does not match a valid filter.
@@ -72,20 +73,16 @@ impl Explanation<'_> {
     fn append_list(&self, name: &str, clauses: &[Clause<'_>], blame: Blame, which: Which, out: &mut Writer) {
         out.append_str("operatorName", name);
         let outcome = if blame == Blame::Mismatch { "clausesNotSatisfied" } else { "clausesSatisfied" };
-        out.open_array(outcome.as_bytes());
         let is_explained = |clause: &Clause<'_>| which == Which::All || self.is_to_blame(clause, blame);
         let explained = clauses.iter().enumerate().filter(|(_, clause)| is_explained(clause));
-        for (place, (index, clause)) in explained.enumerate() {
-            out.open_document(place.to_string().as_bytes());
+        list(outcome, explained, out, |(index, clause), out| {
             let index = i32::try_from(index).unwrap_or(i32::MAX).to_le_bytes();
             out.append(b"index", Value::new(Kind::Int32, &index));
             clause.annotate(out);
             out.open_document(b"details");
             self.append(clause, blame, out);
             out.close();
-            out.close();
-        }
-        out.close();
+        });
     }
 
     /// Returns whether the clause is a reason for the result: it has the outcome that `blame` names, or cannot be

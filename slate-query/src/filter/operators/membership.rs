@@ -112,6 +112,7 @@ pub(super) fn none_of(clause: Clause<'_>) -> Result<Option<Node>> {
 fn membership(clause: Clause<'_>, operands: Doc<'_>) -> Result<Membership> {
     let mut values = Vec::new();
     let mut patterns = Vec::new();
+    work::take(work::of_bytes(operands.bytes().len()))?;
     for operand in operands.values() {
         if is_operators(operand) {
             return Err(clause.refuse("cannot nest $ under $in"));

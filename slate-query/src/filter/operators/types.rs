@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use super::super::{
     Exactness, Node,
     bounds::{Bounds, of_kind},
@@ -9,6 +11,7 @@ use crate::{
     interval::IntervalSet,
     order::bracket,
     raw::{Kind, Value, Writer},
+    work,
 };
 
 /// `$type`: the value is of one of these types.
@@ -60,9 +63,12 @@ impl Operator for Types {
 }
 
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
-    let mut kinds = Vec::new();
+    let mut kinds = BTreeMap::new();
     match clause.operand.as_array() {
-        Some(names) => names.values().try_for_each(|name| add(name, &mut kinds)),
+        Some(names) => names.values().try_for_each(|name| {
+            work::take(work::PARSED)?;
+            add(name, &mut kinds)
+        }),
         None => add(clause.operand, &mut kinds),
     }
     .map_err(|error| clause.locate(error))?;
@@ -70,22 +76,21 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
         let message = format!("{} must match at least one type", clause.path);
         return Err(clause.refuse_with(Code::FAILED_TO_PARSE, message));
     }
-    kinds.sort_by_key(|kind| number_of(*kind));
-    kinds.dedup();
-    Ok(Some(Node::field(clause.path, Types(kinds))))
+    Ok(Some(Node::field(clause.path, Types(kinds.into_values().collect()))))
 }
 
 /// Adds the types that one operand names.
-fn add(name: Value<'_>, kinds: &mut Vec<Kind>) -> Result<()> {
+fn add(name: Value<'_>, kinds: &mut BTreeMap<i64, Kind>) -> Result<()> {
+    let numbered = |kind: &Kind| (number_of(*kind), *kind);
     let refuse = |message: String| Err(Error::new(Code::BAD_VALUE, message));
     if let Some(alias) = name.as_str() {
         if alias == "number" {
-            kinds.extend(Kind::ALL.iter().filter(|kind| kind.is_number()));
+            kinds.extend(Kind::ALL.iter().filter(|kind| kind.is_number()).map(numbered));
             return Ok(());
         }
         return match Kind::ALL.iter().find(|kind| kind.alias() == alias) {
             Some(kind) => {
-                kinds.push(*kind);
+                kinds.insert(number_of(*kind), *kind);
                 Ok(())
             }
             None if alias == "missing" => refuse(
@@ -101,7 +106,7 @@ fn add(name: Value<'_>, kinds: &mut Vec<Kind>) -> Result<()> {
     let kind = integer(name).ok().and_then(|number| Kind::ALL.iter().find(|kind| number_of(**kind) == number));
     match kind {
         Some(kind) => {
-            kinds.push(*kind);
+            kinds.insert(number_of(*kind), *kind);
             Ok(())
         }
         None => refuse(format!("Invalid numerical type code: {name:?}")),

@@ -32,7 +32,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
     // The first of equal values remains, at its position.
     work::sort_by(&mut values, |(_, a), (_, b)| order::compare(a.as_value(), b.as_value()));
     values.dedup_by(|(_, a), (_, b)| order::equal(a.as_value(), b.as_value()));
-    values.sort_by_key(|(position, _)| *position);
+    work::sort_by(&mut values, |(a, _), (b, _)| a.cmp(b));
     let values = values.iter().map(|(_, compared)| compared.value.to_owned()).collect();
     Ok(Box::new(AddToSet { values, collation: collation.cloned(), depth }))
 }

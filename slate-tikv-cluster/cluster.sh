@@ -6,6 +6,7 @@
 #   cluster.sh pause I | resume I stops node I without ending it; lets it go on
 #   cluster.sh pd-kill | pd-up    the same for the placement driver
 #   cluster.sh cut I | mend I     cuts node I (or pd) off from all others, if PROXY or DELAY is set; ends that
+#   cluster.sh trouble S          for S seconds kills, pauses or cuts off a node or the driver, one after the other, and brings each back
 #   cluster.sh stop               stops all that this script has started
 #   cluster.sh with COMMAND …     builds what is missing, starts a cluster, runs the command with SLATE_TIKV=127.0.0.1:23790, and stops it
 # CLUSTER_HOME has programs, data and logs: target/tikv-cluster by default; CLUSTER_DATA data and logs, if they are to be elsewhere.
@@ -28,10 +29,17 @@ have_go() {
 build() {
     [ -x "$bin/pd-server" ] || (cd "$here/pd" && go build -tags without_dashboard -o "$bin/pd-server" github.com/tikv/pd/cmd/pd-server)
     [ "$bin/proxy" -nt "$here/proxy/main.go" ] || (cd "$here/proxy" && go build -o "$bin/proxy" .)
-    [ "$bin/node" -nt "$here/cluster.sh" ] && [ "$bin/node" -nt "$here/node/main.go" ] || build_node
+    local source
+    for source in "$here/cluster.sh" "$here/node/main.go" "$here/unistore/one_phase.go"; do
+        if ! [ "$bin/node" -nt "$source" ]; then
+            build_node
+            break
+        fi
+    done
 }
 build_node() {
-    # Copies with three faults mended, of which each let a snapshot show what was committed after it, or hid what it should show:
+    # Copies with four faults mended, of which each let a snapshot show what was committed after it, or hid what it should show:
+    # - unistore's commits in one phase change snapshots with later timestamps that were read before: unistore/one_phase.go lets these reads wait.
     # - unistore opens the iterator of a reverse scan before it sets its timestamp: the two lines change places.
     # - badger, the tree beneath it, finds keys of a file on disk by their hash. Where two keys share a slot it searches, and returns the
     #   latest version instead of that of the timestamp.
@@ -39,6 +47,11 @@ build_node() {
     own_copy github.com/ngaut/unistore unistore
     sed -i '/) ReverseScan(/,/^}/{/iter := r.getReverseIter()/d;s/^\tr.txn.SetReadTS(startTS)$/&\n\titer := r.getReverseIter()/}' \
         "$home/unistore/tikv/dbreader/db_reader.go"
+    cp "$here/unistore/one_phase.go" "$home/unistore/tikv/"
+    sed -i -e '/) prewriteMutations(/,/^}/s/^\tvar minCommitTS uint64$/&\n\tif req.TryOnePc {\n\t\tdefer beginOnePhase(mutations)()\n\t}/' \
+        -e '/) CheckKeysLock(/,/^}/s/^\tvar buf \[\]byte$/&\n\tawaitOnePhaseOf(keys)/' \
+        -e '/) collectRangeLock(/,/^}/s/^\tvar pairs \[\]\*kvrpcpb.KvPair$/&\n\tawaitOnePhaseIn(startKey, endKey)/' "$home/unistore/tikv/mvcc.go"
+    [ "$(grep -c OnePhase "$home/unistore/tikv/mvcc.go")" = 3 ]
     own_copy github.com/pingcap/badger badger
     sed -i '/^func (t \*Table) Get(/,/^}/s/^\t\tresultKey, resultVs = it.Key(), it.Value()$/\t\tif !y.SeekToVersion(it, key.Version) {\n\t\t\treturn y.ValueStruct{}, nil\n\t\t}\n&/' \
         "$home/badger/table/sstable/table.go"
@@ -118,6 +131,19 @@ stop() {
         fi
     done
 }
+trouble() { # for how many seconds
+    local end=$((SECONDS + $1)) i
+    while [ $SECONDS -lt "$end" ]; do
+        i=$((RANDOM % $(find "$data" -name 's[0-9].pid' | wc -l) + 1))
+        case $((RANDOM % 8)) in
+        0 | 1 | 2) "$0" kill $i; sleep 4; "$0" up $i ;;
+        3 | 4) "$0" pause $i; sleep 7; "$0" resume $i ;;
+        5 | 6) [ -f "$data/proxy-$i.pid" ] && { "$0" cut $i; sleep 7; "$0" mend $i; } ;;
+        7) "$0" pd-kill; sleep 3; "$0" pd-up ;;
+        esac
+        sleep 5
+    done
+}
 
 case ${1:-} in
 build) have_go && build ;;
@@ -128,6 +154,7 @@ pause) kill -STOP "$(cat "$data/s$2.pid")" ;;
 resume) kill -CONT "$(cat "$data/s$2.pid")" ;;
 cut) kill -STOP "$(cat "$data/proxy-$2.pid")" ;;
 mend) kill -CONT "$(cat "$data/proxy-$2.pid")" ;;
+trouble) trouble "$2" ;;
 pd-up) start_pd ;;
 pd-kill) kill -9 "$(cat "$data/pd.pid")" ;;
 stop) stop ;;
@@ -142,5 +169,5 @@ with)
     start "${NODES:-3}"
     SLATE_TIKV=$driver SLATE_TIKV_CLUSTER=$here/cluster.sh CLUSTER_HOME=$home CLUSTER_DATA=$data "$@"
     ;;
-*) sed -n '2,13p' "$0"; exit 2 ;;
+*) sed -n '2,14p' "$0"; exit 2 ;;
 esac

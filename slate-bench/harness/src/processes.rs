@@ -41,6 +41,16 @@ pub trait Client {
     fn round_trips(&self) -> u64;
 }
 
+/// Returns ranges of numbers below `records`, each of at most `most`: what is inserted at a time.
+pub fn batches(records: u64, most: u64) -> impl Iterator<Item = std::ops::Range<u64>> {
+    (0..records.div_ceil(most)).map(move |batch| batch * most..records.min((batch + 1) * most))
+}
+
+/// Returns a number above those of the records that were prepared, which no other process has.
+pub fn unused(records: u64, rng: &mut Rng) -> u64 {
+    records + rng.below(1 << 52)
+}
+
 /// What is to be measured.
 #[derive(Clone, Debug)]
 struct Options {
@@ -248,6 +258,12 @@ fn repeat<C: Client>(client: &mut C, operation: usize, options: &Options, rng: &
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn batches_have_every_record_once() {
+        assert_eq!(batches(7, 3).collect::<Vec<_>>(), [0..3, 3..6, 6..7]);
+        assert_eq!(batches(6, 3).collect::<Vec<_>>(), [0..3, 3..6]);
+    }
 
     #[test]
     fn the_command_line_names_a_cluster_and_how_long_to_measure() {

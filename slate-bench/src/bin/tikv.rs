@@ -35,11 +35,6 @@ impl Client {
     }
 }
 
-/// A number above those of the records that were prepared, which no other process has.
-fn new(records: u64, rng: &mut Rng) -> u64 {
-    records + rng.below(1 << 52)
-}
-
 impl processes::Client for Client {
     const OPERATIONS: &'static [&'static str] = &[
         "find one by _id",
@@ -53,12 +48,9 @@ impl processes::Client for Client {
     fn prepare(&self, records: u64) -> Result<()> {
         self.rows().create_index(Index::on(doc! { "group": 1 })).run()?;
         self.rows().create_index(Index::on(doc! { "unique": 1 }).unique()).run()?;
-        let mut next = 0;
-        while next < records {
-            let end = records.min(next + BATCH);
-            let batch: Vec<Document> = (next..end).map(|n| record(number(n), n, records)).collect();
+        for batch in processes::batches(records, BATCH) {
+            let batch: Vec<Document> = batch.map(|n| record(number(n), n, records)).collect();
             self.rows().insert_many(&batch).run()?;
-            next = end;
         }
         Ok(self.rows().analyze()?)
     }
@@ -69,7 +61,7 @@ impl processes::Client for Client {
         let group = doc! { "group": number(rng.below((records / GROUP).max(1))) };
         // Inserted documents are of no group, so that the others keep their sizes.
         let mut inserted = || {
-            let n = new(records, rng);
+            let n = processes::unused(records, rng);
             let mut document = record(format!("{n:x}"), n, records);
             document.insert("group", -1_i64);
             document

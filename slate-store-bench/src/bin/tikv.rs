@@ -47,19 +47,11 @@ impl processes::Client for Client {
         &["get one", "load 100", "scan 1,000", "commit one put", "commit 100 puts", "read and write one"];
 
     fn prepare(&self, records: u64) -> Result<()> {
-        let mut next = 0;
-        while next < records {
-            let end = records.min(next + BATCH);
-            self.put(next..end)?;
-            next = end;
-        }
-        Ok(())
+        processes::batches(records, BATCH).try_for_each(|batch| self.put(batch))
     }
 
     fn execute(&mut self, operation: usize, records: u64, rng: &mut Rng) -> Result<()> {
         let key = rng.below(records);
-        // Above those that were prepared, and of no other process.
-        let new = |rng: &mut Rng| records + rng.below(1 << 52);
         match operation {
             0 => {
                 self.store.snapshot()?.get(ROWS, &key.to_be_bytes(), <[u8]>::len)?.ok_or("a key is missing")?;
@@ -84,8 +76,8 @@ impl processes::Client for Client {
                     more = cursor.step_forward()?;
                 }
             }
-            3 => self.put([new(rng)].into_iter())?,
-            4 => self.put((0..100).map(|_| new(rng)))?,
+            3 => self.put([processes::unused(records, rng)].into_iter())?,
+            4 => self.put((0..100).map(|_| processes::unused(records, rng)))?,
             _ => loop {
                 let mut transaction = self.store.begin(WAIT)?;
                 transaction.view().get(ROWS, &key.to_be_bytes(), <[u8]>::len)?;

@@ -5,10 +5,7 @@ use std::{sync::Arc, time::Duration};
 use tikv_client::{Error as ClientError, transaction::Mutation};
 use tokio::task::JoinSet;
 
-use super::{
-    cluster::{Cluster, commit_within},
-    error,
-};
+use super::{cluster::Cluster, error};
 use crate::Result;
 
 /// How many chunks are stored side by side.
@@ -56,6 +53,5 @@ async fn commit(cluster: &Cluster, mutations: Vec<Mutation>) -> Result<Result<()
     if let Err(failed) = transaction.batch_mutate(mutations).await {
         return Ok(Err(failed));
     }
-    cluster.count(3);
-    Ok(commit_within(cluster.options.patience, &mut transaction).await.map(drop))
+    Ok(cluster.commit(&mut transaction).await.map(drop))
 }

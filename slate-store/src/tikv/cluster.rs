@@ -1,10 +1,12 @@
 use std::{
     collections::BTreeMap,
-    future::Future,
+    future::{Future, poll_fn},
+    pin::pin,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -33,6 +35,8 @@ pub(super) struct Cluster {
     pub(super) stripes: Stripes,
     dropped: Mutex<BTreeMap<Keyspace, Version>>,
     round_trips: AtomicU64,
+    /// Whether transactions ask for a commit in one phase.
+    in_one_phase: AtomicBool,
 }
 
 /// The longest answer that is accepted: a request for [`MAX_KEYS`](super::read::MAX_KEYS) values, each in one piece, is never longer.
@@ -44,6 +48,12 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 /// The first and the longest pause before a read is repeated.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
 const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+
+/// The longest pause before the client sends a request of a commit again.
+const LONGEST_REGION_PAUSE: Duration = Duration::from_millis(500);
+
+/// The round trips of a commit in two phases.
+const TWO_PHASES: u64 = 3;
 
 /// The time that one attempt has at least, whatever the patience.
 const LEAST_TIME: Duration = Duration::from_millis(100);
@@ -71,6 +81,7 @@ impl Cluster {
             stripes: Stripes::default(),
             dropped: Mutex::default(),
             round_trips: AtomicU64::default(),
+            in_one_phase: AtomicBool::new(true),
         }))
     }
 
@@ -81,16 +92,76 @@ impl Cluster {
             region_backoff: Backoff::no_jitter_backoff(2, 500, attempts(self.options.patience)),
             lock_backoff: Backoff::no_jitter_backoff(2, 200, 60),
         };
-        let options = TransactionOptions::new_optimistic()
+        let mut options = TransactionOptions::new_optimistic()
             .drop_check(CheckLevel::None)
             .heartbeat_option(HeartbeatOption::FixedTime(HEARTBEAT))
             .retry_options(retry);
+        if self.in_one_phase.load(Ordering::Relaxed) {
+            options = options.try_one_pc();
+        }
         let begin = || {
             self.count(1);
             self.client.begin_with_options(options.clone())
         };
         let begun = persist(wait.max(self.options.patience), begin).await;
         begun.map_err(|failed| error::of_request(failed, "the cluster gives no timestamp"))
+    }
+
+    /// Commits a transaction, or waits for it for four times the patience of a read, because a large commit takes long by itself. Then its
+    /// outcome is unknown.
+    pub(super) async fn commit(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
+        let longest = self.options.patience.saturating_mul(4).max(LEAST_TIME);
+        let committed = match timeout(longest, self.commit_when_ready(begun)).await {
+            Ok(committed) => committed,
+            Err(_) => {
+                let late = ClientError::StringError(format!("no answer within {longest:?}"));
+                Err(ClientError::UndeterminedError(Box::new(late)))
+            }
+        };
+        let Err(failed) = committed else { return committed };
+        if let ClientError::OnePcFailure = failed {
+            // Nodes that do not commit in one phase leave locks, and the client has no way from these to a commit.
+            self.in_one_phase.store(false, Ordering::Relaxed);
+        }
+        // The client sent the commit again, because the answer to the first one was lost.
+        match error::own_commit(&failed, begun.start_timestamp().version()) {
+            Some(at) => Ok(Some(Timestamp::from_version(at))),
+            None => Err(failed),
+        }
+    }
+
+    /// Undoes a transaction whose commit was refused. Fails if a node does not confirm it, and does so for a transaction that was committed.
+    pub(super) async fn roll_back(&self, begun: &mut Transaction) -> Result<(), ClientError> {
+        let patience = self.options.patience.max(LEAST_TIME);
+        let late = |_| ClientError::StringError(format!("no answer within {patience:?}"));
+        timeout(patience, begun.rollback()).await.map_err(late)?
+    }
+
+    /// Commits again while nodes ask for that.
+    async fn commit_when_ready(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
+        loop {
+            let (mut waits, mut commit) = (0, pin!(begun.commit()));
+            // What a commit waits for is a round trip: its writes; if these did not commit it, a timestamp and the commit of the first key.
+            // Writes to several regions travel side by side, and can wake it several times.
+            let committed = poll_fn(|context| {
+                let poll = commit.as_mut().poll(context);
+                waits += u64::from(matches!(poll, Poll::Pending));
+                poll
+            });
+            let committed = committed.await;
+            self.count(waits.clamp(1, TWO_PHASES));
+            match committed {
+                Err(failed) if error::is_not_ready(&failed) => tokio::time::sleep(LONGEST_PAUSE).await,
+                committed => return committed,
+            }
+        }
+    }
+
+    /// The longest time after its beginning in which a request of a commit can still be sent: the client repeats those that were not
+    /// answered, also after nobody waits for them any more.
+    pub(super) fn longest_commit(&self) -> Duration {
+        let Options { patience, request_timeout, .. } = &self.options;
+        (*request_timeout + LONGEST_REGION_PAUSE).saturating_mul(attempts(*patience)).max(patience.saturating_mul(4))
     }
 
     /// Returns the current timestamp.
@@ -150,21 +221,6 @@ where
             Ok(answer) => return answer,
         }
         pause = (pause * 2).min(LONGEST_PAUSE);
-    }
-}
-
-/// Waits for a commit, for four times the patience of a read, because a large one takes long by itself. Then its outcome is unknown.
-pub(super) async fn commit_within(
-    patience: Duration,
-    begun: &mut Transaction,
-) -> Result<Option<Timestamp>, ClientError> {
-    let longest = patience.saturating_mul(4).max(LEAST_TIME);
-    match timeout(longest, begun.commit()).await {
-        Ok(committed) => committed,
-        Err(_) => {
-            let late = ClientError::StringError(format!("no answer within {longest:?}"));
-            Err(ClientError::UndeterminedError(Box::new(late)))
-        }
     }
 }
 

@@ -12,6 +12,28 @@
 //!
 //! The cluster refuses a mutation of a key that was committed after the transaction's snapshot; `stripes` says what stripes are for. A
 //! lock leaves a record in TiKV, so two guards of one key outside keyspace 0 conflict, whatever their kind.
+//!
+//! # One phase or two
+//!
+//! Mutations that are in one region, and in one request of the client (16 KiB), are committed by the request that writes them. All others take two phases:
+//!
+//! ```text
+//! one phase    writes ─▶ committed                                        1 round trip
+//! two phases   writes ─▶ timestamp ─▶ first key ─▶ committed ┄ the others   3 round trips
+//! ```
+//!
+//! The client chooses. What keeps a commit in one phase correct:
+//!
+//! - *Snapshots.* Its region chooses its timestamp: a later one than that of every read that it has answered, so no snapshot changes after it was read. A
+//!   transaction that begins after the commit has returned has a later timestamp. So a guard that was read before another transaction's
+//!   commit conflicts with it, whatever the number of phases of either.
+//! - *A lost answer.* The client repeats writes that were not answered, and the first attempt may have committed. TiKV then answers with that
+//!   commit. A node that answers with a conflict instead names this transaction as the other one, which is a success
+//!   ([`own_commit`](error::own_commit)); if a third transaction has written a key since then, it names that one. So a refusal is
+//!   believed after the transaction was undone, which nodes refuse for one that was committed. If that fails, the outcome is unknown.
+//! - *A region that splits in between.* The repeated writes are in two phases, and find the commit in the same way.
+//! - *A node that does not commit in one phase* leaves locks. They are removed, the transaction is repeated as after a conflict, and this process
+//!   does not ask for one phase any more.
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
@@ -22,7 +44,7 @@ use tikv_client::{TimestampExt, transaction::Mutation};
 
 use super::{
     after, chunks,
-    cluster::{Cluster, commit_within},
+    cluster::Cluster,
     error,
     layout::{ChunksAt, Layout},
     read::{self, Direction, Page},
@@ -42,9 +64,6 @@ pub(super) struct Guarded {
 
 /// The keyspace whose keys are guarded by all who write: that of definitions.
 const DEFINITIONS: Keyspace = Keyspace(0);
-
-/// The round trips of a commit: its writes, the timestamp, and the commit of the first key. The other keys are committed after that.
-const ROUND_TRIPS: u64 = 3;
 
 /// The keys that are read at a time to delete a range, and the most that a range may have.
 const DELETED_PAGE: u32 = 1024;
@@ -92,7 +111,8 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     locks.retain(|key| !made.mutations.contains_key(key));
     let chunks: Vec<Vec<u8>> = made.chunks.iter().map(|(key, _)| key.clone()).collect();
     let large = std::mem::take(&mut made.chunks);
-    // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict.
+    // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict. It waits for the
+    // commits that begin here.
     let ready = snapshot.checked(|| match large.is_empty() {
         true => Ok(()),
         false => cluster.runtime.wait(chunks::store(Arc::clone(cluster), large)),
@@ -105,17 +125,16 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
         return Err(failed);
     }
     let mutations: Vec<Mutation> = made.mutations.into_iter().map(|(key, value)| mutation(key, value)).collect();
-    let (wrote, patience) = (!writes.set.is_empty(), cluster.options.patience);
+    let (wrote, own) = (!writes.set.is_empty(), Arc::clone(cluster));
     let (committed, begun) = cluster.runtime.wait(async move {
         let committed = async {
             begun.batch_mutate(mutations).await?;
             begun.lock_keys(locks).await?;
-            commit_within(patience, &mut begun).await
+            own.commit(&mut begun).await
         }
         .await;
         Ok((committed, begun))
     })?;
-    cluster.count(ROUND_TRIPS);
     match committed {
         Ok(at) => {
             let at = at.map(|at| at.version());
@@ -139,7 +158,7 @@ fn mutation(key: Vec<u8>, value: Option<Vec<u8>>) -> Mutation {
 fn fail(
     cluster: &Arc<Cluster>,
     failed: tikv_client::Error,
-    mut begun: tikv_client::Transaction,
+    begun: tikv_client::Transaction,
     stored: Vec<Vec<u8>>,
     mut taken: Option<Taken<'_>>,
 ) -> Error {
@@ -149,24 +168,36 @@ fn fail(
     {
         cluster.stripes.written(stripe, *at);
     }
+    let mut error = failure.error;
     if failure.is_certain {
         // Otherwise the locks would be in the way of the next attempt until they expire. After an unknown outcome they must stay: removing
         // them could undo a part of a commit.
-        let own = Arc::clone(cluster);
-        let removed = cluster.runtime.wait(async move {
-            // Locks that stay behind expire.
-            let _ = begun.rollback().await;
-            if stored.is_empty() { Ok(()) } else { chunks::remove(own, stored).await }
-        });
-        cluster.count(1);
-        // Chunks that stay behind are deleted with their keyspace.
-        drop(removed);
-    } else if let Some(taken) = &mut taken {
+        match undo(cluster, begun, stored) {
+            Ok(()) => return error,
+            Err(refused) => error = error::not_undone(error, refused),
+        }
+    }
+    if let Some(taken) = &mut taken {
         // It may have been written at any time from now on.
         let own = Arc::clone(cluster);
         taken.written = cluster.runtime.wait(async move { own.now().await }).ok();
     }
-    failure.error
+    error
+}
+
+/// Removes the locks and the chunks of a transaction that was not committed. Fails if nodes do not confirm that it was not.
+fn undo(cluster: &Arc<Cluster>, mut begun: tikv_client::Transaction, stored: Vec<Vec<u8>>) -> Result<()> {
+    let own = Arc::clone(cluster);
+    cluster.count(1);
+    cluster.runtime.wait(async move {
+        let undone = own.roll_back(&mut begun).await;
+        undone.map_err(|failed| error::of_request(failed, "the transaction was not undone"))?;
+        if !stored.is_empty() {
+            // Chunks that stay behind are deleted with their keyspace.
+            let _ = chunks::remove(own, stored).await;
+        }
+        Ok(())
+    })
 }
 
 /// Fails if this process has dropped the keyspace since the transaction began. Of another process's drop a transaction learns by the

@@ -5,13 +5,7 @@ use std::sync::Arc;
 
 use tikv_client::TimestampExt;
 
-use super::{
-    after,
-    cluster::{Cluster, commit_within},
-    error,
-    layout::Area,
-    read,
-};
+use super::{after, cluster::Cluster, error, layout::Area, read};
 use crate::{Keyspace, Result, Version};
 
 /// The keys that one step deletes.
@@ -52,9 +46,8 @@ async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Optio
     let mut transaction = cluster.begin(std::time::Duration::ZERO).await?;
     let deletes = keys.into_iter().map(|key| tikv_client::transaction::Mutation::Delete(key.into()));
     let written = transaction.batch_mutate(deletes).await;
-    cluster.count(3);
     let committed = match written {
-        Ok(()) => commit_within(cluster.options.patience, &mut transaction).await,
+        Ok(()) => cluster.commit(&mut transaction).await,
         Err(error) => Err(error),
     };
     match committed {
@@ -63,7 +56,7 @@ async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Optio
             let failure = error::of_commit(failed, &cluster.layout);
             if failure.is_certain {
                 // Locks that stay behind expire.
-                let _ = transaction.rollback().await;
+                let _ = cluster.roll_back(&mut transaction).await;
             }
             Err(failure.error)
         }

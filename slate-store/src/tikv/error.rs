@@ -70,11 +70,32 @@ pub(super) fn of_read(error: &ClientError) -> ReadFailure {
     }
 }
 
+/// Whether a node refused a commit only for the moment: it leads the region since a moment ago, or has too much to do.
+pub(super) fn is_not_ready(error: &ClientError) -> bool {
+    all(error).iter().any(|error| match error {
+        ClientError::RegionError(error) => error.max_timestamp_not_synced.is_some() || error.server_is_busy.is_some(),
+        _ => false,
+    })
+}
+
+/// Returns when the transaction that began at a timestamp was committed, if its commit conflicted with its own.
+pub(super) fn own_commit(error: &ClientError, began: u64) -> Option<u64> {
+    all(error).into_iter().find_map(|error| match error {
+        ClientError::KeyError(error) => {
+            let conflict = error.conflict.as_ref()?;
+            // The record of a rollback has the timestamp at which the transaction began.
+            let is_own = conflict.conflict_ts == began && conflict.conflict_commit_ts > began;
+            is_own.then_some(conflict.conflict_commit_ts)
+        }
+        _ => None,
+    })
+}
+
 /// How a commit failed.
 #[derive(Debug)]
 pub(super) struct CommitFailure {
     pub(super) error: Error,
-    /// Whether the transaction certainly did not commit, so that its locks may be removed.
+    /// Whether the transaction did not commit, so that its locks may be removed.
     pub(super) is_certain: bool,
     /// The stored key over which transactions conflicted, and the timestamp of the other commit.
     pub(super) conflict: Option<(Vec<u8>, u64)>,
@@ -113,7 +134,9 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
                 || !error.abort.is_empty()
         })
         .is_some();
+        let is_refused = found.iter().any(|error| matches!(error, ClientError::OnePcFailure));
         let detail = match (is_locked, is_rolled_back) {
+            _ if is_refused => Some("the cluster does not commit in one phase"),
             (true, _) => Some("another transaction has locked a key for too long"),
             (_, true) => Some("its locks were removed, because it took too long"),
             _ => None,
@@ -125,6 +148,13 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
     }
     let context = Context::new("the cluster did not answer while the transaction was committing").because(error);
     CommitFailure { error: Error::OutcomeUnknown(Box::new(context)), is_certain: false, conflict: None }
+}
+
+/// Returns the error of a commit that was refused, whose locks could not be removed. It is not retryable: the refusal may have been that of a
+/// commit that was sent again after it had succeeded.
+pub(super) fn not_undone(refused: Error, cause: Error) -> Error {
+    let context = format!("{refused}; the cluster did not confirm that the transaction was undone");
+    Error::OutcomeUnknown(Box::new(Context::new(context).because(cause)))
 }
 
 /// Returns the error of a request whose task has ended without an answer.
@@ -174,6 +204,37 @@ mod tests {
                     && !unknown.error.is_retryable()
             );
         }
+    }
+
+    #[test]
+    fn a_commit_that_conflicts_with_itself_was_made() {
+        let conflict = |began, at| {
+            let error = key_error(|error| {
+                let conflict = error.conflict.get_or_insert_default();
+                (conflict.start_ts, conflict.conflict_ts, conflict.conflict_commit_ts) = (7, began, at);
+            });
+            own_commit(&ClientError::ExtractedErrors(vec![error]), 7)
+        };
+        assert_eq!(conflict(7, 9), Some(9));
+        assert_eq!(conflict(7, 7), None, "it was rolled back");
+        assert_eq!(conflict(8, 9), None, "of another transaction");
+        assert_eq!(own_commit(&ClientError::OnePcFailure, 7), None);
+    }
+
+    #[test]
+    fn a_commit_is_sent_again_where_nodes_ask_for_it() {
+        let region = |change: &dyn Fn(&mut tikv_client::ProtoRegionError)| {
+            let mut error = tikv_client::ProtoRegionError::default();
+            change(&mut error);
+            ClientError::RegionError(Box::new(error))
+        };
+        assert!(is_not_ready(&region(&|error| error.max_timestamp_not_synced = Some(Default::default()))));
+        assert!(is_not_ready(&region(&|error| error.server_is_busy = Some(Default::default()))));
+        assert!(!is_not_ready(&region(&|error| error.not_leader = Some(Default::default()))));
+        let layout = Layout::of("shop");
+        let refused = of_commit(ClientError::OnePcFailure, &layout);
+        assert!(refused.is_certain && refused.error.is_retryable());
+        assert!(!not_undone(refused.error, unanswered(std::io::Error::other("late"))).is_retryable());
     }
 
     #[test]

@@ -7,14 +7,20 @@
 //!
 //! Nothing but Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint under a key that all
 //! databases of the cluster look at, and then tells the cluster. A snapshot that is older than a minute looks for it *after* each read: if it is not passed, collection had not
-//! begun when the read was made, and what was read is complete.
+//! begun when the read was made, and what was read is complete. A commit looks for it *before* it writes, and collection waits for those that
+//! found nothing:
+//!
+//! ```text
+//! commit       looks for the safepoint ── its requests, at most longest_commit ──▶
+//! collection        stores the safepoint ───────────── grace ─────────────────────▶ removes
+//! ```
 
 use std::{sync::Arc, time::Duration};
 
 use tikv_client::{Timestamp, TimestampExt};
 
 use super::{
-    cluster::{Cluster, commit_within, persist},
+    cluster::{Cluster, persist},
     error,
     layout::Layout,
     read,
@@ -69,9 +75,8 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
             return Ok(());
         }
         let put = transaction.put(Layout::safepoint(), value::inline(&safepoint.to_be_bytes())).await;
-        cluster.count(3);
         let committed = match put {
-            Ok(()) => commit_within(cluster.options.patience, &mut transaction).await,
+            Ok(()) => cluster.commit(&mut transaction).await,
             Err(error) => Err(error),
         };
         committed.map(drop).map_err(|failed| error::of_commit(failed, &cluster.layout).error)
@@ -79,9 +84,14 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
 }
 
 /// Removes what only snapshots older than `keep` show. Returns the safepoint.
-pub(super) async fn collect(cluster: Arc<Cluster>, keep: Duration) -> Result<Version> {
+///
+/// Collection begins `grace` after the safepoint was stored. With the [longest time of a commit](Cluster::longest_commit) no commit misses a
+/// conflict because the traces of the other transaction are gone: one of an older snapshot either finds the safepoint, or its last request
+/// was sent before collection began.
+pub(super) async fn collect(cluster: Arc<Cluster>, keep: Duration, grace: Duration) -> Result<Version> {
     let safepoint = before(cluster.now().await?, keep);
     publish(&cluster, safepoint).await?;
+    tokio::time::sleep(grace).await;
     let collect = || cluster.client.gc(Timestamp::from_version(safepoint));
     let collected = persist(PATIENCE, collect).await;
     collected.map_err(|failed| error::of_request(failed, "the cluster does not collect garbage"))?;

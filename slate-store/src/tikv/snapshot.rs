@@ -41,8 +41,9 @@ const COUNTED: u32 = 8192;
 const AHEAD: u32 = 1024;
 
 impl TikvSnapshot {
-    pub(super) fn new(cluster: Arc<Cluster>, at: u64, seen: Option<Arc<Seen>>) -> Self {
-        Self { cluster, at, opened: Instant::now(), round_trips: Arc::default(), seen }
+    /// `opened` is a time before that of the timestamp.
+    pub(super) fn new(cluster: Arc<Cluster>, at: u64, opened: Instant, seen: Option<Arc<Seen>>) -> Self {
+        Self { cluster, at, opened, round_trips: Arc::default(), seen }
     }
 
     /// Calls `read`, and afterwards makes sure that garbage collection had not begun to remove what the snapshot shows.

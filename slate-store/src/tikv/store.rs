@@ -1,4 +1,8 @@
-use std::{path::Path, sync::Arc, time::Duration};
+use std::{
+    path::Path,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use super::{
     address::Address,
@@ -43,7 +47,9 @@ impl TikvStore {
     /// readable. Older snapshots, of any process, fail with [`Expired`](Error::Expired).
     ///
     /// Nothing does this by itself, except TiDB where it uses the same cluster: call it regularly, in one process, every ten
-    /// minutes for example, with a time longer than the longest query.
+    /// minutes for example, with a time longer than the longest query. It first waits, for five minutes with the default options, until all
+    /// commits have ended that may have begun before the safepoint was stored: no process may have a longer [patience](Options::patience) or
+    /// [timeout](Options::request_timeout) than the one that calls this.
     ///
     /// # Errors
     ///
@@ -57,7 +63,8 @@ impl TikvStore {
             );
             return Err(Error::Unsupported(Box::new(Context::new(text))));
         }
-        self.cluster.runtime.wait(safepoint::collect(Arc::clone(&self.cluster), keep))
+        let (cluster, grace) = (Arc::clone(&self.cluster), self.cluster.longest_commit());
+        self.cluster.runtime.wait(safepoint::collect(cluster, keep, grace))
     }
 }
 
@@ -70,15 +77,15 @@ impl Store for TikvStore {
     }
 
     fn snapshot(&self) -> Result<TikvSnapshot> {
-        let cluster = Arc::clone(&self.cluster);
+        let (cluster, opened) = (Arc::clone(&self.cluster), Instant::now());
         let now = self.cluster.runtime.wait(async move { cluster.now().await })?;
-        Ok(TikvSnapshot::new(Arc::clone(&self.cluster), now, None))
+        Ok(TikvSnapshot::new(Arc::clone(&self.cluster), now, opened, None))
     }
 
     fn begin(&self, wait: Duration) -> Result<TikvTransaction> {
-        let cluster = Arc::clone(&self.cluster);
+        let (cluster, opened) = (Arc::clone(&self.cluster), Instant::now());
         let begun = self.cluster.runtime.wait(async move { cluster.begin(wait).await })?;
-        Ok(TikvTransaction::new(Arc::clone(&self.cluster), begun))
+        Ok(TikvTransaction::new(Arc::clone(&self.cluster), begun, opened))
     }
 
     fn drop_keyspace(&self, keyspace: Keyspace, _: Duration) -> Result<Version> {

@@ -123,6 +123,24 @@ fn a_commit_that_conflicts_leaves_no_locks() {
 }
 
 #[test]
+fn a_small_commit_takes_one_round_trip_and_a_large_one_three() {
+    let Some(store) = open() else { return };
+    let spent = |bytes: usize| {
+        let mut transaction = store.begin(NOW).unwrap();
+        transaction.put(A, b"first", &vec![1; bytes]).unwrap();
+        transaction.put(A, b"second", &vec![1; bytes]).unwrap();
+        let before = store.cluster.round_trips();
+        let committed = transaction.commit(Durability::Sync).unwrap();
+        let spent = store.cluster.round_trips() - before;
+        assert!(store.snapshot().unwrap().version() >= committed);
+        spent
+    };
+    // The first commit also looks for the region and its node.
+    spent(10);
+    assert_eq!((spent(10), spent(10 << 10)), (1, 3));
+}
+
+#[test]
 fn a_store_is_used_on_the_threads_of_another_runtime() {
     let Some(store) = open() else { return };
     let other = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -157,8 +175,16 @@ fn a_snapshot_that_garbage_collection_has_passed_says_so() {
     assert_eq!(store.snapshot().unwrap().get(A, b"k", <[u8]>::to_vec).unwrap(), Some(b"new".to_vec()));
     let hasty = TikvStore::open(&address, &Options::default()).unwrap();
     assert!(matches!(hasty.collect_garbage(Duration::from_secs(59)), Err(Error::Unsupported(_))));
-    let kept = other.collect_garbage(Duration::from_secs(3_600)).unwrap();
-    assert!(kept < old.version(), "an earlier safepoint moves nothing back");
+    let collect = |grace| {
+        let collected = super::safepoint::collect(Arc::clone(&other.cluster), Duration::from_secs(3_600), grace);
+        other.cluster.runtime.wait(collected).unwrap()
+    };
+    assert!(collect(NOW) < old.version(), "an earlier safepoint moves nothing back");
+    let (start, grace) = (Instant::now(), Duration::from_millis(200));
+    collect(grace);
+    assert!(start.elapsed() >= grace, "commits that have not found the safepoint go on until then");
+    let longest = other.cluster.longest_commit();
+    assert!(longest > Duration::from_secs(120) && longest < Duration::from_secs(600), "{longest:?}");
     assert!(matches!(old.get(A, b"k", <[u8]>::to_vec), Err(Error::Expired(_))));
 }
 
@@ -196,6 +222,103 @@ fn a_change_of_a_definition_excludes_the_writers_of_other_processes() {
         let results = [first.commit(Durability::Sync), second.commit(Durability::Sync)];
         assert!(results.iter().any(Result::is_ok));
     }
+}
+
+/// Returns the most bytes that the process had in memory during a call, beyond those before it.
+fn peak_of(call: impl FnOnce()) -> usize {
+    let kilobytes = |name: &str| -> usize {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim_start_matches(':').trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    // 5 makes the highest number that of now.
+    std::fs::write("/proc/self/clear_refs", "5").unwrap();
+    let before = kilobytes("VmRSS");
+    call();
+    (kilobytes("VmHWM") - before) << 10
+}
+
+/// `slate-tikv-cluster/cluster.sh with cargo test --workspace --all-features --lib -- --ignored --nocapture memory_of_commits`
+#[test]
+#[ignore = "measures the memory of the process, so no other test may run beside it"]
+fn memory_of_commits_near_the_limit_is_bounded() {
+    let Some(store) = open() else { return };
+    for (keys, bytes) in [(1_000_u32, 100), (8_000, 100), (16_000, 100), (32_000, 100), (1_000, 65_000), (63, CHUNK)] {
+        let value = vec![7; bytes];
+        let peak = peak_of(|| {
+            let mut transaction = store.begin(NOW).unwrap();
+            (0..keys).for_each(|key| transaction.put(A, &key.to_be_bytes(), &value).unwrap());
+            transaction.commit(Durability::Sync).unwrap();
+        });
+        println!("{keys} keys of {bytes} bytes: {} MiB", peak >> 20);
+        assert!(peak < 2 << 30, "{keys} keys of {bytes} bytes: {peak} bytes");
+        // The rest of the commit follows in the background.
+        std::thread::sleep(Duration::from_secs(5));
+    }
+}
+
+/// The number of regions of the cluster, as the placement driver tells over HTTP.
+fn regions() -> usize {
+    use std::io::{Read, Write};
+
+    let mut stream = std::net::TcpStream::connect(std::env::var("SLATE_TIKV").unwrap()).unwrap();
+    write!(stream, "GET /pd/api/v1/stats/region HTTP/1.0\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let count = answer.split("\"count\":").nth(1).unwrap();
+    count.trim_start().split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap()
+}
+
+/// `SPLIT=250 slate-tikv-cluster/cluster.sh with cargo test --workspace --all-features --lib -- --ignored --nocapture scans_over_many`
+#[test]
+#[ignore = "takes a minute, and a cluster whose regions split early"]
+fn scans_over_many_regions_are_complete() {
+    const KEYS: u32 = 60_000;
+    let Some(store) = open() else { return };
+    for first in (0..KEYS).step_by(1_000) {
+        put_all(&store, (first..first + 1_000).map(|n| (n.to_be_bytes().to_vec(), vec![1; 100])));
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while regions() < 200 && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    println!("{} regions", regions());
+    let measure = |what: &str, call: &dyn Fn(&super::TikvSnapshot)| {
+        let view = store.snapshot().unwrap();
+        let (start, before) = (Instant::now(), store.cluster.round_trips());
+        let peak = peak_of(|| call(&view));
+        let spent = store.cluster.round_trips() - before;
+        println!("{what}: {:?}, {spent} round trips, {} MiB", start.elapsed(), peak >> 20);
+    };
+    let range = |first: u32, keys: u32| (first.to_be_bytes(), (first + keys).to_be_bytes());
+    let scan = |view: &super::TikvSnapshot, first: u32, keys: u32, edge: Edge<'_>| {
+        let (from, to) = range(first, keys);
+        let mut cursor = view.cursor(A, Bounds { start: Some(&from), end: Some(&to) }).unwrap();
+        let (mut more, mut seen) = (cursor.seek(edge).unwrap(), 0);
+        while more {
+            let at = if matches!(edge, Edge::First) { first + seen } else { first + keys - 1 - seen };
+            assert_eq!(cursor.current().unwrap().0, at.to_be_bytes());
+            seen += 1;
+            more = if matches!(edge, Edge::First) { cursor.step_forward() } else { cursor.step_back() }.unwrap();
+        }
+        assert_eq!(seen, keys);
+    };
+    measure("all keys, up", &|view| scan(view, 0, KEYS, Edge::First));
+    measure("all keys, down", &|view| scan(view, 0, KEYS, Edge::Last));
+    measure("1,000 keys of a range", &|view| scan(view, KEYS / 2, 1_000, Edge::First));
+    measure("count", &|view| {
+        assert_eq!(view.count(A, Bounds::ALL, |_| true).unwrap(), Some(u64::from(KEYS)));
+    });
+    measure("256 keys from everywhere", &|view| {
+        let keys: Vec<[u8; 4]> = (0..256).map(|n| (n * (KEYS / 256)).to_be_bytes()).collect();
+        let mut points = view.point_reader().unwrap();
+        points.load(&keys.iter().map(|key| (A, &key[..])).collect::<Vec<_>>()).unwrap();
+        assert!((0..256).all(|at| points.loaded(at).is_some()));
+    });
+    measure("the first key of all", &|view| {
+        let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
+        assert!(cursor.seek(Edge::First).unwrap());
+    });
 }
 
 /// Runs a command of the cluster's script: kills a node, for example.

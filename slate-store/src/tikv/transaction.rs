@@ -1,4 +1,7 @@
-use std::sync::{Arc, Mutex};
+use std::{
+    sync::{Arc, Mutex},
+    time::Instant,
+};
 
 use tikv_client::TimestampExt;
 
@@ -65,9 +68,10 @@ impl LastWrites for Writes {
 }
 
 impl TikvTransaction {
-    pub(super) fn new(cluster: Arc<Cluster>, begun: tikv_client::Transaction) -> Self {
+    /// `opened` is a time before that of the transaction's timestamp.
+    pub(super) fn new(cluster: Arc<Cluster>, begun: tikv_client::Transaction, opened: Instant) -> Self {
         let seen = Arc::new(Mutex::default());
-        let snapshot = TikvSnapshot::new(cluster, begun.start_timestamp().version(), Some(Arc::clone(&seen)));
+        let snapshot = TikvSnapshot::new(cluster, begun.start_timestamp().version(), opened, Some(Arc::clone(&seen)));
         Self { snapshot, begun, writes: Writes::default(), guards: Vec::new(), seen }
     }
 }

@@ -138,7 +138,7 @@ pub use api::view::View;
 pub use api::watch::{ChangeEvent, ChangeStream, Watch};
 pub use api::write_operation::WriteOperation;
 pub use call::transaction_options::TransactionOptions;
-pub use call::{Access, Recovery, Sharing};
+pub use call::{Access, Recovery, Sharing, Verification};
 pub use catalog::{IndexDescription, IndexState};
 pub use command::{Commands, OpenCursor};
 pub use document::IntoDocument;

@@ -5,7 +5,9 @@
 use std::{path::PathBuf, time::Duration};
 
 use bson::{doc, rawdoc};
-use slate_core::{Access, Collection, Config, Database, DatabaseBuilder, Durability, ErrorKind, Recovery, Sharing};
+use slate_core::{
+    Access, Collection, Config, Database, DatabaseBuilder, Durability, ErrorKind, Recovery, Sharing, Verification,
+};
 
 fn parse(settings: &str) -> Result<Config, String> {
     toml::from_str(settings).map_err(|error| error.to_string())
@@ -28,6 +30,7 @@ fn every_key_is_read() {
         durability = "deferred"
         recovery = "when_opened"
         sharing = "with_readers"
+        verification = "when_opened"
         cache = "256MiB"
         lock_timeout = "250ms"
         open_timeout = "5s"
@@ -41,6 +44,7 @@ fn every_key_is_read() {
     expected.durability = Some(Durability::Deferred);
     expected.recovery = Some(Recovery::WhenOpened);
     expected.sharing = Some(Sharing::WithReaders);
+    expected.verification = Some(Verification::WhenOpened);
     expected.cache = Some(256 << 20);
     expected.lock_timeout = Some(Duration::from_millis(250));
     expected.open_timeout = Some(Duration::from_secs(5));

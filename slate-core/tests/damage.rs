@@ -16,10 +16,11 @@ use std::{
     fmt, fs,
     panic::{AssertUnwindSafe, catch_unwind},
     path::Path,
+    time::Duration,
 };
 
 use bson::{RawDocumentBuf, doc, rawdoc};
-use slate_core::{Access, Database, ErrorKind, Hint, Index, Result};
+use slate_core::{Access, Collection, Database, Error, ErrorKind, Hint, Index, Result, Verification, VerifyReport};
 
 const DOCUMENTS: i32 = 4_000;
 const PAGE: usize = 4_096;
@@ -116,6 +117,54 @@ fn document(id: i32, generation: i32) -> RawDocumentBuf {
     rawdoc! { "_id": id, "n": id % 97, "text": text, "generation": generation }
 }
 
+/// The number of documents of the collection with an index of each kind.
+const OTHERS: i32 = 200;
+
+/// A document for indexes of each kind: its text differs from others' only in case, or is longer than an entry may be.
+fn other(id: i32) -> RawDocumentBuf {
+    let text = if id % 20 == 0 { format!("{id} {}", "long ".repeat(500)) } else { format!("Name {}", id / 2 * 2) };
+    let part = rawdoc! { "b": id % 5, "c": [id, "s"] };
+    rawdoc! { "_id": id, "code": id * 7, "part": part, "text": text, "at": bson::DateTime::from_millis(4_000_000_000_000) }
+}
+
+/// The indexes of that collection: unique, multikey, truncated, with a collation, partial, compound wildcard and TTL.
+fn index_others(others: &Collection<RawDocumentBuf>) {
+    let indexes = [
+        Index::on(doc! { "code": 1 }).unique(),
+        Index::on(doc! { "part.c": 1, "code": -1 }),
+        Index::on(doc! { "text": 1 }),
+        Index::on(doc! { "text": 1 }).named("ignoring_case").collation(doc! { "locale": "en", "strength": 2 }),
+        Index::on(doc! { "part.b": 1 }).only(doc! { "code": { "$gte": 700 } }),
+        Index::on(doc! { "code": 1, "part.$**": 1 }),
+        Index::on(doc! { "at": 1 }).expire_after(Duration::from_secs(1)),
+    ];
+    for index in indexes {
+        others.create_index(index).run().unwrap();
+    }
+}
+
+/// Returns whether the indexes of that collection lead to what the documents say.
+fn others_are_right(others: &Collection<RawDocumentBuf>) -> Result<bool> {
+    let documents = others.find(doc! {}).sort(doc! { "_id": 1 }).run()?.collect::<Result<Vec<_>>>()?;
+    let mut is_right = documents == (0..OTHERS).map(other).collect::<Vec<_>>();
+    let filters = [
+        ("code_1", doc! { "code": 693 }, vec![99]),
+        ("part.c_1_code_-1", doc! { "part.c": 150 }, vec![150]),
+        ("text_1", doc! { "text": format!("40 {}", "long ".repeat(500)) }, vec![40]),
+        ("part.b_1", doc! { "part.b": 3, "code": { "$gt": 1_300 } }, vec![188, 193, 198]),
+        ("code_1_part.$**_1", doc! { "code": 21, "part.b": 3 }, vec![3]),
+    ];
+    for (index, filter, ids) in filters {
+        let found = others.find(filter).hint(Hint::Name(index.into())).run()?.collect::<Result<Vec<_>>>()?;
+        is_right &= found == ids.into_iter().map(other).collect::<Vec<_>>();
+    }
+    let ignoring_case = doc! { "locale": "en", "strength": 2 };
+    let named = others.find(doc! { "text": "NAME 12" }).collation(ignoring_case).run()?.collect::<Result<Vec<_>>>()?;
+    is_right &= named == [other(12), other(13)];
+    let due = others.count_documents(doc! { "at": { "$gt": bson::DateTime::now() } });
+    Ok(is_right && due.hint(Hint::Name("at_1".into())).run()? == u64::try_from(OTHERS).unwrap())
+}
+
 /// The database that is damaged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Base {
@@ -191,24 +240,23 @@ impl Base {
         format!("{scheme}:{}", path.display())
     }
 
-    /// Creates the database to be damaged: records, two indexes, and records that were replaced, one after the other.
+    /// Creates the database to be damaged: records, indexes of each kind, and records that were replaced, one after the other.
     fn create(self, path: &Path) -> Files {
         let db = Database::open(&self.url(path)).unwrap();
         let users = db.collection::<RawDocumentBuf>("users");
         users.insert_many(&(0..DOCUMENTS).map(|id| document(id, 0)).collect::<Vec<_>>()).run().unwrap();
         users.create_index(Index::on(doc! { "n": 1 })).run().unwrap();
         users.create_index(Index::on(doc! { "text": 1 })).run().unwrap();
-        db.collection("other")
-            .insert_many(&(0..200).map(|id| rawdoc! { "_id": id }).collect::<Vec<_>>())
-            .run()
-            .unwrap();
+        let others = db.collection("others");
+        others.insert_many(&(0..OTHERS).map(other).collect::<Vec<_>>()).run().unwrap();
+        index_others(&others);
         if self != Self::Redb {
             db.compact().unwrap();
         }
         for id in (0..DOCUMENTS).step_by(STEP) {
             users.replace_one(doc! { "_id": id }, &document(id, 1)).run().unwrap();
         }
-        drop(users);
+        drop((users, others));
         #[cfg(feature = "rocksdb")]
         if self == Self::KilledRocksDb {
             return Files::read(path);
@@ -255,8 +303,7 @@ fn state(db: &Database) -> Result<State> {
         }
         next += 1;
     }
-    let mut is_right =
-        next == DOCUMENTS && db.collection::<RawDocumentBuf>("other").count_documents(doc! {}).run()? == 200;
+    let mut is_right = next == DOCUMENTS && others_are_right(&db.collection("others"))?;
     for n in [0, 5, 96] {
         let found = users.find(doc! { "n": n }).hint(Hint::Name("n_1".into())).run()?.collect::<Result<Vec<_>>>()?;
         let of_n: Vec<_> = (0..DOCUMENTS).filter(|id| id % 97 == n).map(expected).collect();
@@ -275,12 +322,17 @@ fn state(db: &Database) -> Result<State> {
 }
 
 /// Opens a damaged file and uses it. Errors are those of opening and reading.
-fn outcome(base: Base, path: &Path, access: Access, allows_earlier: bool) -> Outcome {
+fn outcome(base: Base, path: &Path, damaged: (Kind, &str), access: Access) -> Outcome {
+    let allows_earlier = base.allows_earlier(damaged.1);
     let open = || Database::builder(&base.url(path)).access(access).open();
-    let Ok(db) = open() else {
-        // The refusal has not written to the file what makes the damage look sound.
-        assert!(open().is_err(), "a file that was refused opens the second time");
-        return Outcome::Refused;
+    let db = match open() {
+        Ok(db) => db,
+        Err(error) => {
+            refused_when_opened(damaged, &error);
+            // The refusal has not written to the file what makes the damage look sound.
+            assert!(open().is_err(), "a file that was refused opens the second time");
+            return Outcome::Refused;
+        }
     };
     let read = state(&db);
     let verified = db.verify().run();
@@ -298,9 +350,11 @@ fn outcome(base: Base, path: &Path, access: Access, allows_earlier: bool) -> Out
         // Also if parts that were not read are damaged.
         (Ok(State::Last), _) => Outcome::Right,
         (Ok(State::Earlier), Ok(report)) if allows_earlier && report.is_sound() => Outcome::Earlier,
-        (Err(error), _) => {
+        (Err(error), verified) => {
             // No other error may come from a damaged file.
-            assert!([ErrorKind::Corrupt, ErrorKind::Io].contains(&error.kind()), "{error:?}");
+            assert_eq!(error.kind(), ErrorKind::Corrupt, "{error:?}");
+            let is_found = !verified.as_ref().is_ok_and(VerifyReport::is_sound);
+            assert!(is_found, "a read failed, and `verify` finds nothing: {error:?}");
             // What redb fails on is in a collection, unless its list of tables is damaged.
             let is_located = error.collection().is_some() || !error.to_string().contains("redb failed");
             assert!(is_located, "{error:?}");
@@ -308,6 +362,18 @@ fn outcome(base: Base, path: &Path, access: Access, allows_earlier: bool) -> Out
         }
         (Ok(State::Earlier | State::Wrong), Ok(report)) if report.is_sound() => Outcome::WrongAndSound,
         (Ok(State::Earlier | State::Wrong), _) => Outcome::WrongAndReported,
+    }
+}
+
+/// Checks what a database says when it is opened after damage of a kind in a file: that it is damaged, or, if the damage is where a
+/// format and its version are, that it is another.
+fn refused_when_opened((kind, file): (Kind, &str), error: &Error) {
+    match error.kind() {
+        ErrorKind::Corrupt => {}
+        ErrorKind::WrongFormat | ErrorKind::NewerVersion => {
+            assert!(matches!(kind, Kind::HeaderBit | Kind::Cut) || file == "SLATE", "{kind:?} in {file:?}: {error:?}");
+        }
+        _ => panic!("{kind:?} in {file:?}: {error:?}"),
     }
 }
 
@@ -359,7 +425,7 @@ fn damages(base: Base, access: Access) {
         let mut files = sound.clone();
         let file = files.damage(kind, &mut random);
         files.write(&path);
-        let outcome = || outcome(base, &path, access, base.allows_earlier(&file));
+        let outcome = || outcome(base, &path, (kind, &file), access);
         let outcome = catch_unwind(AssertUnwindSafe(outcome)).unwrap_or(Outcome::Panicked);
         let copy = copied(base);
         let _ = fs::remove_file(&copy).or_else(|_| fs::remove_dir_all(&copy));
@@ -418,6 +484,70 @@ fn what_can_be_read_is_saved_and_the_rest_is_listed() {
     }
     println!("{whole} files saved as a whole, {saved} in part, {unreadable} not");
     assert!(saved > 0 && whole > 0);
+}
+
+/// With [`Verification::WhenOpened`] a file that opens is right, and one that does not says so each time.
+#[test]
+fn a_file_whose_pages_are_verified_when_it_is_opened_is_sound_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db.slate");
+    let sound = Base::Redb.create(&path);
+    let (first, count) = (number("SLATE_SEED", 1), number("SLATE_DAMAGES", 20));
+    let (mut opened, mut refused) = (0, 0);
+    for seed in first..first + count {
+        let mut random = Random(seed);
+        let mut files = sound.clone();
+        // Every second damage is a bit in a text of a document, which no read finds.
+        let kind = if seed % 2 == 0 { Kind::any(&mut random) } else { Kind::Bit };
+        if seed % 2 == 0 {
+            let _ = files.damage(kind, &mut random);
+        } else {
+            flip_in_text(files.0.get_mut("").unwrap(), &mut random);
+        }
+        for access in [Access::ReadOnly, Access::Open] {
+            files.write(&path);
+            let builder = Database::builder(&Base::Redb.url(&path)).access(access);
+            let open = || builder.clone().verification(Verification::WhenOpened).open();
+            match open() {
+                Ok(db) => {
+                    assert_eq!(state(&db).unwrap(), State::Last, "seed {seed}");
+                    opened += 1;
+                }
+                Err(error) => {
+                    refused_when_opened((kind, ""), &error);
+                    assert!(open().is_err(), "seed {seed}: a file that was refused opens the second time");
+                    refused += 1;
+                }
+            }
+        }
+    }
+    println!("{opened} openings of sound files, {refused} refused");
+    assert!(opened > 0 && refused > 0);
+
+    // One bit in the first text, and nothing else.
+    let mut files = sound;
+    flip_in_text(files.0.get_mut("").unwrap(), &mut Random(first));
+    files.write(&path);
+    let builder = Database::builder(&Base::Redb.url(&path)).access(Access::ReadOnly);
+    assert!(builder.clone().open().is_ok(), "without verification the file opens");
+    let error = builder.verification(Verification::WhenOpened).open().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt);
+    let shown = error.to_string();
+    assert!(shown.contains("the database was not opened") && shown.contains("db.slate"), "{shown}");
+}
+
+/// Flips a bit in the text of one of the documents of the last commit.
+fn flip_in_text(file: &mut [u8], random: &mut Random) {
+    let id = i32::try_from(random.below(usize::try_from(DOCUMENTS).unwrap())).unwrap() / 2 * 2 + 1;
+    let document = document(id, 0);
+    let text = document.get_str("text").unwrap().as_bytes();
+    // The document as it is stored: pages that are free may hold it, too.
+    let places: Vec<usize> =
+        (0..file.len() - text.len()).filter(|at| file[*at..].starts_with(document.as_bytes())).collect();
+    assert!(!places.is_empty(), "the document is in the file");
+    for at in places {
+        file[at + document.as_bytes().len() - text.len()] ^= 1;
+    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use clap::{Args, ValueHint};
-use slate_core::{Access, Config, Database, DatabaseBuilder};
+use slate_core::{Access, Config, Database, DatabaseBuilder, Verification};
 
 use crate::{failure::Result, message::message, session::Session};
 
@@ -16,6 +16,9 @@ pub(super) struct StoreOptions {
     /// The memory in which one query may hold rows before it uses temporary files: 64MiB
     #[arg(long, value_name = "SIZE", value_parser = memory_limit)]
     pub(super) memory_limit: Option<usize>,
+    /// When all pages of a redb file are compared with their checksums: on_request, or when_opened, too
+    #[arg(long, value_name = "WHEN", value_parser = verification)]
+    pub(super) verification: Option<Verification>,
     /// The folder for temporary files
     #[arg(long, value_name = "PATH", value_hint = ValueHint::DirPath)]
     pub(super) temp_directory: Option<PathBuf>,
@@ -31,10 +34,11 @@ impl StoreOptions {
     /// Fails if it cannot be opened or created.
     pub(super) fn open(&self, session: &Session, url: &str, access: Access) -> Result<Database> {
         // Names every field, so that a new option that is not used is a compile error.
-        let Self { cache, memory_limit, temp_directory, slow_query_threshold } = self.clone();
+        let Self { cache, memory_limit, verification, temp_directory, slow_query_threshold } = self.clone();
         let mut config = Config::new(url);
         config.cache = cache;
         config.memory_limit = memory_limit;
+        config.verification = verification;
         config.temp_directory = temp_directory;
         config.slow_query_threshold = slow_query_threshold;
         let mut builder = DatabaseBuilder::from(&config);
@@ -51,6 +55,10 @@ fn cache(text: &str) -> std::result::Result<usize, String> {
 
 fn memory_limit(text: &str) -> std::result::Result<usize, String> {
     setting("memory_limit", text, |config| config.memory_limit)
+}
+
+fn verification(text: &str) -> std::result::Result<Verification, String> {
+    setting("verification", text, |config| config.verification)
 }
 
 fn threshold(text: &str) -> std::result::Result<Duration, String> {

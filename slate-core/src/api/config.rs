@@ -2,7 +2,7 @@ use std::{path::PathBuf, time::Duration};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sharing, units};
+use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sharing, Verification, units};
 
 /// The location and the settings of a database, as part of a service's configuration.
 ///
@@ -15,6 +15,7 @@ use crate::{Access, Database, DatabaseBuilder, Durability, Recovery, Result, Sha
 /// | `durability` | `"sync"`, `"deferred"` | `"sync"` | [`DatabaseBuilder::durability`] |
 /// | `recovery` | `"with_each_commit"`, `"when_opened"` | `"with_each_commit"` | [`DatabaseBuilder::recovery`] |
 /// | `sharing` | `"exclusive"`, `"with_readers"` | `"exclusive"` | [`DatabaseBuilder::sharing`] |
+/// | `verification` | `"on_request"`, `"when_opened"` | `"on_request"` | [`DatabaseBuilder::verification`] |
 /// | `cache` | a size | the store's own | [`DatabaseBuilder::cache`] |
 /// | `lock_timeout` | a time | `"5s"` | [`DatabaseBuilder::lock_timeout`] |
 /// | `open_timeout` | a time | none: it does not wait | [`DatabaseBuilder::open_timeout`] |
@@ -66,6 +67,9 @@ pub struct Config {
     /// Which other processes may have a redb database open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sharing: Option<Sharing>,
+    /// When all pages of a redb database are compared with their checksums.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     /// The size in bytes of the page cache of a store on disk.
     #[serde(default, with = "units::bytes", skip_serializing_if = "Option::is_none")]
     pub cache: Option<usize>,
@@ -95,6 +99,7 @@ impl Config {
             durability: None,
             recovery: None,
             sharing: None,
+            verification: None,
             cache: None,
             lock_timeout: None,
             open_timeout: None,
@@ -115,6 +120,7 @@ impl From<&Config> for DatabaseBuilder {
             durability,
             recovery,
             sharing,
+            verification,
             cache,
             lock_timeout,
             open_timeout,
@@ -134,6 +140,9 @@ impl From<&Config> for DatabaseBuilder {
         }
         if let Some(sharing) = sharing {
             builder = builder.sharing(*sharing);
+        }
+        if let Some(verification) = verification {
+            builder = builder.verification(*verification);
         }
         if let Some(cache) = cache {
             builder = builder.cache(*cache);

@@ -1,7 +1,7 @@
 use std::{path::Path, time::Duration};
 
 use crate::{
-    Access, Database, Durability, Recovery, Result, Sharing, SlowQuery,
+    Access, Database, Durability, Recovery, Result, Sharing, SlowQuery, Verification,
     call::DatabaseHandle,
     call::{self, OpenOptions},
 };
@@ -69,6 +69,17 @@ impl DatabaseBuilder {
     /// without locks on parts of files. The file system must be local.
     pub fn sharing(mut self, sharing: Sharing) -> Self {
         self.options.sharing = sharing;
+        self
+    }
+
+    /// Sets when all pages of a redb database are compared with their checksums: on request, the default, or also when it is opened.
+    ///
+    /// redb does not compare checksums when it reads, so a read can return a changed byte until the damage is found. With
+    /// [`Verification::WhenOpened`] a database that opens was sound at that moment. One that is damaged does not open; open it
+    /// without this setting and [`Access::ReadOnly`] to [list the damage](Database::verify) and to save
+    /// [the rest](crate::CopyTo::salvage).
+    pub fn verification(mut self, verification: Verification) -> Self {
+        self.options.verification = verification;
         self
     }
 

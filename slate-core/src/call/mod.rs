@@ -53,7 +53,7 @@ pub(crate) use database_handle::DatabaseHandle;
 #[cfg(feature = "async")]
 pub(crate) use engine::Engine;
 pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
-pub use open::{Access, Recovery, Sharing};
+pub use open::{Access, Recovery, Sharing, Verification};
 pub(crate) use open::{OpenOptions, open_within, with_store};
 pub(crate) use request::{FindResult, Request};
 pub(crate) use scope::Scope;

@@ -21,6 +21,7 @@ pub(crate) struct OpenOptions {
     pub(crate) access: Access,
     pub(crate) recovery: Recovery,
     pub(crate) sharing: Sharing,
+    pub(crate) verification: Verification,
     pub(crate) memory: Memory,
     pub(crate) slow_queries: SlowQueries,
 }
@@ -71,6 +72,18 @@ pub enum Sharing {
     Exclusive,
     /// One process that writes, and any number that read what it commits.
     WithReaders,
+}
+
+/// When all pages of a redb database are compared with their checksums. Other stores ignore it: a backup opened with `memory:` is always
+/// compared as a whole, and RocksDB compares each block when it is read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verification {
+    /// By [`Database::verify`](crate::Database::verify), before a backup and before a compaction.
+    #[default]
+    OnRequest,
+    /// Also when the database is opened, which fails with [`ErrorKind::Corrupt`] if a page is damaged. Costs reading the whole file.
+    WhenOpened,
 }
 
 /// Opens any store.
@@ -191,9 +204,13 @@ fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
         Sharing::Exclusive => redb::Sharing::Exclusive,
         Sharing::WithReaders => redb::Sharing::WithReaders,
     };
+    let verification = match options.verification {
+        Verification::OnRequest => redb::Verification::OnRequest,
+        Verification::WhenOpened => redb::Verification::WhenOpened,
+    };
     let settings = redb::Options::default().access(options.access.of_store()).recovery(recovery).sharing(sharing);
     let cache = CacheShares::of(options);
-    let settings = settings.cache_bytes(cache.pages);
+    let settings = settings.verification(verification).cache_bytes(cache.pages);
     let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);
     with_store(store, options)
 }

@@ -40,7 +40,7 @@ mod version;
 mod writer;
 
 pub use cursor::RedbCursor;
-pub use options::{Options, Recovery, Sharing};
+pub use options::{Options, Recovery, Sharing, Verification};
 pub use point_reader::RedbPointReader;
 pub use redb::StorageBackend;
 pub use snapshot::RedbSnapshot;

@@ -7,6 +7,7 @@ pub struct Options {
     pub(super) access: Access,
     pub(super) recovery: Recovery,
     pub(super) sharing: Sharing,
+    pub(super) verification: Verification,
 }
 
 impl Default for Options {
@@ -16,6 +17,7 @@ impl Default for Options {
             access: Access::default(),
             recovery: Recovery::default(),
             sharing: Sharing::default(),
+            verification: Verification::default(),
         }
     }
 }
@@ -44,6 +46,12 @@ impl Options {
     pub fn sharing(self, sharing: Sharing) -> Self {
         Self { sharing, ..self }
     }
+
+    /// Sets when all pages are compared with their checksums. [`Verification::OnRequest`] by default.
+    #[must_use]
+    pub fn verification(self, verification: Verification) -> Self {
+        Self { verification, ..self }
+    }
 }
 
 /// How a database recovers after a crash.
@@ -67,4 +75,14 @@ pub enum Sharing {
     /// (Linux, macOS, Windows) and a file system on this machine. Every commit is then synced, with two syncs, whatever its
     /// durability: another process must not see a commit that a crash can undo.
     WithReaders,
+}
+
+/// When all pages are compared with their checksums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Verification {
+    /// By [`Store::check`](crate::Store::check), before a backup and before a compaction.
+    #[default]
+    OnRequest,
+    /// Also when the database is opened, which fails if a page is damaged. Costs reading the whole file.
+    WhenOpened,
 }

@@ -7,7 +7,7 @@ use std::{
 use ::redb::StorageBackend;
 
 use super::{
-    Options, RedbSnapshot, backup,
+    Options, RedbSnapshot, Verification, backup,
     open::{self, Opened},
     writer::Writer,
 };
@@ -39,7 +39,8 @@ impl RedbStore {
     /// [`Sharing::WithReaders`](super::Sharing::WithReaders) or for writing. [`Unsupported`](crate::Error::Unsupported): the
     /// platform cannot share files. [`ReadOnly`](crate::Error::ReadOnly):
     /// the medium or the permissions forbid writing, or a database opened read-only needs repair.
-    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there.
+    /// [`Corrupt`](crate::Error::Corrupt) and [`Full`](crate::Error::Full) as documented there; `Corrupt` for any damaged page
+    /// with [`Verification::WhenOpened`].
     pub fn open(path: &Path, options: &Options) -> Result<Self> {
         Self::of(open::at(path, options)?, options)
     }
@@ -57,7 +58,11 @@ impl RedbStore {
     }
 
     fn of(opened: Opened, options: &Options) -> Result<Self> {
-        Ok(Self::over(LocalRedb { writer: Writer::new(opened, options.recovery)? }))
+        let writer = Writer::new(opened, options.recovery)?;
+        if options.verification == Verification::WhenOpened {
+            writer.refuse_damage("the database was not opened")?;
+        }
+        Ok(Self::over(LocalRedb { writer }))
     }
 }
 

@@ -313,7 +313,11 @@ impl Writer {
     /// Fails if a [check](Self::check) finds damage. `undone` says what is not done then.
     pub(super) fn refuse_damage(&self, undone: &str) -> Result<()> {
         let Some(damage) = self.first_damage()? else { return Ok(()) };
-        Err(Error::Corrupt(Box::new(Context::new(format!("{undone}: {}", damage.detail)))))
+        let context = Context::new(format!("{undone}: {}", damage.detail));
+        Err(Error::Corrupt(Box::new(match &self.opened.path {
+            Some(path) => context.at(path),
+            None => context,
+        })))
     }
 
     /// Returns the first damage that [`check`](Self::check) finds.

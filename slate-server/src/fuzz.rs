@@ -9,21 +9,21 @@ use crate::{
 const OP_CODES: [i32; 3] = [2004, 2012, 2013];
 
 /// Decodes bytes as a message, and as the body of a message whose kind the first byte chooses. What was decoded is the same after it was
-/// encoded and decoded once more.
+/// encoded and decoded once more. Returns whether one of them was a message.
 ///
 /// # Panics
 /// If it is not.
-pub fn message(data: &[u8]) {
-    decode(data);
-    let Some((kind, body)) = data.split_first() else { return };
-    let Some(op_code) = OP_CODES.get(usize::from(kind % 3)) else { return };
+pub fn message(data: &[u8]) -> bool {
+    let is_message = decode(data);
+    let Some((kind, body)) = data.split_first() else { return is_message };
+    let Some(op_code) = OP_CODES.get(usize::from(kind % 3)) else { return is_message };
     let length = i32::try_from(body.len().saturating_add(16)).unwrap_or(i32::MAX);
     let header = [length, 1, 0, *op_code].map(i32::to_le_bytes).concat();
-    decode(&[&header, body].concat());
+    decode(&[&header, body].concat()) || is_message
 }
 
-fn decode(frame: &[u8]) {
-    let Ok(request) = Request::decode(frame, MAX_MESSAGE) else { return };
+fn decode(frame: &[u8]) -> bool {
+    let Ok(request) = Request::decode(frame, MAX_MESSAGE) else { return false };
     let document = &request.command;
     let reply = Reply { id: 1, response_to: 0, kind: ReplyKind::Message, document, compressor: request.compressor };
     let again = reply.encode().ok().and_then(|encoded| Request::decode(&encoded.concat(), usize::MAX).ok());
@@ -32,4 +32,5 @@ fn decode(frame: &[u8]) {
         "a message is the same after it was encoded: {document:?}"
     );
     let _ = Command::read(request.command);
+    true
 }

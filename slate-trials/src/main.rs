@@ -10,7 +10,8 @@ const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills
        slate-trials changes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials isolation [--store memory|redb|rocksdb|tikv://HOST:PORT] [--histories N] [--seed N]
        slate-trials simulation [--schedules N] [--seed N]
-       slate-trials --fuzz TARGET FILE";
+       slate-trials --fuzz TARGET FILE
+       slate-trials --corpus FOLDER";
 
 fn main() -> ExitCode {
     match run() {
@@ -57,6 +58,12 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
                 let target = arguments.value()?.string()?;
                 let input = std::fs::read(arguments.value()?).map_err(|error| error.to_string())?;
                 slate_trials::fuzz::run(&target, &input);
+                return Ok(Vec::new());
+            }
+            // The inputs with which fuzzers begin.
+            Arg::Long("corpus") => {
+                let folder = PathBuf::from(arguments.value()?);
+                slate_trials::fuzz::write_corpus(&folder).map_err(|error| error.to_string())?;
                 return Ok(Vec::new());
             }
             Arg::Value(name) if trial.is_none() => trial = Some(name.string()?),

@@ -1,13 +1,13 @@
 //! Each trial for some seconds.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use std::path::PathBuf;
+use std::{fs, path::PathBuf};
 
 use slate_trials::{
     changes::{self, ChangesTrial},
     crash::{self, CrashTrial},
-    fuzz,
+    fuzz::{self, Target, Verdict},
     isolation::{self, IsolationTrial},
     simulation::{self, Sabotage, SimulationTrial},
 };
@@ -49,19 +49,40 @@ fn concurrent_transactions_are_isolated() {
     }
 }
 
-/// Random inputs, and those in `fuzz/corpus` that have once found something.
+/// Random inputs, those in `fuzz/corpus`, and each of these with some bytes changed. A target that refuses almost everything tests
+/// nothing: each accepts a share of the random inputs, and what the corpus begins with.
 #[test]
 fn no_bytes_and_no_document_panic() {
-    let mut random = fastrand::Rng::with_seed(7);
-    for (name, target) in fuzz::TARGETS {
+    let number = |variable: &str| std::env::var(variable).ok().and_then(|number| number.parse::<u64>().ok());
+    let mut random = fastrand::Rng::with_seed(number("SLATE_SEED").unwrap_or(7));
+    for Target { name, call, accepted } in fuzz::TARGETS {
         let corpus = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(name);
-        let known = std::fs::read_dir(corpus).into_iter().flatten();
-        known.for_each(|input| target(&std::fs::read(input.unwrap().path()).unwrap()));
-        let inputs = if matches!(name, "backup" | "catalog") { 40 } else { 400 };
+        let mut known: Vec<PathBuf> = fs::read_dir(corpus).unwrap().map(|input| input.unwrap().path()).collect();
+        known.sort();
+        let (mut of_corpus, mut of_random) = (0, 0);
+        for input in &known {
+            let mut data = fs::read(input).unwrap();
+            of_corpus += usize::from(call(&data) == Verdict::Accepted);
+            let at = random.usize(..data.len());
+            data[at] = random.u8(..);
+            call(&data);
+        }
+        let few = if matches!(name, "backup" | "catalog") { 60 } else { 300 };
+        let inputs = number("SLATE_CASES").and_then(|cases| usize::try_from(cases).ok()).unwrap_or(few);
         for _ in 0..inputs {
             let data: Vec<u8> = (0..random.usize(..200)).map(|_| random.u8(..)).collect();
-            target(&data);
+            of_random += usize::from(call(&data) == Verdict::Accepted);
         }
+        println!(
+            "{name}: {of_random} of {inputs} random inputs and {of_corpus} of {} in the corpus accepted",
+            known.len()
+        );
+        assert!(of_random * 100 >= accepted * inputs, "{name} accepts {of_random} of {inputs} random inputs");
+        assert!(
+            of_corpus * 2 >= known.len() && of_corpus > 0,
+            "{name} accepts {of_corpus} of {} of its corpus",
+            known.len()
+        );
     }
 }
 

@@ -1,4 +1,8 @@
 //! Values and documents from arbitrary bytes. Each sequence of bytes gives one, so that a fuzzer that changes bytes changes values.
+//!
+//! Bytes that begin with `{` or `[` and are a document or a list in MongoDB's notation give that value. They may end with a zero byte, behind
+//! which other input follows. The inputs of `fuzz/corpus` are such texts, so they can be read, and stay valid when the names or the
+//! number of operators change.
 
 use std::collections::BTreeSet;
 
@@ -28,10 +32,52 @@ impl<'d> Input<'d> {
         std::array::from_fn(|_| self.byte())
     }
 
-    /// Splits the rest at a place that its first byte gives.
-    pub(super) fn split(mut self) -> (&'d [u8], &'d [u8]) {
-        let at = usize::from(self.byte()).min(self.0.len());
-        self.0.split_at(at)
+    /// Returns the value that the input begins with as a text, if it does, and consumes it.
+    pub(super) fn text_value(&mut self) -> Option<Bson> {
+        if !matches!(self.0.first(), Some(b'{' | b'[')) {
+            return None;
+        }
+        let end = self.0.iter().position(|byte| *byte == 0).unwrap_or(self.0.len());
+        let (text, rest) = self.0.split_at(end);
+        let value = slate_cli::fuzz::argument(std::str::from_utf8(text).ok()?)?;
+        self.0 = rest.get(1..).unwrap_or_default();
+        Some(value)
+    }
+
+    /// Returns the list that the input begins with as a text, if it does, and consumes it.
+    pub(super) fn text_list(&mut self) -> Option<Vec<Bson>> {
+        let mut ahead = Self(self.0);
+        let Some(Bson::Array(list)) = ahead.text_value() else { return None };
+        *self = ahead;
+        Some(list)
+    }
+
+    /// Returns an argument: the one in the text that the input begins with, or one whose names are operators or fields.
+    pub(super) fn argument(&mut self, operators: &[&'static str]) -> Bson {
+        self.text_value().unwrap_or_else(|| self.value(operators, 0))
+    }
+
+    /// Returns an argument that is a document.
+    pub(super) fn argument_document(&mut self, operators: &[&'static str], depth: u8) -> Document {
+        let mut ahead = Self(self.0);
+        match ahead.text_value() {
+            Some(Bson::Document(document)) => {
+                *self = ahead;
+                document
+            }
+            _ => self.document(operators, depth),
+        }
+    }
+
+    /// Returns one of the choices.
+    pub(super) fn choice<T: Copy>(&mut self, choices: &[T], otherwise: T) -> T {
+        let at = usize::from(self.byte()) % choices.len().max(1);
+        choices.get(at).copied().unwrap_or(otherwise)
+    }
+
+    /// Returns a copy of `whole`, in half of the cases with some bytes replaced.
+    pub(super) fn perhaps_damaged(mut self, whole: &[u8]) -> Vec<u8> {
+        if self.byte().is_multiple_of(2) { whole.to_vec() } else { self.damage(whole) }
     }
 
     /// Returns a copy of `whole` with up to four runs of bytes replaced.
@@ -103,7 +149,7 @@ impl<'d> Input<'d> {
         }
     }
 
-    fn text(&mut self) -> String {
+    pub(super) fn text(&mut self) -> String {
         let length = usize::from(self.byte() % 12);
         let bytes: Vec<u8> = (0..length).map(|_| self.byte()).collect();
         String::from_utf8_lossy(&bytes).into_owned()

@@ -1,0 +1,33 @@
+//! What fuzzers call; not part of the API.
+
+use std::io::Cursor;
+
+use bson::{Bson, RawDocumentBuf};
+
+use crate::{
+    input::{self, Options},
+    json::{self, Dialect},
+};
+
+/// Reads a file of a format, such as `csv`, to its end. Returns the documents that could be read.
+///
+/// # Panics
+/// If reading does not end: no format makes more records than there are bytes.
+pub fn documents(format: &str, bytes: &[u8]) -> Vec<RawDocumentBuf> {
+    let Some(format) = input::by_name(format) else { return Vec::new() };
+    let Ok(records) = (format.open)(Box::new(Cursor::new(bytes.to_vec())), &Options::default()) else {
+        return Vec::new();
+    };
+    let (mut documents, mut count) = (Vec::new(), 0);
+    for record in records.map_while(Result::ok) {
+        count += 1;
+        assert!(count <= bytes.len() + 1, "more records than bytes");
+        documents.extend(record.document.ok());
+    }
+    documents
+}
+
+/// Reads a value as it is written in an argument: JSON, extended JSON, or as in MongoDB's shell.
+pub fn argument(text: &str) -> Option<Bson> {
+    json::value(text, Dialect::QUERY).ok()
+}

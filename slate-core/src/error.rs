@@ -409,6 +409,11 @@ impl Error {
     pub fn is_retryable(&self) -> bool {
         self.0.kind == ErrorKind::Conflict
     }
+
+    /// Returns whether a commit that fails with this error has surely written nothing.
+    pub(crate) fn leaves_nothing(&self) -> bool {
+        self.is_retryable() || self.kind() == ErrorKind::TooLarge
+    }
 }
 
 impl fmt::Display for Error {

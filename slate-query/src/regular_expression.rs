@@ -65,6 +65,9 @@ const MAX_PROGRAM: usize = 4 << 20;
 /// The sizes as which compiled programs are counted: the least that a program fits into.
 const PROGRAMS: [usize; 4] = [1 << 14, 1 << 17, 1 << 20, MAX_PROGRAM];
 
+/// The bytes of a program that are compiled in a step.
+const BYTES_PER_STEP: usize = 64;
+
 /// What a program that backtracks takes for each byte of its pattern, about.
 const BACKTRACKING: usize = 1 << 10;
 
@@ -78,7 +81,7 @@ impl Pattern {
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
     /// compile; `ExceededMemoryLimit` (146) if all that a call compiles takes more than its limit.
     pub(crate) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
-        let (pattern, bytes) = Self::compile(source, options, Use::Test, &PROGRAMS)?;
+        let (pattern, bytes) = Self::compile(source, options, Use::Test)?;
         held::keep_constant(bytes)?;
         Ok(pattern)
     }
@@ -88,11 +91,11 @@ impl Pattern {
     /// # Errors
     /// As [`Pattern::new`].
     pub(crate) fn for_use(source: &[u8], options: &[u8], wanted: Use) -> Result<Self> {
-        Self::compile(source, options, wanted, &[MAX_PROGRAM]).map(|(pattern, _)| pattern)
+        Self::compile(source, options, wanted).map(|(pattern, _)| pattern)
     }
 
-    /// Compiles a pattern. Returns also which of `programs`, the sizes that are tried, it fits into.
-    fn compile(source: &[u8], options: &[u8], wanted: Use, programs: &[usize]) -> Result<(Self, usize)> {
+    /// Compiles a pattern. Returns also the bytes as which it counts.
+    fn compile(source: &[u8], options: &[u8], wanted: Use) -> Result<(Self, usize)> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
         }
@@ -110,10 +113,15 @@ impl Pattern {
             Engine::Linear => {
                 let mut builder = regex::bytes::RegexBuilder::new(&translated.text);
                 builder.dfa_size_limit(MAX_PROGRAM);
-                let mut tried = programs.iter().map(|&bytes| (builder.size_limit(bytes).build(), bytes));
-                let found = tried.find(|(built, _)| !matches!(built, Err(regex::Error::CompiledTooBig(_))));
-                let too_big = || (Err(regex::Error::CompiledTooBig(MAX_PROGRAM)), MAX_PROGRAM);
-                let (built, bytes) = found.unwrap_or_else(too_big);
+                let mut tried = PROGRAMS.iter().map(|&bytes| {
+                    let built = builder.size_limit(bytes).build();
+                    work::take(bytes / BYTES_PER_STEP).map(|()| (built, bytes))
+                });
+                let is_found = |tried: &Result<(std::result::Result<_, regex::Error>, usize)>| {
+                    !matches!(tried, Ok((Err(regex::Error::CompiledTooBig(_)), _)))
+                };
+                let too_big = || Ok((Err(regex::Error::CompiledTooBig(MAX_PROGRAM)), MAX_PROGRAM));
+                let (built, bytes) = tried.find(is_found).unwrap_or_else(too_big)?;
                 (Compiled::Linear(built.map_err(|error| invalid(&reason(&error)))?), bytes)
             }
             Engine::Backtracking => {

@@ -103,6 +103,21 @@ pub fn complete() -> Result<()> {
     Ok(())
 }
 
+/// The limits of the calls that use the thread, set again when it is dropped.
+struct Suspended(Vec<Arc<dyn Limit>>);
+
+impl Drop for Suspended {
+    fn drop(&mut self) {
+        LIMITS.set(std::mem::take(&mut self.0));
+    }
+}
+
+/// Calls `work`, which no limit ends: a part of it must not remain. The caller [checks](check) before.
+pub fn undivided<R>(work: impl FnOnce() -> R) -> R {
+    let _suspended = Suspended(LIMITS.take());
+    work()
+}
+
 /// Counts from zero, for a call that may only do a few steps.
 pub fn restart() {
     if !IS_OVER.get() {
@@ -370,6 +385,16 @@ mod tests {
         assert!(inner_ends.is_ok());
         let outer_ends = during(checks(0), || during(checks(100), || while spend(1) {}));
         assert!(outer_ends.is_err());
+    }
+
+    #[test]
+    fn undivided_work_is_not_ended() {
+        let ended = during(checks(1), || {
+            undivided(|| assert!((0..5).all(|_| spend(STEPS_PER_CHECK)), "no limit ends it"));
+            assert!(check().is_ok(), "and its steps ask no limit");
+            while spend(1) {}
+        });
+        assert_eq!(ended.unwrap_err().code(), Code::INTERRUPTED);
     }
 
     #[test]

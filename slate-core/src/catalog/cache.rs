@@ -73,10 +73,10 @@ impl CatalogCache {
         let committed = commit();
         match &committed {
             Ok(version) => change.committed(*version),
-            Err(error) if error.is_retryable() => {}
+            Err(error) if error.leaves_nothing() => {}
             Err(_) => change.unknown(),
         }
-        if !self.is_exclusive && !committed.as_ref().is_err_and(Error::is_retryable) {
+        if !self.is_exclusive && !committed.as_ref().is_err_and(Error::leaves_nothing) {
             self.outdate(None);
         }
         committed

@@ -20,7 +20,7 @@ use std::{borrow::Cow, collections::BTreeSet, ops::ControlFlow, sync::Arc};
 
 use im::{OrdMap, OrdSet};
 use slate_query::{
-    Code,
+    Code, held,
     raw::{Doc, SmallBytes},
 };
 use slate_store::{Ahead, Bounds, Cursor as _, Edge, Keyspace, Transaction, TransactionExt as _, View};
@@ -101,8 +101,11 @@ impl Catalog {
     fn reread(&self, view: &impl View, names: &BTreeSet<Box<str>>, uses: &UseTable) -> Result<Self> {
         let mut catalog = self.clone();
         catalog.read_counters(view)?;
+        // All are removed first: a rename leaves the same keyspaces under another name.
         for name in names {
             catalog.remove(name);
+        }
+        for name in names {
             let read = |definition: &[u8]| catalog.read_definition(name, Doc::new(definition), uses);
             view.get(CATALOG, &keys::collection(name), read)?.transpose()?;
             if let Some(records) = catalog.collection(name).map(|collection| collection.records) {
@@ -132,7 +135,8 @@ impl Catalog {
         match ViewInfo::read(name, definition)? {
             Some(view) => self.put_view(view),
             None => {
-                let mut collection = CollectionInfo::read(name, definition)?;
+                // Validators and partial indexes belong to no call.
+                let mut collection = held::uncounted(|| CollectionInfo::read(name, definition))?;
                 collection.count_in(uses);
                 self.put(collection);
             }

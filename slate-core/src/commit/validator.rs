@@ -62,7 +62,7 @@ impl OptimisticValidator {
         let committed = commit();
         let version = match &committed {
             Ok(version) => *version,
-            Err(error) if error.is_retryable() => return committed,
+            Err(error) if error.leaves_nothing() => return committed,
             // The commit may have become visible at an unknown version.
             Err(_) => Version(u64::MAX),
         };

@@ -172,10 +172,15 @@ impl<T: Transaction> Session<T> {
     /// transaction: then it ends.
     pub(crate) fn begin_call(&mut self) -> Result<()> {
         self.check_open()?;
+        if self.unapplied.is_some() {
+            work::check()?;
+        }
         let Some(Unapplied { collection, mut changes }) = self.unapplied.take() else { return Ok(()) };
-        let settled = self
-            .check_transaction_size(&collection, &changes)
-            .and_then(|()| self.apply_blocks(&collection, &mut changes));
+        // The last call has succeeded, so that the deadline of this one must not end it.
+        let settled = work::undivided(|| {
+            self.check_transaction_size(&collection, &changes)?;
+            self.apply_blocks(&collection, &mut changes)
+        });
         self.end_on_error(settled)
     }
 

@@ -152,6 +152,8 @@ impl<L: LocalStore> Store for Optimistic<L> {
         let shared = &self.shared;
         shared.check_writable()?;
         let entered = shared.queue.enter(Durability::Deferred);
+        // A commit may have failed meanwhile.
+        shared.check_writable()?;
         let snapshot = shared.local.snapshot()?;
         if !snapshot.cursor(keyspace, Bounds::ALL)?.seek(Edge::First)? {
             return Ok(snapshot.version());

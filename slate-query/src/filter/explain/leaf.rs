@@ -9,7 +9,7 @@ use super::{
 use crate::{
     Result,
     expression::Expression,
-    filter::{Filter, node::Tree},
+    filter::node::Tree,
     path::{Found, Path, Step},
     raw::{Doc, Kind, Value, Writer},
     schema::append_fitting,
@@ -228,7 +228,7 @@ impl Explanation<'_> {
             out.append_str("operatorName", "$jsonSchema");
             return out.append_str("reason", "schema matched");
         }
-        let Ok(filter) = Filter::parse_with(Doc::new(&clause.filter), self.bindings) else { return };
+        let Ok(filter) = self.parse(clause) else { return };
         if let Tree::Schema(schema) = &filter.root().tree {
             schema.explain(self.document, out);
         }

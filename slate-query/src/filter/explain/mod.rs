@@ -11,6 +11,7 @@ use super::Filter;
 use crate::{
     Result,
     expression::Bindings,
+    held,
     raw::{Doc, Kind, Value, Writer},
     schema::list,
 };
@@ -92,6 +93,11 @@ impl Explanation<'_> {
     }
 
     fn evaluate(&self, clause: &Clause<'_>) -> Result<bool> {
-        Filter::parse_with(Doc::new(&clause.filter), self.bindings)?.evaluate(self.document)
+        self.parse(clause)?.evaluate(self.document)
+    }
+
+    /// Parses a part of the filter again, and does not count it: the filter was counted, and this is dropped.
+    fn parse(&self, clause: &Clause<'_>) -> Result<Filter> {
+        held::uncounted(|| Filter::parse_with(Doc::new(&clause.filter), self.bindings))
     }
 }

@@ -42,7 +42,7 @@ pub(super) enum Test {
     AnyClear,
 }
 
-/// The most positions that are written out one by one. A longer list of neighbouring positions is written as a binary.
+/// The most positions that are written out one by one although a binary is shorter.
 const MAX_LISTED: u64 = 4096;
 
 impl Bits {
@@ -138,9 +138,10 @@ impl Operator for Bits {
             Test::AnySet => b"$bitsAnySet",
             Test::AnyClear => b"$bitsAnyClear",
         };
-        let words = u64::try_from(self.words.len()).unwrap_or(u64::MAX);
-        let is_dense = self.words.last().is_some_and(|last| u64::from(last.at) < words.saturating_mul(8));
-        if is_dense && self.len() > MAX_LISTED {
+        let positions = self.len();
+        // A position takes 16 bytes, about.
+        let is_shorter = self.words.last().is_some_and(|last| u64::from(last.at) * 8 < positions.saturating_mul(16));
+        if positions > MAX_LISTED && is_shorter {
             return self.append_mask(name, out);
         }
         out.open_array(name);

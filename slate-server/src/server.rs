@@ -206,7 +206,8 @@ impl Server {
 
     /// Sets how long a transaction may be open before it is rolled back. The default is 60 seconds.
     pub fn transaction_lifetime(mut self, life: Duration) -> Self {
-        self.settings.transaction_life = life;
+        // The most that MongoDB's parameter allows, which no clock exceeds.
+        self.settings.transaction_life = life.min(Duration::from_secs(i32::MAX.unsigned_abs().into()));
         self
     }
 

@@ -1,5 +1,5 @@
 use std::{
-    fs,
+    fs::{self, File, OpenOptions},
     io::Write,
     net::{IpAddr, Ipv4Addr, SocketAddr},
     path::{Path, PathBuf},
@@ -40,6 +40,9 @@ pub(crate) struct Mongod {
     /// The addresses to listen on; the first one is used
     #[arg(long = "bind_ip", value_name = "ADDRESSES", default_value = "127.0.0.1")]
     bind_ip: String,
+    /// Listen on all addresses
+    #[arg(long = "bind_ip_all")]
+    bind_ip_all: bool,
     /// The name of the replica set
     #[arg(long = "replSet", value_name = "NAME")]
     replica_set: Option<String>,
@@ -55,6 +58,15 @@ pub(crate) struct Mongod {
     /// Let only users in, who may do what their roles allow
     #[arg(long, overrides_with = "noauth")]
     auth: bool,
+    /// Like --auth: the members of a replica set know each other by this file, and this one is alone
+    #[arg(long = "keyFile", value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// The file for what is printed when the server is ready, in place of standard output
+    #[arg(long = "logpath", value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// Keep what the file of --logpath contains
+    #[arg(long = "logappend")]
+    log_append: bool,
     /// TLS: disabled; allowTLS and preferTLS, which let clients connect without it, too; requireTLS
     #[arg(long = "tlsMode", value_name = "MODE", value_parser = ["disabled", "allowTLS", "preferTLS", "requireTLS"])]
     tls_mode: Option<String>,
@@ -102,7 +114,9 @@ impl Mongod {
 
     fn serve(self, session: &mut Session) -> Result<Exit> {
         let ip = self.ip()?;
-        check_address(ip, self.auth, self.allow_without_authentication)?;
+        let authenticates = self.authenticates()?;
+        check_address(ip, authenticates, self.allow_without_authentication)?;
+        let mut log = self.log()?;
         let tls = self.tls()?;
         let database = self.store()?.open(session, &self.url()?, Access::CreateOrOpen)?;
         if self.replica_set.is_some() {
@@ -110,7 +124,7 @@ impl Mongod {
             database.enable_changes(ChangeLog::new())?;
         }
         let mut server = Server::new(database).arguments(std::env::args());
-        if self.auth {
+        if authenticates {
             server = server.authentication();
         }
         if let Some(tls) = tls {
@@ -130,9 +144,30 @@ impl Mongod {
         }
         run(session, server, None, tcp(SocketAddr::new(ip, self.port)), |session, listener| {
             // Tools wait for these lines of MongoDB's log.
-            writeln!(session.out(), "waiting for connections on {}", listener.uri()?)?;
-            Ok(writeln!(session.out(), "transition to primary complete; database writes are now permitted")?)
+            let ready = format!(
+                "waiting for connections on {}\ntransition to primary complete; database writes are now permitted\n",
+                listener.uri()?
+            );
+            match &mut log {
+                Some(log) => log.write_all(ready.as_bytes())?,
+                None => session.out().write_all(ready.as_bytes())?,
+            }
+            Ok(())
         })
+    }
+
+    fn authenticates(&self) -> Result<bool> {
+        let Some(path) = self.key_file.as_deref().filter(|_| !self.noauth) else { return Ok(self.auth) };
+        let unreadable = |error| Failure::new(format!("Unable to acquire security key {}: {error}", path.display()));
+        File::open(path).map_err(unreadable)?;
+        Ok(true)
+    }
+
+    fn log(&self) -> Result<Option<File>> {
+        let Some(path) = &self.log else { return Ok(None) };
+        let opened =
+            OpenOptions::new().create(true).write(true).append(self.log_append).truncate(!self.log_append).open(path);
+        opened.map(Some).map_err(|error| Failure::new(format!("--logpath {}: {error}", path.display())))
     }
 
     fn store(&self) -> Result<StoreOptions> {
@@ -166,6 +201,9 @@ impl Mongod {
     }
 
     fn ip(&self) -> Result<IpAddr> {
+        if self.bind_ip_all {
+            return Ok(Ipv4Addr::UNSPECIFIED.into());
+        }
         let first = self.bind_ip.split(',').next().unwrap_or_default().trim();
         match first {
             "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),

@@ -43,6 +43,11 @@ impl<'p> Verify<'p> {
         Verify { subject, call, progress: Box::new(progress) }
     }
 
+    /// Sets what the call may use.
+    pub(crate) fn within(self, call: CallContext) -> Self {
+        Self { call, ..self }
+    }
+
     setters! { call: limited, deadline, cancel }
 
     /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.

@@ -18,6 +18,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.fields.finish()?;
     let Some(cursors) = call.at.cursors else { return Err(no_cursors("killCursors")) };
     let (mut killed, mut missing) = (Vec::new(), Vec::new());
+    // All or none.
+    ids.iter().try_for_each(|id| cursors.check_owner(*id, common.owner.as_ref()))?;
     for id in ids {
         match cursors.kill(id, common.owner.as_ref())? {
             Killed::Yes => killed.push(id),

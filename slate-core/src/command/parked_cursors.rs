@@ -127,6 +127,14 @@ impl ParkedCursors {
         }
     }
 
+    /// Fails if the cursor exists and belongs to somebody else.
+    pub(super) fn check_owner(&self, id: i64, user: Option<&CursorOwner>) -> Result<()> {
+        match self.lock().get(&id) {
+            Some(parked) if !parked.is_open_to(user) => Err(not_owned(id)),
+            _ => Ok(()),
+        }
+    }
+
     /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
     ///
     /// # Errors

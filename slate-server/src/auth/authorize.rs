@@ -178,6 +178,7 @@ pub(crate) fn narrowed(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
                 let both = rawdoc! { "$and": [wanted.to_owned(), filter.take().unwrap_or_default()] };
                 copy.append(name, both);
             }
+            (name, RawBsonRef::Null) if name == "filter" => {}
             (name, value) => copy.append(name, value),
         }
     }

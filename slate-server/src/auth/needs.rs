@@ -247,7 +247,12 @@ pub(super) fn is_true(value: RawBsonRef<'_>) -> bool {
         RawBsonRef::Int32(number) => number != 0,
         RawBsonRef::Int64(number) => number != 0,
         RawBsonRef::Double(number) => number != 0.0,
-        RawBsonRef::Decimal128(_) => true,
+        // Its text has other digits than zeros, or is NaN or an infinity.
+        RawBsonRef::Decimal128(number) => {
+            let text = number.to_string();
+            let digits = text.split('E').next().unwrap_or_default();
+            digits.chars().any(|digit| !matches!(digit, '-' | '.' | '0'))
+        }
         _ => false,
     }
 }

@@ -64,24 +64,26 @@ fn succeeded(reply: RawDocumentBuf) -> RawDocumentBuf {
     reply
 }
 
+/// Fields that any command may have.
+pub(super) const OF_EVERY_COMMAND: [&str; 14] = [
+    "$clusterTime",
+    "$db",
+    "$readPreference",
+    "apiDeprecationErrors",
+    "apiStrict",
+    "apiVersion",
+    "autocommit",
+    "comment",
+    "lsid",
+    "maxTimeMS",
+    "readConcern",
+    "startTransaction",
+    "txnNumber",
+    "writeConcern",
+];
+
 /// Returns the fields of a command that are not about the command alone, so that a misspelt one is not ignored.
 pub(super) fn unknown_field<'c>(command: &'c RawDocument, known: &[&str]) -> Result<Option<&'c str>> {
-    const OF_EVERY_COMMAND: [&str; 14] = [
-        "$clusterTime",
-        "$db",
-        "$readPreference",
-        "apiDeprecationErrors",
-        "apiStrict",
-        "apiVersion",
-        "autocommit",
-        "comment",
-        "lsid",
-        "maxTimeMS",
-        "readConcern",
-        "startTransaction",
-        "txnNumber",
-        "writeConcern",
-    ];
     for element in command.into_iter().skip(1) {
         let name = element?.0.as_str();
         if !known.contains(&name) && !OF_EVERY_COMMAND.contains(&name) {

@@ -6,7 +6,9 @@ use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 use slate_core::OpenCursor;
 
 use super::{
-    Call, names,
+    Call,
+    authentication::OF_EVERY_COMMAND,
+    names,
     status::{VERSION, host_name},
 };
 use crate::{
@@ -16,9 +18,6 @@ use crate::{
     stages,
 };
 
-/// Fields of `currentOp` that are no part of its filter.
-const OPTIONS: [&str; 4] = ["apiVersion", "comment", "lsid", "maxTimeMS"];
-
 /// `currentOp`: the commands that run, of which the other fields of the command are a filter.
 pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (all, idle_connections) = (!call.truth("$ownOps")?, call.truth("$all")?);
@@ -27,7 +26,7 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     for element in call.command.document().iter().skip(1) {
         let (name, value) = element?;
         let is_condition = matches!(name.as_str(), "$and" | "$expr" | "$nor" | "$or");
-        if is_condition || !(name.as_str().starts_with('$') || OPTIONS.contains(&name.as_str())) {
+        if is_condition || !(name.as_str().starts_with('$') || OF_EVERY_COMMAND.contains(&name.as_str())) {
             filter.append(name, value);
         }
     }

@@ -1,10 +1,11 @@
 //! Logical sessions.
 
-use bson::{RawDocument, RawDocumentBuf, rawdoc};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, rawdoc};
 
 use super::Call;
 use crate::{
-    failure::{Failure, Result},
+    auth::{self, Action, Target, UserName},
+    failure::{Code, Failure, Result},
     session::SessionId,
 };
 
@@ -33,12 +34,20 @@ pub(super) async fn end(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `{killSessions: [lsid, …]}`: ends the sessions, or all of the user if none are named.
+/// `{killSessions: [lsid, …]}`: ends the sessions, or all of the user if none are named. An administrator ends those of others by their
+/// `lsid` with `uid`, as `currentOp` shows it.
 pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let ids = ids(call)?;
+    let owner = call.owner();
+    let has_users = call.shared().settings.authentication;
+    let ids = list(call, |lsid| SessionId::read_of_any(lsid, owner))?;
+    if has_users
+        && ids.iter().any(|id| id.owner() != owner)
+        && !auth::holds(call, &Target::Cluster, Action::KillAnySession)
+    {
+        let message = format!("not authorized on {} to execute command killSessions", call.command.database);
+        return Err(Failure::new(Code::UNAUTHORIZED, message));
+    }
     if ids.is_empty() {
-        let owner = call.owner();
-        let has_users = call.shared().settings.authentication;
         call.shared().sessions.end_all(call.shared(), |id| !has_users || id.owner() == owner).await;
         return Ok(rawdoc! { "ok": 1.0 });
     }
@@ -46,16 +55,27 @@ pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(rawdoc! { "ok": 1.0 })
 }
 
-/// `killAllSessions`.
+/// `{killAllSessions: [{user, db}, …]}`: ends the sessions of these users, or all if none are named.
 pub(super) async fn kill_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    call.shared().sessions.end_all(call.shared(), |_| true).await;
+    let names = list(call, |user| UserName::read(RawBsonRef::Document(user), &call.command.database))?;
+    let mut owners = Vec::new();
+    for name in &names {
+        owners.extend(call.shared().users.get(name).await?.map(|user| user.digest));
+    }
+    let is_meant = |id: SessionId| names.is_empty() || id.owner().is_some_and(|owner| owners.contains(&owner));
+    call.shared().sessions.end_all(call.shared(), is_meant).await;
     Ok(rawdoc! { "ok": 1.0 })
 }
 
+/// Reads the sessions of the user that a command names.
 fn ids(call: &Call<'_>) -> Result<Vec<SessionId>> {
+    list(call, |lsid| SessionId::read(lsid, call.owner()))
+}
+
+/// Reads the documents of a command's first field.
+fn list<T>(call: &Call<'_>, read: impl Fn(&RawDocument) -> Result<T>) -> Result<Vec<T>> {
     let name = &*call.command.name;
-    let mistyped = || Failure::mistyped(name, "array of sessions");
+    let mistyped = || Failure::mistyped(name, "array of documents");
     let list = call.command.get(name)?.and_then(|list| list.as_array()).ok_or_else(mistyped)?;
-    let id = |lsid: Option<&RawDocument>| SessionId::read(lsid.ok_or_else(mistyped)?, call.owner());
-    list.into_iter().map(|lsid| id(lsid?.as_document())).collect()
+    list.into_iter().map(|document| read(document?.as_document().ok_or_else(mistyped)?)).collect()
 }

@@ -17,6 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest pause before a repetition.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
+/// The longest reply in bytes that a session keeps in memory.
+const KEPT_REPLY: usize = 1 << 12;
+
 /// Executes a write that the client repeats with the same number if it hears nothing. Its record is committed together with it, and a
 /// repetition returns the recorded reply.
 pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
@@ -49,7 +52,9 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     };
     match written {
         Ok(reply) => {
-            state.work = Work::Wrote(reply.clone());
+            // A long reply is read from its record if the client asks for it again.
+            state.is_loaded = reply.as_bytes().len() <= KEPT_REPLY;
+            state.work = if state.is_loaded { Work::Wrote(reply.clone()) } else { Work::None };
             Ok(reply)
         }
         Err(Unwritten::Recorded) => {

@@ -37,6 +37,16 @@ impl SessionId {
         Ok(Self { uuid, owner })
     }
 
+    /// Reads `lsid` as the server shows it, with the digest of its user as `uid`; without it, of this user.
+    ///
+    /// # Errors
+    /// Fails if its `id` is not a UUID, or its `uid` no digest.
+    pub(crate) fn read_of_any(lsid: &RawDocument, owner: Option<[u8; 32]>) -> Result<Self> {
+        let Some(uid) = lsid.get("uid")? else { return Self::read(lsid, owner) };
+        let digest = uid.as_binary().and_then(|uid| uid.bytes.try_into().ok());
+        Self::read(lsid, Some(digest.ok_or_else(|| Failure::mistyped("lsid.uid", "digest of 32 bytes"))?))
+    }
+
     pub(crate) fn of(uuid: [u8; 16], owner: Option<[u8; 32]>) -> Self {
         Self { uuid, owner }
     }

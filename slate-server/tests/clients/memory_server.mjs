@@ -33,4 +33,17 @@ await server.stop();
   await member.close();
   await set.stop();
 }
+
+// With users: a set is given a key file, and its first user is created from this machine.
+for (const kind of [MongoMemoryServer, MongoMemoryReplSet]) {
+  const auth = { enable: true, customRootName: 'root', customRootPwd: 'secret' };
+  const server = await kind.create({ auth, replSet: { count: 1 } });
+  const stranger = await MongoClient.connect(server.getUri());
+  await assert.rejects(stranger.db('shop').collection('users').findOne(), /requires authentication/);
+  await stranger.close();
+  const root = await MongoClient.connect(server.getUri(), { auth: { username: 'root', password: 'secret' } });
+  await root.db('shop').collection('users').insertOne({ _id: 1 });
+  await root.close();
+  await server.stop();
+}
 console.log(`mongodb-memory-server-core: passed; the first server was ready after ${ready} ms`);

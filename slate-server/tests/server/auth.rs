@@ -356,6 +356,31 @@ fn cursors_sessions_and_operations_belong_to_their_user() {
     bob.ok(doc! { "endSessions": [session(2)] });
     ada.ok(doc! { "getMore": id, "collection": "c", "lsid": session(2) });
     ada.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false));
+    // An administrator ends the sessions of others: as they are shown, and by their users.
+    let (shown, mut number) = (
+        doc! { "aggregate": 1, "$db": "admin", "pipeline": [{ "$listLocalSessions": { "allUsers": true } }], "cursor": {} },
+        1,
+    );
+    let of_ada = |reply: &Document| {
+        let id = |shown: &Document| shown.get_document("_id").unwrap().clone();
+        let is_hers = |id: &Document| id.get("id") == lsid.get("id") && id.contains_key("uid");
+        batch(reply).0.iter().map(id).find(is_hers).unwrap()
+    };
+    let whole = of_ada(&root.ok(shown.clone()));
+    bob.refused(doc! { "killSessions": [whole.clone()] }, 13);
+    for (kill, ends) in [
+        (doc! { "killSessions": [lsid.clone()], "$db": "admin" }, false),
+        (doc! { "killAllSessions": [{ "user": "bob", "db": "shop" }], "$db": "admin" }, false),
+        (doc! { "killSessions": [whole], "$db": "admin" }, true),
+        (doc! { "killAllSessions": [{ "user": "ada", "db": "shop" }], "$db": "admin" }, true),
+        (doc! { "killAllSessions": [], "$db": "admin" }, true),
+    ] {
+        number += 1;
+        ada.ok(within(doc! { "find": "c" }, &lsid, number, true));
+        root.ok(kill);
+        let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, number, false);
+        if ends { drop(ada.refused(commit, 251)) } else { drop(ada.ok(commit)) }
+    }
     let insert = doc! { "insert": "c", "documents": [{ "_id": 5 }], "lsid": session(3), "txnNumber": 1_i64 };
     for client in [&mut ada, &mut bob] {
         let reply = client.ok(insert.clone());
@@ -383,6 +408,10 @@ fn cursors_sessions_and_operations_belong_to_their_user() {
     bob.refused(doc! { "currentOp": 1, "$db": "admin" }, 13);
     let own = bob.ok(doc! { "currentOp": 1, "$ownOps": true, "$db": "admin" });
     assert_eq!(own.get_array("inprog").unwrap().len(), 1);
+    let api = doc! { "apiVersion": "1", "apiStrict": false, "apiDeprecationErrors": true };
+    let mut own = doc! { "currentOp": 1, "$ownOps": true, "$db": "admin" };
+    own.extend(api);
+    assert_eq!(bob.ok(own).get_array("inprog").unwrap().len(), 1, "fields of the API are no filter");
     bob.refused(doc! { "killOp": 1, "op": running, "$db": "admin" }, 13);
     root.ok(doc! { "killOp": 1, "op": running, "$db": "admin" });
     // Nobody is counted without a login.

@@ -6,9 +6,9 @@ use std::{
 };
 
 use bson::{Document, doc};
-use slate_core::{Database, Result};
+use slate_core::{Database, IndexState, Result};
 
-use super::writer::TOGETHER;
+use super::writer::{INDEX, TOGETHER};
 use crate::Broken;
 
 /// What the killed processes have acknowledged.
@@ -18,12 +18,68 @@ pub(super) struct Acknowledged {
     log: BTreeMap<i32, i64>,
     /// The newest generation of each collection that is replaced as a whole.
     generations: BTreeMap<String, i64>,
-    /// Backups and copies: whether they were completed, and how long the log was before they began.
+    /// What the last change of each index and collection has left that comes and goes.
+    left: BTreeMap<String, Left>,
+    deferred: Deferred,
+    /// Backups, copies and restored databases: whether they were completed, and how long the log was before they began.
     copies: BTreeMap<String, Copied>,
     broken: Broken,
     commits: u64,
     unknown: u64,
     checked_copies: u64,
+}
+
+/// What an acknowledged change has left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Left {
+    Present,
+    Absent,
+    /// A later change has begun.
+    Either,
+}
+
+/// How an ending process may lose what was not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// What the operating system has is kept.
+    Killed,
+    /// Only what is on the device is kept.
+    #[cfg(unix)]
+    PowerCut,
+}
+
+/// The commits that need not be on the device.
+#[derive(Debug, Default)]
+struct Deferred {
+    /// The last one that was acknowledged.
+    last: i64,
+    /// The last one that was acknowledged before a flush or a `Sync` commit began that was acknowledged.
+    on_device: i64,
+    /// The last one that was acknowledged before each writer's next commit began.
+    before_next: BTreeMap<i32, i64>,
+    before_flush: i64,
+}
+
+impl Deferred {
+    /// Notes that a commit of a writer was acknowledged. Its next one begins later.
+    fn synced(&mut self, writer: i32) {
+        if let Some(before) = self.before_next.insert(writer, self.last) {
+            self.on_device = self.on_device.max(before);
+        }
+    }
+
+    /// Checks the last commit that is there after a process has ended, and begins anew with it.
+    fn check(&mut self, there: i64, store: &str, ending: Ending, broken: &mut Broken) {
+        // RocksDB writes each commit to the operating system, redb keeps it in memory.
+        let least = if store == "rocksdb" && ending == Ending::Killed { self.last } else { self.on_device };
+        if !(least..=self.last + 1).contains(&there) {
+            broken.push(format!(
+                "the last deferred commit is {there}; {least} must be there, {} was acknowledged",
+                self.last
+            ));
+        }
+        *self = Self { last: there, on_device: there, ..Self::default() };
+    }
 }
 
 #[derive(Debug, Default)]
@@ -41,6 +97,7 @@ impl Acknowledged {
             (Some("log"), Some(writer), Some(n)) => {
                 if let (Ok(writer), Ok(n)) = (writer.parse(), n.parse()) {
                     self.log.insert(writer, n);
+                    self.deferred.synced(writer);
                     self.commits += 1;
                 }
             }
@@ -50,12 +107,32 @@ impl Acknowledged {
                 let known = self.generations.entry(collection.to_owned()).or_default();
                 *known = generation.max(*known);
             }
+            (Some("deferred"), Some(n), _) => {
+                self.deferred.last = self.deferred.last.max(n.parse().unwrap_or_default())
+            }
+            (Some("flush-begins"), ..) => self.deferred.before_flush = self.deferred.last,
+            (Some("flushed"), ..) => {
+                self.deferred.on_device = self.deferred.on_device.max(self.deferred.before_flush);
+            }
+            (Some(change @ ("begins" | "present" | "absent")), Some(name), _) => {
+                let left = match change {
+                    "present" => Left::Present,
+                    "absent" => Left::Absent,
+                    _ => Left::Either,
+                };
+                self.left.insert(name.to_owned(), left);
+            }
+            (Some("restore-begins"), Some(number), Some(backup)) => {
+                let log = self.copies.get(&format!("backup-{backup}")).map(|backup| backup.log.clone());
+                let copied = Copied { is_complete: false, log: log.unwrap_or_default() };
+                self.copies.insert(format!("restore-{number}"), copied);
+            }
             (Some("backup-begins" | "copy-begins"), Some(number), _) => {
                 let kind = if line.starts_with("copy") { "copy" } else { "backup" };
                 let log = self.log.clone();
                 self.copies.insert(format!("{kind}-{number}"), Copied { is_complete: false, log });
             }
-            (Some(kind @ ("backup" | "copy")), Some(number), _) => {
+            (Some(kind @ ("backup" | "copy" | "restore")), Some(number), _) => {
                 if let Some(copied) = self.copies.get_mut(&format!("{kind}-{number}")) {
                     copied.is_complete = true;
                 }
@@ -78,10 +155,17 @@ impl Acknowledged {
     }
 }
 
-/// Opens the database after a kill and returns the promises that are broken.
-pub(super) fn check(url: &str, folder: &Path, acknowledged: &mut Acknowledged) -> Broken {
+/// Opens the database after a process has ended and returns the promises that are broken.
+pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut Acknowledged) -> Broken {
     let mut broken = std::mem::take(&mut acknowledged.broken);
-    match Database::open(url).and_then(|db| whole(&db, acknowledged, &mut broken).and_then(|()| next_write(&db))) {
+    let checked = Database::open(url).and_then(|db| {
+        whole(&db, acknowledged, &mut broken)?;
+        let store = url.split(':').next().unwrap_or_default();
+        acknowledged.deferred.check(last_deferred(&db)?, store, ending, &mut broken);
+        definitions(&db, acknowledged, &mut broken)?;
+        next_write(&db)
+    });
+    match checked {
         Ok(()) => {}
         Err(error) => broken.push(format!("after the kill: {error:?}")),
     }
@@ -136,7 +220,9 @@ fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) ->
             // `renamed` is dropped before it is created again.
             [] if *newest == 0 || collection == "renamed" => {}
             [(generation, documents)] if **documents == TOGETHER => {
-                if *generation < newest && collection != "renamed" {
+                // A rename that has begun may not have replaced the earlier one yet.
+                let is_settled = acknowledged.left.get(collection) != Some(&Left::Either);
+                if *generation < newest && is_settled {
                     broken.push(format!("{collection} has generation {generation}, {newest} was acknowledged"));
                 }
                 *newest = **generation;
@@ -151,6 +237,32 @@ fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) ->
         }
     }
     Ok(())
+}
+
+/// Checks that what an acknowledged build, creation or rename has made is there, and what an acknowledged drop has removed is not.
+fn definitions(db: &Database, acknowledged: &Acknowledged, broken: &mut Broken) -> Result<()> {
+    let names = db.list_collection_names()?;
+    let index = db.collection::<Document>("log").list_indexes()?.into_iter().find(|index| index.name == INDEX);
+    for (name, left) in &acknowledged.left {
+        let is_present = match (&**name, &index) {
+            (INDEX, index) => index.as_ref().is_some_and(|index| index.state == IndexState::Ready),
+            (name, _) => names.iter().any(|known| known == name),
+        };
+        // An index that is being built is not absent, and not there.
+        let is_absent = if name == INDEX { index.is_none() } else { !is_present };
+        match left {
+            Left::Present if !is_present => broken.push(format!("{name} was made, and is not there")),
+            Left::Absent if !is_absent => broken.push(format!("{name} was dropped or renamed, and is there")),
+            Left::Present | Left::Absent | Left::Either => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns the number of the last deferred commit.
+fn last_deferred(db: &Database) -> Result<i64> {
+    let last = db.collection::<Document>("deferred").find(doc! {}).sort(doc! { "_id": -1 }).first()?;
+    Ok(last.and_then(|last| last.get_i64("_id").ok()).unwrap_or_default())
 }
 
 /// Returns how many documents of each generation a collection has.

@@ -24,7 +24,7 @@ use std::{
 pub use power::{PowerTrial, cut};
 pub use writer::write;
 
-use self::check::Acknowledged;
+use self::check::{Acknowledged, Ending};
 use crate::Broken;
 
 /// What to kill, and how often.
@@ -84,7 +84,7 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
             Err(error) => return vec![format!("kill {kill}: {error}")],
         };
         lines.iter().for_each(|line| acknowledged.note(line));
-        let broken = check::check(&url(&trial.store, folder.path()), folder.path(), &mut acknowledged);
+        let broken = check::check(&url(&trial.store, folder.path()), folder.path(), Ending::Killed, &mut acknowledged);
         if !broken.is_empty() {
             let kept = folder.keep();
             let place = format!("the database is kept in {}", kept.display());

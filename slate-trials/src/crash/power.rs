@@ -11,7 +11,7 @@ use std::{path::PathBuf, time::Duration};
 
 use super::{
     LONGEST_LIFE, Writer,
-    check::{self, Acknowledged},
+    check::{self, Acknowledged, Ending},
     device::{Synced, compile},
     url,
 };
@@ -69,7 +69,7 @@ pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Resul
         }
         synced.read(&log)?;
         at_risk += synced.cut(folder.path(), &mut random)?;
-        let broken = check::check(&url(STORE, folder.path()), folder.path(), &mut acknowledged);
+        let broken = check::check(&url(STORE, folder.path()), folder.path(), Ending::PowerCut, &mut acknowledged);
         if !broken.is_empty() {
             let place = format!("the database is kept in {}", folder.keep().display());
             return Ok(broken.into_iter().map(|promise| format!("cut {cut}: {promise}")).chain([place]).collect());

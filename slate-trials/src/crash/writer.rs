@@ -8,7 +8,7 @@ use std::{
 };
 
 use bson::{Document, doc};
-use slate_core::{Database, Durability, Index, RenameTarget, Result};
+use slate_core::{Access, Database, Durability, Index, RenameTarget, Result};
 
 /// Threads that commit to the log.
 const WRITERS: i32 = 4;
@@ -116,7 +116,10 @@ fn deferred(db: &Database) -> Result<()> {
             tx.commit_with(Durability::Deferred)
         });
         match committed {
-            Ok(_) => n += 1,
+            Ok(_) => {
+                say(format!("deferred {n}"));
+                n += 1;
+            }
             // The first commit creates the collection, beside other changes of the catalog.
             Err(error) if error.is_retryable() || error.kind() == slate_core::ErrorKind::Conflict => {}
             Err(error) => return Err(error),
@@ -125,25 +128,34 @@ fn deferred(db: &Database) -> Result<()> {
     }
 }
 
+/// The index that is built and dropped, on the collection `log`.
+pub(super) const INDEX: &str = "kind_1_n_-1";
+
 /// The number of the next generation, backup or copy, above those of earlier processes.
 static NEXT: AtomicU64 = AtomicU64::new(0);
 
-/// Changes definitions, replaces collections, and copies the database, all the time.
+/// Changes definitions, replaces collections, and copies the database, all the time. Before a change of what exists it says `begins`,
+/// and after it `present` or `absent`: a kill in between may leave either.
 fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<()> {
     let mut random = fastrand::Rng::with_seed(!seed);
     let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     NEXT.store(u64::try_from(since_1970.as_micros()).unwrap_or_default(), Ordering::Relaxed);
+    let mut finished_backup = None;
     loop {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let generation = i64::try_from(number).unwrap_or(i64::MAX);
         let to = |name: &str| folder.join(format!("{name}-{number}"));
-        match random.u8(..11) {
+        match random.u8(..12) {
             0 => {
                 let log = db.collection::<Document>("log");
-                log.create_index(Index::on(doc! { "kind": 1, "n": -1 })).run()?;
-                say("index kind_1_n_-1".into());
-                log.drop_index("kind_1_n_-1")?;
-                say("no-index kind_1_n_-1".into());
+                say(format!("begins {INDEX}"));
+                if random.bool() {
+                    log.create_index(Index::on(doc! { "kind": 1, "n": -1 })).run()?;
+                    say(format!("present {INDEX}"));
+                } else {
+                    log.drop_index(INDEX)?;
+                    say(format!("absent {INDEX}"));
+                }
             }
             1 => {
                 let stages = [doc! { "$set": { "generation": generation } }, doc! { "$out": "out" }];
@@ -156,25 +168,35 @@ fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<(
                 say(format!("generation merged {generation}"));
             }
             3 => {
+                say("begins renamed".into());
+                say("begins new".into());
                 let renamed = db.collection::<Document>("renamed");
                 renamed.drop()?;
                 db.collection::<Document>("new").drop()?;
                 db.collection::<Document>("new").insert_many(&source(generation)).run()?;
                 db.collection::<Document>("new").rename("renamed", RenameTarget::MustNotExist)?;
                 say(format!("generation renamed {generation}"));
+                say("absent new".into());
+                say("present renamed".into());
             }
             4 => {
                 let dropped = db.collection::<Document>("dropped");
-                // A process that was killed may have left it.
+                say("begins dropped".into());
+                // An earlier round or process may have left it.
                 dropped.drop()?;
                 dropped.insert_many(&source(generation)).run()?;
-                dropped.drop()?;
-                say("dropped".into());
+                if random.bool() {
+                    say("present dropped".into());
+                } else {
+                    dropped.drop()?;
+                    say("absent dropped".into());
+                }
             }
             5 => {
                 say(format!("backup-begins {number}"));
                 db.backup(to("backup"))?;
                 say(format!("backup {number}"));
+                finished_backup = Some(number);
             }
             6 => {
                 say(format!("copy-begins {number}"));
@@ -185,7 +207,22 @@ fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<(
                 Err(error) if error.is_retryable() || error.kind() == slate_core::ErrorKind::Conflict => {}
                 compacted => compacted?,
             },
-            8 => db.flush()?,
+            8 => {
+                say("flush-begins".into());
+                db.flush()?;
+                say("flushed".into());
+            }
+            10 => {
+                let Some(backup) = finished_backup else { continue };
+                say(format!("restore-begins {number} {backup}"));
+                let from = format!("{store}:{}", folder.join(format!("backup-{backup}")).display());
+                let from = Database::builder(&from).access(Access::ReadOnly).open()?;
+                if !from.verify().run()?.is_sound() {
+                    say("BROKEN a finished backup is not sound".into());
+                }
+                from.copy_to(&*format!("{store}:{}", to("restore").display())).run()?;
+                say(format!("restore {number}"));
+            }
             9 => {
                 let snapshot = db.snapshot()?;
                 let count = || snapshot.collection::<Document>("log").count_documents(doc! {}).run();

@@ -6,6 +6,8 @@
 
 #[path = "corpus/contents.rs"]
 mod contents;
+#[path = "corpus/kinds.rs"]
+mod kinds;
 
 use std::{
     fs::{self, File},
@@ -74,6 +76,29 @@ fn check_soundness(db: &Database) {
     assert!(report.is_sound(), "{:?}", report.findings);
 }
 
+/// Checks the second set of files: its views and its log of changes.
+fn check_kinds(db: &Database) {
+    let names = db.list_collection_names().unwrap();
+    assert!(names.iter().any(|name| name == "collated view"), "{names:?}");
+    assert!(db.logs_changes().unwrap());
+    let log = db.stats().unwrap().changes.unwrap();
+    assert!(log.bytes > 5_000, "{log:?}");
+    let parts = db.collection::<Document>("parts");
+    for index in parts.list_indexes().unwrap() {
+        assert_eq!(index.state, IndexState::Ready, "{}", index.name);
+    }
+    let added = doc! { "_id": "added", "shop": 1, "part": { "x": [1, { "y": 2 }], "é": null }, "name": "Ä" };
+    parts.insert_one(&added).unwrap();
+    let by = |index: &str, filter: Document| parts.find(filter).hint(slate_core::Hint::Name(index.into())).collect();
+    assert_eq!(by("below", doc! { "part.x.y": 2 }).unwrap(), [added.clone()]);
+    assert_eq!(by("compound", doc! { "shop": 1, "part.x.y": 2 }).unwrap(), [added]);
+    parts.update_one(doc! { "_id": "added" }, doc! { "$set": { "part.x": 7.5 } }).run().unwrap();
+    assert_eq!(by("all", doc! { "part.x": 7.5 }).unwrap().len(), 1);
+    check_soundness(db);
+    assert_eq!(parts.delete_one(doc! { "_id": "added" }).run().unwrap(), 1);
+    assert!(db.stats().unwrap().changes.unwrap().bytes > log.bytes, "changes are still logged");
+}
+
 /// Writes to every collection, and restores what was there.
 fn change(db: &Database) {
     for name in db.list_collection_names().unwrap().into_iter().filter(|name| !name.starts_with("slate.")) {
@@ -101,6 +126,7 @@ fn check(version: &Path, store: &str, file: &str) {
     let answers = BufReader::new(GzDecoder::new(File::open(version.join(ANSWERS)).unwrap())).lines();
     let answers: Vec<Answer> = answers.map(|line| serde_json::from_str(&line.unwrap()).unwrap()).collect();
     assert!(answers.len() > 50);
+    let is_second = version.to_string_lossy().ends_with(SECOND);
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
     unpack(&version.join(file), &path);
@@ -110,17 +136,16 @@ fn check(version: &Path, store: &str, file: &str) {
         let db = Database::builder(&url).access(Access::ReadOnly).open().unwrap();
         check_soundness(&db);
         check_answers(&db, &answers);
-        assert_eq!(db.collection("types").insert_one(&doc! {}).unwrap_err().kind(), ErrorKind::ReadOnly);
+        assert_eq!(db.collection("parts").insert_one(&doc! {}).unwrap_err().kind(), ErrorKind::ReadOnly);
     }
     let db = Database::open(&url).unwrap();
     check_soundness(&db);
     check_answers(&db, &answers);
-    assert_eq!(db.schema_version().unwrap(), 1);
-    let building = db.collection::<Document>("building");
-    assert_eq!(building.list_indexes().unwrap()[0].state, IndexState::Building);
-    assert_eq!(db.resume_index_builds().unwrap(), 1);
-    assert_eq!(building.list_indexes().unwrap()[0].state, IndexState::Ready);
-    change(&db);
+    if is_second {
+        check_kinds(&db);
+    } else {
+        check_first(&db);
+    }
     check_answers(&db, &answers);
     if store != "memory" {
         db.close().unwrap();
@@ -128,6 +153,16 @@ fn check(version: &Path, store: &str, file: &str) {
         check_soundness(&db);
         check_answers(&db, &answers);
     }
+}
+
+/// Checks the first set of files: its schema version, and a build that a crash interrupted.
+fn check_first(db: &Database) {
+    assert_eq!(db.schema_version().unwrap(), 1);
+    let building = db.collection::<Document>("building");
+    assert_eq!(building.list_indexes().unwrap()[0].state, IndexState::Building);
+    assert_eq!(db.resume_index_builds().unwrap(), 1);
+    assert_eq!(building.list_indexes().unwrap()[0].state, IndexState::Ready);
+    change(db);
 }
 
 fn versions() -> Vec<PathBuf> {
@@ -152,29 +187,43 @@ fn this_version_has_files() {
     );
 }
 
+/// What the name of a folder with a second set of a version's files ends with.
+const SECOND: &str = "-kinds";
+
 /// Replaces the files of this version. Those of a released version must not change any more.
 #[test]
 #[ignore = "writes into the corpus"]
 fn write_the_files_of_this_version() {
-    let version = Path::new(CORPUS).join(env!("CARGO_PKG_VERSION"));
+    write(&Path::new(CORPUS).join(env!("CARGO_PKG_VERSION")), contents::write, &contents::commands());
+}
+
+/// Replaces the second set of files of this version.
+#[test]
+#[ignore = "writes into the corpus"]
+fn write_the_second_files_of_this_version() {
+    let folder = format!("{}{SECOND}", env!("CARGO_PKG_VERSION"));
+    write(&Path::new(CORPUS).join(folder), kinds::write, &kinds::commands());
+}
+
+fn write(version: &Path, contents: fn(&Database), commands: &[Document]) {
     if version.exists() {
-        fs::remove_dir_all(&version).unwrap();
+        fs::remove_dir_all(version).unwrap();
     }
-    fs::create_dir(&version).unwrap();
+    fs::create_dir(version).unwrap();
     let folder = tempfile::tempdir().unwrap();
     for (store, file) in stores() {
         let path = folder.path().join(store);
         let db =
             Database::open(&if store == "memory" { "memory:".into() } else { format!("{store}:{}", path.display()) })
                 .unwrap();
-        contents::write(&db);
+        contents(&db);
         match store {
             "memory" => db.backup(&path).unwrap(),
             _ => db.compact().unwrap(),
         }
         if store == "memory" {
             let mut answers = GzEncoder::new(File::create(version.join(ANSWERS)).unwrap(), Compression::best());
-            for command in contents::commands() {
+            for command in commands.iter().cloned() {
                 let answer =
                     Answer { answer: answer(&db, &command), command: Bson::Document(command).into_canonical_extjson() };
                 writeln!(answers, "{}", serde_json::to_string(&answer).unwrap()).unwrap();

@@ -9,7 +9,7 @@ use std::{error::Error as _, fmt, io};
 use bson::{Bson, Document, bson, cstr, doc, oid::ObjectId, rawdoc};
 use common::{elsewhere, on_every_store, raw};
 use serde::{Deserialize, Serialize};
-use slate_core::{Database, Error, ErrorKind, Index, Result, Transaction};
+use slate_core::{CollectionOptions, Database, Error, ErrorKind, Index, Result, Transaction, View};
 
 /// A service's own error.
 #[derive(Debug)]
@@ -287,6 +287,20 @@ fn what_exceeds_a_limit_fails_with_the_code_that_the_page_lists() {
         ("Names in a path", 5729100, c.find(doc! { "a.".repeat(200) + "a": 1 }).run().map(drop)),
         ("Fields of a sort", 13103, c.find(doc! {}).sort(numbered(33)).run().map(drop)),
         ("Stages of a pipeline", 7749501, c.aggregate(vec![doc! { "$skip": 1 }; 1_001]).run().map(drop)),
+        (
+            "Stages that read from each other",
+            7749501,
+            c.aggregate(vec![doc! { "$redact": "$$KEEP" }; 201]).collect().map(drop),
+        ),
+        ("The pipelines of such views together", 195, {
+            let stage = doc! { "$match": { "a": "x".repeat(9 << 20) } };
+            let view = |name: &str, on: &str| {
+                let options = CollectionOptions::new().view(&View::new(on, [stage.clone()]));
+                db.collection::<Document>(name).create_with(&options)
+            };
+            view("first", "c").unwrap();
+            view("second", "first")
+        }),
         (
             "Inner pipelines in each other",
             232,

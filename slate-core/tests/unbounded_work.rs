@@ -21,11 +21,14 @@
 )]
 
 mod common;
+#[path = "unbounded_work/operators.rs"]
+mod operators;
 
 use std::time::{Duration, Instant};
 
 use bson::{Bson, Document, RawDocumentBuf, bson, doc};
 use common::Store;
+use operators::Parts;
 use slate_core::{Collection, ExplainVerbosity, Index, Result};
 
 /// A generator of numbers that is the same on every machine.
@@ -508,6 +511,50 @@ fn lateness(documents: &Documents, seed: u64, size: usize, operands: usize) -> O
         eprintln!("SLATE_WORK_CALL={seed},{size},{operands}: {time:?} {result:?} {}", call.name);
     }
     Some((late, is_interrupted))
+}
+
+/// Each operator of the language, once: with small documents it is called until it accepts the call, then with large ones.
+#[cfg(debug_assertions)]
+#[test]
+fn no_operator_works_long_between_two_checks() {
+    let variable = |name: &str, otherwise: usize| std::env::var(name).map_or(otherwise, |text| text.parse().unwrap());
+    let test = Store::Memory.open();
+    let small = Parts::new(&test.db, "small", 200, 200);
+    let large = Parts::new(&test.db, "large", variable("SLATE_WORK_BYTES", 30_000), 3_000);
+    let mut random = Random(variable("SLATE_WORK_SEED", 1) as u64);
+    let calls = operators::accepted(
+        &small,
+        &mut random,
+        variable("SLATE_WORK_CALLS", 1),
+        variable("SLATE_WORK_OPERANDS", 1_000),
+    );
+    let broken = operators::unchecked(&calls, &large, WITHIN, MOST);
+    eprintln!("{} calls of {} operators", calls.len(), operators::operators().len());
+    assert!(broken.is_empty(), "{broken:#?}");
+}
+
+/// The same with documents of up to 15 MiB, of which one part is large.
+#[test]
+#[ignore = "takes long, and its times are those of an optimized build"]
+fn calls_of_each_operator_return_soon_after_their_deadline() {
+    let seconds = std::env::var("SLATE_WORK_SECONDS").map_or(60, |seconds| seconds.parse().unwrap());
+    let seed: u64 = std::env::var("SLATE_WORK_SEED").map_or(1, |seed| seed.parse().unwrap());
+    let (begin, mut round, mut count, mut ended, mut late) = (Instant::now(), 0, 0, 0, Vec::new());
+    let sizes = [(1 << 20, 100_000), (4 << 20, 100_000), (13 << 20, 400_000)];
+    while round < sizes.len() as u64 || begin.elapsed().as_secs() < seconds {
+        let (bytes, small_bytes) = sizes[(round % sizes.len() as u64) as usize];
+        let test = Store::Memory.open();
+        let small = Parts::new(&test.db, "small", 200, 200);
+        let large = Parts::new(&test.db, "large", bytes, small_bytes);
+        let calls = operators::accepted(&small, &mut Random(seed + round), 2, 20_000);
+        let (interrupted, found) = operators::late(&calls, &large, WITHIN_RELEASE);
+        found.iter().for_each(|call| eprintln!("{bytes} bytes: {call}"));
+        (count, ended) = (count + calls.len(), ended + interrupted);
+        late.extend(found);
+        round += 1;
+        eprintln!("{count} calls, {ended} interrupted, {} late", late.len());
+    }
+    assert!(late.is_empty(), "{} calls returned late", late.len());
 }
 
 #[test]

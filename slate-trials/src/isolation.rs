@@ -11,13 +11,14 @@
 //! | real time | from a transaction to each one that began after its commit was acknowledged |
 //!
 //! A serializable history has no cycle. With snapshot isolation, each cycle has two read-write edges one after the other. Reads by a
-//! predicate (all lists of a group, a count) read each list of the group. A second trial moves amounts between accounts; each
-//! snapshot has their sum.
+//! predicate (all lists of a group, of the other groups, from a key on) read each list that it selects. Some appends delete the list's document and
+//! insert it again. A second trial moves amounts between accounts; each snapshot has their sum. Half of the histories wait for the
+//! device with each commit, so that commits share syncs.
 
 mod graph;
 mod history;
 
-use slate_core::{Database, Isolation, Result};
+use slate_core::{Database, Durability, Isolation, Result};
 
 use self::history::{Executed, Plan};
 use crate::Broken;
@@ -36,12 +37,13 @@ pub struct IsolationTrial {
 /// Runs histories; returns the promises that the first bad one has broken. `report` gets a line from time to time.
 pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
-    let (mut transactions, mut conflicts, mut unknown, mut skews) = (0, 0, 0, 0);
+    let (mut transactions, mut conflicts, mut unknown, mut skews, mut snapshots) = (0, 0, 0, 0, 0);
     for number in 1..=trial.histories {
         let plan = Plan {
             isolation: if random.bool() { Isolation::Serializable } else { Isolation::Snapshot },
             is_async: random.bool(),
             is_indexed: random.bool(),
+            durability: if random.bool() { Durability::Sync } else { Durability::Deferred },
             seed: random.u64(..),
         };
         let executed = match execute(&trial.store, &plan) {
@@ -60,6 +62,7 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
                 .collect();
         }
         if plan.isolation == Isolation::Snapshot {
+            snapshots += 1;
             skews += usize::from(!graph::check(&executed, Isolation::Serializable).is_empty());
         }
         if number.is_power_of_two() || number == trial.histories {
@@ -68,8 +71,15 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
             ));
         }
     }
+    // Snapshot isolation allows write skew. A check that finds none would not find it in a serializable history, either.
+    if snapshots >= ENOUGH_SNAPSHOTS && skews == 0 {
+        return vec![format!("none of {snapshots} histories under snapshot isolation has write skew")];
+    }
     Vec::new()
 }
+
+/// Among so many histories under snapshot isolation some have write skew, also on a machine that runs one thread after the other.
+const ENOUGH_SNAPSHOTS: usize = 20;
 
 /// The processes that share a database on a cluster; each is a handle of its own, which shares nothing with the others here.
 const PROCESSES: usize = 3;
@@ -83,7 +93,7 @@ fn execute(store: &str, plan: &Plan) -> Result<Executed> {
         }
         other => (format!("{other}:{}", folder.path().join("db").display()), 1),
     };
-    let open = || Database::builder(&url).durability(slate_core::Durability::Deferred).open();
+    let open = || Database::builder(&url).durability(plan.durability).open();
     let databases = (0..handles).map(|_| open()).collect::<Result<Vec<_>>>()?;
     history::execute(&databases, plan)
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bson::{Bson, Document, doc};
-use slate_core::{Database, ErrorKind, Index, Isolation, Result, TransactionOptions, aio};
+use slate_core::{Database, Durability, ErrorKind, Index, Isolation, Result, TransactionOptions, aio};
 
 /// How a history is executed.
 #[derive(Clone, Debug)]
@@ -19,6 +19,7 @@ pub(super) struct Plan {
     /// Tasks of the async API instead of threads.
     pub(super) is_async: bool,
     pub(super) is_indexed: bool,
+    pub(super) durability: Durability,
     pub(super) seed: u64,
 }
 
@@ -59,17 +60,26 @@ enum Step {
     Read(i32),
     /// Reads all lists of a group, of which some may not exist yet.
     ReadGroup(i32),
+    /// Reads all lists of the other groups.
+    ReadOtherGroups(i32),
+    /// Reads all lists from a key on.
+    ReadFrom(i32),
+    /// Reads a list, deletes its document, and inserts it again with one more number.
+    Rewrite(i32),
     Transfer(i32, i32, i64),
     Sum,
 }
 
 impl Step {
     fn random(random: &mut fastrand::Rng) -> Self {
-        match random.u8(..10) {
+        match random.u8(..14) {
             0..4 => Self::Append(random.i32(0..LISTS)),
             4..6 => Self::Read(random.i32(0..LISTS)),
             6..8 => Self::ReadGroup(random.i32(0..GROUPS)),
-            8 => Self::Transfer(random.i32(0..ACCOUNTS), random.i32(0..ACCOUNTS), random.i64(1..5)),
+            8 => Self::ReadOtherGroups(random.i32(0..GROUPS)),
+            9 => Self::ReadFrom(random.i32(0..LISTS)),
+            10..12 => Self::Rewrite(random.i32(0..LISTS)),
+            12 => Self::Transfer(random.i32(0..ACCOUNTS), random.i32(0..ACCOUNTS), random.i64(1..5)),
             _ => Self::Sum,
         }
     }
@@ -179,8 +189,18 @@ impl<'s> Open<'s> {
         }
     }
 
-    fn read_group(&mut self, group: i32, documents: &[Document]) {
-        for list in (0..LISTS).filter(|list| list % GROUPS == group) {
+    /// Returns the document of a list that was read with a new number at its end.
+    fn rewritten(&mut self, list: i32, document: Option<Document>) -> Document {
+        let mut document = document.unwrap_or_else(|| doc! { "_id": list, "group": list % GROUPS });
+        let mut numbers = document.get_array("list").cloned().unwrap_or_default();
+        numbers.push(self.append(list).into());
+        document.insert("list", numbers);
+        document
+    }
+
+    /// Notes all lists that a predicate selects, of which some may not exist yet.
+    fn read_all(&mut self, documents: &[Document], is_selected: impl Fn(i32) -> bool) {
+        for list in (0..LISTS).filter(|list| is_selected(*list)) {
             let found = documents.iter().find(|document| document.get_i32("_id").is_ok_and(|id| id == list));
             self.read(list, found);
         }
@@ -246,8 +266,27 @@ macro_rules! client {
                     Step::Read(list) => lists.find_by_id(list)$(.$wait)?.map(|found| open.read(list, found.as_ref())),
                     Step::ReadGroup(group) => {
                         let found = lists.find(doc! { "group": group }).collect()$(.$wait)?;
-                        found.map(|found| open.read_group(group, &found))
+                        found.map(|found| open.read_all(&found, |list| list % GROUPS == group))
                     }
+                    Step::ReadOtherGroups(group) => {
+                        let found = lists.find(doc! { "group": { "$ne": group } }).collect()$(.$wait)?;
+                        found.map(|found| open.read_all(&found, |list| list % GROUPS != group))
+                    }
+                    Step::ReadFrom(first) => {
+                        let found = lists.find(doc! { "_id": { "$gte": first } }).collect()$(.$wait)?;
+                        found.map(|found| open.read_all(&found, |list| list >= first))
+                    }
+                    Step::Rewrite(list) => match lists.find_by_id(list)$(.$wait)? {
+                        Ok(found) => {
+                            open.read(list, found.as_ref());
+                            let rewritten = open.rewritten(list, found);
+                            match lists.delete_one(doc! { "_id": list }).run()$(.$wait)? {
+                                Ok(_) => lists.insert_one(&rewritten)$(.$wait)?.map(drop),
+                                Err(error) => Err(error),
+                            }
+                        }
+                        Err(error) => Err(error),
+                    },
                     Step::Transfer(from, to, n) => {
                         let moved = accounts.update_one(doc! { "_id": from }, doc! { "$inc": { "n": -n } }).run()$(.$wait)?;
                         match moved {

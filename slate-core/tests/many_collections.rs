@@ -9,8 +9,11 @@ use bson::{Document, doc, rawdoc};
 use common::{STORES, Store, TestDatabase};
 use slate_core::{CollectionOptions, Database, Error, Index, RenameTarget, View};
 
-const FEW: u64 = 400;
-const MANY: u64 = 4_000;
+/// Returns a tenth of the number of collections, and the number: 4,000, or what `SLATE_COLLECTIONS` says.
+fn counts() -> [u64; 2] {
+    let many = std::env::var("SLATE_COLLECTIONS").map_or(4_000, |number| number.parse().unwrap());
+    [many / 10, many]
+}
 
 /// How many times more a definition may allocate beside many collections than beside few: paths in trees become twice as long.
 const GROWTH: u64 = 2;
@@ -73,7 +76,7 @@ fn definitions(test: &TestDatabase) -> Vec<(&'static str, u64)> {
 #[test]
 fn a_definition_costs_the_same_beside_few_collections_and_beside_many() {
     for store in STORES {
-        let costs = [FEW, MANY].map(|count| {
+        let costs = counts().map(|count| {
             let test = filled(store, count);
             // The first ones fill caches.
             definitions(&test);
@@ -89,7 +92,7 @@ fn a_definition_costs_the_same_beside_few_collections_and_beside_many() {
 #[test]
 fn opening_a_database_costs_in_proportion_to_its_collections() {
     for store in STORES.into_iter().filter(|store| store.is_persistent()) {
-        let [one, ten] = [FEW, MANY].map(|count| {
+        let [one, ten] = counts().map(|count| {
             let (db, folder) = filled(store, count).into_parts();
             drop(db);
             let url = store.url_in(folder.path());

@@ -89,6 +89,14 @@ pub(crate) fn split(stored: &str) -> (&str, &str) {
     stored.strip_prefix('$').and_then(|full| full.split_once('.')).unwrap_or((DEFAULT_DATABASE, stored))
 }
 
+/// Returns the full name of a stored collection, `database.collection`.
+pub(crate) fn full(stored: &str) -> Cow<'_, str> {
+    match stored.strip_prefix('$').filter(|full| full.contains('.')) {
+        Some(full) => full.into(),
+        None => [DEFAULT_DATABASE, ".", stored].concat().into(),
+    }
+}
+
 /// The database of a handle. The handle with which a store was opened has none: to it, a collection's name is the stored one.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct DatabaseName(Option<Arc<str>>);
@@ -125,6 +133,7 @@ mod tests {
             [("test", "users", "users"), ("test", "fs.files", "fs.files"), ("shop", "fs.files", "$shop.fs.files")]
         {
             assert_eq!(stored(database, collection), name);
+            assert_eq!(full(name), [database, ".", collection].concat());
             assert_eq!(split(name), (database, collection));
             check(name).unwrap();
         }

@@ -92,7 +92,9 @@ impl Runner {
         run: impl FnOnce(&WaitBudget) -> Option<Result<R, E>>,
     ) -> Option<Result<R, E>> {
         let Self::Pool(_) = self else { return None };
-        if let Err(error) = runtime() {
+        // A task has a runtime. To ask for it counts a reference that all its threads share.
+        let is_task = tokio::task::try_id().is_some();
+        if let Some(Err(error)) = (!is_task).then(runtime) {
             return Some(Err(error.into()));
         }
         let budget = WaitBudget::default();

@@ -23,9 +23,8 @@ use crate::{
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
-    let document = call.document;
     if call.fields.peek("explain").and_then(|explain| explain.as_bool()) == Some(true) {
-        return explain(call, document, Verbosity::Planner);
+        return explain(call, Verbosity::Planner);
     }
     let (aggregate, cursor) = parse(call, CursorField::Required)?;
     if change_stream::argument(aggregate.request.stages()).is_some() {
@@ -35,9 +34,9 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     aggregate.reply(rows, cursor)
 }
 
-/// Replies with the plan of an `aggregate`, which the client has sent as `command`.
-pub(super) fn explain(call: Call<'_>, command: Doc<'_>, verbosity: Verbosity) -> Result<RawDocumentBuf> {
-    let collection = call.target.as_str().unwrap_or_default().to_owned();
+/// Replies with the plan of an `aggregate`.
+pub(super) fn explain(call: Call<'_>, verbosity: Verbosity) -> Result<RawDocumentBuf> {
+    let (command, collection) = (call.at.command, call.target.as_str().unwrap_or_default().to_owned());
     let (aggregate, _) = parse(call, CursorField::Optional)?;
     if change_stream::argument(aggregate.request.stages()).is_some() {
         change_stream::open(&aggregate)?;

@@ -12,8 +12,6 @@ use crate::{Activity, CancelToken, Error, Result, call::Scope, interrupt::WaitBu
 /// A command document, split into its name, the value of the name, and the other fields; and where it is executed.
 pub(super) struct Call<'c> {
     pub(super) at: CommandScope<'c>,
-    /// The command as it was sent.
-    pub(super) document: Doc<'c>,
     pub(super) name: &'c str,
     pub(super) target: Value<'c>,
     pub(super) fields: Fields<'c>,
@@ -23,8 +21,8 @@ pub(super) struct Call<'c> {
 #[derive(Clone, Copy)]
 pub(super) struct CommandScope<'c> {
     pub(super) scope: &'c Scope,
-    /// The command as it was sent, which a cursor is described by.
-    pub(super) command: Option<Doc<'c>>,
+    /// The command as it was sent, which a cursor is described by. For a command that is explained, the one within.
+    pub(super) command: Doc<'c>,
     /// Without a place for cursors, replies contain all documents.
     pub(super) cursors: Option<&'c ParkedCursors>,
     /// Cancels the command.
@@ -53,12 +51,11 @@ pub(super) enum Waits {
 
 impl<'c> CommandScope<'c> {
     /// Commands whose replies contain all documents.
-    pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>) -> Self {
-        let (command, own) = (None, None);
+    pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>, command: Doc<'c>) -> Self {
         Self {
             scope,
             command,
-            own,
+            own: None,
             cursors: None,
             token: None,
             activity: None,
@@ -71,14 +68,13 @@ impl<'c> CommandScope<'c> {
 }
 
 impl<'c> Call<'c> {
-    /// Splits a command document.
+    /// Splits the command document.
     ///
     /// # Errors
     /// Fails if the document has no fields, is damaged, or contains a field twice.
-    pub(super) fn read(at: CommandScope<'c>, command: Doc<'c>) -> Result<Self> {
-        let (name, target, fields) = Fields::read_command(command)?;
-        let at = CommandScope { command: Some(command), ..at };
-        Ok(Self { at, document: command, name, target, fields })
+    pub(super) fn read(at: CommandScope<'c>) -> Result<Self> {
+        let (name, target, fields) = Fields::read_command(at.command)?;
+        Ok(Self { at, name, target, fields })
     }
 
     /// Returns the database that the command is sent to.

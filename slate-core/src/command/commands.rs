@@ -110,7 +110,7 @@ impl Commands {
         let (waits, own) = (self.waits, self.own.as_ref());
         let at = CommandScope {
             scope: &self.scope,
-            command: None,
+            command: Doc::from(command),
             own,
             cursors,
             token,
@@ -120,7 +120,7 @@ impl Commands {
             owner,
             waits,
         };
-        let reply = super::run(at, command);
+        let reply = super::run(at);
         match budget {
             // A statement that has spent the budget is in the reply as one that was refused.
             Some(budget) if budget.is_spent() => Err(budget.spend()),

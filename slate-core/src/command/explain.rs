@@ -5,7 +5,7 @@ use slate_query::{Code, raw::Doc};
 
 use super::{
     aggregate,
-    call::Call,
+    call::{Call, CommandScope},
     common::Common,
     concern::Concerns,
     count,
@@ -75,12 +75,12 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let verbosity = Verbosity::read(verbosity)?;
-    let mut inner = Call::read(call.at, command)?;
+    let mut inner = Call::read(CommandScope { command, ..call.at })?;
     let stored = StoredNames::of(&inner, inner.database()?.or(outer))?;
     stored.apply(&mut inner);
     let collection = inner.target.as_str().unwrap_or_default().to_owned();
     let explained = match inner.name {
-        "aggregate" => return aggregate::explain(inner, command, verbosity),
+        "aggregate" => return aggregate::explain(inner, verbosity),
         "count" => count::explain(inner, verbosity.into())?,
         "delete" => delete::explain(inner, verbosity.into())?,
         "distinct" => distinct::explain(inner, verbosity.into())?,

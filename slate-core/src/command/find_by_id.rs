@@ -35,11 +35,11 @@ struct Lookup<'c> {
 }
 
 /// Executes a command that is a lookup by `_id`; `None` if it is another one.
-pub(super) fn run(at: CommandScope<'_>, command: Doc<'_>) -> Option<Result<RawDocumentBuf>> {
+pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
     let Scope::Database(database) = at.scope else { return None };
     let is_watched =
         || database.observer().reports_slow_queries() || at.token.is_some_and(|token| token.is_cancelled());
-    let lookup = Lookup::read(command).filter(|_| !is_watched())?;
+    let lookup = Lookup::read(at.command).filter(|_| !is_watched())?;
     let name = lookup.database.or(at.database);
     if name.is_some_and(|name| namespace::check_database(name).is_err()) {
         return None;
@@ -50,10 +50,10 @@ pub(super) fn run(at: CommandScope<'_>, command: Doc<'_>) -> Option<Result<RawDo
     };
     namespace::check(&stored).ok()?;
     let key = record_key(lookup.id).ok()?;
-    let mut reply = Reply::default();
+    let mut found = None;
     let mut visitor = |document: Doc<'_>| {
-        reply = Reply::with_capacity(document.bytes().len() + AROUND);
-        append_cursor(&mut reply, &stored, Some(document))
+        let reply = found.insert(Reply::with_capacity(document.bytes().len() + AROUND));
+        append_cursor(reply, &stored, Some(document))
     };
     let read = match database.get(&stored, &key, IdMatch::Filter, &mut visitor, at.budget) {
         Ok(read) => read,
@@ -61,26 +61,26 @@ pub(super) fn run(at: CommandScope<'_>, command: Doc<'_>) -> Option<Result<RawDo
     };
     let show = |documents| at.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, 1, documents));
     match read {
-        PointRead::Found(_) => show(1),
-        PointRead::Missing => show(0),
-        PointRead::NeedsQuery | PointRead::Postponed => {}
-    }
-    match read {
-        PointRead::Found(_) => Some(reply.finish()),
-        PointRead::Missing => Some(append_cursor(&mut reply, &stored, None).and_then(|()| reply.finish())),
+        PointRead::Found(_) => {
+            show(1);
+            Some(found?.finish())
+        }
+        PointRead::Missing => {
+            show(0);
+            let mut reply = Reply::with_capacity(AROUND);
+            Some(append_cursor(&mut reply, &stored, None).and_then(|()| reply.finish()))
+        }
         PointRead::NeedsQuery | PointRead::Postponed => None,
     }
 }
 
 /// Appends a cursor that has ended.
 fn append_cursor(reply: &mut Reply, stored: &str, document: Option<Doc<'_>>) -> Result<()> {
-    let (database, collection) = namespace::split(stored);
-    let full = [database, ".", collection].concat();
     let fill = |batch: &mut Reply| {
         document.iter().for_each(|document| batch.document("0", *document));
         Ok(Filled { id: 0, token: None })
     };
-    reply.cursor("firstBatch", &full, fill)
+    reply.cursor("firstBatch", &namespace::full(stored), fill)
 }
 
 impl<'c> Lookup<'c> {

@@ -51,7 +51,7 @@ mod statements;
 mod update;
 mod validate;
 
-use bson::{RawDocument, RawDocumentBuf};
+use bson::RawDocumentBuf;
 #[cfg(feature = "async")]
 use slate_query::raw::Value;
 use slate_query::{Code, raw::Doc};
@@ -184,7 +184,8 @@ impl Database {
     pub fn command(&self, command: impl IntoDocument) -> Result<RawDocumentBuf> {
         self.handle().limits().check()?;
         let scope = Scope::Database(self.handle().clone());
-        run(CommandScope::without_cursors(&scope, self.name().as_deref()), &command.into_document()?)
+        let command = command.into_document()?;
+        run(CommandScope::without_cursors(&scope, self.name().as_deref(), Doc::from(&command)))
     }
 }
 
@@ -192,11 +193,11 @@ impl Database {
 ///
 /// # Errors
 /// Fails like [`Database::command`](crate::Database::command).
-fn run(at: CommandScope<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
-    if let Some(reply) = find_by_id::run(at, Doc::from(command)) {
+fn run(at: CommandScope<'_>) -> Result<RawDocumentBuf> {
+    if let Some(reply) = find_by_id::run(at) {
         return reply;
     }
-    let mut call = Call::read(at, Doc::from(command))?;
+    let mut call = Call::read(at)?;
     let database = call.database()?;
     let stored = StoredNames::of(&call, database)?;
     stored.apply(&mut call);

@@ -29,10 +29,10 @@ impl Default for CursorFacts {
 
 impl CursorFacts {
     /// Records the command whose first batch was read.
-    pub(super) fn opened_by(&mut self, command: Option<Doc<'_>>) {
+    pub(super) fn opened_by(&mut self, command: Doc<'_>) {
         self.used();
         self.created = self.last_used;
-        self.command = command.map(|command| Arc::new(described(command)));
+        self.command = Some(Arc::new(described(command)));
     }
 
     /// Records that a batch was read.

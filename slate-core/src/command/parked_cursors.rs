@@ -210,7 +210,7 @@ impl ParkedCursors {
         closed.len()
     }
 
-    pub(super) fn park(&self, mut cursor: CommandCursor, command: Option<Doc<'_>>) -> Result<i64> {
+    pub(super) fn park(&self, mut cursor: CommandCursor, command: Doc<'_>) -> Result<i64> {
         cursor.facts.opened_by(command);
         let mut cursors = self.lock();
         let most = self.most.load(Ordering::Relaxed);

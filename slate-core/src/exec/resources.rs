@@ -54,9 +54,9 @@ impl Resources {
     }
 
     /// Shows how the plan reads its records in the activity of the call, if it has one.
-    pub(super) fn summarize(&self, summary: impl FnOnce() -> PlanSummary) {
+    pub(super) fn summarize(&self, summary: impl FnOnce() -> PlanSummary, plan: impl FnOnce() -> Option<ReportedPlan>) {
         if let Some(activity) = &self.activity {
-            activity.summarize(summary());
+            activity.summarize(summary(), plan);
         }
     }
 
@@ -68,15 +68,16 @@ impl Resources {
         Planned { plan, rules }: Planned,
     ) -> Plan {
         plan.count_uses(collection);
-        self.summarize(|| plan.summary());
-        self.tally.executes(|| {
+        let reported = || {
             let (collection, plan) = (Arc::clone(&collection.name), plan.clone());
             let rules: Vec<&'static str> = query.rules(rules).collect();
             ReportedPlan(Arc::new(move || {
                 let (collection, plan, rules) = (Arc::clone(&collection), plan.clone(), rules.clone());
                 Explained { collection, plan, rules, candidates: 0, analysis: None }.draw()
             }))
-        });
+        };
+        self.summarize(|| plan.summary(), || Some(reported()));
+        self.tally.executes(reported);
         plan
     }
 

@@ -34,7 +34,7 @@ pub(crate) fn visit_targets<V: View>(
         let mut reader = view.point_reader()?;
         reader.load(&[(collection.records, &key)])?;
         let found = reader.loaded(0);
-        resources.summarize(|| PlanSummary::LOOKUP);
+        resources.summarize(|| PlanSummary::LOOKUP, || None);
         resources.tally.add(1, u64::from(found.is_some()));
         return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }

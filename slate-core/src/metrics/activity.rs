@@ -3,7 +3,9 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use super::Tally;
+use bson::{Document, doc};
+
+use super::{ReportedPlan, Tally};
 
 /// What a command that runs is doing, for those who look at it from another thread: the plan that it executes, and what the plan has
 /// examined so far; see [`Commands::with_activity`](crate::Commands::with_activity).
@@ -29,8 +31,17 @@ struct Current {
     keys: u64,
     documents: u64,
     summary: Option<PlanSummary>,
+    plans: Plans,
     /// The current plan, and what it had examined before this activity began: a cursor's plan has read the earlier batches.
     plan: Option<(Arc<Tally>, (u64, u64))>,
+}
+
+/// Whether the plan of the summary is kept.
+#[derive(Clone, Default)]
+enum Plans {
+    #[default]
+    Forgotten,
+    Kept(Option<ReportedPlan>),
 }
 
 /// How a plan reads its records, in MongoDB's words.
@@ -68,6 +79,30 @@ impl fmt::Debug for PlanSummary {
 }
 
 impl Activity {
+    /// Returns an activity that also keeps the [`plan`](Self::plan), which copies what each plan was made of.
+    pub fn with_plan() -> Self {
+        Self(Arc::new(Mutex::new(Current { plans: Plans::Kept(None), ..Current::default() })))
+    }
+
+    /// Returns the stages of the plan of [`plan_summary`](Self::plan_summary), as MongoDB's `explain` shows them. `None` unless the activity
+    /// was made [`with_plan`](Self::with_plan), and for a plan that reads nothing that is stored.
+    pub fn plan(&self) -> Option<Document> {
+        let (plan, summary) = {
+            let current = self.lock();
+            let Plans::Kept(plan) = &current.plans else { return None };
+            (plan.clone(), current.summary.clone())
+        };
+        match plan {
+            Some(plan) => Some((plan.0)().shape.plan).filter(|stages| !stages.is_empty()),
+            // A lookup has no plan.
+            None => {
+                let summary = summary?.to_string();
+                let (stage, keys) = summary.split_once(' ')?;
+                Some(doc! { "stage": stage, "keyPattern": keys })
+            }
+        }
+    }
+
     /// Returns how the plan reads its records, as MongoDB's `planSummary`: `COLLSCAN`, `IXSCAN { age: 1 }`. It is that of the last
     /// statement that has begun; `None` before the first one is planned, and for a command without a plan.
     pub fn plan_summary(&self) -> Option<String> {
@@ -93,35 +128,57 @@ impl Activity {
         (current.keys, current.documents) = current.examined();
         current.plan = Some((Arc::clone(tally), tally.examined()));
         current.summary = None;
+        current.plans.forget();
     }
 
     /// Shows how the plan reads its records. The first of several plans that are counted together stays: that of a bulk write, or of a join.
-    pub(crate) fn summarize(&self, summary: PlanSummary) {
-        self.lock().summary.get_or_insert(summary);
+    pub(crate) fn summarize(&self, summary: PlanSummary, plan: impl FnOnce() -> Option<ReportedPlan>) {
+        let mut current = self.lock();
+        if current.summary.is_some() {
+            return;
+        }
+        current.summary = Some(summary);
+        if let Plans::Kept(kept) = &mut current.plans {
+            *kept = plan();
+        }
     }
 
     /// Shows a read that needed no plan.
     pub(crate) fn read(&self, summary: PlanSummary, keys: u64, documents: u64) {
         let mut current = self.lock();
         let (keys_before, documents_before) = current.examined();
-        let summary = Some(summary);
-        *current = Current { keys: keys_before + keys, documents: documents_before + documents, summary, plan: None };
+        current.keys = keys_before + keys;
+        current.documents = documents_before + documents;
+        (current.summary, current.plan) = (Some(summary), None);
+        current.plans.forget();
     }
 
     /// Shows the plan of a cursor, which began with an earlier command.
     pub(crate) fn continues(&self, opened: &Self) {
-        let (summary, plan) = {
+        let (summary, plan, plans) = {
             let opened = opened.lock();
-            (opened.summary.clone(), opened.plan.as_ref().map(|(tally, _)| Arc::clone(tally)))
+            (opened.summary.clone(), opened.plan.as_ref().map(|(tally, _)| Arc::clone(tally)), opened.plans.clone())
         };
         if let Some(tally) = plan {
             self.executes(&tally);
         }
-        self.lock().summary = summary;
+        let mut current = self.lock();
+        current.summary = summary;
+        if let (Plans::Kept(kept), Plans::Kept(opened)) = (&mut current.plans, plans) {
+            *kept = opened;
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Current> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Plans {
+    fn forget(&mut self) {
+        if let Self::Kept(plan) = self {
+            *plan = None;
+        }
     }
 }
 

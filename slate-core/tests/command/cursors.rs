@@ -266,6 +266,31 @@ fn the_token_of_a_get_more_ends_it_and_its_cursor() {
 }
 
 #[test]
+fn an_activity_keeps_the_stages_of_the_last_plan_if_it_is_asked_to() {
+    let db = Database::open("memory:").unwrap();
+    let numbers = db.collection("c");
+    numbers.insert_many(&(0..200).map(|n| doc! { "_id": n, "n": n }).collect::<Vec<_>>()).run().unwrap();
+    let commands = db.commands();
+    run(&commands, doc! { "createIndexes": "c", "indexes": [{ "key": { "n": 1 }, "name": "n_1" }] });
+    let scan = doc! { "find": "c", "filter": { "n": { "$gt": 190 } }, "batchSize": 2 };
+    let forgets = Activity::default();
+    run(&commands.with_activity(&forgets), scan.clone());
+    assert_eq!((forgets.plan_summary().as_deref(), forgets.plan()), (Some("IXSCAN { n: 1 }"), None));
+    let opened = Activity::with_plan();
+    let (_, id) = batch(&run(&commands.with_activity(&opened), scan));
+    let continued = Activity::with_plan();
+    run(&commands.with_activity(&continued), doc! { "getMore": id, "collection": "c" });
+    for activity in [&opened, &continued] {
+        let plan = activity.plan().unwrap();
+        let scan = plan.get_document("inputStage").unwrap();
+        assert_eq!((plan.get_str("stage").unwrap(), scan.get_str("stage").unwrap()), ("FETCH", "IXSCAN"), "{plan}");
+    }
+    // A lookup replaces the plan.
+    run(&commands.with_activity(&opened), doc! { "find": "c", "filter": { "_id": 4 } });
+    assert_eq!(opened.plan(), Some(doc! { "stage": "EXPRESS_IXSCAN", "keyPattern": "{ _id: 1 }" }));
+}
+
+#[test]
 fn a_command_without_a_place_for_cursors_returns_everything() {
     let db = Database::open("memory:").unwrap();
     let documents: Vec<Document> = (0..1_000).map(|n| doc! { "_id": n }).collect();

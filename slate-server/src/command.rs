@@ -1,17 +1,32 @@
-use std::{sync::Arc, time::Duration};
+use std::{
+    borrow::Cow,
+    ops::Range,
+    sync::{Arc, LazyLock},
+    time::Duration,
+};
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, raw::RawElement, rawdoc};
+use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, rawdoc};
+use slate_core::raw::{Kind, Value};
 
-use crate::failure::{Code, Failure, Result};
+use crate::{
+    commands::{self, KnownCommand, Trait},
+    failure::{Code, Failure, Result},
+};
 
 /// A command as it has arrived, with the fields that the server itself understands.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Command {
-    document: Arc<RawDocumentBuf>,
-    pub(crate) name: String,
-    pub(crate) database: String,
-    /// The session, if the command belongs to one.
-    pub(crate) session: Option<RawDocumentBuf>,
+    /// `None` while its fields are read.
+    document: Option<Arc<RawDocumentBuf>>,
+    /// What the server knows about commands of this name.
+    pub(crate) known: Option<&'static KnownCommand>,
+    pub(crate) name: Cow<'static, str>,
+    /// Where the document has the value of the name, if that is a string.
+    target: Option<Range<usize>>,
+    /// Where the document has the name of the database.
+    database: Range<usize>,
+    /// Where the document has the session, if the command belongs to one.
+    session: Option<Range<usize>>,
     pub(crate) number: Option<i64>,
     /// `autocommit: false`: the command belongs to a transaction.
     pub(crate) in_transaction: bool,
@@ -43,8 +58,32 @@ pub(crate) enum Unsatisfied {
     Mode,
 }
 
+/// The document of a command while its fields are read.
+static NO_FIELDS: LazyLock<RawDocumentBuf> = LazyLock::new(RawDocumentBuf::new);
+
 /// The longest name of a database or a collection that is shown, in bytes.
 const MAX_NAME: usize = 255;
+
+/// Returns the full name of a collection, of a name that is too long its beginning.
+pub(crate) fn namespace(database: &str, collection: &str) -> String {
+    let (database, collection) = (beginning(database, MAX_NAME), beginning(collection, MAX_NAME));
+    format!("{database}.{collection}")
+}
+
+/// Returns the database and the collection of an element of `nsInfo`.
+fn split_namespace(one: RawBsonRef<'_>) -> Option<(&str, &str)> {
+    one.as_document()?.get_str("ns").ok()?.split_once('.')
+}
+
+/// Returns the place of the text of a string, without its length and its terminator, in the place of the string.
+fn text_within(string: Range<usize>) -> Range<usize> {
+    string.start + 4..string.end - 1
+}
+
+fn timestamp(both: u64) -> Timestamp {
+    let part = |bits: u64| u32::try_from(bits & u64::from(u32::MAX)).unwrap_or_default();
+    Timestamp { time: part(both >> 32), increment: part(both) }
+}
 
 /// Returns the beginning of a text, of at most `most` bytes.
 pub(crate) fn beginning(text: &str, most: usize) -> &str {
@@ -85,85 +124,121 @@ impl Command {
     /// # Errors
     /// Fails on damaged bytes and on fields of the wrong type.
     pub(crate) fn read(document: RawDocumentBuf) -> Result<Self> {
-        let mut elements = document.iter_elements();
-        let first = elements.next().ok_or_else(|| Failure::new(Code::COMMAND_NOT_FOUND, "no command"))??;
-        let mut command = Self {
-            name: first.key().as_str().to_owned(),
-            document: Arc::default(),
-            database: String::new(),
-            session: None,
-            number: None,
-            in_transaction: false,
-            starts_transaction: false,
-            read_concern: None,
-            cluster_time: None,
-            has_write_concern: false,
-            declares_api: false,
-            unsatisfied: None,
-        };
-        for element in elements {
-            command.read_field(&element?)?;
+        let damaged = || Failure::new(Code::INVALID_BSON, "an element is cut short or of an unknown type");
+        let bytes = document.as_bytes();
+        let elements = Value::new(Kind::Document, bytes).as_document().into_iter().flat_map(|fields| fields.elements());
+        let mut command = Self::default();
+        // Behind the length.
+        let mut end = 4;
+        for (position, element) in elements.enumerate() {
+            end += element.size();
+            let place = end - element.value.bytes().len()..end;
+            if position == 0 {
+                let name = std::str::from_utf8(element.name).map_err(|_| damaged())?;
+                command.known = commands::find(name);
+                command.name = command.known.map_or_else(|| name.to_owned().into(), |known| known.name.into());
+                command.target = (element.value.kind() == Kind::String).then(|| text_within(place));
+            } else {
+                command.read_field(element.name, element.value, place)?;
+            }
+        }
+        // Elements after a damaged one are not seen. One byte is left, the terminator.
+        if end + 1 != bytes.len() {
+            return Err(damaged());
+        }
+        if end == 4 {
+            return Err(Failure::new(Code::COMMAND_NOT_FOUND, "no command"));
         }
         if command.database.is_empty() {
             return Err(Failure::new(Code(40571, "Location40571"), "OP_MSG requests require a $db argument"));
         }
-        command.document = Arc::new(document);
+        command.document = Some(Arc::new(document));
         Ok(command)
     }
 
-    fn read_field(&mut self, element: &RawElement<'_>) -> Result<()> {
-        let name = element.key().as_str();
-        let mistyped = |expected| Failure::mistyped(&format!("{}.{name}", self.name), expected);
+    fn read_field(&mut self, name: &[u8], value: Value<'_>, place: Range<usize>) -> Result<()> {
+        let mistyped =
+            |expected| Failure::mistyped(&format!("{}.{}", self.name, String::from_utf8_lossy(name)), expected);
+        let document = || -> Result<&RawDocument> {
+            let document = value.as_document().ok_or_else(|| mistyped("object"))?;
+            Ok(RawDocument::from_bytes(document.bytes())?)
+        };
         match name {
-            "$db" => self.database = element.value()?.as_str().ok_or_else(|| mistyped("string"))?.to_owned(),
-            "lsid" => self.session = Some(element.value()?.as_document().ok_or_else(|| mistyped("object"))?.to_owned()),
-            "txnNumber" => self.number = Some(element.value()?.as_i64().ok_or_else(|| mistyped("long"))?),
-            "autocommit" => {
-                self.in_transaction = !element.value()?.as_bool().ok_or_else(|| mistyped("bool"))?;
+            b"$db" => {
+                value.as_str().ok_or_else(|| mistyped("string"))?;
+                self.database = text_within(place);
+            }
+            b"lsid" => {
+                document()?;
+                self.session = Some(place);
+            }
+            b"txnNumber" => self.number = Some(value.as_i64().ok_or_else(|| mistyped("long"))?),
+            b"autocommit" => {
+                self.in_transaction = !value.as_bool().ok_or_else(|| mistyped("bool"))?;
                 if !self.in_transaction {
                     let message = "autocommit must be false for a multi-document transaction";
                     return Err(Failure::new(Code::INVALID_OPTIONS, message));
                 }
             }
-            "startTransaction" => {
-                self.starts_transaction = element.value()?.as_bool().ok_or_else(|| mistyped("bool"))?;
+            b"startTransaction" => {
+                self.starts_transaction = value.as_bool().ok_or_else(|| mistyped("bool"))?;
                 if !self.starts_transaction {
                     let message = "Specifying startTransaction=false is not allowed.";
                     return Err(Failure::new(Code::INVALID_OPTIONS, message));
                 }
             }
-            "readConcern" => {
-                let concern = element.value()?;
-                let concern = concern.as_document().ok_or_else(|| mistyped("object"))?;
+            b"readConcern" => {
+                let concern = document()?;
                 self.read_concern = Some(ReadConcern {
                     level: concern.get_str("level").ok().map(str::to_owned),
                     at: concern.get_timestamp("atClusterTime").ok(),
                     has_time: concern.get("atClusterTime")?.is_some() || concern.get("afterClusterTime")?.is_some(),
                 });
             }
-            "$clusterTime" => {
-                let time = element.value()?;
-                let time = time.as_document().ok_or_else(|| mistyped("object"))?;
-                self.cluster_time = time.get_timestamp("clusterTime").ok();
+            b"$clusterTime" => {
+                let time = value.as_document().ok_or_else(|| mistyped("object"))?;
+                let time = time.get("clusterTime").and_then(Value::as_timestamp);
+                self.cluster_time = time.map(timestamp);
             }
-            "apiVersion" | "apiStrict" | "apiDeprecationErrors" => self.declares_api = true,
-            "writeConcern" => {
+            b"apiVersion" | b"apiStrict" | b"apiDeprecationErrors" => self.declares_api = true,
+            b"writeConcern" => {
                 self.has_write_concern = true;
-                self.unsatisfied = element.value()?.as_document().and_then(Unsatisfied::read);
+                self.unsatisfied = document().ok().and_then(Unsatisfied::read);
             }
             _ => {}
         }
         Ok(())
     }
 
+    /// Returns the database to which the command was sent.
+    pub(crate) fn database(&self) -> &str {
+        self.text(&self.database).unwrap_or_default()
+    }
+
+    /// Returns the session, if the command belongs to one.
+    pub(crate) fn session(&self) -> Option<&RawDocument> {
+        let bytes = self.document().as_bytes().get(self.session.clone()?)?;
+        RawDocument::from_bytes(bytes).ok()
+    }
+
+    /// Returns the text at a place that was found to be one.
+    fn text(&self, place: &Range<usize>) -> Option<&str> {
+        std::str::from_utf8(self.document().as_bytes().get(place.clone())?).ok()
+    }
+
+    /// Whether commands of this name have something in common with others.
+    pub(crate) fn is(&self, wanted: Trait) -> bool {
+        self.known.is_some_and(|known| known.is(wanted))
+    }
+
     /// Returns the whole command.
     pub(crate) fn document(&self) -> &RawDocument {
-        &self.document
+        self.document.as_deref().unwrap_or(&NO_FIELDS)
     }
 
     /// Returns a field.
     pub(crate) fn get(&self, name: &str) -> Result<Option<RawBsonRef<'_>>> {
-        Ok(self.document.get(name)?)
+        Ok(self.document().get(name)?)
     }
 
     /// Whether the reply describes a plan.
@@ -175,7 +250,7 @@ impl Command {
     /// Returns what the `hello` of a driver says about the client.
     pub(crate) fn client_metadata(&self) -> Option<&RawDocument> {
         let is_hello = matches!(&*self.name, "hello" | "isMaster" | "ismaster");
-        if is_hello { self.document.get_document("client").ok() } else { None }
+        if is_hello { self.document().get_document("client").ok() } else { None }
     }
 
     /// Returns `maxTimeMS`; `None` if there is no limit.
@@ -190,20 +265,19 @@ impl Command {
 
     /// Returns the collection that the command reads or writes, if it is about one.
     pub(crate) fn collection(&self) -> Option<&str> {
-        let document: &RawDocument = match &*self.name {
-            // Its own collection is that of the command within.
-            "explain" => self.document.get_document("explain").ok()?,
-            _ => &self.document,
-        };
-        let (name, target) = document.iter().next()?.ok()?;
-        let target = match name.as_str() {
-            "getMore" => document.get("collection").ok()??,
-            "aggregate" | "collMod" | "collStats" | "collstats" | "compact" | "count" | "create" | "createIndexes"
-            | "delete" | "deleteIndexes" | "distinct" | "drop" | "dropIndexes" | "find" | "findAndModify"
-            | "findandmodify" | "insert" | "killCursors" | "listIndexes" | "update" | "validate" => target,
-            _ => return None,
-        };
-        target.as_str()
+        if self.is(Trait::Collection) {
+            return self.text(self.target.as_ref()?);
+        }
+        match &*self.name {
+            "getMore" => self.document().get_str("collection").ok(),
+            // That of the command within.
+            "explain" => {
+                let (name, target) = self.document().get_document("explain").ok()?.iter().next()?.ok()?;
+                let known = commands::find(name.as_str()).filter(|known| known.is(Trait::Collection));
+                known.and_then(|_| target.as_str())
+            }
+            _ => None,
+        }
     }
 
     /// Returns the full name of the collection, or what MongoDB writes in its place for a command that is about none. Of a name that is
@@ -214,8 +288,16 @@ impl Command {
             (None, "aggregate") => "$cmd.aggregate",
             (None, _) => "$cmd",
         };
-        let (database, target) = (beginning(&self.database, MAX_NAME), beginning(target, MAX_NAME));
-        format!("{database}.{target}")
+        namespace(self.database(), target)
+    }
+
+    /// Returns the databases and the collections that a `bulkWrite` names, and `None` for what is no name; nothing for another command.
+    pub(crate) fn bulk_namespaces(&self) -> Vec<Option<(&str, &str)>> {
+        if self.name != "bulkWrite" {
+            return Vec::new();
+        }
+        let Ok(Some(RawBsonRef::Array(namespaces))) = self.get("nsInfo") else { return Vec::new() };
+        namespaces.into_iter().flatten().map(split_namespace).collect()
     }
 
     /// Returns the command for the library: without the times of its read concern, which are satisfied already, in a transaction without
@@ -224,10 +306,10 @@ impl Command {
         let drops_concern = self.in_transaction || self.name == "getMore";
         let concern = self.read_concern.as_ref().filter(|concern| drops_concern || concern.has_time);
         if concern.is_none() && self.unsatisfied.is_none() {
-            return Ok(Arc::clone(&self.document));
+            return Ok(self.document.clone().unwrap_or_default());
         }
         let mut copy = RawDocumentBuf::new();
-        for element in self.document.iter() {
+        for element in self.document().iter() {
             match element? {
                 (name, RawBsonRef::Document(_)) if name == "readConcern" && drops_concern => {}
                 (name, RawBsonRef::Document(_)) if name == "writeConcern" && self.unsatisfied.is_some() => {}
@@ -244,5 +326,41 @@ impl Command {
             }
         }
         Ok(Arc::new(copy))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_parts_of_a_command_are_found_at_their_places() {
+        let lsid = rawdoc! { "id": 7 };
+        let find = rawdoc! { "find": "c", "lsid": lsid.clone(), "filter": { "a": 1 }, "$db": "shop" };
+        let find = Command::read(find).unwrap();
+        assert_eq!((&*find.name, find.database(), find.collection()), ("find", "shop", Some("c")));
+        assert_eq!((find.session(), find.namespace()), (Some(&*lsid), "shop.c".into()));
+        let collection = |document| Command::read(document).unwrap().collection().map(str::to_owned);
+        let inner = rawdoc! { "count": "d" };
+        assert_eq!(collection(rawdoc! { "explain": inner, "$db": "shop" }).as_deref(), Some("d"));
+        let more = rawdoc! { "getMore": 1_i64, "collection": "e", "$db": "shop" };
+        assert_eq!(collection(more).as_deref(), Some("e"));
+        for no_collection in [rawdoc! { "aggregate": 1, "$db": "shop" }, rawdoc! { "nothing": "c", "$db": "shop" }] {
+            assert_eq!(collection(no_collection), None);
+        }
+    }
+
+    #[test]
+    fn what_is_behind_a_damaged_element_is_not_overlooked() {
+        let whole = rawdoc! { "find": "c", "x": 1, "$db": "shop", "autocommit": false }.into_bytes();
+        let place = whole.windows(2).position(|two| two == b"x\0").unwrap() - 1;
+        for damaged in [0x7e, 0x02] {
+            let mut bytes = whole.clone();
+            bytes[place] = damaged;
+            let failure = Command::read(RawDocumentBuf::from_bytes(bytes).unwrap()).unwrap_err();
+            assert_eq!(failure.code, Code::INVALID_BSON.0, "{failure}");
+        }
+        assert_eq!(Command::read(RawDocumentBuf::new()).unwrap_err().code, Code::COMMAND_NOT_FOUND.0);
+        assert_eq!(Command::read(rawdoc! { "find": "c", "$db": "" }).unwrap_err().code, 40571);
     }
 }

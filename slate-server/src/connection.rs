@@ -64,22 +64,23 @@ impl Connection {
         let connection =
             Self { shared: Arc::clone(shared), id, local, peer, place, login: Login::default(), certificate };
         let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
-        // Both wait for the whole life of the connection: to begin anew with each request would take locks that connections share.
-        let mut stopping = shared.stopping.subscribe();
-        // A stop before the subscription is no change. It can come during the TLS handshake.
-        if *stopping.borrow() {
+        // The stop may come during the TLS handshake, before the connection has a place. One that comes later is told to each place.
+        let has_stopped = shared.stopping.subscribe();
+        if *has_stopped.borrow() {
             return;
         }
-        let has_stopped = stopping.clone();
-        let mut stopping = pin!(async move { drop(stopping.wait_for(|stopping| *stopping).await) });
+        let place = Arc::clone(&connection.place);
+        // Waits for the whole life of the connection.
+        let mut stopped = pin!(place.stopped());
         let mut patience = pin!(sleep(FIRST_PATIENCE));
         let mut is_first = true;
         loop {
             let most = connection.longest_message();
-            let frame = tokio::select! {
+            let read = |message: &[u8]| (message.len(), Request::decode(message, most));
+            let received = tokio::select! {
                 biased;
-                frame = inbox.next(most) => frame,
-                () = &mut stopping => return,
+                received = inbox.next(most, read) => received,
+                () = &mut stopped => return,
                 () = &mut patience, if is_first => return,
             };
             // A client whose next request is always there does not keep the server from stopping.
@@ -87,8 +88,8 @@ impl Connection {
                 return;
             }
             is_first = false;
-            let frame = match frame {
-                Ok(Some(frame)) => frame,
+            let (length, request) = match received {
+                Ok(Some(received)) => received,
                 Ok(None) => return,
                 Err(error) => {
                     if let Some((id, failure)) = too_much(&error) {
@@ -97,10 +98,8 @@ impl Connection {
                     return;
                 }
             };
-            shared.counts.requests.fetch_add(1, Ordering::Relaxed);
-            shared.counts.bytes_in.fetch_add(frame.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
-            let Ok(request) = Request::decode(&frame, most) else { return };
-            drop(frame);
+            connection.place.traffic.received(length);
+            let Ok(request) = request else { return };
             if let Some(refusal) = &refusal {
                 connection.say_farewell(request.id, refusal, &mut inbox, &mut writes).await;
                 return;
@@ -157,7 +156,8 @@ impl Connection {
         }
         let mut response_to = id;
         loop {
-            let (token, activity, gone) = (CancelToken::new(), Activity::default(), Notify::new());
+            let (token, gone) = (CancelToken::new(), Notify::new());
+            let activity = if self.shared.profiler.is_on() { Activity::with_plan() } else { Activity::default() };
             let call = Call {
                 connection: self,
                 command: &command,
@@ -213,7 +213,7 @@ impl Connection {
                 Reply { document: &too_long, ..*reply }.encode()?
             }
         };
-        self.shared.counts.bytes_out.fetch_add(encoded.len().try_into().unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.place.traffic.sent(encoded.len());
         let mut write = pin!(encoded.write_to(writes));
         // Most replies fit into the buffer of the socket, and need no clock.
         match poll_fn(|context| Poll::Ready(write.as_mut().poll(context))).await {

@@ -11,7 +11,7 @@ use bson::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 
 use crate::{
     auth,
-    commands::{Call, diagnosis},
+    commands::{Call, Trait, diagnosis},
     failure::{Code, Failure, Result},
     profiler::{self, PROFILE},
     session::SessionId,
@@ -19,44 +19,6 @@ use crate::{
 };
 
 pub(crate) use transaction::{abort, commit};
-
-/// The commands of the library that a server offers, sorted.
-pub(crate) const NAMES: [&str; 31] = [
-    "aggregate",
-    "bulkWrite",
-    "collMod",
-    "collStats",
-    "collstats",
-    "compact",
-    "count",
-    "create",
-    "createIndexes",
-    "dbStats",
-    "dbstats",
-    "delete",
-    "deleteIndexes",
-    "distinct",
-    "drop",
-    "dropDatabase",
-    "dropIndexes",
-    "explain",
-    "find",
-    "findAndModify",
-    "findandmodify",
-    "getMore",
-    "insert",
-    "killCursors",
-    "listCollections",
-    "listDatabases",
-    "listIndexes",
-    "ping",
-    "renameCollection",
-    "update",
-    "validate",
-];
-
-/// The commands that may be repeated with the same transaction number, sorted.
-const RETRYABLE: [&str; 6] = ["bulkWrite", "delete", "findAndModify", "findandmodify", "insert", "update"];
 
 /// Executes a command of the library.
 pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
@@ -68,7 +30,7 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if result.is_ok() {
         forget_dropped(call);
     }
-    if writes(&command.name) {
+    if command.is(Trait::Writes) {
         call.shared().database.next_time();
     }
     let Some(unsatisfied) = command.unsatisfied else { return result };
@@ -81,10 +43,10 @@ pub(crate) async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
 fn forget_dropped(call: &Call<'_>) {
     let (command, top) = (call.command, &call.shared().top);
     match &*command.name {
-        "drop" => command.collection().iter().for_each(|dropped| top.forget(&command.database, Some(dropped))),
+        "drop" => command.collection().iter().for_each(|dropped| top.forget(command.database(), Some(dropped))),
         "dropDatabase" => {
-            top.forget(&command.database, None);
-            call.shared().profiler.forget(&command.database);
+            top.forget(command.database(), None);
+            call.shared().profiler.forget(command.database());
         }
         "renameCollection" => {
             let full = |name| command.get(name).ok().flatten().and_then(|full| full.as_str()?.split_once('.'));
@@ -100,7 +62,7 @@ fn forget_dropped(call: &Call<'_>) {
 async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let command = call.command;
     let shared = call.shared();
-    let session = command.session.as_deref().map(|lsid| SessionId::read(lsid, call.owner())).transpose()?;
+    let session = command.session().map(|lsid| SessionId::read(lsid, call.owner())).transpose()?;
     // A client that has not logged in takes no place among the sessions.
     if let Some(id) = session.filter(|_| !call.is_of_stranger()) {
         shared.sessions.use_session(id)?;
@@ -115,7 +77,7 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
             Err(Failure::new(Code::INVALID_OPTIONS, message))
         }
         (Some(id), Some(number)) => {
-            if RETRYABLE.binary_search(&&*command.name).is_err() {
+            if !command.is(Trait::Retryable) {
                 let message = "txnNumber may only be provided for multi-document transactions and retryable write \
                                commands. autocommit:false was not provided, and '{}' is not a retryable write command.";
                 return Err(Failure::new(Code::NOT_RETRYABLE, message.replace("{}", &command.name)));
@@ -164,28 +126,6 @@ pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
         }
         _ => false,
     }
-}
-
-fn writes(name: &str) -> bool {
-    !matches!(
-        name,
-        "find"
-            | "getMore"
-            | "count"
-            | "distinct"
-            | "killCursors"
-            | "ping"
-            | "explain"
-            | "listCollections"
-            | "listIndexes"
-            | "listDatabases"
-            | "collStats"
-            | "collstats"
-            | "dbStats"
-            | "dbstats"
-            | "validate"
-            | "compact"
-    )
 }
 
 /// Returns the failure of the first statement that a write has refused.

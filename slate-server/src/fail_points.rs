@@ -177,7 +177,7 @@ pub(crate) fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if !fail_points.is_offered {
         return Err(Failure::new(Code::COMMAND_NOT_FOUND, "no such command: 'configureFailPoint'"));
     }
-    if command.database != "admin" {
+    if command.database() != "admin" {
         let message = "configureFailPoint may only be run against the admin database.";
         return Err(Failure::new(Code::UNAUTHORIZED, message));
     }

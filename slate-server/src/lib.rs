@@ -73,6 +73,7 @@ mod test_server;
 mod tls;
 mod top;
 mod trace;
+mod traffic;
 mod wire;
 
 pub use accounts::{Account, AccountError, Accounts};

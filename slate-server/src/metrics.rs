@@ -76,10 +76,9 @@ async fn answer(request: Request<Incoming>, shared: Arc<Shared>) -> Result<Respo
 async fn text(shared: &Shared) -> slate_core::Result<String> {
     let size = shared.database.size().await?;
     let mut text = shared.database.metrics().prometheus().size(size).to_string();
-    let counts = &shared.counts;
+    let (counts, traffic) = (&shared.counts, shared.operations.traffic());
     let number = |size: usize| u64::try_from(size).unwrap_or(u64::MAX);
     let connections = u64::try_from(counts.last_connection.load(Ordering::Relaxed)).unwrap_or(0);
-    let load = |counter: &std::sync::atomic::AtomicU64| counter.load(Ordering::Relaxed);
     let mut metric = |name: &str, kind: &str, values: &[(&str, u64)]| {
         // Writing into a string does not fail.
         let _ = writeln!(text, "# TYPE slate_server_{name} {kind}");
@@ -89,16 +88,16 @@ async fn text(shared: &Shared) -> slate_core::Result<String> {
     };
     metric("connections", "gauge", &[("", number(counts.connections.load(Ordering::Relaxed)))]);
     metric("connections_total", "counter", &[("", connections)]);
-    metric("requests_total", "counter", &[("", load(&counts.requests))]);
-    metric("received_bytes_total", "counter", &[("", load(&counts.bytes_in))]);
-    metric("sent_bytes_total", "counter", &[("", load(&counts.bytes_out))]);
+    metric("requests_total", "counter", &[("", traffic.requests)]);
+    metric("received_bytes_total", "counter", &[("", traffic.bytes_in)]);
+    metric("sent_bytes_total", "counter", &[("", traffic.bytes_out)]);
     let commands = [
-        ("{command=\"insert\"}", load(&counts.inserts)),
-        ("{command=\"find\"}", load(&counts.queries)),
-        ("{command=\"update\"}", load(&counts.updates)),
-        ("{command=\"delete\"}", load(&counts.deletes)),
-        ("{command=\"getMore\"}", load(&counts.get_mores)),
-        ("{command=\"other\"}", load(&counts.others)),
+        ("{command=\"insert\"}", traffic.inserts),
+        ("{command=\"find\"}", traffic.queries),
+        ("{command=\"update\"}", traffic.updates),
+        ("{command=\"delete\"}", traffic.deletes),
+        ("{command=\"getMore\"}", traffic.get_mores),
+        ("{command=\"other\"}", traffic.others),
     ];
     metric("commands_total", "counter", &commands);
     metric("sessions", "gauge", &[("", number(shared.sessions.len()))]);

@@ -11,6 +11,7 @@ use std::{
 
 use bson::{RawDocument, RawDocumentBuf};
 use slate_core::{Activity, CancelToken};
+use tokio::sync::Notify;
 
 pub(crate) use self::description::{MAX_COMMAND, Scope, idle_cursor, idle_transaction, kind, number, shown};
 use crate::{
@@ -19,19 +20,29 @@ use crate::{
     listener::Address,
     session::SessionId,
     top::LastUsage,
+    traffic::{TotalTraffic, Traffic},
 };
 
 /// The longest description of a client, and the longest name of its application: MongoDB's limits. Longer ones are not shown.
 const MAX_METADATA: usize = 512;
 const MAX_APPLICATION: usize = 128;
 
+/// How many ids of commands a connection takes at a time. The first one, which is a multiple of this number, is not used.
+const IDS: i32 = 64;
+
 /// The commands that run, for `currentOp`, `killOp` and `killSessions`. Each connection has a place for the one that it runs, so that
 /// commands of different connections do not wait for each other.
 #[derive(Debug, Default)]
 pub(crate) struct Operations {
     last: AtomicI32,
-    /// The places, by the numbers of their connections.
-    places: Mutex<HashMap<i64, Arc<Place>>>,
+    places: Mutex<Places>,
+}
+
+/// The places of the connections that are open, by their numbers, and what those that have ended have exchanged.
+#[derive(Debug, Default)]
+struct Places {
+    open: HashMap<i64, Arc<Place>>,
+    ended: TotalTraffic,
 }
 
 /// The place of a connection's command.
@@ -42,6 +53,11 @@ pub(crate) struct Place {
     since: Instant,
     application: OnceLock<Application>,
     running: Mutex<Option<Operation>>,
+    /// The id of the next command; a multiple of [`IDS`] if ids are to be taken first. Only the connection's task reads and writes it.
+    next_id: AtomicI32,
+    /// Notified when the server stops.
+    stopping: Notify,
+    pub(crate) traffic: Traffic,
     /// The collection of the last command.
     pub(crate) usage: LastUsage,
 }
@@ -108,14 +124,34 @@ impl Operations {
             since: Instant::now(),
             application: OnceLock::new(),
             running: Mutex::default(),
+            next_id: AtomicI32::new(0),
+            stopping: Notify::new(),
+            traffic: Traffic::default(),
             usage: LastUsage::default(),
         });
-        self.places().insert(connection, Arc::clone(&place));
+        self.places().open.insert(connection, Arc::clone(&place));
         place
     }
 
     pub(crate) fn leave(&self, place: &Place) {
-        self.places().remove(&place.connection);
+        let mut places = self.places();
+        if places.open.remove(&place.connection).is_some() {
+            places.ended += &place.traffic;
+        }
+    }
+
+    /// Returns what all connections have exchanged.
+    pub(crate) fn traffic(&self) -> TotalTraffic {
+        let places = self.places();
+        places.open.values().fold(places.ended, |mut total, place| {
+            total += &place.traffic;
+            total
+        })
+    }
+
+    /// Tells the connections that wait for a request that the server stops.
+    pub(crate) fn stop(&self) {
+        self.places().open.values().for_each(|place| place.stopping.notify_one());
     }
 
     /// Puts a command into the place of its connection.
@@ -127,16 +163,24 @@ impl Operations {
         activity: &Activity,
         user: Option<Arc<User>>,
     ) -> Running<'p> {
-        let id = self.last.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
+        let id = self.next_id(place);
         let (token, since, command, activity) = (token.clone(), Instant::now(), Arc::clone(command), activity.clone());
         *place.running() = Some(Operation { id, token, since, user, command, activity, progress: None });
         Running { place, since }
     }
 
+    /// Returns the id of the next command of a connection. Connections take many ids at a time, because they wait for each other when they do.
+    fn next_id(&self, place: &Place) -> i32 {
+        let next = place.next_id.load(Ordering::Relaxed);
+        let id = if next % IDS == 0 { self.last.fetch_add(IDS, Ordering::Relaxed).wrapping_add(1) } else { next };
+        place.next_id.store(id.wrapping_add(1), Ordering::Relaxed);
+        id
+    }
+
     /// Cancels a command, if it still runs. Returns false if it does and is of somebody else.
     pub(crate) fn kill(&self, id: i32, whose: Whose<'_>) -> bool {
         let places = self.places();
-        let is_refused = places.values().any(|place| {
+        let is_refused = places.open.values().any(|place| {
             let running = place.running();
             let Some(operation) = running.as_ref().filter(|operation| operation.id == id) else { return false };
             let is_allowed = operation.is_of(whose);
@@ -155,7 +199,7 @@ impl Operations {
 
     /// Returns the sessions whose commands run.
     pub(crate) fn sessions(&self) -> HashSet<SessionId> {
-        self.places().values().filter_map(|place| place.running().as_ref()?.session()).collect()
+        self.places().open.values().filter_map(|place| place.running().as_ref()?.session()).collect()
     }
 
     /// Cancels every command.
@@ -164,7 +208,7 @@ impl Operations {
     }
 
     fn kill_if(&self, is_killed: impl Fn(&Operation) -> bool) {
-        for place in self.places().values() {
+        for place in self.places().open.values() {
             place
                 .running()
                 .iter()
@@ -173,7 +217,7 @@ impl Operations {
         }
     }
 
-    fn places(&self) -> MutexGuard<'_, HashMap<i64, Arc<Place>>> {
+    fn places(&self) -> MutexGuard<'_, Places> {
         self.places.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -182,6 +226,11 @@ impl Place {
     /// Shows the progress of the command that runs.
     pub(crate) fn show(&self, progress: &Arc<Progress>) {
         self.running().iter_mut().for_each(|operation| operation.progress = Some(Arc::clone(progress)));
+    }
+
+    /// Returns when the server stops.
+    pub(crate) async fn stopped(&self) {
+        self.stopping.notified().await;
     }
 
     /// Records what the client says about itself, the first time.
@@ -213,7 +262,7 @@ impl Operation {
     /// The session that the command belongs to.
     fn session(&self) -> Option<SessionId> {
         let owner = self.user.as_ref().map(|user| user.digest);
-        self.command.session.as_deref().and_then(|lsid| SessionId::read(lsid, owner).ok())
+        self.command.session().and_then(|lsid| SessionId::read(lsid, owner).ok())
     }
 }
 
@@ -227,5 +276,36 @@ impl Running<'_> {
 impl Drop for Running<'_> {
     fn drop(&mut self) {
         *self.place.running() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn ids_differ_and_what_was_exchanged_stays_when_a_connection_ends() {
+        let operations = Operations::default();
+        let enter = |number| operations.enter(number, Address::Tcp("127.0.0.1:1".parse().unwrap()));
+        let (first, second) = (enter(1), enter(2));
+        let command = Arc::new(Command::read(rawdoc! { "ping": 1, "$db": "admin" }).unwrap());
+        let mut ids = HashSet::new();
+        for place in [&first, &second].into_iter().cycle().take(300) {
+            place.traffic.received(10);
+            place.traffic.executes("ping");
+            let running = operations.begin(place, &command, &CancelToken::new(), &Activity::default(), None);
+            assert!(ids.insert(place.running().as_ref().unwrap().id));
+            drop(running);
+        }
+        let counts = || {
+            let traffic = operations.traffic();
+            (traffic.requests, traffic.bytes_in, traffic.others)
+        };
+        assert_eq!(counts(), (300, 3000, 300));
+        operations.leave(&first);
+        operations.leave(&first);
+        assert_eq!(counts(), (300, 3000, 300));
     }
 }

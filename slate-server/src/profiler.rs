@@ -3,6 +3,7 @@
 //! The collection is not stored. Each database that is profiled has a ring of the latest entries in memory, which reads of the collection
 //! get as its documents ([`Call::commands`]), in the order in which they were written.
 
+mod bulk;
 mod entry;
 
 use std::{
@@ -16,9 +17,10 @@ use std::{
 
 use bson::{RawBson, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
+use self::bulk::BulkPart;
 use crate::{
     auth,
-    commands::{Call, is_known},
+    commands::Call,
     failure::{Code, Failure, Result},
 };
 
@@ -185,14 +187,14 @@ pub(crate) async fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
     }
     let profiler = &call.shared().profiler;
     let mut state = profiler.lock();
-    let mut reply = state.describe(&command.database);
+    let mut reply = state.describe(command.database());
     state.slow_millis = slow_millis.unwrap_or(state.slow_millis);
     state.sample_rate = sample_rate.unwrap_or(state.sample_rate);
     if let Some(level) = level {
-        state.change(&command.database, level, filter)?;
+        state.change(command.database(), level, filter)?;
         profiler.is_on.store(state.databases.values().any(|profile| profile.level != Level::Off), Ordering::Relaxed);
     }
-    let has_filter = state.databases.get(&command.database).is_some_and(|profile| profile.filter.is_some());
+    let has_filter = state.databases.get(command.database()).is_some_and(|profile| profile.filter.is_some());
     if has_filter || reply.get("filter")?.is_some() {
         let note = "When a filter expression is set, slowms and sampleRate are not used for profiling and slow-query log lines.";
         reply.append(cstr!("note"), note);
@@ -203,7 +205,7 @@ pub(crate) async fn configure(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `{drop: "system.profile"}`: drops the entries of the database.
 pub(crate) fn drop_collection(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let database = &*call.command.database;
+    let database = call.command.database();
     call.shared().profiler.drop_entries(database)?;
     Ok(rawdoc! { "ns": format!("{database}.{PROFILE}"), "ok": 1.0 })
 }
@@ -273,15 +275,24 @@ impl State {
     }
 }
 
-/// Records a command that has ended, if its database is profiled and it took long enough.
+/// Records a command that has ended in each profiled database that it names, if it took long enough.
 pub(crate) async fn record(call: &Call<'_>, reply: &RawDocument, time: Duration) {
-    let (profiler, database) = (&call.shared().profiler, &call.command.database);
     // The profile shows the commands between two calls of `profile`. A name that is not known may be a mistyped one, and the fields anything.
-    if call.command.name == "profile" || !is_known(&call.command.name) {
+    if call.command.name == "profile" || call.command.known.is_none() {
         return;
     }
+    record_in(call, call.command.database(), None, reply, time).await;
+    for part in BulkPart::all(call.command) {
+        if part.database != call.command.database() {
+            record_in(call, part.database, Some(part), reply, time).await;
+        }
+    }
+}
+
+async fn record_in(call: &Call<'_>, database: &str, part: Option<BulkPart<'_>>, reply: &RawDocument, time: Duration) {
+    let profiler = &call.shared().profiler;
     let Some(filter) = profiler.lock().wants(database, time) else { return };
-    let entry = entry::describe(call, reply, time);
+    let entry = entry::describe(call, part, reply, time);
     if let Some(filter) = filter
         && !matches!(matches(call, &filter, &entry).await, Ok(true))
     {

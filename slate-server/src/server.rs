@@ -292,6 +292,7 @@ impl Server {
             }
         }
         drop((listener, beside));
+        shared.operations.stop();
         stop(&shared, connections, GRACE).await;
         Ok(())
     }

@@ -90,36 +90,13 @@ pub(crate) struct Settings {
     pub(crate) arguments: Vec<String>,
 }
 
-/// What has happened since the start.
+/// What has happened since the start, beside the [traffic](crate::traffic) of connections.
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) connections: AtomicUsize,
     pub(crate) last_connection: AtomicI64,
-    pub(crate) requests: AtomicU64,
-    pub(crate) bytes_in: AtomicU64,
-    pub(crate) bytes_out: AtomicU64,
-    pub(crate) inserts: AtomicU64,
-    pub(crate) queries: AtomicU64,
-    pub(crate) updates: AtomicU64,
-    pub(crate) deletes: AtomicU64,
-    pub(crate) get_mores: AtomicU64,
-    pub(crate) others: AtomicU64,
     /// How often what is due by TTL indexes was deleted.
     pub(crate) expiries: AtomicU64,
     /// The documents that were deleted then.
     pub(crate) expired: AtomicU64,
-}
-
-impl Counts {
-    /// Returns the counter of a command.
-    pub(crate) fn of(&self, command: &str) -> &AtomicU64 {
-        match command {
-            "insert" => &self.inserts,
-            "find" => &self.queries,
-            "update" => &self.updates,
-            "delete" => &self.deletes,
-            "getMore" => &self.get_mores,
-            _ => &self.others,
-        }
-    }
 }

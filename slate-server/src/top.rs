@@ -10,7 +10,7 @@ use std::{
 };
 
 use bson::{
-    RawBsonRef, RawDocumentBuf, cstr,
+    RawDocumentBuf, cstr,
     raw::{CStr, CString},
     rawdoc,
 };
@@ -111,10 +111,9 @@ impl Top {
     pub(crate) fn record(&self, command: &Command, last: &LastUsage, time: Duration) {
         let Some(kind) = Kind::of(&command.name) else { return };
         if let Some(collection) = command.collection() {
-            self.add(&command.database, collection, last, kind, time);
-        } else if let Ok(Some(RawBsonRef::Array(namespaces))) = command.get("nsInfo") {
-            let namespaces = namespaces.into_iter().flatten().filter_map(|one| one.as_document()?.get_str("ns").ok());
-            let namespaces: Vec<(&str, &str)> = namespaces.filter_map(|full| full.split_once('.')).collect();
+            self.add(command.database(), collection, last, kind, time);
+        } else {
+            let namespaces: Vec<(&str, &str)> = command.bulk_namespaces().into_iter().flatten().collect();
             let parts = u32::try_from(namespaces.len()).unwrap_or(u32::MAX).max(1);
             for (database, collection) in namespaces {
                 self.add(database, collection, last, kind, time / parts);

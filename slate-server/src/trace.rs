@@ -41,7 +41,7 @@ async fn in_span(call: &Call<'_>, execute: impl Future<Output = RawDocumentBuf>)
         target: TARGET,
         "command",
         command = &*call.command.name,
-        database = &*call.command.database,
+        database = call.command.database(),
         connection = call.connection.id,
         duration_us = Empty,
         code = Empty,

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     command::beginning,
-    commands::{self, Call},
+    commands::Call,
     failure::{Code, Failure, Result},
 };
 
@@ -26,7 +26,7 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
     let command = call.command;
     let Some(rule) = needs::rule(&command.name) else {
         // A command that is not known fails as such.
-        return if commands::is_known(&command.name) { Err(refused(call)) } else { Ok(()) };
+        return if command.known.is_some() { Err(refused(call)) } else { Ok(()) };
     };
     if matches!(rule, Rule::Open) {
         return Ok(());
@@ -38,7 +38,7 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
         return Err(Failure::new(Code::UNAUTHORIZED, format!("Command {} requires authentication", command.name)));
     };
     let request =
-        Request { name: &command.name, database: &command.database, document: command.document(), user: &user.name };
+        Request { name: &command.name, database: command.database(), document: command.document(), user: &user.name };
     if permits(&user.privileges, &request, rule)? { Ok(()) } else { Err(refused(call)) }
 }
 
@@ -56,7 +56,7 @@ fn permits(privileges: &[Privilege], request: &Request<'_>, rule: Rule) -> Resul
 async fn is_first_user(call: &Call<'_>) -> Result<bool> {
     let command = call.command;
     let is_setup = match &*command.name {
-        "createUser" => command.database == "admin",
+        "createUser" => command.database() == "admin",
         "replSetInitiate" => true,
         _ => false,
     };
@@ -66,7 +66,7 @@ async fn is_first_user(call: &Call<'_>) -> Result<bool> {
 fn refused(call: &Call<'_>) -> Failure {
     let command = call.command;
     let shown = shown(command.document());
-    let message = format!("not authorized on {} to execute command {shown}", command.database);
+    let message = format!("not authorized on {} to execute command {shown}", command.database());
     Failure::new(Code::UNAUTHORIZED, message)
 }
 
@@ -157,11 +157,11 @@ pub(crate) fn narrowed(call: &Call<'_>) -> Result<Option<RawDocumentBuf>> {
             rawdoc! { "name": { "$in": names } }
         }
         "listCollections" => {
-            let database = Target::Database(command.database.clone());
+            let database = Target::Database(command.database().to_owned());
             if holds(call, &database, Action::ListCollections) {
                 return Ok(None);
             }
-            if Privilege::concern(&user.privileges, &command.database) {
+            if Privilege::concern(&user.privileges, command.database()) {
                 let system = Regex { pattern: cstr!("^system\\.").into(), options: cstr!("").into() };
                 rawdoc! { "name": { "$not": system } }
             } else {
@@ -196,6 +196,7 @@ mod tests {
         super::{Role, UserName},
         *,
     };
+    use crate::commands;
 
     /// The columns of the matrix: a letter for each role.
     const ROLES: [(char, &str, &str); 17] = [
@@ -397,7 +398,7 @@ mod tests {
         let without: Vec<&str> = commands::all_names().filter(|name| needs::rule(name).is_none()).collect();
         assert!(without.is_empty(), "{without:?}");
         let unknown: Vec<&str> =
-            needs::RULES.iter().map(|(name, _)| *name).filter(|name| !commands::is_known(name)).collect();
+            needs::RULES.iter().map(|(name, _)| *name).filter(|name| commands::find(name).is_none()).collect();
         assert!(unknown.iter().all(|name| *name == "convertToCapped"), "{unknown:?}");
         let open: Vec<&str> =
             needs::RULES.iter().filter(|(_, rule)| matches!(rule, Rule::Open)).map(|(name, _)| *name).collect();

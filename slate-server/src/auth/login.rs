@@ -1,5 +1,8 @@
 use std::{
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -11,7 +14,7 @@ use super::{
     scram::{ClientFirst, Exchange},
 };
 use crate::{
-    commands::Call,
+    commands::{Call, has_open_cursor},
     failure::{Code, Failure, Result},
 };
 
@@ -24,7 +27,11 @@ const CONVERSATION: i32 = 1;
 
 /// Who a connection is.
 #[derive(Debug, Default)]
-pub(crate) struct Login(Mutex<LoginState>);
+pub(crate) struct Login {
+    /// Whether there is an identity, so that the commands of others lock nothing.
+    has_identity: AtomicBool,
+    state: Mutex<LoginState>,
+}
 
 #[derive(Debug, Default)]
 struct LoginState {
@@ -68,15 +75,25 @@ enum LoginStep {
 impl Login {
     /// Returns the user, if one has logged in.
     pub(crate) fn user(&self) -> Option<Arc<User>> {
-        self.state().identity.as_ref().map(|identity| Arc::clone(&identity.user))
+        self.has_identity().then(|| self.state().identity.as_ref().map(|identity| Arc::clone(&identity.user))).flatten()
+    }
+
+    fn identity(&self) -> Option<Identity> {
+        self.has_identity().then(|| self.state().identity.clone()).flatten()
+    }
+
+    fn has_identity(&self) -> bool {
+        self.has_identity.load(Ordering::Acquire)
     }
 
     pub(crate) fn log_out(&self) {
-        *self.state() = LoginState::default();
+        let mut state = self.state();
+        self.has_identity.store(false, Ordering::Release);
+        *state = LoginState::default();
     }
 
     fn state(&self) -> MutexGuard<'_, LoginState> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a user that of the connection. A connection belongs to one user, because cursors and sessions do.
@@ -90,6 +107,7 @@ impl Login {
             return Err(Failure::new(Code::PROTOCOL, message));
         }
         state.identity = Some(identity);
+        self.has_identity.store(true, Ordering::Release);
         Ok(())
     }
 }
@@ -100,7 +118,7 @@ impl Login {
 /// Fails if the storage fails.
 pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
     let (login, users) = (&call.connection.login, &call.shared().users);
-    let Some(identity) = login.state().identity.clone() else { return Ok(None) };
+    let Some(identity) = login.identity() else { return Ok(None) };
     let version = users.version();
     if identity.version == version && identity.read.elapsed() < FRESH {
         return Ok(Some(identity.user));
@@ -116,14 +134,15 @@ pub(crate) async fn current(call: &Call<'_>) -> Result<Option<Arc<User>>> {
     Ok(user)
 }
 
-/// Closes the cursors of the user if a role was taken away while the command ran: it may have opened a cursor after the change had closed the
-/// others.
+/// Closes the cursors of the user if a role was taken away while the command ran, and the reply says that it has opened a cursor: it may have
+/// done so after the change had closed the others.
 ///
 /// # Errors
 /// Fails if the storage fails.
-pub(crate) async fn close_late_cursors(call: &Call<'_>) -> Result<()> {
-    let Some(identity) = call.connection.login.state().identity.clone() else { return Ok(()) };
+pub(crate) async fn close_late_cursors(call: &Call<'_>, reply: &RawDocument) -> Result<()> {
+    let Some(identity) = call.connection.login.identity() else { return Ok(()) };
     if identity.version != call.shared().users.version()
+        && has_open_cursor(reply)
         && identity.has_lost_roles(identity.read_again(call).await?.as_deref())
     {
         call.shared().close_cursors_of(&identity.user);

@@ -8,7 +8,7 @@ use crate::{auth::login, failure::Result};
 /// `saslStart`.
 pub(super) async fn sasl_start(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let options = call.command.document();
-    login::start(call, options, &call.command.database).await.map(succeeded)
+    login::start(call, options, call.command.database()).await.map(succeeded)
 }
 
 /// `saslContinue`.

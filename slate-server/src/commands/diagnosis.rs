@@ -8,8 +8,8 @@ use slate_core::OpenCursor;
 use super::{
     Call,
     authentication::OF_EVERY_COMMAND,
-    names,
     status::{VERSION, host_name},
+    table::offered_names,
 };
 use crate::{
     auth::{self, Action, Target},
@@ -148,7 +148,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
     let is_of_database = call.integer("aggregate")? == Some(1);
     let misplaced = |message: &str| Err(Failure::new(Code(73, "InvalidNamespace"), message));
     let documents = if name == "$currentOp" {
-        if command.database != "admin" || !is_of_database {
+        if command.database() != "admin" || !is_of_database {
             return misplaced("$currentOp must be run against the 'admin' database with {aggregate: 1}");
         }
         let Some(options) = options.as_document() else {
@@ -206,7 +206,7 @@ pub(super) fn kill_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
         let kills_all = !call.shared().settings.authentication || auth::holds(call, &Target::Cluster, Action::Killop);
         let owner = call.user().filter(|_| !kills_all);
         if !call.shared().operations.kill(id, Whose::of(owner.as_deref())) {
-            let message = format!("not authorized on {} to execute command killOp", call.command.database);
+            let message = format!("not authorized on {} to execute command killOp", call.command.database());
             return Err(Failure::new(Code::UNAUTHORIZED, message));
         }
     }
@@ -226,7 +226,7 @@ pub(super) fn log(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `listCommands`.
 pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
     let mut commands = RawDocumentBuf::new();
-    let mut sorted: Vec<&str> = names().collect();
+    let mut sorted: Vec<&str> = offered_names().collect();
     sorted.sort_unstable();
     for name in sorted {
         if let Ok(key) = bson::raw::CString::try_from(name) {
@@ -238,7 +238,7 @@ pub(super) fn list_commands(_: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `top`: the time that commands have spent on each collection since the start.
 pub(super) fn top(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    if call.command.database != "admin" {
+    if call.command.database() != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "top may only be run against the admin database."));
     }
     Ok(rawdoc! { "totals": call.shared().top.describe(), "ok": 1.0 })

@@ -27,7 +27,7 @@ pub(super) async fn fsync(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// Slate alone, which ends when it is killed or its client vanishes. A client names a file in that folder and no other, so that it cannot
 /// write elsewhere on the machine.
 pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    if call.command.database != "admin" {
+    if call.command.database() != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "backup may only be run against the admin database."));
     }
     let shared = call.shared();
@@ -67,7 +67,7 @@ fn is_file_name(name: &str) -> bool {
 
 /// `shutdown` over the network: ends the server as a signal does.
 pub(super) fn shutdown(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    if call.command.database != "admin" {
+    if call.command.database() != "admin" {
         return Err(Failure::new(Code::UNAUTHORIZED, "shutdown may only be run against the admin database."));
     }
     call.shared().stopping.send_replace(true);

@@ -1,4 +1,4 @@
-//! The commands of a server, which the library does not have, and their table.
+//! The commands of a server, and how every command is executed.
 
 mod authentication;
 pub(crate) mod diagnosis;
@@ -7,16 +7,12 @@ mod maintenance;
 mod replication;
 mod sessions;
 mod status;
+mod table;
 mod users;
 
 use std::{
     borrow::Cow,
-    future::Future,
-    pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+    sync::{Arc, atomic::AtomicBool},
 };
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -29,13 +25,17 @@ use crate::{
     clock,
     command::Command,
     connection::Connection,
-    data, fail_points,
+    data,
     failure::{Code, Failure, Result},
     labels,
     listener::Address,
     profiler::{self, PROFILE},
     shared::Shared,
 };
+
+#[cfg(test)]
+pub(crate) use table::all_names;
+pub(crate) use table::{Implementation, KnownCommand, Trait, find};
 
 /// A command that a client has sent, and what its execution may use.
 pub(crate) struct Call<'c> {
@@ -50,73 +50,6 @@ pub(crate) struct Call<'c> {
     /// Set when the connection is closed in place of the reply.
     pub(crate) closes: AtomicBool,
 }
-
-type Work<'c> = Pin<Box<dyn Future<Output = Result<RawDocumentBuf>> + Send + 'c>>;
-
-/// An implementation of a command.
-#[derive(Clone, Copy)]
-enum Implementation {
-    Immediate(fn(&Call<'_>) -> Result<RawDocumentBuf>),
-    Waiting(for<'c> fn(&'c Call<'_>) -> Work<'c>),
-    /// Fails with the command's name.
-    Unsupported,
-}
-
-use Implementation::{Immediate, Unsupported, Waiting};
-
-/// The commands, sorted by name.
-static COMMANDS: &[(&str, Implementation)] = &[
-    ("abortTransaction", Waiting(|call| Box::pin(data::abort(call)))),
-    ("authenticate", Waiting(|call| Box::pin(authentication::authenticate(call)))),
-    ("backup", Waiting(|call| Box::pin(maintenance::backup(call)))),
-    ("buildInfo", Immediate(status::build_info)),
-    ("buildinfo", Immediate(status::build_info)),
-    ("commitTransaction", Waiting(|call| Box::pin(data::commit(call)))),
-    ("configureFailPoint", Immediate(fail_points::configure)),
-    ("connectionStatus", Immediate(authentication::connection_status)),
-    ("createRole", Unsupported),
-    ("createUser", Waiting(|call| Box::pin(users::create(call)))),
-    ("currentOp", Waiting(|call| Box::pin(diagnosis::current_op(call)))),
-    ("dropAllUsersFromDatabase", Waiting(|call| Box::pin(users::remove_all(call)))),
-    ("dropRole", Unsupported),
-    ("dropUser", Waiting(|call| Box::pin(users::remove(call)))),
-    ("endSessions", Waiting(|call| Box::pin(sessions::end(call)))),
-    ("fsync", Waiting(|call| Box::pin(maintenance::fsync(call)))),
-    ("getCmdLineOpts", Immediate(status::command_line)),
-    ("getLog", Immediate(diagnosis::log)),
-    ("getParameter", Immediate(status::parameter)),
-    ("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call)))),
-    ("hello", Waiting(|call| Box::pin(hello::hello(call)))),
-    ("hostInfo", Immediate(status::host_info)),
-    ("isMaster", Waiting(|call| Box::pin(hello::is_master(call)))),
-    ("ismaster", Waiting(|call| Box::pin(hello::is_master(call)))),
-    ("killAllSessions", Waiting(|call| Box::pin(sessions::kill_all(call)))),
-    ("killOp", Immediate(diagnosis::kill_op)),
-    ("killSessions", Waiting(|call| Box::pin(sessions::kill(call)))),
-    ("listCommands", Immediate(diagnosis::list_commands)),
-    ("logout", Immediate(authentication::logout)),
-    ("profile", Waiting(|call| Box::pin(profiler::configure(call)))),
-    ("refreshSessions", Immediate(sessions::refresh)),
-    ("replSetGetConfig", Immediate(replication::config)),
-    ("replSetGetStatus", Immediate(replication::status)),
-    ("replSetInitiate", Immediate(replication::initiate)),
-    ("revokeRolesFromUser", Waiting(|call| Box::pin(users::revoke(call)))),
-    ("rolesInfo", Immediate(users::roles_info)),
-    ("saslContinue", Immediate(authentication::sasl_continue)),
-    ("saslStart", Waiting(|call| Box::pin(authentication::sasl_start(call)))),
-    ("serverStatus", Immediate(status::server_status)),
-    ("setParameter", Unsupported),
-    ("shutdown", Immediate(maintenance::shutdown)),
-    ("startSession", Immediate(sessions::start)),
-    ("top", Immediate(diagnosis::top)),
-    ("updateRole", Unsupported),
-    ("updateUser", Waiting(|call| Box::pin(users::update(call)))),
-    ("usersInfo", Waiting(|call| Box::pin(users::info(call)))),
-    ("whatsmyuri", Immediate(status::my_uri)),
-];
-
-/// The commands of a server that a transaction contains.
-const OF_TRANSACTIONS: [&str; 2] = ["abortTransaction", "commitTransaction"];
 
 impl Call<'_> {
     pub(crate) fn shared(&self) -> &Shared {
@@ -153,12 +86,12 @@ impl Call<'_> {
             Some(owner) => Cow::Owned(commands.owned_by(owner)),
             None => Cow::Borrowed(commands),
         };
-        let reads = matches!(&*self.command.name, "aggregate" | "count" | "distinct" | "explain" | "find");
+        let reads = self.command.is(Trait::Reads) || self.command.name == "explain";
         if !reads || self.command.collection() != Some(PROFILE) {
             return commands;
         }
-        let entries = self.shared().profiler.entries(&self.command.database);
-        Cow::Owned(commands.with_collection(&self.command.database, PROFILE, entries))
+        let entries = self.shared().profiler.entries(self.command.database());
+        Cow::Owned(commands.with_collection(self.command.database(), PROFILE, entries))
     }
 
     /// Returns a number that is given as a field, truncated.
@@ -184,7 +117,7 @@ fn truncated(double: f64) -> Option<i64> {
 /// Executes a command and returns its reply, which says what went wrong, if anything did.
 pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
-    shared.counts.of(&command.name).fetch_add(1, Ordering::Relaxed);
+    call.connection.place.traffic.executes(&command.name);
     let running = shared.operations.begin(&call.connection.place, command, call.token, call.activity, call.user());
     let admitted = admit(call).await;
     let is_admitted = admitted.is_ok();
@@ -221,46 +154,22 @@ async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if let Some(time) = call.command.cluster_time.filter(|_| !call.is_of_stranger()) {
         clock::hear(&call.shared().database, time);
     }
-    let name = &*call.command.name;
-    let Some(implementation) = find(name) else {
+    let command = call.command;
+    let implementation = command.known.map_or(Implementation::Library, |known| known.implementation);
+    if matches!(implementation, Implementation::Library) {
         let reply = data::run(call).await?;
-        if has_open_cursor(&reply) {
-            auth::login::close_late_cursors(call).await?;
-        }
+        auth::login::close_late_cursors(call, &reply).await?;
         return Ok(reply);
-    };
-    if call.command.in_transaction && !OF_TRANSACTIONS.contains(&name) {
-        let message = format!("Cannot run '{name}' in a multi-document transaction.");
+    }
+    if command.in_transaction && !command.is(Trait::Transaction) {
+        let message = format!("Cannot run '{}' in a multi-document transaction.", command.name);
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
     match implementation {
-        Immediate(run) => run(call),
-        Waiting(run) => run(call).await,
-        Unsupported => Err(Failure::not_implemented(name)),
+        Implementation::Immediate(run) => run(call),
+        Implementation::Waiting(run) => run(call).await,
+        Implementation::Library | Implementation::Unsupported => Err(Failure::not_implemented(&command.name)),
     }
-}
-
-fn find(name: &str) -> Option<Implementation> {
-    let place = COMMANDS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
-    COMMANDS.get(place).map(|(_, implementation)| *implementation)
-}
-
-/// Whether there is a command of this name.
-pub(crate) fn is_known(name: &str) -> bool {
-    find(name).is_some() || data::NAMES.contains(&name)
-}
-
-/// Returns the names of all commands, for tests.
-#[cfg(test)]
-pub(crate) fn all_names() -> impl Iterator<Item = &'static str> {
-    COMMANDS.iter().map(|(name, _)| *name).chain(data::NAMES)
-}
-
-/// Returns the names of the commands that are offered.
-fn names() -> impl Iterator<Item = &'static str> {
-    let own =
-        COMMANDS.iter().filter(|(_, implementation)| !matches!(implementation, Unsupported)).map(|(name, _)| *name);
-    own.chain(data::NAMES)
 }
 
 /// Whether the client may ask for a further batch.
@@ -277,25 +186,5 @@ pub(crate) fn continues(call: &Call<'_>, reply: &RawDocumentBuf) -> bool {
             hello::waits(call) && reply.get_f64("ok").is_ok_and(|ok| ok > 0.0)
         }
         _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_is_sorted_and_shares_no_name_with_the_library() {
-        assert!(COMMANDS.is_sorted_by(|(a, _), (b, _)| a < b));
-        assert!(data::NAMES.is_sorted());
-        assert!(data::NAMES.iter().all(|name| find(name).is_none()));
-    }
-
-    #[test]
-    fn the_page_lists_every_name() {
-        let page = include_str!("../../../docs/operators.md");
-        let missing: Vec<&str> =
-            COMMANDS.iter().map(|(name, _)| *name).filter(|name| !page.contains(&format!("`{name}`"))).collect();
-        assert!(missing.is_empty(), "docs/operators.md lacks {missing:?}");
     }
 }

@@ -44,7 +44,7 @@ pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
         && ids.iter().any(|id| id.owner() != owner)
         && !auth::holds(call, &Target::Cluster, Action::KillAnySession)
     {
-        let message = format!("not authorized on {} to execute command killSessions", call.command.database);
+        let message = format!("not authorized on {} to execute command killSessions", call.command.database());
         return Err(Failure::new(Code::UNAUTHORIZED, message));
     }
     if ids.is_empty() {
@@ -57,7 +57,7 @@ pub(super) async fn kill(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `{killAllSessions: [{user, db}, …]}`: ends the sessions of these users, or all if none are named.
 pub(super) async fn kill_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let names = list(call, |user| UserName::read(RawBsonRef::Document(user), &call.command.database))?;
+    let names = list(call, |user| UserName::read(RawBsonRef::Document(user), call.command.database()))?;
     let mut owners = Vec::new();
     for name in &names {
         owners.extend(call.shared().users.get(name).await?.map(|user| user.digest));

@@ -74,9 +74,9 @@ pub(super) fn host_info(_: &Call<'_>) -> Result<RawDocumentBuf> {
 /// `serverStatus`.
 pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
-    let counts = &shared.counts;
-    let count =
-        |counter: &std::sync::atomic::AtomicU64| i64::try_from(counter.load(Ordering::Relaxed)).unwrap_or(i64::MAX);
+    let (counts, traffic) = (&shared.counts, shared.operations.traffic());
+    let total = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+    let count = |counter: &std::sync::atomic::AtomicU64| total(counter.load(Ordering::Relaxed));
     let current = counts.connections.load(Ordering::Relaxed);
     let available = shared.settings.max_connections.saturating_sub(current);
     let number = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
@@ -97,17 +97,17 @@ pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
             "totalCreated": counts.last_connection.load(Ordering::Relaxed),
         },
         "network": {
-            "bytesIn": count(&counts.bytes_in),
-            "bytesOut": count(&counts.bytes_out),
-            "numRequests": count(&counts.requests),
+            "bytesIn": total(traffic.bytes_in),
+            "bytesOut": total(traffic.bytes_out),
+            "numRequests": total(traffic.requests),
         },
         "opcounters": {
-            "insert": count(&counts.inserts),
-            "query": count(&counts.queries),
-            "update": count(&counts.updates),
-            "delete": count(&counts.deletes),
-            "getmore": count(&counts.get_mores),
-            "command": count(&counts.others),
+            "insert": total(traffic.inserts),
+            "query": total(traffic.queries),
+            "update": total(traffic.updates),
+            "delete": total(traffic.deletes),
+            "getmore": total(traffic.get_mores),
+            "command": total(traffic.others),
         },
         "logicalSessionRecordCache": { "activeSessionsCount": number(shared.sessions.len()) },
         "metrics": {

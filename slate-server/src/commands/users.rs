@@ -84,7 +84,7 @@ pub(super) async fn remove(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `dropAllUsersFromDatabase`.
 pub(super) async fn remove_all(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let removed = delete(call, rawdoc! { "db": &*call.command.database }).await?;
+    let removed = delete(call, rawdoc! { "db": call.command.database() }).await?;
     Ok(rawdoc! { "n": removed, "ok": 1.0 })
 }
 
@@ -120,7 +120,7 @@ pub(super) async fn revoke(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// `{usersInfo: 1 | name | {user, db} | [name, …] | {forAllDBs: true}, showCredentials, showPrivileges, filter}`.
 pub(super) async fn info(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let (command, database) = (call.command, &*call.command.database);
+    let (command, database) = (call.command, call.command.database());
     let (credentials, privileges) = (call.truth("showCredentials")?, call.truth("showPrivileges")?);
     let filter = match command.get("usersInfo")? {
         Some(RawBsonRef::Document(all)) if all.get("forAllDBs")?.is_some() => rawdoc! {},
@@ -192,7 +192,7 @@ fn describe(document: &RawDocument, credentials: bool, privileges: bool) -> Resu
 
 /// `{rolesInfo: 1 | name | {role, db} | [name, …], showPrivileges, showBuiltinRoles}`.
 pub(super) fn roles_info(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    let database = &*call.command.database;
+    let database = call.command.database();
     let read = |role| match Role::read(role, database) {
         // A role that does not exist is left out.
         Err(failure) if failure.code == 31 => Ok(None),
@@ -234,7 +234,7 @@ pub(super) fn roles_info(call: &Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Returns the user that the command names.
 fn target(call: &Call<'_>) -> Result<UserName> {
-    let (name, database) = (&*call.command.name, &*call.command.database);
+    let (name, database) = (&*call.command.name, call.command.database());
     let value = call.command.get(name)?.ok_or_else(|| missing(name))?;
     UserName::checked(text(&format!("{name}.{name}"), value)?, database)
 }
@@ -260,7 +260,7 @@ fn roles(call: &Call<'_>, field: &str) -> Result<Option<Vec<Role>>> {
         roles.as_array().ok_or_else(|| Failure::mistyped(&format!("{}.{field}", call.command.name), "array"))?;
     let (mut read, mut known) = (Vec::new(), HashSet::new());
     for role in roles {
-        let role = Role::read(role?, &call.command.database)?;
+        let role = Role::read(role?, call.command.database())?;
         if known.insert(role.clone()) {
             read.push(role);
         }

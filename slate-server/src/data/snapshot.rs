@@ -5,7 +5,7 @@ use slate_core::aio;
 
 use crate::{
     command::ReadConcern,
-    commands::Call,
+    commands::{Call, Trait},
     failure::{Code, Failure, Result},
     session::SessionId,
 };
@@ -13,7 +13,7 @@ use crate::{
 /// Executes a read with the level `snapshot`. The first one of a session takes a snapshot, and its reply says the time of the snapshot; the
 /// later ones name that time.
 pub(super) async fn run(call: &Call<'_>, session: Option<SessionId>, concern: &ReadConcern) -> Result<RawDocumentBuf> {
-    if !matches!(&*call.command.name, "find" | "aggregate" | "distinct" | "count") {
+    if !call.command.is(Trait::Reads) {
         let message = format!("the command '{}' does not support readConcern level 'snapshot'", call.command.name);
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }

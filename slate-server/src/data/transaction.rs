@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::first_write_error;
 use crate::{
-    commands::{Call, has_open_cursor},
+    commands::{Call, Trait, has_open_cursor},
     failure::{Code, Failure, Result},
     labels::UNKNOWN_COMMIT,
     profiler::PROFILE,
@@ -18,23 +18,6 @@ use crate::{
     shared::Shared,
     stages,
 };
-
-/// The commands that a transaction may contain, sorted.
-const ALLOWED: [&str; 13] = [
-    "aggregate",
-    "bulkWrite",
-    "create",
-    "createIndexes",
-    "delete",
-    "distinct",
-    "find",
-    "findAndModify",
-    "findandmodify",
-    "getMore",
-    "insert",
-    "killCursors",
-    "update",
-];
 
 /// MongoDB's levels of a transaction's read concern.
 const LEVELS: [&str; 3] = ["local", "majority", "snapshot"];
@@ -54,7 +37,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     let open = open(id, &mut state, number)?;
-    open.has_written |= super::writes(&call.command.name);
+    open.has_written |= call.command.is(Trait::Writes);
     let command = call.command.for_library()?;
     let result = open.commands.run_shared(&command, call.token, call.activity).await.map_err(Failure::from);
     open.cursors.are_open |= result.as_ref().is_ok_and(|reply| has_open_cursor(reply));
@@ -155,19 +138,19 @@ pub(crate) async fn abort(call: &Call<'_>) -> Result<RawDocumentBuf> {
 /// Refuses what a transaction cannot contain.
 fn check_command(call: &Call<'_>) -> Result<()> {
     let command = call.command;
-    if ALLOWED.binary_search(&&*command.name).is_err() {
+    if !command.is(Trait::Transaction) {
         let message = format!("Cannot run '{}' in a multi-document transaction.", command.name);
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
-    if matches!(&*command.database, "admin" | "config" | "local")
+    if matches!(command.database(), "admin" | "config" | "local")
         && !matches!(&*command.name, "bulkWrite" | "getMore" | "killCursors")
     {
-        let message = format!("Cannot run command against the '{}' database in a transaction.", command.database);
+        let message = format!("Cannot run command against the '{}' database in a transaction.", command.database());
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
     if command.collection() == Some(PROFILE) {
         let message =
-            format!("Cannot run command against the '{}.{PROFILE}' collection in a transaction.", command.database);
+            format!("Cannot run command against the '{}.{PROFILE}' collection in a transaction.", command.database());
         return Err(Failure::new(Code::NOT_IN_TRANSACTION, message));
     }
     if command.has_write_concern {
@@ -193,7 +176,7 @@ fn check_command(call: &Call<'_>) -> Result<()> {
 async fn check_new_indexes(call: &Call<'_>) -> Result<()> {
     let command = call.command;
     let Some(collection) = command.get("createIndexes")?.and_then(RawBsonRef::as_str) else { return Ok(()) };
-    let list = rawdoc! { "listIndexes": collection, "$db": &*command.database };
+    let list = rawdoc! { "listIndexes": collection, "$db": command.database() };
     let Ok(reply) = call.shared().commands.run(list).await else { return Ok(()) };
     let there = reply.get_document("cursor")?.get_array("firstBatch")?;
     let has = |name: &str| {
@@ -210,7 +193,7 @@ async fn check_new_indexes(call: &Call<'_>) -> Result<()> {
     }
     let message = format!(
         "Cannot create new indexes on existing collection {}.{collection} in a multi-document transaction.",
-        command.database
+        command.database()
     );
     Err(Failure::new(Code::NOT_IN_TRANSACTION, message))
 }
@@ -291,7 +274,7 @@ async fn roll_back(state: &mut SessionState) {
 fn identify(call: &Call<'_>) -> Result<(SessionId, i64)> {
     let command = call.command;
     let refused = |message: &str| Failure::new(Code::INVALID_OPTIONS, message);
-    let lsid = command.session.as_deref().ok_or_else(|| refused("the command must be run within a session"))?;
+    let lsid = command.session().ok_or_else(|| refused("the command must be run within a session"))?;
     let number = command.number.ok_or_else(|| refused("the command must be run within a transaction"))?;
     if !command.in_transaction {
         return Err(refused("the command requires autocommit: false"));

@@ -5,15 +5,11 @@ use std::{
     time::{Duration, Instant, SystemTime},
 };
 
-use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocumentBuf, cstr, rawdoc};
+use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 use slate_core::OpenCursor;
 
 use super::{Operation, Operations, Place, Whose};
-use crate::{
-    auth,
-    command::{Command, beginning},
-    session::SessionId,
-};
+use crate::{auth, command::beginning, session::SessionId};
 
 /// What is described beside the commands that run.
 #[derive(Clone, Copy, Debug, Default)]
@@ -41,7 +37,7 @@ impl Operations {
     ) -> Vec<RawDocumentBuf> {
         let (mut described, mut idle) = (Vec::new(), Vec::new());
         // Nothing is described under a lock that other commands need.
-        let places: Vec<Arc<Place>> = self.places().values().map(Arc::clone).collect();
+        let places: Vec<Arc<Place>> = self.places().open.values().map(Arc::clone).collect();
         for place in &places {
             let running = place.running().clone();
             match running {
@@ -119,7 +115,7 @@ impl Operation {
         described.append(cstr!("op"), kind(&command.name));
         described.append(cstr!("ns"), command.namespace());
         let most = if scope.truncates { MAX_TRUNCATED_COMMAND } else { MAX_COMMAND };
-        described.append(cstr!("command"), shown(command, most));
+        described.append(cstr!("command"), shown(command.document(), most));
         if let Some(summary) = self.activity.plan_summary() {
             described.append(cstr!("planSummary"), summary);
             described.append(cstr!("keysExamined"), number(self.activity.keys_examined()));
@@ -216,8 +212,7 @@ pub(crate) fn kind(command: &str) -> &'static str {
 }
 
 /// Returns a command without its secrets; of one of more bytes than `most` the beginning as text, and the comment.
-pub(crate) fn shown(command: &Command, most: usize) -> RawDocumentBuf {
-    let document = command.document();
+pub(crate) fn shown(document: &RawDocument, most: usize) -> RawDocumentBuf {
     if document.as_bytes().len() <= most {
         return auth::redacted(document);
     }

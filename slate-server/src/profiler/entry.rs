@@ -2,6 +2,7 @@ use std::time::Duration;
 
 use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
+use super::bulk::BulkPart;
 use crate::{
     command::{Command, beginning},
     commands::Call,
@@ -14,15 +15,26 @@ const MAX_MESSAGE: usize = 1000;
 /// The bytes of a message around its document.
 const AROUND: usize = 21;
 
-/// Describes a command that has ended, in the shape of MongoDB's profiler.
-pub(super) fn describe(call: &Call<'_>, reply: &RawDocument, time: Duration) -> RawDocumentBuf {
+/// Describes a command that has ended, or a part of it, in the shape of MongoDB's profiler.
+pub(super) fn describe(
+    call: &Call<'_>,
+    part: Option<BulkPart<'_>>,
+    reply: &RawDocument,
+    time: Duration,
+) -> RawDocumentBuf {
     let (command, activity) = (call.command, call.activity);
+    let shown = match part {
+        Some(part) => shown(&part.document(), MAX_COMMAND),
+        None => statement(command).unwrap_or_else(|| shown(command.document(), MAX_COMMAND)),
+    };
     let mut entry = rawdoc! {
         "op": kind(&command.name),
-        "ns": command.namespace(),
-        "command": statement(command).unwrap_or_else(|| shown(command, MAX_COMMAND)),
+        "ns": part.map_or_else(|| command.namespace(), BulkPart::namespace),
+        "command": shown,
     };
-    let summary = activity.plan_summary();
+    // What was examined and done is not known of each part.
+    let is_all = part.is_none_or(|part| part.is_all);
+    let summary = activity.plan_summary().filter(|_| is_all);
     if let Ok(cursor) = reply.get_document("cursor") {
         append_cursor(&mut entry, command, cursor);
     }
@@ -30,13 +42,18 @@ pub(super) fn describe(call: &Call<'_>, reply: &RawDocument, time: Duration) -> 
         entry.append(cstr!("keysExamined"), number(activity.keys_examined()));
         entry.append(cstr!("docsExamined"), number(activity.documents_examined()));
     }
-    append_result(&mut entry, command, reply);
+    if is_all {
+        append_result(&mut entry, command, reply);
+    }
     entry.append(cstr!("numYield"), 0);
     entry.append(cstr!("responseLength"), number(reply.as_bytes().len() + AROUND));
     entry.append(cstr!("protocol"), "op_msg");
     entry.append(cstr!("millis"), number(time.as_millis()));
     if let Some(summary) = summary {
         entry.append(cstr!("planSummary"), summary);
+        if let Some(stages) = activity.plan().and_then(|plan| RawDocumentBuf::try_from(&plan).ok()) {
+            entry.append(cstr!("execStats"), stages);
+        }
     }
     append_failure(&mut entry, reply);
     entry.append(cstr!("ts"), DateTime::now());

@@ -1,6 +1,7 @@
 use std::fmt;
 
 use bson::{Binary, RawDocument, RawDocumentBuf, cstr, rawdoc, spec::BinarySubtype};
+use slate_core::raw::{Kind, Value};
 
 use crate::failure::{Code, Failure, Result};
 
@@ -25,13 +26,16 @@ impl SessionId {
     /// # Errors
     /// Fails if its `id` is not a UUID.
     pub(crate) fn read(lsid: &RawDocument, owner: Option<[u8; 32]>) -> Result<Self> {
-        let id = lsid.get("id")?.ok_or_else(|| {
+        let lsid = Value::new(Kind::Document, lsid.as_bytes()).as_document();
+        let id = lsid.and_then(|lsid| lsid.get("id")).ok_or_else(|| {
             Failure::new(Code(40414, "IDLFailedToParse"), "BSON field 'lsid.id' is missing but a required field")
         })?;
-        let id = id.as_binary().filter(|id| id.subtype == BinarySubtype::Uuid);
-        let id = id.ok_or_else(|| Failure::mistyped("lsid.id", "UUID"))?;
+        // The bytes of a UUID follow their length and the subtype.
+        let id = match (id.kind(), id.bytes().split_at_checked(5)) {
+            (Kind::Binary, Some(([_, _, _, _, subtype], uuid))) if *subtype == u8::from(BinarySubtype::Uuid) => uuid,
+            _ => return Err(Failure::mistyped("lsid.id", "UUID")),
+        };
         let uuid = id
-            .bytes
             .try_into()
             .map_err(|_| Failure::new(Code(207, "InvalidUUID"), "lsid.id has not the length of a UUID"))?;
         Ok(Self { uuid, owner })

@@ -1,6 +1,6 @@
 use std::{future::pending, sync::Arc, time::Duration};
 
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, BytesMut};
 use tokio::{
     io::{AsyncRead, AsyncReadExt},
     time::{Instant, timeout, timeout_at},
@@ -43,12 +43,12 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         Self { stream, buffer: BytesMut::new(), held: Held::new(memory), since: None }
     }
 
-    /// Waits for a whole message of at most this length. `None` when the client has closed the connection between two messages. Nothing
-    /// is lost when the future is dropped.
+    /// Waits for a whole message of at most this length, and returns what `read` makes of it. `None` when the client has closed the connection
+    /// between two messages. Nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// Fails if the bytes are no message, are too many, end within a message or take too long.
-    pub(crate) async fn next(&mut self, most: usize) -> Result<Option<Bytes>, WireError> {
+    pub(crate) async fn next<T>(&mut self, most: usize, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, WireError> {
         self.held.release();
         loop {
             let length = Request::length(&self.buffer)?;
@@ -67,28 +67,29 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                     return Err(WireError::Memory { id, most: self.held.most() });
                 }
             }
-            if let Some(length) = length.filter(|length| self.buffer.len() >= *length) {
-                let frame = self.buffer.split_to(length).freeze();
+            if let Some((message, length)) = length.and_then(|length| Some((self.buffer.get(..length)?, length))) {
+                let message = read(message);
+                self.buffer.advance(length);
                 if self.buffer.is_empty() && length > KEPT {
                     self.buffer = BytesMut::new();
                 }
                 self.since = None;
-                return Ok(Some(frame));
+                return Ok(Some(message));
             }
             let missing = length.map_or(1 << 10, |length| length - self.buffer.len());
             // Grows with what arrives, by doubling.
             self.buffer.reserve(missing.min(self.buffer.len().max(RESERVED)));
             let begun = if self.buffer.is_empty() { None } else { Some(*self.since.get_or_insert_with(Instant::now)) };
             let seconds = u64::try_from(self.buffer.len() / SLOWEST).unwrap_or(u64::MAX);
-            let read = self.stream.read_buf(&mut self.buffer);
-            let read = match begun {
+            let arrived = self.stream.read_buf(&mut self.buffer);
+            let arrived = match begun {
                 Some(begun) => {
                     let end = begun + PATIENCE + Duration::from_secs(seconds);
-                    timeout_at(end, read).await.map_err(|_| WireError::Truncated("bytes, for too long a time"))??
+                    timeout_at(end, arrived).await.map_err(|_| WireError::Truncated("bytes, for too long a time"))??
                 }
-                None => read.await?,
+                None => arrived.await?,
             };
-            if read == 0 {
+            if arrived == 0 {
                 return if self.buffer.has_remaining() { Err(WireError::Truncated("bytes")) } else { Ok(None) };
             }
         }
@@ -137,7 +138,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(64);
         tokio::io::AsyncWriteExt::write_all(&mut far, &header(1001)).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
-        let refused = inbox.next(1000).await;
+        let refused = inbox.next(1000, <[u8]>::to_vec).await;
         assert!(matches!(refused, Err(WireError::BeforeLogin { id: 7, length: 1001, most: 1000 })), "{refused:?}");
     }
 
@@ -152,11 +153,11 @@ mod tests {
             Inbox::new(near, Arc::clone(&memory))
         };
         let (mut first, mut second, mut third) = (inbox(), inbox(), inbox());
-        assert!(first.next(MAX_MESSAGE).await.unwrap().is_some());
-        let refused = second.next(MAX_MESSAGE).await;
+        assert!(first.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
+        let refused = second.next(MAX_MESSAGE, <[u8]>::to_vec).await;
         assert!(matches!(refused, Err(WireError::Memory { id: 7, .. })), "{refused:?}");
         drop((first, second));
-        assert!(third.next(MAX_MESSAGE).await.unwrap().is_some());
+        assert!(third.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
     }
 
     #[tokio::test]
@@ -169,7 +170,7 @@ mod tests {
             let (near, mut far) = tokio::io::duplex(64);
             tokio::io::AsyncWriteExt::write_all(&mut far, &[&*head, &[compressor; 6]].concat()).await.unwrap();
             let mut inbox = Inbox::new(near, Arc::clone(&memory));
-            let next = inbox.next(MAX_MESSAGE).await;
+            let next = inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await;
             assert_eq!(matches!(next, Err(WireError::Memory { id: 7, .. })), is_refused, "{plain}: {next:?}");
         }
     }
@@ -179,9 +180,9 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(64);
         tokio::io::AsyncWriteExt::write_all(&mut far, &header(1 << 20)).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
-        assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE)).await.is_err());
+        assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await.is_err());
         inbox.since = Some(Instant::now().checked_sub(PATIENCE * 2).unwrap());
-        assert!(matches!(inbox.next(MAX_MESSAGE).await, Err(WireError::Truncated(_))));
+        assert!(matches!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await, Err(WireError::Truncated(_))));
     }
 
     #[tokio::test]
@@ -196,9 +197,9 @@ mod tests {
         });
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
         for id in [1, 2, 3] {
-            assert_eq!(inbox.next(MAX_MESSAGE).await.unwrap().unwrap(), message(id));
+            assert_eq!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().unwrap(), message(id));
         }
-        assert!(inbox.next(MAX_MESSAGE).await.unwrap().is_none());
+        assert!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_none());
     }
 
     #[tokio::test]
@@ -207,7 +208,7 @@ mod tests {
         let length = i32::try_from(MAX_MESSAGE).unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut far, &length.to_le_bytes()).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
-        let waits = timeout(Duration::from_millis(50), inbox.next(MAX_MESSAGE)).await;
+        let waits = timeout(Duration::from_millis(50), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await;
         assert!(waits.is_err() && inbox.buffer.capacity() < 2 * RESERVED, "{}", inbox.buffer.capacity());
     }
 }

@@ -218,6 +218,13 @@ fn the_profiler_records_commands_that_can_be_read_as_a_collection() {
     for (name, expected) in [("keysExamined", 3), ("docsExamined", 3), ("nreturned", 3)] {
         assert_eq!(first.get_i64(name).unwrap(), expected, "{first}");
     }
+    let stages = first.get_document("execStats").unwrap();
+    let scan = stages.get_document("inputStage").unwrap();
+    assert_eq!((stages.get_str("stage").unwrap(), scan.get_str("stage").unwrap()), ("FETCH", "IXSCAN"), "{stages}");
+    assert_eq!(scan.get_str("indexName").unwrap(), "a_1");
+    let lookup = entries(&mut client, doc! { "planSummary": "EXPRESS_IXSCAN { _id: 1 }" }).pop().unwrap();
+    let stages = doc! { "stage": "EXPRESS_IXSCAN", "keyPattern": "{ _id: 1 }" };
+    assert_eq!(lookup.get_document("execStats").unwrap(), &stages);
     assert!(first.get_bool("cursorExhausted").unwrap() && first.get_i64("responseLength").unwrap() > 50);
     assert!(first.get_datetime("ts").is_ok() && first.get_i64("millis").is_ok(), "{first}");
     assert_eq!((first.get_str("client").unwrap(), first.get_str("user").unwrap()), ("127.0.0.1", ""));
@@ -248,6 +255,36 @@ fn the_profiler_records_commands_that_can_be_read_as_a_collection() {
     client.ok(doc! { "profile": 0 });
     client.ok(doc! { "drop": "system.profile" });
     assert!(entries(&mut client, doc! {}).is_empty());
+}
+
+#[test]
+fn a_bulk_write_is_recorded_in_each_database_with_what_it_writes_there() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    for database in ["shop", "stock", "admin"] {
+        client.ok(doc! { "profile": 2, "$db": database });
+    }
+    let operations = [doc! { "insert": 1, "document": { "_id": 1 } }, doc! { "insert": 0, "document": { "_id": 2 } }];
+    let namespaces = [doc! { "ns": "stock.a" }, doc! { "ns": "shop.b" }];
+    client.ok(doc! { "bulkWrite": 1, "ops": &operations[..], "nsInfo": &namespaces[..], "$db": "admin" });
+    let one = doc! { "insert": 0, "document": { "_id": 3 } };
+    client.ok(doc! { "bulkWrite": 1, "ops": [one], "nsInfo": &namespaces[..1], "$db": "admin" });
+    let mut recorded = |database: &str| -> Vec<Document> {
+        let filter = doc! { "command.bulkWrite": 1 };
+        batch(&client.ok(doc! { "find": "system.profile", "filter": filter, "$db": database })).0
+    };
+    let shop = recorded("shop");
+    assert_eq!((shop.len(), shop[0].get_str("ns").unwrap()), (1, "shop.b"), "{shop:?}");
+    let command = shop[0].get_document("command").unwrap();
+    assert_eq!(
+        (command.get_array("ops").unwrap(), command.get_array("nsInfo").unwrap()),
+        (&vec![doc! { "insert": 0, "document": { "_id": 1 } }.into()], &vec![doc! { "ns": "shop.b" }.into()])
+    );
+    assert!(shop[0].get("ninserted").is_none(), "{shop:?}");
+    let stock = recorded("stock");
+    assert_eq!(stock.iter().map(|entry| entry.get_str("ns").unwrap()).collect::<Vec<_>>(), ["stock.a"; 2]);
+    assert_eq!(stock[1].get_i64("ninserted").unwrap(), 1);
+    assert_eq!(recorded("admin").len(), 2);
 }
 
 #[test]

@@ -1,0 +1,76 @@
+//! The entries of a client's `bulkWrite`, which is sent to the database `admin` and writes to others.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, cstr};
+
+use crate::command::{Command, namespace};
+
+/// The part of a `bulkWrite` that writes to one database. Who may read the profile of the database sees this part and no other.
+#[derive(Clone, Copy)]
+pub(super) struct BulkPart<'c> {
+    pub(super) database: &'c str,
+    pub(super) command: &'c Command,
+    /// Whether the command writes to no other database, so that its reply is about this one alone.
+    pub(super) is_all: bool,
+}
+
+impl<'c> BulkPart<'c> {
+    /// Returns the parts of a command; none for another one than `bulkWrite`.
+    pub(super) fn all(command: &'c Command) -> Vec<Self> {
+        let databases: BTreeSet<&str> =
+            command.bulk_namespaces().into_iter().flatten().map(|(database, _)| database).collect();
+        let is_all = databases.len() == 1;
+        databases.into_iter().map(|database| Self { database, command, is_all }).collect()
+    }
+
+    /// Returns the full name of the collection, if it is the only one of the database.
+    pub(super) fn namespace(self) -> String {
+        let namespaces = self.command.bulk_namespaces();
+        let mut own = namespaces.into_iter().flatten().filter(|(database, _)| *database == self.database);
+        let first = own.next().map_or("$cmd", |(_, collection)| collection);
+        let target = if own.all(|(_, other)| other == first) { first } else { "$cmd" };
+        namespace(self.database, target)
+    }
+
+    /// Returns the command with the operations on this database.
+    pub(super) fn document(self) -> RawDocumentBuf {
+        let document = self.command.document();
+        if self.is_all {
+            return document.to_owned();
+        }
+        let mut places = HashMap::new();
+        let mut kept = RawArrayBuf::new();
+        let listed = document.get_array("nsInfo").into_iter().flatten().flatten();
+        for ((place, namespace), one) in (0_i64..).zip(self.command.bulk_namespaces()).zip(listed) {
+            if namespace.is_some_and(|(database, _)| database == self.database) {
+                places.insert(place, i32::try_from(places.len()).unwrap_or(i32::MAX));
+                kept.push(RawBson::from(one));
+            }
+        }
+        let operations = document.get_array("ops").into_iter().flatten().flatten();
+        let operations: RawArrayBuf =
+            operations.filter_map(RawBsonRef::as_document).filter_map(|operation| moved(operation, &places)).collect();
+        let mut part = RawDocumentBuf::new();
+        for (name, value) in document.into_iter().flatten() {
+            match name.as_str() {
+                "ops" | "nsInfo" => {}
+                _ => part.append(name, value),
+            }
+        }
+        part.append(cstr!("ops"), operations);
+        part.append(cstr!("nsInfo"), kept);
+        part
+    }
+}
+
+/// Returns an operation with the new place of its collection in `nsInfo`; `None` if the collection is not there.
+fn moved(operation: &RawDocument, places: &HashMap<i64, i32>) -> Option<RawDocumentBuf> {
+    let mut fields = operation.into_iter().flatten();
+    let (kind, place) = fields.next()?;
+    let place = place.as_i32().map(i64::from).or_else(|| place.as_i64())?;
+    let mut moved = RawDocumentBuf::new();
+    moved.append(kind, *places.get(&place)?);
+    fields.for_each(|(name, value)| moved.append(name, value));
+    Some(moved)
+}

@@ -60,7 +60,7 @@
 //!
 //! # Where to begin reading
 //!
-//! [`open`] turns a plan into rows. [`gather()`] reads them to their end for a transaction, whose caller may write while
+//! [`open()`] turns a plan into rows. [`gather()`] reads them to their end for a transaction, whose caller may write while
 //! iterating. [`analyze()`] measures each node for explain. [`visit_targets`] finds the records that a write changes.
 //! [`express`] answers the simplest queries without a plan.
 

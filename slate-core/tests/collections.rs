@@ -352,6 +352,14 @@ fn compact_frees_space_and_keeps_all_documents() {
             assert!(test.db.compact().unwrap_err().is_retryable());
             drop(snapshot);
         }
+        let mut calls = 0;
+        let ended = test.db.compact_while(|examined, total| {
+            calls += 1;
+            assert!(examined <= total);
+            std::ops::ControlFlow::Break(())
+        });
+        assert_eq!(ended.unwrap().is_break(), calls == 1);
+        assert!(test.db.compact_while(|_, _| std::ops::ControlFlow::Continue(())).unwrap().is_continue());
         test.db.compact().unwrap();
         if let (Some(before), Some(after)) = (before, test.db.size().unwrap().on_disk) {
             assert!(test.db.store() != "redb" || after < before, "{after} of {before}");

@@ -79,6 +79,7 @@ macro_rules! conformance {
             points::close_and_distant_keys_are_loaded
             points::own_writes_in_any_order_are_loaded_and_committed
             points::point_reads_show_own_writes
+            snapshots::a_compaction_in_steps_lets_commits_pass_and_can_be_ended
             snapshots::a_read_that_does_not_wait_shows_the_last_commit
             snapshots::a_snapshot_has_no_phantoms
             snapshots::a_snapshot_is_never_torn

@@ -2,15 +2,17 @@
 
 use std::{
     collections::BTreeMap,
+    ops::ControlFlow,
     sync::atomic::{AtomicBool, AtomicU64, Ordering},
     thread,
+    time::Duration,
 };
 
 use super::{
     Fixture,
     tools::{
-        A, B, LONG, Random, Writes, all, begin, commit, get, number, put, read_during_writes, scan, single, transact,
-        within,
+        A, B, LONG, Random, Writes, all, begin, commit, count, get, number, put, read_during_writes, scan, single,
+        transact, within,
     },
 };
 use slate_store::{Bounds, Cursor, Durability, Edge, Keyspace, Store, Transaction, TransactionExt, View};
@@ -140,6 +142,14 @@ pub fn repeated_reads_agree_with_each_snapshot<S: Store>(fixture: &Fixture<S>) {
             0 => store.flush().unwrap(),
             // A backend may be unable to compact while snapshots are open.
             1 => assert!(store.compact(LONG).err().is_none_or(|error| error.is_retryable())),
+            2 => {
+                let mut steps = random.below(4);
+                let compacted = store.compact_while(Duration::ZERO, &mut |_, _| {
+                    steps = steps.saturating_sub(1);
+                    if steps > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                });
+                assert!(compacted.err().is_none_or(|error| error.is_retryable()));
+            }
             _ => {}
         }
         if random.below(30) == 0 {
@@ -268,4 +278,25 @@ pub fn a_read_that_does_not_wait_shows_the_last_commit<S: Store>(fixture: &Fixtu
     transaction.delete(A, b"a").unwrap();
     commit(transaction);
     assert_eq!(store.try_get(A, b"a", number).unwrap().flatten(), None);
+}
+
+/// Commits from within the steps: nothing that a commit needs is held there.
+pub fn a_compaction_in_steps_lets_commits_pass_and_can_be_ended<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    let (mut commits, mut is_complete) = (0_u8, false);
+    for most_steps in 1..20 {
+        let mut steps = 0;
+        let compacted = store.compact_while(LONG, &mut |examined, total| {
+            assert!(examined <= total);
+            steps += 1;
+            commits += 1;
+            put(&store, A, &[(&commits.to_string(), "beside")]);
+            if steps < most_steps { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        is_complete |= compacted.unwrap().is_continue();
+        commits += 1;
+        put(&store, A, &[(&commits.to_string(), "between")]);
+    }
+    assert!(is_complete);
+    assert_eq!(count(&store.snapshot().unwrap(), A, Bounds::ALL), u64::from(commits));
 }

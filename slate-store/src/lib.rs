@@ -106,7 +106,7 @@ pub use error::{Context, Error, Result, Source, TooLarge};
 pub use guard::Guard;
 pub use keyspace::Keyspace;
 pub use limits::{MAX_KEY, MAX_VALUE};
-pub use local::{Change, Flushing, LastWrites, LocalStore};
+pub use local::{Change, Compaction, Flushing, LastWrites, LocalStore};
 pub use oldest_snapshot::OldestSnapshot;
 pub use optimistic::{
     Changes, Optimistic, OptimisticCursor, OptimisticPointReader, OptimisticTransaction, OptimisticView,

@@ -5,6 +5,15 @@ use crate::{
     Result, Size, SizeDetail, Snapshot, Version, Write, optimistic::Changes,
 };
 
+/// How far a compaction in steps is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Compaction {
+    /// The bytes that were examined.
+    pub examined: u64,
+    /// About how many bytes are to be examined in all.
+    pub total: u64,
+}
+
 /// The lower floor of the contract, for a store on this machine: snapshots of ordered maps, and commits of complete sets of
 /// changes. [`Optimistic`](crate::Optimistic) adds transactions and thereby makes it a [`Store`](crate::Store).
 ///
@@ -95,6 +104,18 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Any failure of the backend's storage; [`Conflict`](crate::Error::Conflict) if open snapshots prevent it.
     fn compact(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// Does a step of a compaction, of bounded work if the backend can. `done` is what the step before has returned; `None` for the first
+    /// one, which goes on where an earlier compaction was left, unless the backend begins anew. Returns how far the compaction is; `None`: it has ended.
+    /// Is called as `compact` is; commits are made between two steps. By default it is one step.
+    ///
+    /// # Errors
+    ///
+    /// As `compact`.
+    fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
+        let _ = done;
+        self.compact().map(|()| None)
     }
 
     /// Returns the space that the database takes; nothing is known by default.

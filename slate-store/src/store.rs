@@ -7,7 +7,7 @@ use crate::{
     Version, View,
 };
 
-/// What is called during a backup: with the number of entries that are copied, and of all.
+/// What is called during a backup: with the number of entries that are copied, and of all. During a compaction the numbers are bytes.
 pub type BackupProgress<'p> = &'p mut dyn FnMut(u64, u64) -> ControlFlow<()>;
 
 /// The entries between two calls during a backup.
@@ -126,6 +126,19 @@ pub trait Store: Send + Sync + 'static {
     fn compact(&self, wait: Duration) -> Result<()> {
         let _ = wait;
         Ok(())
+    }
+
+    /// Compacts like [`compact`](Self::compact), in steps of bounded work if the backend can. After each step, and while it waits for
+    /// snapshots, it calls `progress` with the bytes that were examined and about how many there are to examine. Commits, snapshots and transactions go on
+    /// between two steps, and commits that have waited for a step are made before the next one. Returns `Break`, and leaves the rest as
+    /// it is, if `progress` does; the next call goes on from there if the place is still good. By default it is one step.
+    ///
+    /// # Errors
+    ///
+    /// As `compact`, with the steps before done; [`Conflict`](crate::Error::Conflict) if snapshots prevent a step for longer than `wait`.
+    fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        let _ = progress;
+        self.compact(wait).map(ControlFlow::Continue)
     }
 
     /// Returns the space that the database takes, as far as the backend knows it, or may measure it.

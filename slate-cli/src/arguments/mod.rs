@@ -182,7 +182,7 @@ fn typed() -> Vec<String> {
 }
 
 /// Reads a time with a unit.
-fn duration(text: &str) -> std::result::Result<Duration, String> {
+pub(crate) fn duration(text: &str) -> std::result::Result<Duration, String> {
     let duration = text.parse::<jiff::SignedDuration>().ok().and_then(|duration| Duration::try_from(duration).ok());
     duration.ok_or_else(|| "expected a time with a unit, such as 500ms, 5s or 1m".into())
 }

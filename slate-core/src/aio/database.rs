@@ -353,6 +353,18 @@ impl Database {
         self.run_blocking(move |database| database.backup_while(to, progress))
     }
 
+    /// Compacts in steps, between which other operations go on; see
+    /// [`slate_core::Database::compact_while`](crate::Database::compact_while). Dropping the operation does not end it.
+    ///
+    /// # Errors
+    /// Fails as the blocking method does.
+    pub fn compact_while(
+        &self,
+        progress: impl FnMut(u64, u64) -> ControlFlow<()> + Send + 'static,
+    ) -> Operation<ControlFlow<()>> {
+        self.run_blocking(move |database| database.compact_while(progress))
+    }
+
     /// Verifies every collection, as of one commit; see [`slate_core::Database::verify`](crate::Database::verify).
     pub fn verify(&self) -> Call<crate::Verify<'static>> {
         Call::new(self.database.verify(), self.runner())

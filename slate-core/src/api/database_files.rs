@@ -110,7 +110,8 @@ impl Database {
     /// Returns the space of deleted documents and dropped collections to the file system, as far as the store can. Has no
     /// effect in memory. On redb it blocks all other operations, and no snapshot, cursor or transaction may be open; it
     /// fills sparse pages, moves pages to the front of the file and truncates it. Up to 256 MiB of data are compacted by
-    /// `flush` and up to 1 GiB when the database is closed, if that saves a fifth; more data when it is closed, in steps, for a limited time.
+    /// `flush` and up to 1 GiB when the database is closed, if that saves a fifth; more data in steps, for a limited time.
+    /// [`compact_while`](Self::compact_while) compacts in steps beside other operations.
     ///
     /// Cost: up to a read and a write of the whole database.
     ///
@@ -120,6 +121,43 @@ impl Database {
     pub fn compact(&self) -> Result<()> {
         self.handle().limits().check()?;
         self.handle().engine_to_write()?.compact(self.wait())
+    }
+
+    /// Compacts like [`compact`](Self::compact), in steps of some 4 MiB, between which other operations go on. After each
+    /// step `progress` is called with the bytes that were examined and about how many there are to examine (0 while that is not known), and
+    /// ends the compaction by `Break`. What was done remains. The next call goes on from there, as long as the database is open, or begins
+    /// anew if more than a quarter of the data were changed meanwhile, or the file was compacted otherwise. Returns `Continue` once the whole file was compacted.
+    ///
+    /// On redb a step waits for open snapshots, cursors and transactions, up to the [lock timeout](crate::DatabaseBuilder::lock_timeout),
+    /// and `progress` is called meanwhile, too. Commits that wait for a step to end are made before the next one. A file of up to 256 MiB, or one that is shared with readers, is compacted in one step.
+    /// Steps leave free about a sixtieth of the file, and what is written beside them. Other stores compact in one step.
+    ///
+    /// ```
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let url = format!("redb:{}", folder.path().join("shop.slate").display());
+    /// use std::{
+    ///     ops::ControlFlow,
+    ///     time::{Duration, Instant},
+    /// };
+    ///
+    /// # let db = slate_core::Database::open(&url)?;
+    /// let end = Instant::now() + Duration::from_secs(10);
+    /// let compacted = db.compact_while(|examined, total| {
+    ///     println!("{examined} of {total} bytes");
+    ///     if Instant::now() < end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    /// })?;
+    /// if compacted.is_break() {
+    ///     println!("the rest follows tomorrow");
+    /// }
+    /// # Ok::<(), slate_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Fails like `compact`, at the first damaged page that a step reads; with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if a snapshot,
+    /// cursor or transaction prevents a step for too long. The steps before remain.
+    pub fn compact_while(&self, mut progress: impl FnMut(u64, u64) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
+        self.handle().limits().check()?;
+        self.handle().engine_to_write()?.compact_while(self.wait(), &mut progress)
     }
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).

@@ -322,6 +322,10 @@ impl<S: Store> Engine for Backend<S> {
         trace::storage("compact", || Ok(self.store.compact(wait)?))
     }
 
+    fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        trace::storage("compact", || Ok(self.store.compact_while(wait, progress)?))
+    }
+
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         Ok(self.store.size(detail)?)
     }

@@ -68,6 +68,8 @@ pub(crate) trait Engine: Send + Sync {
     fn backup(&self, to: &Path, progress: BackupProgress<'_>) -> Result<()>;
     /// `wait` bounds the time to wait for a store on a network.
     fn compact(&self, wait: Duration) -> Result<()>;
+    /// Compacts in steps, and calls `progress` after each. Returns `Break` if `progress` has ended it.
+    fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>>;
     fn size(&self, detail: SizeDetail) -> Result<Size>;
     /// Compares what the store has on the device with its checksums.
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()>;

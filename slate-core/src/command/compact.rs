@@ -1,3 +1,5 @@
+use std::ops::ControlFlow;
+
 use bson::RawDocumentBuf;
 use slate_store::SizeDetail;
 
@@ -5,7 +7,7 @@ use super::{call::Call, concern::Concerns, list_indexes::no_collection, reply::R
 use crate::Result;
 
 /// `{compact: collection}`: gives free space back to the file system. The collections of a store share its files, so that the whole
-/// store is compacted.
+/// store is compacted, in steps between which other operations go on. What was done remains when the command is ended.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     call.fields.truth("force")?;
@@ -18,7 +20,14 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     there.ok_or_else(|| no_collection(&common.full_name(collection)))?.into_collection()?;
     let bytes = || database.engine()?.size(SizeDetail::Known).map(|size| size.on_disk.unwrap_or_default());
     let before = bytes()?;
-    database.engine_to_write()?.compact(database.lock_timeout())?;
+    let mut ended = Ok(());
+    let compacted = database.engine_to_write()?.compact_while(database.lock_timeout(), &mut |_, _| {
+        ended = common.call.check();
+        if ended.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    if compacted.is_break() {
+        ended?;
+    }
     let mut reply = Reply::default();
     reply.count("bytesFreed", before.saturating_sub(bytes()?));
     reply.finish()

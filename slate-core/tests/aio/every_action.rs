@@ -268,6 +268,7 @@ async fn databases(awaited: &Awaited, db: &Database) {
     assert!(act!(awaited, Database::stats(db)).collections.len() >= 2);
     act!(awaited, Database::flush(db));
     act!(awaited, Database::compact(db));
+    assert!(act!(awaited, Database::compact_while(db, |_, _| ControlFlow::Continue(()))).is_continue());
     assert_eq!(act!(awaited, Database::resume_index_builds(db)), 0);
     act!(awaited, Database::command(db, &rawdoc! { "ping": 1 }));
     act!(awaited, Commands::run(&db.commands(), &rawdoc! { "ping": 1 }));

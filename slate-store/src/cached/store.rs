@@ -86,6 +86,10 @@ impl<S: Store> Store for Cached<S> {
         self.inner.compact(wait)
     }
 
+    fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        self.inner.compact_while(wait, progress)
+    }
+
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         self.inner.check(visitor)
     }

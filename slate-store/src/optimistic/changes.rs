@@ -16,7 +16,7 @@ struct Last<'c> {
 }
 
 impl<'c> Changes<'c> {
-    pub(super) fn of(writes: &'c WriteSet) -> Self {
+    pub(crate) fn of(writes: &'c WriteSet) -> Self {
         Self { writes, last: None, is_refused: false }
     }
 

@@ -9,10 +9,17 @@
 //!   releases the lock. At most as many commits do so in a row as waited when the first of them was made, so no commit is put off
 //!   for ever.
 //!
+//! The lock is not fair: who releases it and takes it again at once is faster than one that waits and has to be woken. Commits have work to
+//! do in between; a compaction in steps [gives way](Entered::give_way).
+//!
 //! After a failure of the device nothing is committed any more. The operating system may have discarded the data that it could not
 //! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 
-use std::sync::{OnceLock, PoisonError, TryLockError};
+use std::{
+    sync::{OnceLock, PoisonError, TryLockError, atomic::AtomicU64},
+    thread,
+    time::{Duration, Instant},
+};
 
 use crate::{
     Context, Durability, Error, Flushing, Result, Version,
@@ -22,6 +29,9 @@ use crate::{
         yield_now,
     },
 };
+
+/// How long [`Entered::give_way`] waits before it looks again. A thread is woken in a fraction of it.
+const MOMENT: Duration = Duration::from_millis(1);
 
 /// How the device failed.
 #[derive(Debug)]
@@ -35,6 +45,9 @@ pub(super) struct CommitQueue {
     commit: Mutex<()>,
     /// The `Sync` commits that wait for the lock and can sync others.
     waiting: AtomicUsize,
+    /// How many callers have waited for the lock, and how many of them have got it.
+    came: AtomicU64,
+    passed: AtomicU64,
     /// Why nothing is committed any more.
     failure: OnceLock<DeviceFailure>,
     state: Mutex<QueueState>,
@@ -63,6 +76,8 @@ impl CommitQueue {
             flushing,
             commit: Mutex::default(),
             waiting: AtomicUsize::new(0),
+            came: AtomicU64::new(0),
+            passed: AtomicU64::new(0),
             failure: OnceLock::new(),
             state: Mutex::default(),
             ended: Condvar::new(),
@@ -71,15 +86,17 @@ impl CommitQueue {
 
     /// Waits for the commit lock.
     pub(super) fn enter(&self, durability: Durability) -> Entered<'_> {
-        let can_sync = self.flushing == Flushing::Apart && durability == Durability::Sync;
-        if let (true, Some(entered)) = (can_sync, self.try_enter()) {
+        if let Some(entered) = self.try_enter() {
             return entered;
         }
+        let can_sync = self.flushing == Flushing::Apart && durability == Durability::Sync;
         if can_sync {
             self.waiting.fetch_add(1, Ordering::SeqCst);
         }
+        self.came.fetch_add(1, Ordering::SeqCst);
         // Only `()` is under this lock.
         let lock = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
+        self.passed.fetch_add(1, Ordering::SeqCst);
         if can_sync {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
@@ -213,6 +230,24 @@ impl Entered<'_> {
         *left -= 1;
         state.unsynced += 1;
         Durability::Deferred
+    }
+
+    /// Releases the lock, which was held for this time, before it is taken again. Returns when as many callers have got it as waited for
+    /// it. If any did, others have it for as long a time.
+    pub(super) fn give_way(self, held: Duration) {
+        let queue = self.queue;
+        let came = queue.came.load(Ordering::SeqCst);
+        let is_awaited = queue.passed.load(Ordering::SeqCst) < came;
+        let begin = Instant::now();
+        drop(self);
+        loop {
+            // At least once, for those that wait for other locks of the store.
+            thread::sleep(MOMENT);
+            let is_over = !is_awaited || begin.elapsed() >= held;
+            if is_over && queue.passed.load(Ordering::SeqCst) >= came {
+                return;
+            }
+        }
     }
 
     /// Records the commit that was made.

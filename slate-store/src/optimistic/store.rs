@@ -2,7 +2,8 @@ use std::{
     ops::ControlFlow,
     path::Path,
     sync::{Arc, PoisonError, TryLockError},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use super::{
@@ -13,14 +14,17 @@ use super::{
     write_set::WriteSet,
 };
 use crate::{
-    BackupProgress, Bounds, CacheReads, Capabilities, Checked, Cursor, Durability, Edge, Error, Flushing, Keyspace,
-    LocalStore, OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
+    BackupProgress, Bounds, CacheReads, Capabilities, Checked, Compaction, Cursor, Durability, Edge, Error, Flushing,
+    Keyspace, LocalStore, OldestSnapshot, Result, Size, SizeDetail, Store, Version, View, crash_point,
     sync::{Mutex, MutexGuard},
 };
 
 /// The most bytes of keys and values that a transaction may hold, unless the [local store](LocalStore) has a smaller limit. Bounds
 /// the memory of a transaction that never ends.
 const MAX_TRANSACTION_BYTES: usize = 1 << 30;
+
+/// How long a compaction in steps waits at least before it looks again whether the snapshots that prevent it are gone.
+const PAUSE_FOR_SNAPSHOTS: Duration = Duration::from_millis(2);
 
 /// A [`LocalStore`] with transactions. Clones share it. It is closed when the last clone, snapshot and transaction is dropped.
 pub struct Optimistic<L> {
@@ -201,6 +205,44 @@ impl<L: LocalStore> Store for Optimistic<L> {
         Ok(())
     }
 
+    fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
+        let Shared { local, queue, .. } = &*self.shared;
+        let mut done: Option<Compaction> = None;
+        let mut blocked_since = None;
+        loop {
+            self.shared.check_writable()?;
+            let entered = (local.flushing() == Flushing::Apart).then(|| queue.enter(Durability::Deferred));
+            let begin = Instant::now();
+            let step = local.compact_step(done);
+            let took = begin.elapsed();
+            match (step, entered) {
+                (Ok(None), _) => {
+                    crash_point("after-compact");
+                    return Ok(ControlFlow::Continue(()));
+                }
+                (Ok(Some(next)), entered) => {
+                    (done, blocked_since) = (Some(next), None);
+                    if let Some(entered) = entered {
+                        entered.give_way(took);
+                    }
+                }
+                // A snapshot is open: most live for less than a second.
+                (Err(error @ Error::Conflict(_)), entered) => {
+                    drop(entered);
+                    if blocked_since.get_or_insert(begin).elapsed() >= wait {
+                        return Err(error);
+                    }
+                    thread::sleep(PAUSE_FOR_SNAPSHOTS.max(took));
+                }
+                (Err(error), _) => return Err(error),
+            }
+            let Compaction { examined, total } = done.unwrap_or_default();
+            if progress(examined.min(total), total).is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+    }
+
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         self.shared.local.size(detail)
     }
@@ -215,5 +257,87 @@ impl<L: LocalStore> Store for Optimistic<L> {
 
     fn cache_reads(&self) -> CacheReads {
         self.shared.local.cache_reads()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+
+    use super::*;
+    use crate::{
+        Transaction, TransactionExt,
+        memory::{LocalMemory, MemorySnapshot},
+    };
+
+    /// A store in memory that is compacted in steps, each of some milliseconds.
+    #[derive(Default)]
+    struct Stepwise {
+        memory: LocalMemory,
+        steps: AtomicU32,
+    }
+
+    const STEPS: u32 = 40;
+
+    impl LocalStore for Stepwise {
+        type Snapshot = MemorySnapshot;
+
+        fn capabilities(&self) -> Capabilities {
+            self.memory.capabilities()
+        }
+
+        fn snapshot(&self) -> Result<MemorySnapshot> {
+            self.memory.snapshot()
+        }
+
+        fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
+            self.memory.apply(changes, durability)
+        }
+
+        fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
+            thread::sleep(Duration::from_millis(3));
+            let step = self.steps.fetch_add(1, Ordering::SeqCst);
+            assert_eq!(done.map_or(0, |done| done.examined), u64::from(step), "no step is done twice");
+            Ok((step < STEPS).then(|| Compaction { examined: u64::from(step) + 1, total: u64::from(STEPS) }))
+        }
+    }
+
+    #[test]
+    fn all_who_wait_for_the_commit_lock_get_it_between_the_steps_of_a_compaction() {
+        let store = Optimistic::over(Stepwise::default());
+        let commit = |durability| {
+            let mut transaction = store.begin(Duration::ZERO).unwrap();
+            transaction.put(Keyspace(1), &[u8::from(durability == Durability::Sync)], b"").unwrap();
+            transaction.commit(durability).unwrap();
+        };
+        let others: [&(dyn Fn() + Sync); 4] = [
+            &|| commit(Durability::Sync),
+            &|| commit(Durability::Deferred),
+            &|| {
+                store.drop_keyspace(Keyspace(2), Duration::ZERO).unwrap();
+            },
+            &|| store.flush().unwrap(),
+        ];
+        let (made, is_over) = (others.map(|_| AtomicU32::new(0)), AtomicBool::new(false));
+        thread::scope(|scope| {
+            for (other, made) in others.iter().zip(&made) {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::SeqCst) {
+                        other();
+                        made.fetch_add(1, Ordering::SeqCst);
+                    }
+                });
+            }
+            let mut examined = 0;
+            let compacted = store.compact_while(Duration::ZERO, &mut |now, total| {
+                assert!(now > examined && now <= total);
+                examined = now;
+                ControlFlow::Continue(())
+            });
+            is_over.store(true, Ordering::SeqCst);
+            assert!(compacted.unwrap().is_continue());
+        });
+        let made = made.map(AtomicU32::into_inner);
+        assert!(made.iter().all(|made| *made >= STEPS / 2), "{made:?} beside {STEPS} steps");
     }
 }

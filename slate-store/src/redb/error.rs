@@ -73,6 +73,11 @@ pub(super) fn reading(error: io::Error) -> Error {
     storage(::redb::StorageError::Io(error))
 }
 
+/// Returns the error of a damaged page that a compaction in steps has found.
+pub(super) fn damaged(detail: String) -> Error {
+    Error::Corrupt(Box::new(Context::new(format!("the compaction has ended: {detail}"))))
+}
+
 /// Maps an error of anything except opening and committing.
 pub(super) fn storage(error: impl Into<RedbError>) -> Error {
     by_meaning(error.into(), Context::default())

@@ -19,6 +19,7 @@
 mod ahead;
 mod apply;
 mod backup;
+mod compact;
 mod counted_storage;
 mod cursor;
 mod error;

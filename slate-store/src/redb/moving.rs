@@ -3,7 +3,7 @@
 //! of each leaf that is there, or below a branch that is there, is written again: that writes the leaf and the branches above it to
 //! free pages of the first region that has any.
 
-use std::{ops::Bound, time::Instant};
+use std::ops::Bound;
 
 use ::redb::{Database, ReadableTable, StorageBackend, WriteTransaction};
 
@@ -11,63 +11,55 @@ use super::{
     error,
     pages::{self, LeafPlace},
     rewrite::ROOM,
-    steps::for_each_group,
+    steps::Group,
     table,
 };
 use crate::Result;
 
 /// The bytes of the leaves among which those to be moved are searched in one step. Their branches have a hundredth of that.
-const SEARCHED: u64 = 64 << 20;
+pub(super) const SEARCHED: u64 = 64 << 20;
 
 /// The bytes of leaves after which no more are moved in one step.
 const MOVED: u64 = 4 << 20;
 
-/// How often all leaves are searched. A page can be moved to a place that is also too far behind, as long as the pages of the step before
-/// are not free.
-const ROUNDS: usize = 2;
+/// Returns where a file could end whose tables have pages of `used` bytes: with some room for redb's own tables, and for the pages that each
+/// step replaces.
+pub(super) fn end(used: u64) -> u64 {
+    used.saturating_add(used / 64).saturating_add(ROOM)
+}
 
-/// Moves pages of the last commit on the device until `until`. `commit` makes a transaction durable. Pages that are damaged stay where
-/// they are.
+/// Moves leaves of a group that lie behind `end`, about [`MOVED`] bytes. `commit` makes the transaction durable. Returns how many leaves
+/// need not be looked at again.
 pub(super) fn move_to_front(
     database: &Database,
     storage: &dyn StorageBackend,
-    until: Option<Instant>,
-    mut commit: impl FnMut(WriteTransaction) -> Result<()>,
-) -> Result<()> {
-    for _ in 0..ROUNDS {
-        let Some(used) = pages::used_bytes(storage, until)? else { return Ok(()) };
-        // Some room for redb's own tables, and for the pages that each step replaces.
-        let end = used + used / 64 + ROOM;
-        let is_done = for_each_group(database, storage, until, SEARCHED, |name, _, mut leaves| {
-            let mut after = leaves.last().and_then(|last| last.up_to.clone());
-            leaves.retain(|leaf| leaf.end > end);
-            let mut bytes = 0;
-            let has_room = |leaf: &&LeafPlace| {
-                let has_room = bytes < MOVED;
-                bytes += leaf.length;
-                has_room
-            };
-            let moved = leaves.iter().take_while(has_room).count();
-            if moved < leaves.len() {
-                leaves.truncate(moved);
-                after = leaves.last().and_then(|last| last.up_to.clone());
+    group: Group<'_>,
+    end: u64,
+    commit: impl FnOnce(WriteTransaction) -> Result<()>,
+) -> Result<usize> {
+    let (mut moved, mut bytes, mut seen) = (Vec::new(), 0, 0);
+    for leaf in group.leaves {
+        if leaf.end > end {
+            if bytes >= MOVED {
+                break;
             }
-            if !leaves.is_empty() && pages::read_leaves(storage, &leaves).is_some() {
-                let transaction = database.begin_write().map_err(error::storage)?;
-                write_again(&transaction, name, &leaves)?;
-                commit(transaction)?;
-            }
-            Ok(after)
-        })?;
-        if !is_done {
-            break;
+            bytes += leaf.length;
+            moved.push(leaf);
         }
+        seen += 1;
     }
-    Ok(())
+    if !moved.is_empty() {
+        // redb would give a damaged page a new checksum.
+        pages::read_leaves(storage, &moved)?;
+        let transaction = database.begin_write().map_err(error::storage)?;
+        write_again(&transaction, group.table, &moved)?;
+        commit(transaction)?;
+    }
+    Ok(seen)
 }
 
 /// Writes the first entry of each leaf again.
-fn write_again(transaction: &WriteTransaction, name: &str, leaves: &[LeafPlace]) -> Result<()> {
+fn write_again(transaction: &WriteTransaction, name: &str, leaves: &[&LeafPlace]) -> Result<()> {
     let mut table = transaction.open_table(table::definition(name)).map_err(error::storage)?;
     for leaf in leaves {
         let after = leaf.after.as_deref().map_or(Bound::Unbounded, Bound::Excluded);

@@ -6,20 +6,20 @@
 //! them come from the device, which serves several reads in hardly more time than one. If they are sparse, their entries are
 //! rewritten. The pages that one commit frees are reused by the commits after the next one.
 
-use std::{ops::Bound, time::Instant};
+use std::ops::Bound;
 
 use ::redb::{Database, ReadableTable, StorageBackend, WriteTransaction};
 
 use super::{
     error,
     pages::{self, LeafContent, LeafPlace},
-    steps::for_each_group,
+    steps::Group,
     table,
 };
 use crate::Result;
 
 /// The bytes of the leaves of a step.
-const STEP: u64 = 4 << 20;
+pub(super) const STEP: u64 = 4 << 20;
 
 /// With this many free bytes in the file, filling does not lengthen the file.
 pub(super) const ROOM: u64 = 4 * STEP;
@@ -30,29 +30,31 @@ pub(super) const PAGE: u64 = 4 << 10;
 /// The fewest leaves that are rewritten.
 const FEWEST_LEAVES: usize = 16;
 
-/// Fills the sparse pages of all tables until `until`, as the last commit has them on the device. `commit` makes a transaction durable.
-/// Leaves that are damaged are left as they are.
+/// Fills the pages of a group of leaves if they are sparse. `commit` makes the transaction durable.
 pub(super) fn fill(
     database: &Database,
     storage: &dyn StorageBackend,
-    until: Option<Instant>,
-    mut commit: impl FnMut(WriteTransaction) -> Result<()>,
+    group: Group<'_>,
+    commit: impl FnOnce(WriteTransaction) -> Result<()>,
 ) -> Result<()> {
-    let filled = for_each_group(database, storage, until, STEP, |name, after, leaves| {
-        let up_to = leaves.last().and_then(|last| last.up_to.clone());
-        if is_sparse(&leaves, &pages::read_leaves(storage, &leaves).unwrap_or_default()) {
-            let transaction = database.begin_write().map_err(error::storage)?;
-            rewrite(&transaction, name, after, up_to.as_deref())?;
-            commit(transaction)?;
+    let leaves: Vec<&LeafPlace> = group.leaves.iter().collect();
+    if is_sparse(&leaves, &pages::read_leaves(storage, &leaves)?) {
+        let up_to = leaves.last().and_then(|last| last.up_to.as_deref());
+        if let Some(up_to) = up_to {
+            // redb may also write the leaf behind the group again, and would give a damaged one a new checksum.
+            let next = pages::leaves(group.header, storage, group.table, Some(up_to), 1)?;
+            pages::read_leaves(storage, &next.iter().collect::<Vec<_>>())?;
         }
-        Ok(up_to)
-    });
-    filled.map(drop)
+        let transaction = database.begin_write().map_err(error::storage)?;
+        rewrite(&transaction, group.table, group.after, up_to)?;
+        commit(transaction)?;
+    }
+    Ok(())
 }
 
 /// Returns whether more than a fifth of the leaves' space is empty, apart from the space at the end of each page in which no further
 /// entry fits. Larger entries have pages of their own.
-fn is_sparse(leaves: &[LeafPlace], contents: &[LeafContent]) -> bool {
+fn is_sparse(leaves: &[&LeafPlace], contents: &[LeafContent]) -> bool {
     let entries: u64 = contents.iter().map(|content| content.entries).sum();
     let stored: u64 = contents.iter().map(|content| content.bytes).sum();
     let needed: u64 = contents.iter().map(|content| content.needed).sum();

@@ -6,8 +6,8 @@
 //! since.
 //!
 //! No transaction can begin during a compaction, so `flush` spends at most a twentieth of the time on them. Compaction is
-//! skipped while a snapshot is open, and if reading the file takes [too long](Occasion::patience). Closing then fills and moves pages in
-//! steps (`rewrite.rs`, `moving.rs`) for [a limited time](Space::time_for_steps): redb's compaction cannot end early.
+//! skipped while a snapshot is open. A file that is too long, or, when it is closed, takes [too long](Occasion::patience) to read, is compacted
+//! in steps (`steps.rs`) for [a limited time](Space::time_for_steps): redb's compaction cannot end early. A later `flush` goes on with them.
 
 use std::{
     path::PathBuf,
@@ -76,7 +76,7 @@ impl Occasion {
     fn limit(self) -> u64 {
         match self {
             Self::Call => u64::MAX,
-            Self::Flush => 256 << 20,
+            Self::Flush => LONGEST_WHOLE,
             Self::Close => 1 << 30,
         }
     }
@@ -91,6 +91,10 @@ impl Occasion {
         }
     }
 }
+
+/// A file of up to this length is compacted whole by a call for a compaction in steps: that takes a second or two, if its data are in
+/// memory, and steps leave some free pages.
+pub(super) const LONGEST_WHOLE: u64 = 256 << 20;
 
 /// The longest time that closing spends on steps.
 const LONGEST_STEPS: Duration = Duration::from_secs(30);
@@ -135,15 +139,16 @@ impl Space {
             return None;
         }
         let is_short = state.expected <= occasion.limit() && length <= occasion.limit().saturating_mul(LONGEST);
-        match is_short {
-            true => Some(Manner::Whole),
-            false => (occasion == Occasion::Close).then_some(Manner::Steps),
-        }
+        Some(if is_short { Manner::Whole } else { Manner::Steps })
     }
 
-    /// Returns how long closing compacts a file in steps: a quarter of the time that its commits have taken, within bounds.
-    pub(super) fn time_for_steps(&self) -> Duration {
-        (self.state().committing / 4).clamp(Occasion::Close.patience(), LONGEST_STEPS)
+    /// Returns how long a file is compacted in steps on this occasion: when it is closed a quarter of the time that its commits have
+    /// taken, within bounds.
+    pub(super) fn time_for_steps(&self, occasion: Occasion) -> Duration {
+        match occasion {
+            Occasion::Call | Occasion::Flush => occasion.patience(),
+            Occasion::Close => (self.state().committing / 4).clamp(occasion.patience(), LONGEST_STEPS),
+        }
     }
 
     /// Returns whether the file is so much longer than expected that neither doubling nor replaced pages of the last commits explain it.
@@ -159,6 +164,12 @@ impl Space {
         let length = self.length().unwrap_or_default();
         let mut state = self.state();
         (state.expected, state.changed, state.is_guessed) = (length, 0, false);
+    }
+
+    /// Records that the file, with pages of `used` bytes, has been compacted in steps. They leave some free pages, so a file that is short
+    /// enough can still be compacted as a whole.
+    pub(super) fn set_stepped(&self, used: u64) {
+        if used <= LONGEST_WHOLE { self.set_used(used) } else { self.set_compacted() }
     }
 
     /// Returns whether the expected length is not known and would decide about a compaction.

@@ -1,47 +1,235 @@
 //! Goes through the leaves of all tables group by group: how a file is compacted in steps, each a durable commit that changes no key and
 //! no value. A crash between two steps loses nothing, and the work can end after each.
+//!
+//! ```text
+//! count pages ─→ fill sparse pages (rewrite.rs) ─→ count pages ─→ move pages to the front (moving.rs), up to twice ─→ end
+//! ```
+//!
+//! Each pass goes table by table, and reads what the last commit has on the device. Between two steps others may write: the next step
+//! goes on behind the key where the last one has ended. What they add before that key waits for the next compaction, so a compaction
+//! with [many writes](Stepping::is_outdated) beside it does not show how long the file should be.
 
-use std::time::Instant;
+use std::{
+    collections::VecDeque,
+    time::{Duration, Instant},
+};
 
-use ::redb::{Database, ReadTransaction, ReadableDatabase, StorageBackend, TableHandle};
+use ::redb::{Database, ReadTransaction, ReadableDatabase, StorageBackend, TableHandle, WriteTransaction};
 
 use super::{
+    apply::Written,
     error, format,
-    pages::{self, LeafPlace},
+    moving::{self, SEARCHED},
+    pages::{self, Header, LeafPlace},
+    rewrite::{self, STEP},
 };
-use crate::Result;
+use crate::{Compaction, Result, crash_point};
 
-/// Calls `step` with groups of leaves of about `bytes` bytes, as the last commit has them on the device, until `until`. `step` gets the
-/// name of the table, the key behind which the group begins, and the group, and returns the key behind which the next one begins; `None`
-/// ends the table. Returns whether there was time for all. Leaves of a damaged table are left out.
-pub(super) fn for_each_group(
-    database: &Database,
-    storage: &dyn StorageBackend,
-    until: Option<Instant>,
-    bytes: u64,
-    mut step: impl FnMut(&str, Option<&[u8]>, Vec<LeafPlace>) -> Result<Option<Box<[u8]>>>,
-) -> Result<bool> {
-    // An open read transaction would keep redb from using the pages that the steps free.
-    let names = names(&database.begin_read().map_err(error::storage)?)?;
-    for name in names {
-        let mut after: Option<Box<[u8]>> = None;
+/// The longest time for which a step only reads, apart from its last group of leaves.
+pub(super) const READING: Duration = Duration::from_millis(25);
+
+/// How often all leaves are searched for pages to move. A page can be moved to a place that is also too far behind, as long as the pages
+/// of the step before are not free.
+const MOVING_PASSES: u8 = 2;
+
+/// What a compaction does with each leaf.
+#[derive(Clone, Copy, Debug)]
+enum Pass {
+    /// Counts the bytes of pages, some of which are sparse.
+    CountingSparse(u64),
+    Filling,
+    /// Counts the bytes of pages, to find out where the file can end.
+    CountingFilled(u64),
+    /// Moves pages that lie behind `end`.
+    Moving {
+        end: u64,
+        has_moved: bool,
+        passes_left: u8,
+    },
+    Over,
+}
+
+/// A compaction in steps, which can wait between two of them while others write.
+pub(super) struct Stepping {
+    pass: Pass,
+    groups: Groups,
+    done: Compaction,
+    /// The bytes of pages when they were last counted.
+    used: u64,
+    /// The bytes that others have changed since the compaction has begun.
+    changed: u64,
+    pub(super) begun: Instant,
+}
+
+/// Leaves of a table, as the last commit has them on the device.
+#[derive(Clone, Copy)]
+pub(super) struct Group<'g> {
+    pub(super) header: Header,
+    pub(super) table: &'g str,
+    /// All keys of the group are above this one.
+    pub(super) after: Option<&'g [u8]>,
+    pub(super) leaves: &'g [LeafPlace],
+}
+
+impl Stepping {
+    /// Begins with the first leaf.
+    pub(super) fn begin(database: &Database, storage: &dyn StorageBackend) -> Result<Self> {
+        // Not more is used.
+        let length = storage.len().map_err(error::reading)?;
+        Ok(Self {
+            pass: Pass::CountingSparse(0),
+            groups: Groups::of(database)?,
+            done: Compaction { examined: 0, total: total(length) },
+            used: length,
+            changed: 0,
+            begun: Instant::now(),
+        })
+    }
+
+    /// Returns whether sparse pages were counted, and none were filled yet.
+    pub(super) fn is_about_to_fill(&self) -> bool {
+        self.is_filling() && self.done.examined == 0
+    }
+
+    pub(super) fn is_filling(&self) -> bool {
+        matches!(self.pass, Pass::Filling)
+    }
+
+    /// Returns whether the pass that fills pages has ended.
+    pub(super) fn is_filled(&self) -> bool {
+        !matches!(self.pass, Pass::CountingSparse(_) | Pass::Filling)
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        matches!(self.pass, Pass::Over)
+    }
+
+    /// Returns the bytes of pages when they were last counted.
+    pub(super) fn used(&self) -> u64 {
+        self.used
+    }
+
+    pub(super) fn done(&self) -> Compaction {
+        self.done
+    }
+
+    /// Records a commit between two steps.
+    pub(super) fn committed(&mut self, written: Written) {
+        // The size of a dropped table is not known.
+        let dropped = if written.has_dropped { u64::MAX } else { 0 };
+        for changed in [dropped, written.replaced, written.added.unsigned_abs()] {
+            self.changed = self.changed.saturating_add(changed);
+        }
+    }
+
+    /// Returns whether others have changed more than a quarter of the data since the compaction has begun, which it may have left behind.
+    pub(super) fn is_outdated(&self) -> bool {
+        self.changed > self.used / 4
+    }
+
+    /// Compacts until a step was committed, a pass has ended, or `until`; leaves that need nothing are only read. `commit` makes a
+    /// transaction durable.
+    pub(super) fn step(
+        &mut self,
+        database: &Database,
+        storage: &dyn StorageBackend,
+        until: Instant,
+        mut commit: impl FnMut(WriteTransaction) -> Result<()>,
+    ) -> Result<()> {
         loop {
-            if until.is_some_and(|until| Instant::now() >= until) {
-                return Ok(false);
+            let Some(table) = self.groups.tables.front() else { return self.end_pass(database) };
+            let Some(header) = pages::header(storage)? else {
+                return Err(error::damaged("the header does not have its checksum".to_owned()));
+            };
+            let after = self.groups.after.as_deref();
+            let bytes = if let Pass::Filling = self.pass { STEP } else { SEARCHED };
+            let leaves = pages::leaves(header, storage, table, after, bytes)?;
+            let group = Group { header, table, after, leaves: &leaves };
+            let mut is_committed = false;
+            let commit = |transaction| {
+                is_committed = true;
+                crash_point("before-commit-of-a-step");
+                commit(transaction)
+            };
+            let mut seen = leaves.len();
+            match &mut self.pass {
+                Pass::CountingSparse(used) | Pass::CountingFilled(used) => {
+                    *used = leaves.iter().fold(*used, |used, leaf| used.saturating_add(leaf.used));
+                }
+                Pass::Filling => rewrite::fill(database, storage, group, commit)?,
+                Pass::Moving { end, has_moved, .. } => {
+                    seen = moving::move_to_front(database, storage, group, *end, commit)?;
+                    *has_moved |= is_committed;
+                }
+                Pass::Over => {}
             }
-            let Some(header) = pages::header(storage)? else { return Ok(true) };
-            let leaves = pages::leaves(header, storage, &name, after.as_deref(), bytes).unwrap_or_default();
-            after = step(&name, after.as_deref(), leaves)?;
-            if after.is_none() {
-                break;
+            let seen = leaves.get(..seen).unwrap_or_default();
+            if let Pass::Filling | Pass::Moving { .. } = self.pass {
+                let examined = seen.iter().map(|leaf| leaf.length).sum();
+                self.done.examined = self.done.examined.saturating_add(examined);
+            }
+            self.groups.go_on_behind(seen.last());
+            if is_committed || Instant::now() >= until {
+                return Ok(());
             }
         }
     }
-    Ok(true)
+
+    /// Ends the pass, whether or not it has seen all leaves.
+    pub(super) fn end_pass(&mut self, database: &Database) -> Result<()> {
+        crash_point("between-passes-of-steps");
+        self.pass = match self.pass {
+            Pass::CountingSparse(used) => {
+                (self.used, self.done.total) = (used, total(used));
+                Pass::Filling
+            }
+            Pass::Filling => Pass::CountingFilled(0),
+            Pass::CountingFilled(used) => {
+                self.used = used;
+                Pass::Moving { end: moving::end(used), has_moved: false, passes_left: MOVING_PASSES - 1 }
+            }
+            Pass::Moving { end, has_moved: true, passes_left: passes_left @ 1.. } => {
+                Pass::Moving { end, has_moved: false, passes_left: passes_left - 1 }
+            }
+            Pass::Moving { .. } | Pass::Over => Pass::Over,
+        };
+        if !self.is_over() {
+            self.groups = Groups::of(database)?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns how many bytes are examined: each leaf when it is filled and in each pass that moves.
+fn total(used: u64) -> u64 {
+    used.saturating_mul(1 + u64::from(MOVING_PASSES))
+}
+
+/// The place where the next group of leaves begins.
+struct Groups {
+    /// The tables that are left.
+    tables: VecDeque<String>,
+    /// The key of the first of them behind which the next group begins.
+    after: Option<Box<[u8]>>,
+}
+
+impl Groups {
+    fn of(database: &Database) -> Result<Self> {
+        // An open read transaction would keep redb from using the pages that the steps free.
+        Ok(Self { tables: tables(&database.begin_read().map_err(error::storage)?)?.into(), after: None })
+    }
+
+    /// Goes on behind this leaf. Without one, or behind its last one, a table is at its end.
+    fn go_on_behind(&mut self, last: Option<&LeafPlace>) {
+        self.after = last.and_then(|last| last.up_to.clone());
+        if self.after.is_none() {
+            self.tables.pop_front();
+        }
+    }
 }
 
 /// Returns the names of the tables of keyspaces.
-fn names(transaction: &ReadTransaction) -> Result<Vec<String>> {
+fn tables(transaction: &ReadTransaction) -> Result<Vec<String>> {
     let handles = transaction.list_tables().map_err(error::storage)?;
     Ok(handles.map(|handle| handle.name().to_owned()).filter(|name| !format::is_mark(name)).collect())
 }

@@ -12,8 +12,8 @@ use super::{
     writer::Writer,
 };
 use crate::{
-    BackupProgress, CacheReads, Capabilities, Changes, Checked, Durability, LocalStore, OldestSnapshot, Optimistic,
-    Result, Size, SizeDetail, Version, files,
+    BackupProgress, CacheReads, Capabilities, Changes, Checked, Compaction, Durability, LocalStore, OldestSnapshot,
+    Optimistic, Result, Size, SizeDetail, Version, files,
 };
 
 /// A database in a redb file.
@@ -113,6 +113,11 @@ impl LocalStore for LocalRedb {
     /// redb does not move pages that an open snapshot may read. All pages are compared with their checksums first.
     fn compact(&self) -> Result<()> {
         self.writer.compact()
+    }
+
+    /// A file with up to 256 MiB, and one that is shared with readers, is compacted in one step.
+    fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
+        self.writer.compact_step(done)
     }
 
     /// Compares all pages with redb's checksums.

@@ -8,7 +8,7 @@ use std::{
 use bson::{Document, doc};
 use slate_core::{Database, IndexState, Result};
 
-use super::writer::{INDEX, TOGETHER};
+use super::writer::{BESIDE, INDEX, SPREAD, TOGETHER};
 use crate::Broken;
 
 /// What the killed processes have acknowledged.
@@ -169,6 +169,13 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
         Ok(()) => {}
         Err(error) => broken.push(format!("after the kill: {error:?}")),
     }
+    if folder.join(BESIDE).exists() {
+        let url = format!("{}:{}", url.split(':').next().unwrap_or_default(), folder.join(BESIDE).display());
+        let newest = acknowledged.generations.get(BESIDE).copied().unwrap_or_default();
+        if let Err(error) = beside(&url, newest, &mut broken) {
+            broken.push(format!("{BESIDE}, after the kill: {error:?}"));
+        }
+    }
     for (name, copied) in std::mem::take(&mut acknowledged.copies) {
         let path = folder.join(&name);
         let store = url.split(':').next().unwrap_or_default();
@@ -255,6 +262,20 @@ fn definitions(db: &Database, acknowledged: &Acknowledged, broken: &mut Broken) 
             Left::Absent if !is_absent => broken.push(format!("{name} was dropped or renamed, and is there")),
             Left::Present | Left::Absent | Left::Either => {}
         }
+    }
+    Ok(())
+}
+
+/// Checks the database that was opened and closed beside the first one: each generation is there as a whole or not at all.
+fn beside(url: &str, newest: i64, broken: &mut Broken) -> Result<()> {
+    let db = Database::open(url)?;
+    sound(&db, broken)?;
+    let found = generations(&db, BESIDE)?;
+    if newest > 0 && !found.contains_key(&newest) {
+        broken.push(format!("{BESIDE} lacks generation {newest}, which was acknowledged"));
+    }
+    if found.values().any(|documents| *documents != SPREAD) {
+        broken.push(format!("{BESIDE} has a generation in part: {found:?}"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Ends a process that writes, by a kill at a random moment or at one of ten places in the code, and checks what is there when its database is opened again: every acknowledged commit,
+//! Ends a process that writes, by a kill at a random moment or at one of twelve places in the code, and checks what is there when its database is opened again: every acknowledged commit,
 //! nothing of a commit without the rest of it, no gap, indexes that agree with their documents, and a next write that works.
 //!
 //! The writing process is this program with the argument `--writer`. It reports each acknowledged commit on its standard output, and
@@ -47,15 +47,17 @@ const LONGEST_LIFE: Duration = Duration::from_millis(900);
 const LONGEST_START: Duration = Duration::from_secs(10);
 
 /// Places in the code, each between two steps of a write, at which the process ends as if it were killed.
-const POINTS: [&str; 10] = [
+const POINTS: [&str; 12] = [
     "after-apply",
     "after-commit",
     "after-compact",
     "after-drop-of-keyspaces",
     "after-publish",
     "before-apply",
+    "before-commit-of-a-step",
     "before-drop-of-keyspace",
     "before-publish",
+    "between-passes-of-steps",
     "between-rewritten-chunks",
     "in-build-round",
 ];
@@ -78,7 +80,10 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
             let point = random.choice(POINTS).unwrap_or("before-apply");
             format!("{point}={}*off->return", random.u32(0..MOST_PASSES))
         });
-        let writer = Writer { point, ..Writer::new(&trial.program, &trial.store, seed) };
+        // Files as short as these are compacted whole otherwise.
+        let steps = random.bool().then(|| "steps-of-short-files=return".to_owned());
+        let points = point.into_iter().chain(steps).collect::<Vec<_>>().join(";");
+        let writer = Writer { points, ..Writer::new(&trial.program, &trial.store, seed) };
         let lines = match writer.ended(folder.path(), life) {
             Ok(lines) => lines,
             Err(error) => return vec![format!("kill {kill}: {error}")],
@@ -99,7 +104,12 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
 
 /// The URL of the database in the folder.
 fn url(store: &str, folder: &Path) -> String {
-    format!("{store}:{}", folder.join("db").display())
+    url_of(store, folder, "db")
+}
+
+/// The URL of another database in the folder.
+fn url_of(store: &str, folder: &Path, name: &str) -> String {
+    format!("{store}:{}", folder.join(name).display())
 }
 
 /// A process that writes until it is killed.
@@ -107,8 +117,8 @@ struct Writer<'w> {
     program: &'w Path,
     store: &'w str,
     seed: u64,
-    /// A place in the code at which it ends.
-    point: Option<String>,
+    /// The place in the code at which it ends, and the ways that it takes, as the crate `fail` reads them.
+    points: String,
     environment: Vec<(&'static str, String)>,
     /// Whether it may end because a write fails.
     may_fail: bool,
@@ -122,7 +132,7 @@ impl<'w> Writer<'w> {
             program,
             store,
             seed,
-            point: None,
+            points: String::new(),
             environment: Vec::new(),
             may_fail: false,
             lives_from_first_commit: false,
@@ -133,7 +143,7 @@ impl<'w> Writer<'w> {
     fn ended(&self, folder: &Path, life: Duration) -> std::io::Result<Vec<String>> {
         let seed = self.seed;
         let mut writer = Command::new(self.program)
-            .env("FAILPOINTS", self.point.as_deref().unwrap_or_default())
+            .env("FAILPOINTS", &self.points)
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .arg("--writer")
             .arg(folder)

@@ -2,6 +2,7 @@
 
 use std::{
     io::Write,
+    ops::ControlFlow,
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
     thread,
@@ -145,7 +146,7 @@ fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<(
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let generation = i64::try_from(number).unwrap_or(i64::MAX);
         let to = |name: &str| folder.join(format!("{name}-{number}"));
-        match random.u8(..12) {
+        match random.u8(..14) {
             0 => {
                 let log = db.collection::<Document>("log");
                 say(format!("begins {INDEX}"));
@@ -203,7 +204,7 @@ fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<(
                 db.copy_to(&*format!("{store}:{}", to("copy").display())).run()?;
                 say(format!("copy {number}"));
             }
-            7 => match db.compact() {
+            7 => match compact(db, &mut random) {
                 Err(error) if error.is_retryable() || error.kind() == slate_core::ErrorKind::Conflict => {}
                 compacted => compacted?,
             },
@@ -232,10 +233,55 @@ fn definitions(db: &Database, folder: &Path, store: &str, seed: u64) -> Result<(
                     say("BROKEN a snapshot has changed".into());
                 }
             }
+            // Closing compacts files of redb.
+            11 | 12 if store == "redb" => {
+                beside(folder, store, generation)?;
+                say(format!("generation {BESIDE} {generation}"));
+            }
             _ => {
                 db.collection::<Document>("log").delete_many(doc! { "nothing": 1 }).run()?;
                 db.resume_index_builds()?;
             }
         }
     }
+}
+
+/// Compacts as a whole, or in steps of which the last ones may be left for the next call.
+fn compact(db: &Database, random: &mut fastrand::Rng) -> Result<()> {
+    if random.bool() {
+        return db.compact();
+    }
+    let mut steps = random.u8(1..20);
+    db.compact_while(|_, _| {
+        steps -= 1;
+        if steps > 0 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })
+    .map(drop)
+}
+
+/// The database beside the first one that is opened and closed, and its collection.
+pub(super) const BESIDE: &str = "beside";
+
+/// The documents of a generation in that database.
+pub(super) const SPREAD: i32 = 300;
+
+/// How many generations are left there.
+const KEPT: i64 = 6;
+
+/// Writes a generation of documents between those of the ones before, whose pages are split by that, and closes the database.
+fn beside(folder: &Path, store: &str, generation: i64) -> Result<()> {
+    let db = Database::open(&super::url_of(store, folder, BESIDE))?;
+    let documents: Vec<Document> = (0..SPREAD)
+        .map(|n| doc! { "_id": { "n": n, "generation": generation }, "generation": generation, "filler": "x".repeat(900) })
+        .collect();
+    let known = db.collection::<Document>(BESIDE).distinct("generation", doc! {}).run()?;
+    let mut known: Vec<i64> = known.iter().filter_map(bson::Bson::as_i64).collect();
+    known.sort_unstable();
+    let oldest = known.iter().rev().nth(usize::try_from(KEPT).unwrap_or_default()).copied();
+    db.transact(|tx| -> Result<()> {
+        let beside = tx.collection::<Document>(BESIDE);
+        beside.delete_many(doc! { "generation": { "$lte": oldest.unwrap_or(-1) } }).run()?;
+        beside.insert_many(&documents).run().map(drop)
+    })?;
+    db.close()
 }

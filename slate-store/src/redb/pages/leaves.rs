@@ -1,4 +1,4 @@
-use std::thread;
+use std::{mem, panic::resume_unwind, thread};
 
 use ::redb::StorageBackend;
 
@@ -8,6 +8,7 @@ use super::{
     page::{Leaf, Page, Widths, verified},
     walk::{DEEPEST, Keys, table_root},
 };
+use crate::{Result, redb::error};
 
 /// The number of threads that read leaves at the same time.
 const THREADS: usize = 8;
@@ -18,8 +19,10 @@ pub(in crate::redb) struct LeafPlace {
     widths: Widths,
     start: u64,
     pub(in crate::redb) length: u64,
-    /// The end in the file of the last page on the path to this leaf that no leaf before it has on its path.
+    /// The end in the file of the last page on the path to this leaf that no leaf of the group before it has on its path.
     pub(in crate::redb) end: u64,
+    /// The bytes of the pages on the path to this leaf that no leaf of the table before it has on its path.
+    pub(in crate::redb) used: u64,
     /// All keys of the leaf are above this one; `None` for the first leaf.
     pub(in crate::redb) after: Option<Box<[u8]>>,
     /// No key of the leaf is above this one; `None` for the last leaf.
@@ -45,40 +48,63 @@ struct Leaves<'l> {
     bytes: u64,
 }
 
-/// Returns the leaves of a table behind the key `after`, about as many as have `most_bytes` bytes. `None` if a page is damaged or cannot be
-/// read, or the table does not exist.
+/// The pages on the path to a leaf that no leaf before it has on its path.
+#[derive(Default)]
+struct Path {
+    end: u64,
+    used: u64,
+}
+
+/// Returns the leaves of a table behind the key `after`, about as many as have `most_bytes` bytes; none if the table has no more, or does
+/// not exist.
+///
+/// # Errors
+///
+/// [`Corrupt`](crate::Error::Corrupt): a branch is damaged.
 pub(in crate::redb) fn leaves(
     header: Header,
     storage: &dyn StorageBackend,
     table: &str,
     after: Option<&[u8]>,
     most_bytes: u64,
-) -> Option<Vec<LeafPlace>> {
+) -> Result<Vec<LeafPlace>> {
     let branches = Branches { header, storage };
     let mut leaves = Leaves { branches, after, most_bytes, found: Vec::new(), bytes: 0 };
-    leaves.table(header.tables?, table.as_bytes(), 0).ok()?;
-    Some(leaves.found)
+    let Some(root) = header.tables else { return Ok(leaves.found) };
+    leaves.table(root, table.as_bytes(), 0).map_err(|ended| match ended {
+        Ended::Failed(error) => error::reading(error),
+        Ended::Damaged | Ended::Late => error::damaged(format!("a branch of the table {table} is damaged")),
+    })?;
+    Ok(leaves.found)
 }
 
-/// Reads leaves, several at the same time, and returns what each contains. `None` if one is damaged or cannot be read.
-pub(in crate::redb) fn read(storage: &dyn StorageBackend, leaves: &[LeafPlace]) -> Option<Vec<LeafContent>> {
-    let read = |leaves: &[LeafPlace]| leaves.iter().map(|leaf| content(storage, leaf)).collect::<Option<Vec<_>>>();
+/// Reads leaves, several at the same time, and returns what each contains.
+///
+/// # Errors
+///
+/// [`Corrupt`](crate::Error::Corrupt): one is damaged.
+pub(in crate::redb) fn read(storage: &dyn StorageBackend, leaves: &[&LeafPlace]) -> Result<Vec<LeafContent>> {
+    let read = |leaves: &[&LeafPlace]| leaves.iter().map(|leaf| content(storage, leaf)).collect::<Result<Vec<_>>>();
     thread::scope(|scope| {
         let parts = leaves.chunks(leaves.len().div_ceil(THREADS).max(1));
-        let threads: Option<Vec<_>> =
-            parts.map(|part| thread::Builder::new().spawn_scoped(scope, move || read(part)).ok()).collect();
-        let contents: Vec<Option<Vec<LeafContent>>> =
-            threads?.into_iter().map(|thread| thread.join().ok().flatten()).collect();
-        Some(contents.into_iter().collect::<Option<Vec<_>>>()?.into_iter().flatten().collect())
+        let begun: Vec<_> =
+            parts.map(|part| (part, thread::Builder::new().spawn_scoped(scope, move || read(part)))).collect();
+        let contents = begun.into_iter().map(|(part, thread)| match thread {
+            Ok(thread) => thread.join().unwrap_or_else(|panic| resume_unwind(panic)),
+            // The system has no more threads.
+            Err(_) => read(part),
+        });
+        Ok(contents.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     })
 }
 
-fn content(storage: &dyn StorageBackend, leaf: &LeafPlace) -> Option<LeafContent> {
-    let mut bytes = vec![0; usize::try_from(leaf.length).ok()?];
-    storage.read(leaf.start, &mut bytes).ok()?;
-    match verified(&bytes, leaf.root.checksum, leaf.widths)? {
-        Page::Leaf(leaf) => leaf_content(&leaf),
-        Page::Branch(_) => None,
+fn content(storage: &dyn StorageBackend, leaf: &LeafPlace) -> Result<LeafContent> {
+    let damaged = || error::damaged(format!("a page (at byte {}) does not have its checksum", leaf.start));
+    let mut bytes = vec![0; usize::try_from(leaf.length).map_err(|_| damaged())?];
+    storage.read(leaf.start, &mut bytes).map_err(error::reading)?;
+    match verified(&bytes, leaf.root.checksum, leaf.widths) {
+        Some(Page::Leaf(leaf)) => leaf_content(&leaf).ok_or_else(damaged),
+        Some(Page::Branch(_)) | None => Err(damaged()),
     }
 }
 
@@ -98,7 +124,7 @@ impl Leaves<'_> {
                 let Some((root, widths)) = entry.and_then(|(_, definition)| table_root(definition)) else {
                     return Ok(());
                 };
-                self.tree(root, widths, self.branches.height(root, widths)?, Keys::default(), &mut 0)
+                self.tree(root, widths, self.branches.height(root, widths)?, Keys::default(), &mut Path::default())
             }
             Page::Branch(branch) => {
                 let is_up_to = |up_to: Option<&[u8]>| up_to.is_none_or(|up_to| name <= up_to);
@@ -108,27 +134,31 @@ impl Leaves<'_> {
         }
     }
 
-    /// Collects the leaves of a tree. `above` is the greatest end of the branches that no leaf has on its path yet.
-    fn tree(&mut self, root: Root, widths: Widths, height: usize, keys: Keys<'_>, above: &mut u64) -> Walked<()> {
+    /// Collects the leaves of a tree. `path` has the branches that no leaf has on its path yet.
+    fn tree(&mut self, root: Root, widths: Widths, height: usize, keys: Keys<'_>, path: &mut Path) -> Walked<()> {
         let is_before = keys.up_to.zip(self.after).is_some_and(|(up_to, after)| up_to <= after);
         if is_before || self.bytes >= self.most_bytes {
             return Ok(());
         }
         let (start, length) = self.branches.place(root)?;
-        *above = start.saturating_add(length).max(*above);
+        path.end = start.saturating_add(length).max(path.end);
+        // A branch that begins before is on the path to a leaf of the group before as well.
+        if height == 0 || keys.after >= self.after {
+            path.used += length;
+        }
         if height == 0 {
             let boxed = |key: Option<&[u8]>| key.map(Into::into);
             let (after, up_to) = (boxed(keys.after), boxed(keys.up_to));
-            self.found.push(LeafPlace { root, widths, start, length, end: *above, after, up_to });
+            let Path { end, used } = mem::take(path);
+            self.found.push(LeafPlace { root, widths, start, length, end, used, after, up_to });
             self.bytes += length;
-            *above = 0;
             return Ok(());
         }
         let bytes = self.branches.page(root)?;
         let Some(Page::Branch(branch)) = verified(&bytes, root.checksum, widths) else { return Err(Ended::Damaged) };
         branch.children().try_for_each(|(child, after, up_to)| {
             let keys = Keys { after: after.or(keys.after), up_to: up_to.or(keys.up_to) };
-            self.tree(child, widths, height - 1, keys, above)
+            self.tree(child, widths, height - 1, keys, path)
         })
     }
 }

@@ -16,9 +16,8 @@ use slate_query::{
 
 use super::{
     Checks, Conjuncts, EntryFilter, IndexBounds, Output, Query,
-    access::{Access, AccessPath},
+    access::{Access, AccessPath, GrowingBounds},
     candidate::Candidate,
-    growing::GrowingBounds,
 };
 use crate::catalog::{CollectionInfo, IndexInfo, Wildcard};
 

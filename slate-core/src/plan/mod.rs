@@ -8,27 +8,21 @@
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
 //!
 //! A new node is a variant of one of the tiers and a [`Stage`]. The compiler lists the match arms to add: its inputs
-//! (`node.rs`), how it is drawn (`draw.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
+//! (`data.rs`), how it is drawn (`draw.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
 
 mod access;
-mod bounds;
 mod bounds_text;
 mod build;
 mod candidate;
 mod candidates;
 mod checks;
-mod choose;
-mod conjuncts;
-mod cost;
+mod data;
 mod draw;
 mod explained;
-mod growing;
 mod hinted_keys;
 mod keys_only;
 mod measures;
-mod node;
 mod pipeline;
-mod query;
 mod rules;
 mod shape;
 mod stage;
@@ -37,20 +31,21 @@ mod table;
 mod uses;
 mod view;
 
-pub(crate) use access::{Access, AccessPath, is_leaf_in_id_order};
-pub(crate) use bounds::{IndexBounds, component_range, component_ranges, record_ranges};
-pub(crate) use build::{Context, Planned, build, candidate_count};
+pub(crate) use access::{
+    Access, AccessPath, Conjuncts, IndexBounds, component_range, component_ranges, is_leaf_in_id_order, record_ranges,
+};
+pub(crate) use build::{Context, MAX_UNWEIGHED_ENTRIES, Planned, build, candidate_count};
 pub(crate) use candidates::narrows;
 pub(crate) use checks::{Checks, EntryFilter};
-pub(crate) use choose::MAX_UNWEIGHED_ENTRIES;
-pub(crate) use conjuncts::Conjuncts;
+pub(crate) use data::{
+    Combine, CountedKeys, CoveredField, Force, Hint, IdPlan, IndexScan, Output, Plan, Query, RawPlan, Ties, Values,
+    Window, sort_by_id,
+};
 pub(crate) use draw::Drawing;
 pub(crate) use explained::Explained;
 pub(crate) use hinted_keys::KeyLimits;
 pub(crate) use measures::{Analysis, Measures};
-pub(crate) use node::{Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Plan, RawPlan, Values, Window};
 pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
-pub(crate) use query::{Force, Hint, Output, Query, Ties, sort_by_id};
 use rules::FiredRules;
 pub(crate) use shape::with_operators;
 pub(crate) use stage::Stage;

@@ -1,13 +1,158 @@
+//! What the planner takes and what it makes, as plain data: a query, and the nodes of its plan in three tiers.
+
 use std::sync::Arc;
 
-use bson::RawDocumentBuf;
+use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
     collation::Collation, filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, pipeline::Kept,
-    projection::Projection, sort::Sort,
+    projection::Projection, raw::Doc, sort::Sort,
 };
 
-use super::{Checks, DocumentNode, IndexBounds, Stage};
-use crate::catalog::IndexInfo;
+use super::{Checks, DocumentNode, FiredRules, IndexBounds, KeyLimits, Nodes, Stage, view::ForeignView};
+use crate::{
+    Result,
+    catalog::{IndexInfo, ResolvedView},
+    metrics::OperationKind,
+};
+
+/// A parsed query.
+#[derive(Clone, Debug)]
+pub(crate) struct Query {
+    /// The kind of operation under which metrics count the query.
+    pub(crate) kind: OperationKind,
+    pub(crate) filter: Filter,
+    pub(crate) sort: Option<Sort>,
+    pub(crate) skip: u64,
+    pub(crate) limit: Option<u64>,
+    pub(crate) output: Output,
+    pub(crate) hint: Option<Hint>,
+    /// The part of the hinted index that is read.
+    pub(crate) limits: Option<Arc<KeyLimits>>,
+    pub(crate) force: Force,
+    pub(crate) ties: Ties,
+    /// The stages of a pipeline that follow the output.
+    pub(crate) pipeline: Nodes,
+    /// The view whose pipeline the query begins with.
+    pub(crate) view: Option<Arc<ResolvedView>>,
+    /// The views that the stages of the pipeline read.
+    pub(crate) others: Arc<[ForeignView]>,
+}
+
+/// The output of a query.
+#[derive(Clone, Debug)]
+pub(crate) enum Output {
+    /// Whole documents.
+    Whole,
+    /// The key of each document in the index that the plan reads.
+    Key,
+    /// Documents of which only these top-level fields are read, by the pipeline above. The others may be left out.
+    Fields(Box<[Path]>),
+    /// Documents with the projection applied.
+    Project { projection: Projection, document: RawDocumentBuf },
+    /// The number of documents.
+    Count,
+    /// The distinct values at this path, in order.
+    Distinct { path: Path, values: Values },
+}
+
+/// The access path that the caller requests.
+#[derive(Clone, Debug)]
+pub(crate) enum Hint {
+    /// A scan of the records in ascending or descending order of `_id`.
+    Natural(Direction),
+    /// The index with this name.
+    Name(String),
+    /// The index over exactly these keys.
+    Keys(RawDocumentBuf),
+}
+
+/// Which candidate is chosen. Tests force each of them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Force {
+    /// The cheapest.
+    #[default]
+    No,
+    /// The candidate at this position of the list. A position beyond the end of the list is an error.
+    #[cfg_attr(not(feature = "unstable-testing"), expect(dead_code, reason = "only tests force a candidate"))]
+    Candidate(usize),
+}
+
+/// The order of rows that compare equal in the sort.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Ties {
+    /// Any order, which may depend on the plan.
+    #[default]
+    Any,
+    /// The order of `_id`. The target of a write to one document must not depend on the plan.
+    ById,
+}
+
+impl From<crate::Hint> for Hint {
+    fn from(hint: crate::Hint) -> Self {
+        match hint {
+            crate::Hint::Forward => Self::Natural(Direction::Ascending),
+            crate::Hint::Backward => Self::Natural(Direction::Descending),
+            crate::Hint::Name(name) => Self::Name(name),
+            crate::Hint::Keys(keys) => Self::Keys(keys),
+        }
+    }
+}
+
+impl Query {
+    /// Returns whether conditions, expressions or keys of sorts are evaluated on documents.
+    pub(crate) fn evaluates(&self) -> bool {
+        let is_whole = matches!(self.output, Output::Whole | Output::Count | Output::Key);
+        !(is_whole && self.filter.is_empty() && self.sort.is_none() && self.pipeline.nodes.is_empty())
+    }
+
+    /// Returns the names of the rules that rewrote its pipeline, and of those that changed its plan.
+    pub(crate) fn rules(&self, fired: FiredRules) -> impl Iterator<Item = &'static str> {
+        self.pipeline.rules.iter().copied().chain(fired.names())
+    }
+
+    /// Returns the query for all matching documents, whole and in any order.
+    pub(crate) fn of(filter: Filter) -> Self {
+        Self {
+            kind: OperationKind::Find,
+            filter,
+            sort: None,
+            skip: 0,
+            limit: None,
+            output: Output::Whole,
+            hint: None,
+            limits: None,
+            force: Force::No,
+            ties: Ties::Any,
+            pipeline: Nodes::default(),
+            view: None,
+            others: Arc::default(),
+        }
+    }
+
+    /// Returns the query without conditions, window and pipeline, in the order of `sort`.
+    pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
+        Self { kind: self.kind, sort: Some(sort), output: self.output.clone(), ..Self::of(Filter::all()) }
+    }
+
+    /// Returns the skip and the limit.
+    pub(crate) fn window(&self) -> Window {
+        Window { skip: self.skip, limit: self.limit }
+    }
+
+    /// Returns the sort, if it has fields.
+    pub(crate) fn order(&self) -> Option<&Sort> {
+        self.sort.as_ref().filter(|sort| !sort.fields().is_empty())
+    }
+}
+
+/// Returns the order of `_id` as a sort.
+pub(crate) fn sort_by_id(direction: Direction) -> Result<Sort> {
+    let sign = match direction {
+        Direction::Ascending => 1,
+        Direction::Descending => -1,
+    };
+    Ok(Sort::parse(Doc::from(&rawdoc! { "_id": sign }))?)
+}
 
 /// The ID tier: yields the keys of records, in a known order.
 #[derive(Clone, Debug)]

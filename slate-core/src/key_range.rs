@@ -1,3 +1,7 @@
+//! Ranges of keys, the walk over the entries of a keyspace within several of them, and their count.
+
+use std::sync::Arc;
+
 use slate_query::{pattern::Direction, raw::SmallBytes};
 use slate_store::{Bounds, Cursor, Edge, Keyspace, View};
 
@@ -101,6 +105,116 @@ impl<V: View> RangeCursors<V> {
         }
         self.ahead = cursors.into_iter();
         Ok(())
+    }
+}
+
+/// Walks over several ranges of one keyspace.
+pub(crate) struct RangeWalk<V: View> {
+    cursors: RangeCursors<V>,
+    cursor: Option<V::Cursor>,
+    /// The number of consecutive groups of equal values with more entries than [`MAX_STEPS`].
+    large_groups: usize,
+}
+
+/// The number of entries of a group that the walk steps over before it seeks past the others. A step costs a fraction of a
+/// seek.
+const MAX_STEPS: usize = 4;
+
+/// After a group with more entries, the walk seeks at once. For every one of this many such groups it steps over one entry
+/// first, to detect when groups have fewer entries.
+const RETRY_STEPS_EVERY: usize = 8;
+
+/// Returns the number of entries to step over after this many consecutive large groups.
+fn max_steps(large_groups: usize) -> usize {
+    match large_groups {
+        0 => MAX_STEPS,
+        _ if large_groups % RETRY_STEPS_EVERY == 1 => 1,
+        _ => 0,
+    }
+}
+
+impl<V: View> RangeWalk<V> {
+    pub(crate) fn new(view: V, keyspace: Keyspace, ranges: Vec<KeyRange>, direction: Direction) -> Self {
+        Self { cursors: RangeCursors::new(view, keyspace, ranges, direction), cursor: None, large_groups: 0 }
+    }
+
+    /// Moves to the next entry. Returns `false` after the last.
+    #[inline(always)]
+    pub(crate) fn advance(&mut self) -> Result<bool> {
+        if let Some(cursor) = &mut self.cursor {
+            let more = match self.cursors.direction() {
+                Direction::Ascending => cursor.step_forward()?,
+                Direction::Descending => cursor.step_back()?,
+            };
+            if more {
+                return Ok(true);
+            }
+        }
+        self.next_range()
+    }
+
+    /// Moves past the entries that begin with these encoded values. Calls `stepped` with each that it steps over. A descending walk
+    /// must be at the first of them.
+    pub(crate) fn leave(
+        &mut self,
+        values: &mut Vec<u8>,
+        mut stepped: impl FnMut(Option<(&[u8], &[u8])>),
+    ) -> Result<bool> {
+        if !self.is_ascending() {
+            return self.advance();
+        }
+        for _ in 0..max_steps(self.large_groups) {
+            if !self.advance()? {
+                return Ok(false);
+            }
+            let entry = self.current();
+            if entry.is_some_and(|(key, _)| !key.starts_with(values)) {
+                self.large_groups = 0;
+                return Ok(true);
+            }
+            stepped(entry);
+        }
+        self.large_groups += 1;
+        let Some(cursor) = &mut self.cursor else { return Ok(false) };
+        // 0xff never follows whole values (docs/format.md), so this key is greater than every entry of the group.
+        values.push(0xff);
+        let found = cursor.seek(Edge::AtOrAfter(values));
+        values.pop();
+        if found? { Ok(true) } else { self.next_range() }
+    }
+
+    /// Moves to the first entry that begins with these encoded values, in the range of the current entry.
+    pub(crate) fn seek_first(&mut self, values: &[u8]) -> Result<bool> {
+        Ok(self.cursor.as_mut().map_or(Ok(false), |cursor| cursor.seek(Edge::AtOrAfter(values)))?)
+    }
+
+    pub(crate) fn is_ascending(&self) -> bool {
+        self.cursors.direction() == Direction::Ascending
+    }
+
+    #[inline(never)]
+    fn next_range(&mut self) -> Result<bool> {
+        loop {
+            let Some(cursor) = self.cursors.next()? else {
+                self.cursor = None;
+                return Ok(false);
+            };
+            let found = cursor.current().is_some();
+            self.cursor = Some(cursor);
+            if found {
+                return Ok(true);
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn current(&self) -> Option<(&[u8], &[u8])> {
+        self.cursor.as_ref().and_then(Cursor::current)
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> Option<Arc<[u8]>> {
+        self.cursor.as_ref().and_then(Cursor::shared)
     }
 }
 

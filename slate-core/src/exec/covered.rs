@@ -7,7 +7,7 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{Resources, meter::Meter, rows::Rows, walk::EntryWalk};
+use super::{Resources, ids::EntryWalk, meter::Meter, rows::Rows};
 use crate::{
     Result,
     entry::{Entry, FieldOrder},

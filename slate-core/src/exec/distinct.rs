@@ -13,8 +13,8 @@ use slate_store::View;
 use super::{
     Resources,
     distinct_keys::{DistinctKeyRows, FieldValue},
+    ids::EntryWalk,
     rows::{BoxedRecords, Rows},
-    walk::EntryWalk,
 };
 use crate::{
     Error, Result,

@@ -7,12 +7,13 @@ use slate_query::{
 };
 use slate_store::View;
 
-use super::{Resources, meter::Meter, rows::Rows, walk::RangeWalk};
+use super::{Resources, meter::Meter, rows::Rows};
 use crate::{
     Result,
     catalog::IndexInfo,
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
+    key_range::RangeWalk,
     plan::{IndexScan, Stage},
 };
 
@@ -45,7 +46,7 @@ impl<V: View> DistinctKeyRows<V> {
         // An encoded value is not empty, so neither is a group.
         let mut more = match self.group.is_empty() {
             true => self.walk.advance()?,
-            false => self.walk.leave(&mut self.group, &mut self.meter)?,
+            false => self.walk.leave(&mut self.group, |entry| self.meter.key_read(entry))?,
         };
         while more {
             self.interrupt.tick()?;

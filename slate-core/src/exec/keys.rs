@@ -2,9 +2,8 @@ use slate_store::{Keyspace, View};
 
 use super::{
     Resources,
-    ids::{IdRows, Repeats},
+    ids::{EntryWalk, IdRows, Repeats},
     packed::Packed,
-    walk::EntryWalk,
 };
 use crate::{
     Error, Result,

@@ -23,8 +23,13 @@ use crate::{
     Result,
     catalog::CollectionInfo,
     exec::{
-        Resources, filter::FilterRows, measured::MeasuredRows, meter::Meter, open::open_shared, rows::BoxedRows,
-        slice::SliceRows, sort::SortRows,
+        Resources,
+        measured::MeasuredRows,
+        meter::Meter,
+        open::open_shared,
+        raw::{FilterRows, SliceRows},
+        rows::BoxedRows,
+        sort::SortRows,
     },
     plan::{DocumentNode, GroupOrder, Plan, Stage},
 };

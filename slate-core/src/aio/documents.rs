@@ -15,7 +15,7 @@ use slate_query::raw::Doc;
 use super::{in_place::InPlace, job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
     Aggregate, CancelToken, Error, Find, Result, Row,
-    api::cursor::deserialize_current,
+    api::find::deserialize_current,
     document::{As, as_raw, from_raw},
     interrupt::WaitBudget,
 };

@@ -36,7 +36,7 @@
 //! |---|---|
 //! | [`collection`], [`database`], [`snapshot`], [`transaction`] | the handles |
 //! | [`setters`] | options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and described once |
-//! | [`cursor`], [`row`] | rows as they are lent, and as values of a type |
+//! | [`find`], [`row`] | beside the query: rows as they are lent, and as values of a type |
 //! | [`document`](crate::document) | arguments that are documents, and conversion from and to `T` |
 //! | [`options`](crate::options) | enums that the other folders read, too |
 //!
@@ -50,7 +50,6 @@ pub(crate) mod collection_description;
 pub(crate) mod collection_options;
 pub(crate) mod config;
 pub(crate) mod copy_to;
-pub(crate) mod cursor;
 pub(crate) mod database;
 pub(crate) mod database_builder;
 mod database_changes;

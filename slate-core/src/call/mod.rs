@@ -18,10 +18,10 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | [`scope`], [`database_handle`] | where a call is executed |
+//! | [`scope`], [`database_calls`] | where a call is executed; calls of the database as a whole |
 //! | [`request`], [`bound_request`], [`over_view`] | arguments; arguments with definitions; requests over views as pipelines |
 //! | [`engine`] | the traits without the store's type: `Engine`, `Reader` and `Writer` |
-//! | [`backend`], [`reader`], [`writer`], [`statistics`] | their implementation for any store |
+//! | [`backend`], [`reader`], [`writer`] | their implementation for any store |
 //! | [`open`] | opens stores by URL; the only file that names them |
 //! | [`open_transactions`], [`retry`], [`announcement`] | transactions that callers have open; retries after conflicts; changes that others make way for |
 //! | [`sink`] | `$out` and `$merge` |
@@ -30,7 +30,7 @@ mod announcement;
 mod backend;
 mod bound_request;
 pub(crate) mod change_stream;
-mod database_handle;
+mod database_calls;
 mod engine;
 pub(crate) mod live;
 mod measured;
@@ -44,16 +44,14 @@ mod request;
 pub(crate) mod retry;
 mod scope;
 mod sink;
-mod statistics;
 pub(crate) mod transaction_options;
 mod writer;
 
 pub(crate) use bound_request::BoundRequest;
-pub(crate) use database_handle::DatabaseHandle;
 #[cfg(feature = "async")]
 pub(crate) use engine::Engine;
 pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
 pub use open::{Access, Recovery, Sharing, Verification};
 pub(crate) use open::{OpenOptions, open_within, with_store};
 pub(crate) use request::{FindResult, Request};
-pub(crate) use scope::Scope;
+pub(crate) use scope::{DatabaseHandle, Scope};

@@ -1,25 +1,33 @@
-//! Where calls are executed: [`Scope`] directs those of a collection to the [`DatabaseHandle`], which executes each write in
-//! a transaction of its own, to a snapshot, or to an open transaction.
+//! Where calls are executed. A [`Scope`] directs those of a collection to the database, to a snapshot, or to an open transaction. The
+//! [`DatabaseHandle`] executes each write in a transaction of its own, which it retries after a conflict.
 
-use std::sync::Arc;
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::{Duration, Instant},
+};
 
 use slate_query::{Code, held};
 
 use super::{
+    announcement::Announcement,
     bound_request::BoundRequest,
-    database_handle::DatabaseHandle,
-    engine::{IdMatch, ReadSet, Reader, RecordVisitor, SharedReader, Writer},
-    open_transactions::OpenTransaction,
+    engine::{Engine, IdMatch, ReadSet, Reader, RecordVisitor, SharedReader, Writer},
+    open_transactions::{OpenTransaction, OpenTransactions},
     request::Request,
+    retry::{self, Failure},
 };
 use crate::{
-    Error, ErrorKind, Result,
+    Durability, Error, ErrorKind, Isolation, Result, TransactionOptions,
+    call::transaction_options::Started,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, Namespace},
-    interrupt::CallLimits,
-    metrics::PointRead,
+    changes::OtherWriters,
+    commit::Turns,
+    interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
+    metrics::{Metrics, Observer, PointRead},
     plan::Query,
     verify::VerifyRun,
+    write::{AfterCommit, BeginOptions},
 };
 
 /// Where a collection's calls are executed.
@@ -185,4 +193,276 @@ impl Scope {
 fn only_on_database(operation: &str) -> Error {
     let message = format!("{operation} is not supported in a transaction or a snapshot");
     Error::invalid(Code::OPERATION_NOT_SUPPORTED_IN_TRANSACTION, message)
+}
+
+/// An open database as used by operations, without the public API.
+#[derive(Clone)]
+pub(crate) struct DatabaseHandle {
+    inner: Arc<DatabaseInner>,
+    limits: CallLimits,
+    rights: Rights,
+}
+
+/// What the calls through a handle may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rights {
+    ReadAndWrite,
+    Read,
+}
+
+struct DatabaseInner {
+    /// `None` once the database is closed.
+    engine: RwLock<Option<Arc<dyn Engine>>>,
+    store: &'static str,
+    durability: Durability,
+    lock_timeout: Duration,
+    open_transactions: Arc<OpenTransactions>,
+    turns: Turns,
+    observer: Arc<Observer>,
+}
+
+impl DatabaseHandle {
+    pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
+        let store = engine.capabilities().name;
+        let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
+        let engine = RwLock::new(Some(engine));
+        let turns = Turns::default();
+        let inner = DatabaseInner { engine, store, durability, lock_timeout, open_transactions, turns, observer };
+        Self { inner: Arc::new(inner), limits: CallLimits::default(), rights: Rights::ReadAndWrite }
+    }
+
+    /// Returns the limits of each call through this handle.
+    pub(crate) fn limits(&self) -> &CallLimits {
+        &self.limits
+    }
+
+    /// Returns a handle of the same database with other limits.
+    pub(crate) fn with_limits(&self, limits: CallLimits) -> Self {
+        Self { limits, ..self.clone() }
+    }
+
+    /// Returns a handle of the same database whose calls cannot write.
+    pub(crate) fn read_only(&self) -> Self {
+        Self { rights: Rights::Read, ..self.clone() }
+    }
+
+    pub(crate) fn store(&self) -> &'static str {
+        self.inner.store
+    }
+
+    /// Returns the transactions that callers have open.
+    pub(crate) fn open_transactions(&self) -> &Arc<OpenTransactions> {
+        &self.inner.open_transactions
+    }
+
+    /// Returns the database's metrics; after it was closed, without the state of its caches.
+    pub(crate) fn metrics(&self) -> Metrics {
+        self.engine().map_or_else(|_| self.inner.observer.metrics(), |engine| engine.metrics())
+    }
+
+    /// Counts the work of the database.
+    pub(crate) fn observer(&self) -> &Observer {
+        &self.inner.observer
+    }
+
+    /// Makes every later operation fail with [`ErrorKind::Closed`].
+    pub(crate) fn close(&self) {
+        let closed = self.inner.engine.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(engine) = closed {
+            engine.wakers().wake_all();
+        }
+    }
+
+    /// Returns the catalog of the latest commit.
+    pub(crate) fn catalog(&self) -> Result<Arc<Catalog>> {
+        Ok(Arc::clone(self.engine()?.snapshot()?.catalog()))
+    }
+
+    pub(crate) fn engine(&self) -> Result<Arc<dyn Engine>> {
+        let engine = self.inner.engine.read().unwrap_or_else(PoisonError::into_inner);
+        engine.clone().ok_or_else(|| {
+            Error::new(ErrorKind::Closed, Code::ILLEGAL_OPERATION, "the database was closed through one of its handles")
+        })
+    }
+
+    /// Returns whether streams have to look for commits, because other processes make some.
+    pub(crate) fn other_writers(&self) -> Result<OtherWriters> {
+        let is_exclusive = self.engine()?.capabilities().exclusive;
+        Ok(if is_exclusive { OtherWriters::None } else { OtherWriters::Expected })
+    }
+
+    /// Returns the engine for a call that writes. Every write of every kind gets the engine here.
+    ///
+    /// # Errors
+    /// [`ErrorKind::ReadOnly`] if the handle may only read; [`ErrorKind::Closed`].
+    pub(crate) fn engine_to_write(&self) -> Result<Arc<dyn Engine>> {
+        match self.rights {
+            Rights::ReadAndWrite => self.engine(),
+            Rights::Read => {
+                let message = "this handle of the database is read-only";
+                Err(Error::new(ErrorKind::ReadOnly, Code::ILLEGAL_OPERATION, message))
+            }
+        }
+    }
+
+    /// Returns whether queries can be executed without waiting.
+    #[cfg(feature = "async")]
+    pub(crate) fn tries_queries(&self) -> bool {
+        self.engine().is_ok_and(|engine| engine.tries_queries())
+    }
+
+    /// Returns a reader of the latest commit.
+    pub(crate) fn reader(&self, call: &CallContext) -> Result<SharedReader> {
+        let engine = self.engine()?;
+        match call.interrupt.budget() {
+            Some(budget) => engine.try_snapshot()?.ok_or_else(|| budget.spend()),
+            None => engine.snapshot(),
+        }
+    }
+
+    /// Calls `read` with a reader of the latest commit. It may be called twice; what it returned first is dropped then.
+    pub(crate) fn read<R>(&self, call: &CallContext, read: impl Fn(&SharedReader) -> Result<R>) -> Result<R> {
+        if call.interrupt.budget().is_none() {
+            let engine = self.engine()?;
+            let (reader, check) = engine.snapshot_ahead()?;
+            let result = read(&reader);
+            if check.map_or(Ok(true), |check| engine.confirm(check))? {
+                return result;
+            }
+        }
+        read(&self.reader(call)?)
+    }
+
+    /// Calls `visitor` with a record of the latest commit, if it exists.
+    pub(crate) fn get(
+        &self,
+        collection: &str,
+        key: &[u8],
+        id: IdMatch,
+        visitor: RecordVisitor<'_>,
+        budget: Option<&WaitBudget>,
+    ) -> Result<PointRead> {
+        let engine = self.engine()?;
+        let Some(budget) = budget else { return engine.get(collection, key, id, visitor) };
+        match engine.try_get(collection, key, id, visitor)? {
+            PointRead::Postponed => Err(budget.spend()),
+            read => Ok(read),
+        }
+    }
+
+    /// Runs one write in its own transaction and retries it after a conflict. Waiting for other writers ends at the deadline
+    /// of the call.
+    pub(crate) fn write<R>(&self, call: &CallContext, mut work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
+        self.inner.open_transactions.check_outside()?;
+        call.check()?;
+        if let Some(budget) = call.interrupt.budget() {
+            return self.write_within(budget, call, work);
+        }
+        let started = self.started(call);
+        let mut announcement: Option<Announcement> = None;
+        let written = retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
+            // `work` checks the limits. A commit that has begun is completed.
+            let (limits, announced) = (Interrupt::default(), announcement.as_ref().map(Announcement::id));
+            let options = BeginOptions { limits, announced, ..started.begin_options() };
+            let engine = self.engine_to_write()?;
+            let mut writer = engine.begin_ahead(&options)?;
+            let mut result = work(&mut *writer);
+            match writer.confirm() {
+                // Not a conflict of this write: it used an outdated catalog, or makes way. Both are now looked for before it begins.
+                Err(error) if error.is_retryable() => {
+                    call.check()?;
+                    drop(writer);
+                    let limits = call.interrupt.clone();
+                    writer = engine.begin(&BeginOptions { limits, announced, ..started.begin_options() })?;
+                    result = work(&mut *writer);
+                }
+                confirmed => confirmed?,
+            }
+            let (result, redefined) = (result?, writer.redefines());
+            match writer.commit(self.inner.durability) {
+                Ok(work) => {
+                    // Others make way until it is withdrawn.
+                    drop(announcement.take());
+                    self.work_after_commit(&work);
+                    Ok(result)
+                }
+                Err(error) if error.is_retryable() => {
+                    match &mut announcement {
+                        Some(announcement) => announcement.repeat(),
+                        None => announcement = Announcement::make(engine, redefined, options.wait),
+                    }
+                    // The writer whose turn it is makes way.
+                    Err(Failure { takes_turn: announcement.is_none(), ..Failure::from(error) })
+                }
+                Err(error) => Err(error.into()),
+            }
+        });
+        // No further attempt is made if it would begin after the deadline.
+        let soon = Instant::now() + 2 * started.retry.longest_pause;
+        let is_over = call.interrupt.end().is_some_and(|end| end <= soon);
+        written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
+    }
+
+    /// Runs one write in its own transaction, which spends the budget instead of waiting or being retried.
+    fn write_within<R>(
+        &self,
+        budget: &WaitBudget,
+        call: &CallContext,
+        work: impl FnOnce(&mut dyn Writer) -> Result<R>,
+    ) -> Result<R> {
+        let limits = call.interrupt.only_budget();
+        let isolation = Isolation::default();
+        let options = BeginOptions { wait: Duration::ZERO, isolation, limits, announced: None };
+        let mut writer = self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?;
+        let written = work(&mut *writer).and_then(|result| {
+            // There is no work to do after a short commit.
+            writer.commit(self.inner.durability).map(|_| result)
+        });
+        written.map_err(|error| if error.is_retryable() { budget.spend() } else { error })
+    }
+
+    /// Gathers a collection's statistics and retries after a conflict.
+    pub(crate) fn analyze(&self, collection: &str, call: &CallContext) -> Result<()> {
+        self.inner.open_transactions.check_outside()?;
+        call.check()?;
+        let started = self.started(call);
+        retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
+            Ok(self.engine_to_write()?.analyze(collection, started.begin_options().wait)?)
+        })
+    }
+
+    /// Begins a transaction without retries. Waiting for other writers ends at the deadline of the call.
+    pub(crate) fn begin_write(&self, call: &CallContext) -> Result<Box<dyn Writer>> {
+        self.inner.open_transactions.check_outside()?;
+        self.engine_to_write()?.begin(&self.started(call).begin_options())
+    }
+
+    /// Starts the clock of a write within the limits of a call.
+    fn started(&self, call: &CallContext) -> Started {
+        let mut started = TransactionOptions::default().start(self.inner.lock_timeout);
+        started.retry.limits = call.interrupt.clone();
+        started
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        self.inner.durability
+    }
+
+    pub(crate) fn lock_timeout(&self) -> Duration {
+        self.inner.lock_timeout
+    }
+
+    /// Commits, then drops unlinked keyspaces and refreshes statistics that the commit made stale.
+    pub(crate) fn finish(&self, writer: Box<dyn Writer>, durability: Durability) -> Result<()> {
+        self.work_after_commit(&writer.commit(durability)?);
+        Ok(())
+    }
+
+    fn work_after_commit(&self, work: &AfterCommit) {
+        if !work.is_empty()
+            && let Ok(engine) = self.engine()
+        {
+            engine.after_commit(work, self.inner.lock_timeout);
+        }
+    }
 }

@@ -7,8 +7,7 @@ use slate_store::{Capabilities, Keyspace};
 use super::{
     call_events::CallEvents,
     entries::{Entries, Write},
-    entry_maker::EntryMaker,
-    prepare::{id, prepare},
+    prepare::{EntryMaker, id, prepare},
 };
 use crate::{
     Error, Result,

@@ -4,6 +4,11 @@ use bson::RawDocumentBuf;
 use slate_query::{Code, filter::Filter};
 use slate_store::{Bounds, Capabilities, Durability, Guard, Keyspace, Transaction, View, crash_point};
 
+use super::{
+    apply::{LastStage, Unapplied},
+    change_set::ChangeSet,
+    collection_state::{self, AfterCommit, CollectionStates},
+};
 use crate::{
     ChangeLog, Error, ErrorKind, Isolation, Result,
     call_context::CallContext,
@@ -18,13 +23,6 @@ use crate::{
     metrics::Tally,
     namespace,
     spill::Memory,
-};
-
-use super::{
-    after_commit::{self, AfterCommit},
-    apply::{LastStage, Unapplied},
-    change_set::ChangeSet,
-    collection_state::CollectionStates,
 };
 
 /// Whether a transaction can go on with the catalog that it has used.
@@ -373,7 +371,7 @@ impl<T: Transaction> Session<T> {
                 || self.log_change.is_some()
                 || self.is_log_due()
                 || !self.pending_drops.is_empty()
-                || after_commit::makes_stale(&self.collections, &self.catalog, &self.shared.staleness)
+                || collection_state::makes_stale(&self.collections, &self.catalog, &self.shared.staleness)
         };
         match self.limits.budget() {
             Some(budget) if commit_may_wait() => Err(budget.spend()),
@@ -444,7 +442,7 @@ impl<T: Transaction> Session<T> {
             // Streams of a log that ended have to say so.
             shared.wakers.wake_all();
         }
-        let stale = after_commit::stale(collections, &self.catalog, &self.shared.staleness);
+        let stale = collection_state::stale(collections, &self.catalog, &self.shared.staleness);
         let trims_log = log.is_some_and(|log| shared.tail.is_due(&log));
         Ok(AfterCommit { dropped: self.pending_drops, stale, trims_log, abandoned: self.abandoned })
     }

@@ -69,8 +69,11 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
         let source = self.source();
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
-        let express = measured.within(|| express::find(query, &self.view, collection, call));
-        if let Some(rows) = express.map_err(|error| located(error, &self.catalog))? {
+        if let Some(equality) = query.single_equality()
+            && let Some(rows) = measured
+                .within(|| express::find(query, &equality, &self.view, collection, call))
+                .map_err(|error| located(error, &self.catalog))?
+        {
             measured.examined(rows.keys(), rows.documents());
             return Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog)));
         }

@@ -22,7 +22,7 @@ use crate::{
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
     metrics::PlanSummary,
-    plan::{Force, MAX_UNWEIGHED_ENTRIES, Output, Query, component_range},
+    plan::{MAX_UNWEIGHED_ENTRIES, Query, component_range},
 };
 
 /// Maximum number of index entries that are read without a plan. The planner also selects an index with at most this
@@ -41,20 +41,20 @@ pub(crate) struct ExpressRows<V: View> {
 
 /// Returns the key of the only record that can match a filter with one equality on `_id`. The record may not exist.
 pub(super) fn record_key(query: &Query) -> Option<SmallBytes> {
-    equality(query).filter(is_on_id).and_then(|equality| equality.key())
+    query.single_equality().filter(is_on_id).and_then(|equality| equality.key())
 }
 
-/// Finds the rows of a query. Returns `None` if the query needs a plan.
+/// Finds the rows of a query that is this equality. Returns `None` if it needs a plan.
 pub(crate) fn find<V: View>(
     query: &Query,
+    equality: &SingleEquality<'_>,
     view: &V,
     collection: &CollectionInfo,
     call: &CallContext,
 ) -> Result<Option<ExpressRows<V>>> {
-    let Some(equality) = equality(query) else { return Ok(None) };
     let Some(key) = equality.key() else { return Ok(None) };
     call.interrupt.check()?;
-    let index = if is_on_id(&equality) {
+    let index = if is_on_id(equality) {
         None
     } else {
         let Some(index) = collection.usable().find(|index| serves(index, equality.path())) else { return Ok(None) };
@@ -72,18 +72,6 @@ pub(crate) fn find<V: View>(
         activity.read(index.map_or(PlanSummary::LOOKUP, of_index), rows.keys(), rows.documents());
     }
     Ok(rows)
-}
-
-/// Returns the equality if it is the whole filter, and the query requires neither an access path nor an order.
-fn equality(query: &Query) -> Option<SingleEquality<'_>> {
-    let is_plain = query.order().is_none()
-        && query.skip == 0
-        && query.limit != Some(0)
-        && query.hint.is_none()
-        && query.force == Force::No
-        && query.pipeline.nodes.is_empty()
-        && matches!(query.output, Output::Whole);
-    if is_plain { query.filter.single_equality() } else { None }
 }
 
 fn is_on_id(equality: &SingleEquality<'_>) -> bool {
@@ -186,7 +174,10 @@ mod tests {
     use slate_store::{Durability, Store, Transaction, TransactionExt, memory::MemoryStore};
 
     use super::*;
-    use crate::{ErrorKind, plan::Hint};
+    use crate::{
+        ErrorKind,
+        plan::{Force, Hint, Output},
+    };
 
     const RECORDS: Keyspace = Keyspace(7);
     const ENTRIES: Keyspace = Keyspace(8);
@@ -260,7 +251,8 @@ mod tests {
             transaction.put(ENTRIES, entry, &[]).unwrap();
         }
         transaction.commit(Durability::Deferred).unwrap();
-        let rows = find(&query(&rawdoc! { "a": 5 }), &store.snapshot().unwrap(), &collection, &CallContext::default())?;
+        let (query, view) = (query(&rawdoc! { "a": 5 }), store.snapshot().unwrap());
+        let rows = find(&query, &query.single_equality().unwrap(), &view, &collection, &CallContext::default())?;
         Ok(rows.map(|rows| rows.records))
     }
 

@@ -4,8 +4,15 @@ use std::sync::Arc;
 
 use bson::{RawDocumentBuf, rawdoc};
 use slate_query::{
-    collation::Collation, filter::Filter, interval::IntervalSet, path::Path, pattern::Direction, pipeline::Kept,
-    projection::Projection, raw::Doc, sort::Sort,
+    collation::Collation,
+    filter::{Filter, SingleEquality},
+    interval::IntervalSet,
+    path::Path,
+    pattern::Direction,
+    pipeline::Kept,
+    projection::Projection,
+    raw::Doc,
+    sort::Sort,
 };
 
 use super::{Checks, DocumentNode, FiredRules, IndexBounds, KeyLimits, Nodes, Stage, view::ForeignView};
@@ -132,6 +139,19 @@ impl Query {
     /// Returns the query without conditions, window and pipeline, in the order of `sort`.
     pub(crate) fn sorted_without_pipeline(&self, sort: Sort) -> Self {
         Self { kind: self.kind, sort: Some(sort), output: self.output.clone(), ..Self::of(Filter::all()) }
+    }
+
+    /// Returns the equality if it is the whole filter, and the query returns whole documents and requires neither an access path
+    /// nor an order.
+    pub(crate) fn single_equality(&self) -> Option<SingleEquality<'_>> {
+        let is_plain = self.order().is_none()
+            && self.skip == 0
+            && self.limit != Some(0)
+            && self.hint.is_none()
+            && self.force == Force::No
+            && self.pipeline.nodes.is_empty()
+            && matches!(self.output, Output::Whole);
+        if is_plain { self.filter.single_equality() } else { None }
     }
 
     /// Returns the skip and the limit.

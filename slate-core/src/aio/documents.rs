@@ -17,6 +17,7 @@ use crate::{
     Aggregate, CancelToken, Error, Find, Result, Row,
     api::find::deserialize_current,
     document::{As, as_raw, from_raw},
+    exec,
     interrupt::WaitBudget,
 };
 
@@ -191,7 +192,7 @@ impl Cursor {
     fn take(&mut self, Batch { rows, error, rest, .. }: Batch) {
         (self.batch, self.moved, self.error) = (rows, 0, error);
         let Some(rest) = rest else { return };
-        if matches!(rest.reading, Reading::InPlace) && rest.cursor.shared().is_some() {
+        if matches!(rest.reading, Reading::InPlace) && exec::Rows::shared(&rest.cursor).is_some() {
             self.next = Some(Next::InPlace(InPlace::new(rest.cursor)));
             return;
         }

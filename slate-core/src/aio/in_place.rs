@@ -5,7 +5,7 @@ use std::{
 
 use slate_query::raw::Doc;
 
-use crate::{Cursor, Result};
+use crate::{Cursor, Result, exec::Rows};
 
 /// Rows in memory that the awaiting task reads itself.
 pub(super) struct InPlace {
@@ -33,7 +33,7 @@ impl InPlace {
         self.moved += 1;
         let cursor = self.cursor.get_mut().unwrap_or_else(PoisonError::into_inner);
         let moved = cursor.advance();
-        self.current = cursor.shared();
+        self.current = Rows::shared(cursor);
         Poll::Ready(moved)
     }
 

@@ -77,8 +77,7 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// Fails if the pipeline is not valid, with MongoDB's code and the stage or path at fault; if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        let rows = self.request.aggregate(&self.scope, &self.collection)?;
-        Ok(Cursor::new(rows, self.collection))
+        Ok(self.request.aggregate(&self.scope, &self.collection)?.named(&self.collection))
     }
 
     /// Returns the pipeline's plan, as [`Find::explain`](crate::Find::explain) does: leading stages are part of the query

@@ -10,7 +10,7 @@ use slate_query::{
 };
 
 use crate::{
-    Error, Explain, ExplainVerbosity, IntoDocument, LiveQuery, Result, Row,
+    Cursor, Error, Explain, ExplainVerbosity, IntoDocument, LiveQuery, Result, Row,
     api::{setters::setters, watch::Following},
     call::{Request, Scope, live::LiveState},
     call_context::CallContext,
@@ -100,7 +100,7 @@ impl<T> Find<T> {
     /// Fails if the query is not valid, with MongoDB's code and the path at fault, or if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
         let FindTarget { scope, collection, request } = &self.target;
-        Ok(Cursor::new(request.find(scope, collection)?, Arc::clone(collection)))
+        Ok(request.find(scope, collection)?.named(collection))
     }
 
     /// Counts the documents instead of returning them, after skip and limit. The projection is ignored.
@@ -315,40 +315,18 @@ impl fmt::Debug for FindTarget {
     }
 }
 
-/// Lends the documents of a query one at a time, without copying them.
-///
-/// ```
-/// # let db = slate_core::Database::open("memory:")?;
-/// use bson::{RawDocumentBuf, doc};
-///
-/// let users = db.collection::<RawDocumentBuf>("users");
-/// let mut rows = users.find(doc! { "tags": "rust" }).projection(doc! { "name": 1 }).cursor()?;
-/// while rows.advance()? {
-///     println!("{:?}", rows.current());
-/// }
-/// # Ok::<(), slate_core::Error>(())
-/// ```
-pub struct Cursor {
-    rows: Box<dyn Rows + Send>,
-    collection: Arc<str>,
-}
-
 impl Cursor {
-    pub(crate) fn new(rows: Box<dyn Rows + Send>, collection: Arc<str>) -> Self {
-        Self { rows, collection }
-    }
-
     /// Moves to the next document; returns `false` after the last.
     ///
     /// # Errors
     /// Fails if the storage fails; with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn advance(&mut self) -> Result<bool> {
-        self.rows.advance()
+        Rows::advance(self)
     }
 
     /// Returns the current document, lent until the next move; `None` before the first and after the last.
     pub fn current(&self) -> Option<Row<'_>> {
-        self.rows.current().and_then(|document| as_raw(document.bytes()).ok()).map(Row::from)
+        self.document().and_then(|document| as_raw(document.bytes()).ok()).map(Row::from)
     }
 
     /// Deserializes the current document into a type that may borrow from it.
@@ -357,36 +335,18 @@ impl Cursor {
     /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not an `R`, or there is no current
     /// document.
     pub fn deserialize_current<'c, R: Deserialize<'c>>(&'c self) -> Result<R> {
-        deserialize_current(&self.collection, self.rows.current())
+        deserialize_current(self.collection(), self.document())
     }
 
     /// Stops the clock of the call until the next move: in [metrics](crate::Metrics) and reports of slow queries the time until then is
     /// not part of the query. For readers that wait for somebody between two documents.
     pub fn pause(&mut self) {
-        self.rows.pause();
+        Rows::pause(self);
     }
 
     /// Returns the current document as `T`.
     pub(crate) fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {
-        self.rows.current().map(|document| from_raw(&self.collection, document))
-    }
-
-    /// Returns the current document.
-    #[cfg(feature = "async")]
-    pub(crate) fn document(&self) -> Option<Doc<'_>> {
-        self.rows.current()
-    }
-
-    /// Returns the stored form of the current document; see [`Rows::shared`].
-    #[cfg(feature = "async")]
-    pub(crate) fn shared(&self) -> Option<Arc<[u8]>> {
-        self.rows.shared()
-    }
-
-    /// Returns the collection that is read.
-    #[cfg(feature = "async")]
-    pub(crate) fn collection(&self) -> &Arc<str> {
-        &self.collection
+        self.document().map(|document| from_raw(self.collection(), document))
     }
 }
 

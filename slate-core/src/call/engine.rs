@@ -7,6 +7,7 @@ use bson::RawDocument;
 use slate_query::raw::Doc;
 use slate_store::{BackupProgress, Capabilities, Checked, Damage, Durability, Keyspace, Size, SizeDetail};
 
+use super::measured::Cursor;
 use crate::{
     ChangeLog, CollectionStats, ExplainVerbosity, RenameTarget, Result,
     call_context::CallContext,
@@ -97,7 +98,7 @@ pub(crate) trait Reader {
     fn memory(&self) -> &Memory;
     /// Runs a query of `collection`. A snapshot's rows are read as they are consumed; a transaction reads all of them at
     /// once, so that it can write while its caller iterates.
-    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>>;
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor>;
     /// Calls `visitor` with the document stored under `key`, if it exists.
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead>;
     /// Plans a query, and executes the plan if `verbosity` requires it.

@@ -101,7 +101,7 @@ impl LiveState {
         let mut rows = reader.find(&source, &self.parsed.query, &self.request.call)?;
         let mut found = Vec::new();
         while rows.advance()? {
-            if let Some(document) = rows.current() {
+            if let Some(document) = rows.document() {
                 found.push(self.row(document)?);
             }
         }

@@ -1,3 +1,5 @@
+//! Calls in progress, which are counted when they end; and the cursor of a query, which counts its rows.
+
 use std::{
     cell::Cell,
     sync::Arc,
@@ -11,7 +13,7 @@ use crate::{
     Error, Result,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo},
-    exec::Rows,
+    exec::{BoxedRows, NoRows, Rows},
     interrupt::{Interrupt, WaitBudget},
     metrics::{
         Observer, OperationKind, OwnedSubject, SlowQuery, Subject, Tally,
@@ -257,13 +259,33 @@ impl Drop for MeasuredCall {
     }
 }
 
-/// The rows of a query, which counts them.
-pub(super) struct ObservedRows<R> {
+/// Lends the documents of a query one at a time, without copying them.
+///
+/// ```
+/// # let db = slate_core::Database::open("memory:")?;
+/// use bson::{RawDocumentBuf, doc};
+///
+/// let users = db.collection::<RawDocumentBuf>("users");
+/// let mut rows = users.find(doc! { "tags": "rust" }).projection(doc! { "name": 1 }).cursor()?;
+/// while rows.advance()? {
+///     println!("{:?}", rows.current());
+/// }
+/// # Ok::<(), slate_core::Error>(())
+/// ```
+pub struct Cursor {
     // The rows are dropped before the call, because the call ends with the rows.
-    rows: R,
-    call: MeasuredCall,
+    rows: BoxedRows<'static>,
+    /// `None` for rows that are not those of a query.
+    call: Option<CallOfRows>,
     /// Length of the current document, if it was read.
     length: Cell<usize>,
+    /// The collection that errors of conversions name.
+    collection: Arc<str>,
+}
+
+/// The call of a query whose rows are read.
+struct CallOfRows {
+    call: MeasuredCall,
     /// What ends the evaluations of a move early.
     interrupt: Interrupt,
     /// The limit of the values that these evaluations hold, if one was set.
@@ -274,87 +296,116 @@ pub(super) struct ObservedRows<R> {
     catalog: Arc<Catalog>,
 }
 
-impl<R: Rows> ObservedRows<R> {
-    pub(super) fn new(rows: R, call: MeasuredCall, catalog: &Arc<Catalog>) -> Self {
+impl Cursor {
+    /// Returns the cursor of a query of `collection`.
+    pub(super) fn new(
+        rows: BoxedRows<'static>,
+        call: MeasuredCall,
+        catalog: &Arc<Catalog>,
+        collection: &CollectionInfo,
+    ) -> Self {
         let (interrupt, between_rows) = (Interrupt::default(), Interrupt::default());
-        let (length, catalog) = (Cell::new(0), Arc::clone(catalog));
-        Self { rows, call, length, interrupt, memory_limit: None, between_rows, catalog }
+        let call = CallOfRows { call, interrupt, memory_limit: None, between_rows, catalog: Arc::clone(catalog) };
+        Self { rows, call: Some(call), length: Cell::new(0), collection: Arc::clone(&collection.name) }
+    }
+
+    /// Returns a cursor without documents.
+    pub(super) fn empty(collection: &str) -> Self {
+        Self { rows: Box::new(NoRows), call: None, length: Cell::new(0), collection: collection.into() }
     }
 
     /// Limits the evaluations of each move, if the query has any.
-    pub(super) fn limited(mut self, query: &Query, call: &CallContext, memory: &Memory) -> Self {
-        if query.evaluates() {
-            self.interrupt = call.interrupt.clone();
-            self.memory_limit = call.limit_in(memory);
+    pub(super) fn limited(mut self, query: &Query, context: &CallContext, memory: &Memory) -> Self {
+        if let Some(call) = &mut self.call {
+            if query.evaluates() {
+                call.interrupt = context.interrupt.clone();
+                call.memory_limit = context.limit_in(memory);
+            }
+            call.between_rows = context.interrupt.clone();
         }
-        self.between_rows = call.interrupt.clone();
         self
     }
 
+    /// Sets the name that the caller has for what is read: that of a view.
+    pub(crate) fn named(mut self, collection: &Arc<str>) -> Self {
+        if *self.collection != **collection {
+            self.collection = Arc::clone(collection);
+        }
+        self
+    }
+
+    /// Returns the collection that is read.
+    pub(crate) fn collection(&self) -> &Arc<str> {
+        &self.collection
+    }
+
+    /// Returns the current document.
+    #[inline]
+    pub(crate) fn document(&self) -> Option<Doc<'_>> {
+        let current = self.rows.current();
+        self.length.set(current.map_or(0, |document| document.bytes().len()));
+        current
+    }
+}
+
+impl CallOfRows {
     /// Counts the row that the caller has read. A large one is worth a check: the caller may have decoded it, which takes longer than all that
     /// the nodes do between two checks of theirs.
     #[inline]
-    fn finish_row(&mut self) -> Result<()> {
+    fn finish_row(&mut self, length: usize) -> Result<()> {
         /// Decoding fewer bytes takes less than a millisecond.
         const LARGE_ROW: usize = 1 << 16;
-        let length = self.length.take();
         self.call.add_bytes(length);
         if length < LARGE_ROW { Ok(()) } else { self.between_rows.check() }
     }
 
     #[inline]
-    fn advance_rows(&mut self) -> Result<bool> {
-        let Self { rows, interrupt, memory_limit, .. } = self;
-        advance(rows, interrupt, *memory_limit)
+    fn advance(&self, rows: &mut BoxedRows<'static>) -> Result<bool> {
+        let mut advance = || self.interrupt.during(|| rows.advance());
+        match self.memory_limit {
+            Some(_) => held::within(self.memory_limit, advance),
+            None => advance(),
+        }
     }
 
     #[cold]
     #[inline(never)]
-    fn advance_in_span(&mut self) -> Result<bool> {
-        let Self { rows, interrupt, memory_limit, call, .. } = self;
-        let _entered = call.span.enter();
-        advance(rows, interrupt, *memory_limit)
+    fn advance_in_span(&self, rows: &mut BoxedRows<'static>) -> Result<bool> {
+        let _entered = self.call.span.enter();
+        self.advance(rows)
     }
 }
 
-#[inline]
-fn advance(rows: &mut impl Rows, interrupt: &Interrupt, memory_limit: Option<usize>) -> Result<bool> {
-    let mut advance = || interrupt.during(|| rows.advance());
-    match memory_limit {
-        Some(_) => held::within(memory_limit, advance),
-        None => advance(),
-    }
-}
-
-impl<R: Rows> Rows for ObservedRows<R> {
+impl Rows for Cursor {
     #[inline]
     fn advance(&mut self) -> Result<bool> {
-        let finished = self.finish_row();
-        if self.call.is_stopped() {
-            self.call.resume();
+        let Self { rows, call: Some(of_rows), length, .. } = self else { return self.rows.advance() };
+        let finished = of_rows.finish_row(length.take());
+        if of_rows.call.is_stopped() {
+            of_rows.call.resume();
         }
         let more = match finished {
-            Ok(()) if self.call.is_traced() => self.advance_in_span(),
-            Ok(()) => self.advance_rows(),
+            Ok(()) if of_rows.call.is_traced() => of_rows.advance_in_span(rows),
+            Ok(()) => of_rows.advance(rows),
             Err(error) => Err(error),
         };
-        let more = self.call.checked(more);
+        let more = of_rows.call.checked(more);
         match more {
-            Ok(true) => self.call.add_row(),
-            Ok(false) | Err(_) => self.call.stop(),
+            Ok(true) => of_rows.call.add_row(),
+            Ok(false) | Err(_) => of_rows.call.stop(),
         }
-        more.map_err(|error| located(error, &self.catalog))
+        more.map_err(|error| located(error, &of_rows.catalog))
     }
 
     #[inline]
     fn current(&self) -> Option<Doc<'_>> {
-        let current = self.rows.current();
-        self.length.set(current.map_or(0, |document| document.bytes().len()));
-        current
+        self.document()
     }
 
     fn pause(&mut self) {
-        self.call.stop();
+        if let Some(of_rows) = &mut self.call {
+            of_rows.call.stop();
+        }
     }
 
     #[cfg(feature = "async")]
@@ -367,8 +418,10 @@ impl<R: Rows> Rows for ObservedRows<R> {
     }
 }
 
-impl<R> Drop for ObservedRows<R> {
+impl Drop for Cursor {
     fn drop(&mut self) {
-        self.call.add_bytes(self.length.take());
+        if let Some(of_rows) = &mut self.call {
+            of_rows.call.add_bytes(self.length.take());
+        }
     }
 }

@@ -51,6 +51,7 @@ pub(crate) use bound_request::BoundRequest;
 #[cfg(feature = "async")]
 pub(crate) use engine::Engine;
 pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
+pub use measured::Cursor;
 pub use open::{Access, Recovery, Sharing, Verification};
 pub(crate) use open::{OpenOptions, open_within, with_store};
 pub(crate) use request::{FindResult, Request};

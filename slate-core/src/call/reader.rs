@@ -5,7 +5,7 @@ use slate_store::{Damage, Snapshot, View};
 
 use super::{
     engine::{ChangeVisitor, IdMatch, Reader, RecordVisitor},
-    measured::{MeasuredCall, ObservedRows},
+    measured::{Cursor, MeasuredCall},
     writer::located,
 };
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, not_on_view},
     changes::{self, LogCounts, Position},
-    exec::{self, Resources, Rows, express},
+    exec::{self, Resources, express},
     metrics::{OperationKind, PointRead, trace},
     plan::{self, Explained, Plan, Planned, Query},
     spill::Memory,
@@ -66,7 +66,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
 
     /// Executes a query by the express path if possible, with a plan otherwise. The rows own the parts of the snapshot that they
     /// need.
-    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
         let source = self.source();
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
         if let Some(equality) = query.single_equality()
@@ -75,7 +75,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
                 .map_err(|error| located(error, &self.catalog))?
         {
             measured.examined(rows.keys(), rows.documents());
-            return Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog)));
+            return Ok(Cursor::new(Box::new(rows), measured, &self.catalog, collection));
         }
         let resources = source.resources(query, call);
         measured.tallied(&resources.tally);
@@ -84,7 +84,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
             exec::open(plan, &self.view, collection, &resources)
         });
         let rows = rows.map_err(|error| located(error, &self.catalog))?;
-        Ok(Box::new(ObservedRows::new(rows, measured, &self.catalog).limited(query, call, &self.memory)))
+        Ok(Cursor::new(rows, measured, &self.catalog, collection).limited(query, call, &self.memory))
     }
 
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
@@ -149,12 +149,7 @@ pub(super) struct ReadSource<'s, V> {
 
 impl<V: View> ReadSource<'_, V> {
     /// Runs a query on any view, and reads all its rows at once.
-    pub(super) fn gather(
-        &self,
-        collection: &CollectionInfo,
-        query: &Query,
-        call: &CallContext,
-    ) -> Result<Box<dyn Rows + Send>> {
+    pub(super) fn gather(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
         let resources = self.resources(query, call);
         let mut measured = MeasuredCall::of_query(self.memory.observer(), query, collection, call);
         measured.tallied(&resources.tally);
@@ -162,7 +157,7 @@ impl<V: View> ReadSource<'_, V> {
             let plan = resources.executes(query, collection, plan::build(query, self.view, collection)?);
             exec::gather(plan, self.view, collection, &resources)
         })?;
-        Ok(Box::new(ObservedRows::new(gathered, measured, self.catalog)))
+        Ok(Cursor::new(Box::new(gathered), measured, self.catalog, collection))
     }
 
     /// Calls `visitor` with the record of a key, if it exists, and counts the read.

@@ -11,13 +11,12 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{bound_request::BoundRequest, scope::Scope, sink};
+use super::{bound_request::BoundRequest, measured::Cursor, scope::Scope, sink};
 use crate::{
     Error, Explain, ExplainVerbosity, IntoDocument, Result, ReturnDocument,
     call_context::CallContext,
     catalog::Catalog,
     clock::now_millis,
-    exec::{NoRows, Rows},
     namespace,
     plan::{Explained, Force, Hint, Optimization, Query},
     stage_names,
@@ -240,7 +239,7 @@ impl Request {
     }
 
     /// Finds the rows of the query.
-    pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
+    pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
         self.rows(scope, collection, |bound| bound.parse_find())
     }
 
@@ -250,7 +249,7 @@ impl Request {
         scope: &Scope,
         collection: &str,
         parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
-    ) -> Result<Box<dyn Rows + Send>> {
+    ) -> Result<Cursor> {
         scope.query(collection, self, parse, |reader, source, query| reader.find(source, query, &self.call))
     }
 
@@ -268,12 +267,12 @@ impl Request {
     }
 
     /// Executes an aggregation: finds its rows, or writes them and returns none.
-    pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Box<dyn Rows + Send>> {
+    pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
         if !self.writes() {
             return self.rows(scope, collection, |bound| Ok(bound.parse_aggregate()?.0));
         }
         scope.write(&self.call, |writer| sink::write(writer, collection, self))?;
-        Ok(Box::new(NoRows))
+        Ok(Cursor::empty(collection))
     }
 
     /// Returns whether an aggregation writes its documents into a collection.
@@ -286,7 +285,7 @@ impl Request {
     pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
         let mut rows = self.rows(scope, collection, |bound| bound.parse_count())?;
         rows.advance()?;
-        let counted = rows.current().and_then(|row| row.get("n")).and_then(Number::of);
+        let counted = rows.document().and_then(|row| row.get("n")).and_then(Number::of);
         Ok(counted.and_then(Number::to_i64).and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
     }
 
@@ -300,7 +299,7 @@ impl Request {
     ) -> Result<()> {
         let mut rows = self.rows(scope, collection, |bound| bound.parse_distinct(path))?;
         while rows.advance()? {
-            if let Some(value) = rows.current().and_then(|row| row.get("v")) {
+            if let Some(value) = rows.document().and_then(|row| row.get("v")) {
                 visitor(value);
             }
         }

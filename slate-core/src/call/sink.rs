@@ -12,6 +12,7 @@ use slate_query::{
 
 use super::{
     engine::{ReadSet, Writer},
+    measured::Cursor,
     request::Request,
 };
 use crate::{
@@ -42,7 +43,7 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     match sink {
         Sink::Out(_) => {
             target.create()?;
-            target.writer.replace_all(target.into, &mut *rows, &target.call).map(drop)
+            target.writer.replace_all(target.into, &mut rows, &target.call).map(drop)
         }
         Sink::Merge(merge) => target.merge(merge, rows),
     }
@@ -64,7 +65,7 @@ impl Destination<'_> {
         Ok(())
     }
 
-    fn merge(&mut self, merge: &Merge, rows: Box<dyn Rows + Send>) -> Result<()> {
+    fn merge(&mut self, merge: &Merge, rows: Cursor) -> Result<()> {
         let nulls = self.check_unique(merge.on())?;
         self.create()?;
         let mut rows = Arranged { rows, merge, arranged: None };
@@ -141,7 +142,7 @@ impl Destination<'_> {
 
 /// The rows of a `$merge`, with their fields in the order in which it writes them.
 struct Arranged<'m> {
-    rows: Box<dyn Rows + Send>,
+    rows: Cursor,
     merge: &'m Merge,
     /// The current row, if its fields have another order.
     arranged: Option<Vec<u8>>,
@@ -150,11 +151,11 @@ struct Arranged<'m> {
 impl Rows for Arranged<'_> {
     fn advance(&mut self) -> Result<bool> {
         let advanced = self.rows.advance()?;
-        self.arranged = self.rows.current().and_then(|document| self.merge.arranged(document));
+        self.arranged = self.rows.document().and_then(|document| self.merge.arranged(document));
         Ok(advanced)
     }
 
     fn current(&self) -> Option<Doc<'_>> {
-        self.arranged.as_deref().map(Doc::new).or_else(|| self.rows.current())
+        self.arranged.as_deref().map(Doc::new).or_else(|| self.rows.document())
     }
 }

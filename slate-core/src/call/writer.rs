@@ -8,7 +8,7 @@ use slate_store::{Damage, Durability, Keyspace, Transaction};
 
 use super::{
     engine::{ChangeVisitor, ReadSet, Reader, RecordVisitor, Writer},
-    measured::MeasuredCall,
+    measured::{Cursor, MeasuredCall},
     reader::ReadSource,
 };
 use crate::{
@@ -37,7 +37,7 @@ impl<T: Transaction> Reader for Session<T> {
         Session::memory(self)
     }
 
-    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Box<dyn Rows + Send>> {
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
         let call = &self.limited(call);
         call.during(|| self.read(|source| source.gather(collection, query, call)))
     }

@@ -9,9 +9,8 @@ use super::{
     reply::Reply,
 };
 use crate::{
-    CancelToken, ExplainVerbosity, Result,
+    CancelToken, Cursor, ExplainVerbosity, Result,
     call::{BoundRequest, Request},
-    exec::Rows,
     plan::Query,
 };
 
@@ -46,9 +45,10 @@ impl<'c> ReadCommand<'c> {
     }
 
     /// Returns a cursor with the first batch of the rows.
-    pub(super) fn reply(self, rows: Box<dyn Rows + Send>, options: CursorOptions) -> Result<RawDocumentBuf> {
+    pub(super) fn reply(self, rows: Cursor, options: CursorOptions) -> Result<RawDocumentBuf> {
         let namespace = self.common.full_name(self.collection);
-        let cursor = CommandCursor::new(rows, namespace, &self.common, self.request.call.interrupt, self.kill);
+        let cursor =
+            CommandCursor::new(Box::new(rows), namespace, &self.common, self.request.call.interrupt, self.kill);
         let mut reply = Reply::default();
         self.at.first_batch(&mut reply, cursor, options)?;
         reply.finish()

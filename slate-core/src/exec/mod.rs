@@ -89,5 +89,5 @@ pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
 pub(crate) use open::open;
 pub(crate) use resources::Resources;
-pub(crate) use rows::{NoRows, Rows};
+pub(crate) use rows::{BoxedRows, NoRows, Rows};
 pub(crate) use targets::{Target, visit_targets};

@@ -86,7 +86,7 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// Fails as [`Aggregate::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |bound| Ok(bound.parse_aggregate()?.0))
+        self.request.explain(&self.scope, &self.collection, verbosity, Request::parse_pipeline)
     }
 
     /// Returns the same aggregation, but within a budget, for the async API.

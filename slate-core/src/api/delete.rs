@@ -4,7 +4,7 @@ use crate::{
     Explain, ExplainVerbosity, IntoDocument, Result,
     api::setters::setters,
     api::update::target_query,
-    call::{BoundRequest, Request, Scope},
+    call::{Definitions, Request, Scope},
     exec::Target,
     write::{DeleteRequest, Shows},
 };
@@ -38,8 +38,8 @@ impl Delete {
     /// # Errors
     /// Fails as [`Delete::run`] does for a filter that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |bound| {
-            Ok(target_query(bound.parse_targets(self.target)?, self.target))
+        self.request.explain(&self.scope, &self.collection, verbosity, |request, defined| {
+            Ok(target_query(request.parse_targets(defined, self.target)?, self.target))
         })
     }
 
@@ -50,7 +50,7 @@ impl Delete {
     pub fn run(self) -> Result<u64> {
         let Self { scope, collection, request, target } = &self;
         let outcome = scope.write(&request.call, |writer| {
-            let deletion = delete_request(&request.bind(writer.catalog(), collection)?, *target)?;
+            let deletion = delete_request(request, &request.bind(writer.catalog(), collection)?, *target)?;
             writer.delete(collection, &deletion, &request.call)
         })?;
         Ok(outcome.deleted)
@@ -58,8 +58,8 @@ impl Delete {
 }
 
 /// Parses a deletion.
-pub(crate) fn delete_request(bound: &BoundRequest<'_>, target: Target) -> Result<DeleteRequest> {
-    Ok(DeleteRequest { query: bound.parse_targets(target)?, target, shows: Shows::Nothing })
+pub(crate) fn delete_request(request: &Request, defined: &Definitions<'_>, target: Target) -> Result<DeleteRequest> {
+    Ok(DeleteRequest { query: request.parse_targets(defined, target)?, target, shows: Shows::Nothing })
 }
 
 impl std::fmt::Debug for Delete {

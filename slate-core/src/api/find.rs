@@ -1,4 +1,4 @@
-//! A query and its rows: the builder, and the cursor and the iterator that it returns; counts and distinct values.
+//! A query and its rows: the builder, the documents that a cursor lends, the iterator over them; counts and distinct values.
 
 use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
 
@@ -138,7 +138,7 @@ impl<T> Find<T> {
     /// Fails as [`Find::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let FindTarget { scope, collection, request } = &self.target;
-        request.explain(scope, collection, verbosity, |bound| bound.parse_find())
+        request.explain(scope, collection, verbosity, Request::parse_find)
     }
 }
 
@@ -227,7 +227,7 @@ impl Count {
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let FindTarget { scope, collection, request } = &self.target;
-        request.explain(scope, collection, verbosity, |bound| bound.parse_count())
+        request.explain(scope, collection, verbosity, Request::parse_count)
     }
 }
 
@@ -280,7 +280,7 @@ impl Distinct {
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
         let FindTarget { scope, collection, request } = &self.target;
-        request.explain(scope, collection, verbosity, |bound| bound.parse_distinct(&self.path))
+        request.explain(scope, collection, verbosity, |request, defined| request.parse_distinct(defined, &self.path))
     }
 }
 

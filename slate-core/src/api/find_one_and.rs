@@ -114,13 +114,13 @@ pub(crate) fn update_one(
     change: &Change,
 ) -> Result<(UpdateOutcome, Option<Vec<u8>>)> {
     scope.write(&request.call, |writer| {
-        let bound = request.bind(writer.catalog(), collection)?;
-        let projection = bound.parse_projection()?;
+        let defined = request.bind(writer.catalog(), collection)?;
+        let projection = request.parse_projection(&defined)?;
         if request.returns == ReturnDocument::After && projection.as_ref().is_some_and(Projection::needs_position) {
             let message = "the positional projection '$' has no meaning for the document after its update";
             return Err(Error::invalid(Code::BAD_VALUE, message));
         }
-        let update = UpdateRequest { shows: Some(request.returns), ..change.parse(&bound, Target::One)? };
+        let update = UpdateRequest { shows: Some(request.returns), ..change.parse(request, &defined, Target::One)? };
         let mut outcome = writer.update(collection, &update, &request.call)?;
         let shown = outcome.shown.take().map(|document| shape(document, projection.as_ref(), &update.query.filter));
         Ok((outcome, shown_or_undone(writer, shown.transpose())?))
@@ -130,9 +130,9 @@ pub(crate) fn update_one(
 /// Deletes the first document that matches; returns it, projected.
 pub(crate) fn delete_one(scope: &Scope, collection: &str, request: &Request) -> Result<Option<Vec<u8>>> {
     scope.write(&request.call, |writer| {
-        let bound = request.bind(writer.catalog(), collection)?;
-        let projection = bound.parse_projection()?;
-        let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(&bound, Target::One)? };
+        let defined = request.bind(writer.catalog(), collection)?;
+        let projection = request.parse_projection(&defined)?;
+        let deletion = DeleteRequest { shows: Shows::Deleted, ..delete_request(request, &defined, Target::One)? };
         let outcome = writer.delete(collection, &deletion, &request.call)?;
         let shown = outcome.shown.map(|document| shape(document, projection.as_ref(), &deletion.query.filter));
         shown_or_undone(writer, shown.transpose())

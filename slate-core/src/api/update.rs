@@ -6,7 +6,7 @@ use slate_query::raw::{Kind, OwnedValue, Value, Writer};
 use crate::{
     Explain, ExplainVerbosity, IntoDocument, IntoUpdate, Result, UpdateModifications,
     api::setters::setters,
-    call::{BoundRequest, Request, Scope},
+    call::{Definitions, Request, Scope},
     exec::Target,
     plan::Query,
     write::{UpdateKind, UpdateRequest},
@@ -51,10 +51,10 @@ impl Change {
     }
 
     /// Parses the update and the query for its targets.
-    pub(crate) fn parse(&self, bound: &BoundRequest<'_>, target: Target) -> Result<UpdateRequest> {
-        let query = bound.parse_targets(target)?;
-        let update = bound.parse_update(self.update.as_value())?;
-        UpdateRequest::new(query, update, self.kind, target, bound.upserts())
+    pub(crate) fn parse(&self, request: &Request, defined: &Definitions<'_>, target: Target) -> Result<UpdateRequest> {
+        let query = request.parse_targets(defined, target)?;
+        let update = request.parse_update(defined, self.update.as_value())?;
+        UpdateRequest::new(query, update, self.kind, target, request.upsert)
     }
 }
 
@@ -98,8 +98,8 @@ impl Update {
     /// # Errors
     /// Fails as [`Update::run`] does for an update that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |bound| {
-            Ok(target_query(self.change.parse(bound, self.target)?.query, self.target))
+        self.request.explain(&self.scope, &self.collection, verbosity, |request, defined| {
+            Ok(target_query(self.change.parse(request, defined, self.target)?.query, self.target))
         })
     }
 
@@ -111,7 +111,7 @@ impl Update {
     pub fn run(self) -> Result<UpdateResult> {
         let Self { scope, collection, request, change, target } = &self;
         let outcome = scope.write(&request.call, |writer| {
-            let update = change.parse(&request.bind(writer.catalog(), collection)?, *target)?;
+            let update = change.parse(request, &request.bind(writer.catalog(), collection)?, *target)?;
             writer.update(collection, &update, &request.call)
         })?;
         Ok(UpdateResult {

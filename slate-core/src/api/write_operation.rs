@@ -118,11 +118,11 @@ impl WriteOperation {
     /// Parses the operation on a collection of this catalog.
     pub(crate) fn parse(&self, catalog: &Catalog, collection: &str) -> Result<BulkOperation> {
         self.request.check()?;
-        let bound = self.request.bind(catalog, collection)?;
+        let defined = self.request.bind(catalog, collection)?;
         Ok(match &self.kind {
             Kind::Insert(document) => BulkOperation::Insert(document.clone()),
-            Kind::Update(change, target) => BulkOperation::Update(change.parse(&bound, *target)?),
-            Kind::Delete(target) => BulkOperation::Delete(delete_request(&bound, *target)?),
+            Kind::Update(change, target) => BulkOperation::Update(change.parse(&self.request, &defined, *target)?),
+            Kind::Delete(target) => BulkOperation::Delete(delete_request(&self.request, &defined, *target)?),
         })
     }
 }

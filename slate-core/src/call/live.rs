@@ -228,8 +228,8 @@ fn parse(reader: &SharedReader, collection: &str, request: &Request) -> Result<P
         let message = format!("a live query has no {option}");
         return Err(Error::invalid(Code::INVALID_OPTIONS, message).at(option));
     }
-    let bound = request.bind(reader.catalog(), collection)?;
-    let mut query = bound.parse(Output::Whole, Ties::ById)?;
+    let defined = request.bind(reader.catalog(), collection)?;
+    let mut query = request.parse(&defined, Output::Whole, Ties::ById)?;
     if query.sort.is_none() {
         query.sort = Some(plan::sort_by_id(slate_query::pattern::Direction::Ascending)?);
     }

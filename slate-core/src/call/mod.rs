@@ -5,7 +5,7 @@
 //!      │
 //!    Scope                    the database, a snapshot, or an open transaction
 //!      ├─ read ── Reader      a snapshot and its catalog, or the transaction's
-//!      │            bind:     the name becomes a collection, a view, a collation   (BoundRequest)
+//!      │            bind:     the name becomes a collection, a view, a collation   (Definitions)
 //!      │            parse:    the arguments become a Query                         (slate-query)
 //!      │            execute:  express path or plan, on the same snapshot           (exec)
 //!      └─ write ─ Writer      a transaction: of its own, retried after a conflict, or the open one
@@ -19,7 +19,7 @@
 //! | file | contents |
 //! |---|---|
 //! | [`scope`], [`database_calls`] | where a call is executed; calls of the database as a whole |
-//! | [`request`], [`bound_request`], [`over_view`] | arguments; arguments with definitions; requests over views as pipelines |
+//! | [`request`], [`definitions`], [`over_view`] | arguments; what they name, and how they are parsed with it; requests over views as pipelines |
 //! | [`engine`] | the traits without the store's type: `Engine`, `Reader` and `Writer` |
 //! | [`backend`], [`reader`], [`writer`] | their implementation for any store |
 //! | [`open`] | opens stores by URL; the only file that names them |
@@ -28,9 +28,9 @@
 
 mod announcement;
 mod backend;
-mod bound_request;
 pub(crate) mod change_stream;
 mod database_calls;
+mod definitions;
 mod engine;
 pub(crate) mod live;
 mod measured;
@@ -47,7 +47,7 @@ mod sink;
 pub(crate) mod transaction_options;
 mod writer;
 
-pub(crate) use bound_request::BoundRequest;
+pub(crate) use definitions::Definitions;
 #[cfg(feature = "async")]
 pub(crate) use engine::Engine;
 pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};

@@ -12,50 +12,56 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{bound_request::BoundRequest, request::FindResult};
+use super::{
+    definitions::Definitions,
+    request::{FindResult, Request},
+};
 use crate::{
     Error, IntoDocument, Result,
     metrics::OperationKind,
     plan::{Query, Window},
 };
 
-impl BoundRequest<'_> {
+impl Request {
     /// Returns the query of a `find` over the view that the request reads.
-    pub(super) fn find_over_view(&self) -> Result<Query> {
+    pub(super) fn find_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
         let named = |name, is_given: bool| is_given.then_some(name);
-        let refused = named("min", self.request.min.is_some())
-            .or_else(|| named("max", self.request.max.is_some()))
-            .or_else(|| named("returnKey", self.request.find_result == FindResult::Key))
-            .or(self.request.unlike_aggregate);
+        let refused = named("min", self.min.is_some())
+            .or_else(|| named("max", self.max.is_some()))
+            .or_else(|| named("returnKey", self.find_result == FindResult::Key))
+            .or(self.unlike_aggregate);
         if let Some(name) = refused {
             let message = format!("Option '{name}' not supported in aggregation.");
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
         }
-        let bindings = self.bindings()?;
-        let mut stages = self.matches_in_view(&bindings)?;
+        let bindings = self.bindings_of(defined)?;
+        let mut stages = self.matches_in_view(defined, &bindings)?;
         stages.extend(self.order_in_view(&bindings)?);
         stages.extend(window(self.window()));
-        if let Some(projection) =
-            self.request.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty())
-        {
+        if let Some(projection) = self.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty()) {
             stages.extend(parse([rawdoc! { "$project": projection.clone() }], &bindings)?);
         }
-        Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(stages, &bindings)? })
+        Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(defined, stages, &bindings)? })
     }
 
     /// Returns the query of a count over the view.
-    pub(super) fn count_over_view(&self) -> Result<Query> {
-        let bindings = self.bindings()?;
-        let mut stages = self.matches_in_view(&bindings)?;
+    pub(super) fn count_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
+        let bindings = self.bindings_of(defined)?;
+        let mut stages = self.matches_in_view(defined, &bindings)?;
         stages.extend(window(self.window()));
         stages.push(Stage::Count("n".into()));
-        Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(stages, &bindings)? })
+        Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(defined, stages, &bindings)? })
     }
 
     /// Returns the query of the distinct values at a path of the view's documents.
-    pub(super) fn distinct_over_view(&self, path: &Path, direction: Direction) -> Result<Query> {
-        let bindings = self.bindings()?;
-        let mut stages = self.matches_in_view(&bindings)?;
+    pub(super) fn distinct_over_view(
+        &self,
+        defined: &Definitions<'_>,
+        path: &Path,
+        direction: Direction,
+    ) -> Result<Query> {
+        let bindings = self.bindings_of(defined)?;
+        let mut stages = self.matches_in_view(defined, &bindings)?;
         // An array within an array stays an array when the outer one is unwound. It has no fields for `distinct`.
         let (mut unwinds, mut within, mut outer) = (Vec::new(), Vec::new(), String::new());
         for part in path.as_str().split('.') {
@@ -83,25 +89,25 @@ impl BoundRequest<'_> {
         stages.extend(parse(grouped, &bindings)?);
         stages.extend(window(self.window()));
         stages.extend(parse([doc! { "$project": { "v": "$key.v" } }], &bindings)?);
-        Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(stages, &bindings)? })
+        Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(defined, stages, &bindings)? })
     }
 
     /// Returns the stages of the view, and one for the filter.
-    fn matches_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
-        self.request.check()?;
-        let mut stages = self.view_stages(bindings)?;
-        if let Some(filter) = self.request.filter.as_ref().filter(|filter| !Doc::from(*filter).is_empty()) {
+    fn matches_in_view(&self, defined: &Definitions<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
+        self.check()?;
+        let mut stages = defined.view_stages(bindings)?;
+        if let Some(filter) = self.filter.as_ref().filter(|filter| !Doc::from(*filter).is_empty()) {
             stages.extend(parse([rawdoc! { "$match": filter.clone() }], bindings)?);
         }
         Ok(stages)
     }
 
     fn order_in_view(&self, bindings: &Bindings) -> Result<Vec<Stage>> {
-        let Some(sort) = self.request.sort.as_ref().filter(|sort| !Doc::from(*sort).is_empty()) else {
+        let Some(sort) = self.sort.as_ref().filter(|sort| !Doc::from(*sort).is_empty()) else {
             return Ok(Vec::new());
         };
         if Sort::parse(sort.into())?.natural().is_some() {
-            if self.request.own_documents.is_some() {
+            if self.own_documents.is_some() {
                 // They were put into this order.
                 return Ok(Vec::new());
             }

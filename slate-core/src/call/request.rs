@@ -11,7 +11,7 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{bound_request::BoundRequest, measured::Cursor, scope::Scope, sink};
+use super::{definitions::Definitions, measured::Cursor, scope::Scope, sink};
 use crate::{
     Error, Explain, ExplainVerbosity, IntoDocument, Result, ReturnDocument,
     call_context::CallContext,
@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The arguments that a builder collects. When the builder is run they are bound to the definitions of what it reads or
-/// writes, and then parsed; see [`BoundRequest`].
+/// writes, and then parsed; see [`Definitions`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Request {
     /// `None` matches every document, and is also used for an invalid argument.
@@ -213,8 +213,8 @@ impl Request {
     ///
     /// # Errors
     /// Fails as [`Catalog::resolved_view`] does.
-    pub(crate) fn bind<'r>(&'r self, catalog: &'r Catalog, name: &str) -> Result<BoundRequest<'r>> {
-        BoundRequest::new(self, catalog, name)
+    pub(crate) fn bind<'c>(&self, catalog: &'c Catalog, name: &str) -> Result<Definitions<'c>> {
+        Definitions::of(self, catalog, name)
     }
 
     /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
@@ -240,7 +240,7 @@ impl Request {
 
     /// Finds the rows of the query.
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
-        self.rows(scope, collection, |bound| bound.parse_find())
+        self.rows(scope, collection, Self::parse_find)
     }
 
     /// Returns the rows of the query that `parse` returns.
@@ -248,7 +248,7 @@ impl Request {
         &self,
         scope: &Scope,
         collection: &str,
-        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&Self, &Definitions<'_>) -> Result<Query>,
     ) -> Result<Cursor> {
         scope.query(collection, self, parse, |reader, source, query| reader.find(source, query, &self.call))
     }
@@ -259,7 +259,7 @@ impl Request {
         scope: &Scope,
         collection: &str,
         verbosity: ExplainVerbosity,
-        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&Self, &Definitions<'_>) -> Result<Query>,
     ) -> Result<Explain> {
         scope.query(collection, self, parse, |reader, source, query| {
             reader.explain(source, query, verbosity, &self.call).map(Explained::draw)
@@ -269,7 +269,7 @@ impl Request {
     /// Executes an aggregation: finds its rows, or writes them and returns none.
     pub(crate) fn aggregate(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
         if !self.writes() {
-            return self.rows(scope, collection, |bound| Ok(bound.parse_aggregate()?.0));
+            return self.rows(scope, collection, Self::parse_pipeline);
         }
         scope.write(&self.call, |writer| sink::write(writer, collection, self))?;
         Ok(Cursor::empty(collection))
@@ -283,7 +283,7 @@ impl Request {
 
     /// Counts the documents, after skip and limit.
     pub(crate) fn count(&self, scope: &Scope, collection: &str) -> Result<u64> {
-        let mut rows = self.rows(scope, collection, |bound| bound.parse_count())?;
+        let mut rows = self.rows(scope, collection, Self::parse_count)?;
         rows.advance()?;
         let counted = rows.document().and_then(|row| row.get("n")).and_then(Number::of);
         Ok(counted.and_then(Number::to_i64).and_then(|counted| u64::try_from(counted).ok()).unwrap_or_default())
@@ -297,7 +297,7 @@ impl Request {
         path: &str,
         mut visitor: impl FnMut(Value<'_>),
     ) -> Result<()> {
-        let mut rows = self.rows(scope, collection, |bound| bound.parse_distinct(path))?;
+        let mut rows = self.rows(scope, collection, |request, defined| request.parse_distinct(defined, path))?;
         while rows.advance()? {
             if let Some(value) = rows.document().and_then(|row| row.get("v")) {
                 visitor(value);
@@ -334,7 +334,7 @@ mod tests {
         let undefined = Request::new(rawdoc! { "a": bson::RawBson::Undefined });
         for request in [Request::new(broken()), sorted, projected, undefined] {
             let catalog = Catalog::default();
-            assert!(request.bind(&catalog, "c").unwrap().parse_find().is_err(), "{request:?}");
+            assert!(request.parse_find(&request.bind(&catalog, "c").unwrap()).is_err(), "{request:?}");
         }
     }
 }

@@ -10,7 +10,7 @@ use slate_query::{Code, held};
 
 use super::{
     announcement::Announcement,
-    bound_request::BoundRequest,
+    definitions::Definitions,
     engine::{Engine, IdMatch, ReadSet, Reader, RecordVisitor, SharedReader, Writer},
     open_transactions::{OpenTransaction, OpenTransactions},
     request::Request,
@@ -62,7 +62,7 @@ impl Scope {
         &self,
         collection: &str,
         request: &Request,
-        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&Request, &Definitions<'_>) -> Result<Query>,
         work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
         request.call.interrupt.during(|| self.query_limited(collection, request, parse, work))
@@ -72,13 +72,13 @@ impl Scope {
         &self,
         collection: &str,
         request: &Request,
-        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&Request, &Definitions<'_>) -> Result<Query>,
         work: impl Fn(&dyn Reader, &CollectionInfo, &Query) -> Result<R>,
     ) -> Result<R> {
         let read = |reader: &SharedReader| {
             held::within(request.call.limit_in(reader.memory()), || {
-                let bound = request.bind(reader.catalog(), collection)?;
-                work(&**reader, bound.source(), &parse(&bound)?)
+                let defined = request.bind(reader.catalog(), collection)?;
+                work(&**reader, defined.source(), &parse(request, &defined)?)
             })
         };
         match self {
@@ -87,9 +87,9 @@ impl Scope {
             Self::Transaction(transaction) => transaction.with(|writer| {
                 let catalog = Arc::clone(writer.catalog());
                 held::within(request.call.limit_in(writer.memory()), || {
-                    let bound = request.bind(&catalog, collection)?;
-                    let query = parse(&bound)?;
-                    work(writer.reading(ReadSet::Query(collection, &query))?, bound.source(), &query)
+                    let defined = request.bind(&catalog, collection)?;
+                    let query = parse(request, &defined)?;
+                    work(writer.reading(ReadSet::Query(collection, &query))?, defined.source(), &query)
                 })
             }),
         }

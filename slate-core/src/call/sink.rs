@@ -28,15 +28,15 @@ use crate::{
 /// Executes the pipeline of an aggregation that ends with `$out` or `$merge`, and writes its documents: all of them or none.
 pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) -> Result<()> {
     let catalog = Arc::clone(writer.catalog());
-    let bound = request.bind(&catalog, source)?;
-    let (query, sink) = bound.parse_aggregate()?;
+    let defined = request.bind(&catalog, source)?;
+    let (query, sink) = request.parse_aggregate(&defined)?;
     let Some(sink) = &sink else { return Ok(()) };
-    if matches!(sink, Sink::Merge(_)) && bound.compares_by_collation() {
+    if matches!(sink, Sink::Merge(_)) && request.compares_by_collation(&defined) {
         return Err(Error::unsupported_by_name("collation in $merge").at("collation"));
     }
     // A transaction reads all rows before the first is returned, so that the source can be the target.
     let reader = writer.reading(ReadSet::Query(source, &query))?;
-    let mut rows = reader.find(bound.source(), &query, &request.call)?;
+    let mut rows = reader.find(defined.source(), &query, &request.call)?;
     // The memory limit is that of the pipeline. Writes have their own.
     let call = CallContext { memory: Budget::default(), ..request.call.clone() };
     let mut target = Destination { writer, into: sink.into(), call };

@@ -15,11 +15,7 @@ use super::{
     hint,
     read::ReadCommand,
 };
-use crate::{
-    Error, Result,
-    api::aggregate::NO_COLLECTION,
-    call::{BoundRequest, Request},
-};
+use crate::{Error, Result, api::aggregate::NO_COLLECTION, call::Request};
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -42,8 +38,7 @@ pub(super) fn explain(call: Call<'_>, verbosity: Verbosity) -> Result<RawDocumen
         change_stream::open(&aggregate)?;
         return explain::report_stages(command, aggregate.request.stages());
     }
-    let parse = |bound: &BoundRequest<'_>| Ok(bound.parse_aggregate()?.0);
-    let explained = aggregate.explain(verbosity.into(), Purpose::Return, parse)?;
+    let explained = aggregate.explain(verbosity.into(), Purpose::Return, Request::parse_pipeline)?;
     explain::report(command, &collection, &explained, verbosity)
 }
 

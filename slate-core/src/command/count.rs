@@ -23,7 +23,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Returns the plan of a `count`.
 pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
-    parse(call)?.explain(verbosity, Purpose::Count, |bound| bound.parse_count())
+    parse(call)?.explain(verbosity, Purpose::Count, Request::parse_count)
 }
 
 fn parse(mut call: Call<'_>) -> Result<ReadCommand<'_>> {

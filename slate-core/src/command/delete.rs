@@ -51,8 +51,8 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
     let Parsed { scope, collection, deletes, variables, common, .. } = parse(call)?;
     let statement = statements::only(&deletes, "deletes")?;
     let request = statement.request(variables, &common.call)?;
-    let explain = request.explain(scope, collection, verbosity, |bound| {
-        Ok(target_query(bound.parse_targets(statement.target)?, statement.target))
+    let explain = request.explain(scope, collection, verbosity, |request, defined| {
+        Ok(target_query(request.parse_targets(defined, statement.target)?, statement.target))
     })?;
     Ok(ExplainedCommand { common, explain, purpose: Purpose::Delete })
 }
@@ -106,7 +106,7 @@ impl<'c> Statement<'c> {
     ) -> Result<u64> {
         let request = self.request(variables, call)?;
         let outcome = scope.write(call, |writer| {
-            let deletion = delete_request(&request.bind(writer.catalog(), collection)?, self.target)?;
+            let deletion = delete_request(&request, &request.bind(writer.catalog(), collection)?, self.target)?;
             writer.delete(collection, &deletion, call)
         })?;
         Ok(outcome.deleted)

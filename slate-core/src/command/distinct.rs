@@ -29,7 +29,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 /// Returns the plan of a `distinct`.
 pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
     let (distinct, key) = parse(call)?;
-    distinct.explain(verbosity, Purpose::Return, |bound| bound.parse_distinct(key))
+    distinct.explain(verbosity, Purpose::Return, |request, defined| request.parse_distinct(defined, key))
 }
 
 /// Returns the command and its key.

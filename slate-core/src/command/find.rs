@@ -24,7 +24,7 @@ pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
 
 /// Returns the plan of a `find`.
 pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<ExplainedCommand> {
-    parse(call)?.0.explain(verbosity, Purpose::Return, |bound| bound.parse_find())
+    parse(call)?.0.explain(verbosity, Purpose::Return, Request::parse_find)
 }
 
 fn parse(mut call: Call<'_>) -> Result<(ReadCommand<'_>, CursorOptions)> {

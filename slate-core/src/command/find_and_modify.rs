@@ -45,10 +45,10 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
         Modification::Remove => Purpose::Delete,
         Modification::Update(_) => Purpose::Update { upsert: request.upsert },
     };
-    let explain = request.explain(scope, collection, verbosity, |bound| {
+    let explain = request.explain(scope, collection, verbosity, |request, defined| {
         let query = match &modification {
-            Modification::Remove => bound.parse_targets(Target::One)?,
-            Modification::Update(change) => change.parse(bound, Target::One)?.query,
+            Modification::Remove => request.parse_targets(defined, Target::One)?,
+            Modification::Update(change) => change.parse(request, defined, Target::One)?.query,
         };
         Ok(target_query(query, Target::One))
     })?;

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     CancelToken, Cursor, ExplainVerbosity, Result,
-    call::{BoundRequest, Request},
+    call::{Definitions, Request},
     plan::Query,
 };
 
@@ -38,7 +38,7 @@ impl<'c> ReadCommand<'c> {
         self,
         verbosity: ExplainVerbosity,
         purpose: Purpose,
-        parse: impl Fn(&BoundRequest<'_>) -> Result<Query>,
+        parse: impl Fn(&Request, &Definitions<'_>) -> Result<Query>,
     ) -> Result<ExplainedCommand> {
         let explain = self.request.explain(self.at.scope, self.collection, verbosity, parse)?;
         Ok(ExplainedCommand { common: self.common, explain, purpose })

@@ -65,8 +65,8 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
     let Parsed { scope, collection, updates, variables, common, context, .. } = parse(call)?;
     let statement = statements::only(&updates, "updates")?;
     let (request, change) = statement.request(variables, &context)?;
-    let explain = request.explain(scope, collection, verbosity, |bound| {
-        Ok(target_query(change.parse(bound, statement.target)?.query, statement.target))
+    let explain = request.explain(scope, collection, verbosity, |request, defined| {
+        Ok(target_query(change.parse(request, defined, statement.target)?.query, statement.target))
     })?;
     Ok(ExplainedCommand { common, explain, purpose: Purpose::Update { upsert: statement.upsert } })
 }
@@ -153,7 +153,7 @@ impl<'c> Statement<'c> {
     ) -> Result<UpdateOutcome> {
         let (request, change) = self.request(variables, call)?;
         scope.write(call, |writer| {
-            let update = change.parse(&request.bind(writer.catalog(), collection)?, self.target)?;
+            let update = change.parse(&request, &request.bind(writer.catalog(), collection)?, self.target)?;
             writer.update(collection, &update, call)
         })
     }

@@ -44,7 +44,7 @@ pub struct Cursor {
 /// The documents after the current batch.
 enum Next {
     Batch(Answer<Batch>),
-    InPlace(InPlace),
+    InPlace(Box<InPlace>),
 }
 
 /// The documents of a query as `T`: a [`Stream`], with [`Documents::next`] for use without stream adapters.
@@ -193,7 +193,7 @@ impl Cursor {
         (self.batch, self.moved, self.error) = (rows, 0, error);
         let Some(rest) = rest else { return };
         if matches!(rest.reading, Reading::InPlace) && exec::Rows::shared(&rest.cursor).is_some() {
-            self.next = Some(Next::InPlace(InPlace::new(rest.cursor)));
+            self.next = Some(Next::InPlace(Box::new(InPlace::new(rest.cursor))));
             return;
         }
         // The cursor checks its own token; a token here would only hide the cursor's error.

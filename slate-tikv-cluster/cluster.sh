@@ -11,7 +11,7 @@
 #   cluster.sh with COMMAND …     builds what is missing, starts a cluster, runs the command with SLATE_TIKV=127.0.0.1:23790, and stops it
 # CLUSTER_HOME has programs, data and logs: target/tikv-cluster by default; CLUSTER_DATA data and logs, if they are to be elsewhere.
 # SPLIT (keys) and RSZ (bytes) let regions split early. PROXY=1 puts a proxy before each node and the driver, DELAY=1ms makes every round
-# trip through them longer by that time.
+# trip through them longer by that time. TLS=1 lets them accept TLS, with certificates that it makes in $CLUSTER_DATA/tls.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 home=${CLUSTER_HOME:-${CARGO_TARGET_DIR:-$here/../target}/tikv-cluster}
@@ -19,7 +19,7 @@ mkdir -p "$home/bin" "${CLUSTER_DATA:=$home/data}"
 home=$(cd "$home" && pwd)
 bin=$home/bin data=$(cd "$CLUSTER_DATA" && pwd)
 driver=127.0.0.1:23790
-[ -z "${DELAY:-}" ] || PROXY=1
+[ -z "${DELAY:-}${TLS:-}" ] || PROXY=1
 
 have_go() {
     command -v go >/dev/null && return
@@ -30,7 +30,7 @@ build() {
     [ -x "$bin/pd-server" ] || (cd "$here/pd" && go build -tags without_dashboard -o "$bin/pd-server" github.com/tikv/pd/cmd/pd-server)
     [ "$bin/proxy" -nt "$here/proxy/main.go" ] || (cd "$here/proxy" && go build -o "$bin/proxy" .)
     local source
-    for source in "$here/cluster.sh" "$here/node/main.go" "$here/unistore/one_phase.go"; do
+    for source in "$here/cluster.sh" "$here/node/main.go" "$here"/unistore/*.go; do
         if ! [ "$bin/node" -nt "$source" ]; then
             build_node
             break
@@ -52,6 +52,15 @@ build_node() {
         -e '/) CheckKeysLock(/,/^}/s/^\tvar buf \[\]byte$/&\n\tawaitOnePhaseOf(keys)/' \
         -e '/) collectRangeLock(/,/^}/s/^\tvar pairs \[\]\*kvrpcpb.KvPair$/&\n\tawaitOnePhaseIn(startKey, endKey)/' "$home/unistore/tikv/mvcc.go"
     [ "$(grep -c OnePhase "$home/unistore/tikv/mvcc.go")" = 3 ]
+    # Regions split early: unistore does not split the first one, and the others only when they have grown by 12 MiB, into ten at a time.
+    cp "$here/unistore/first_region.go" "$home/unistore/tikv/raftstore/"
+    sed -i 's/_, startKey, err := codec.DecodeBytes(region.StartKey, nil)/startKey, err := firstKey(region.StartKey)/' \
+        "$home/unistore/tikv/raftstore/worker.go"
+    sed -i 's|\(RegionSplitCheckDiff: *\)splitSize / 8,|\164 * KB,|' "$home/unistore/tikv/raftstore/config.go"
+    sed -i 's/^\(\tbatchSplitLimit uint64 =\) 10$/\1 100/' "$home/unistore/tikv/raftstore/config.go"
+    sed -i '/) PostSplit()/,/^}/s/p.SizeDiffHint = 0/p.SizeDiffHint = MB/' "$home/unistore/tikv/raftstore/peer.go"
+    grep -q 'firstKey(' "$home/unistore/tikv/raftstore/worker.go"
+    grep -q 'RegionSplitCheckDiff: *64 \* KB' "$home/unistore/tikv/raftstore/config.go"
     own_copy github.com/pingcap/badger badger
     sed -i '/^func (t \*Table) Get(/,/^}/s/^\t\tresultKey, resultVs = it.Key(), it.Value()$/\t\tif !y.SeekToVersion(it, key.Version) {\n\t\t\treturn y.ValueStruct{}, nil\n\t\t}\n&/' \
         "$home/badger/table/sstable/table.go"
@@ -86,10 +95,20 @@ proxied() {
         return
     fi
     if ! [ -f "$data/proxy-$1.pid" ]; then
-        nohup "$bin/proxy" -listen "$2" -to "$3" -delay "${DELAY:-0}" >>"$data/proxy-$1.out" 2>&1 &
+        nohup "$bin/proxy" -listen "$2" -to "$3" -delay "${DELAY:-0}" ${TLS:+-tls "$data/tls"} >>"$data/proxy-$1.out" 2>&1 &
         echo $! >"$data/proxy-$1.pid"
     fi
     echo "$3"
+}
+certify() { # an authority, and certificates of it for the proxies and for clients
+    local new=(-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes) name
+    mkdir "$data/tls" && cd "$data/tls"
+    openssl req -x509 "${new[@]}" -days 30 -subj /CN=authority -keyout ca.key -out ca.pem 2>/dev/null
+    echo subjectAltName=IP:127.0.0.1 >extensions
+    for name in server client; do
+        openssl req "${new[@]}" -subj "/CN=$name" -keyout $name.key -out $name.csr 2>/dev/null
+        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 30 -extfile extensions -out $name.pem 2>/dev/null
+    done
 }
 start_pd() {
     local at
@@ -113,6 +132,7 @@ start_node() { # with a limit of memory: the nodes have locks and recent values 
 start() {
     rm -rf "$data"
     mkdir -p "$data"
+    [ -z "${TLS:-}" ] || (certify)
     printf '[replication]\nmax-replicas = %s\n' "$1" >"$data/pd.toml"
     start_pd
     for i in $(seq "$1"); do
@@ -131,14 +151,14 @@ stop() {
         fi
     done
 }
-trouble() { # for how many seconds
+trouble() { # for how many seconds; a node can have ended by itself
     local end=$((SECONDS + $1)) i
     while [ $SECONDS -lt "$end" ]; do
         i=$((RANDOM % $(find "$data" -name 's[0-9].pid' | wc -l) + 1))
         case $((RANDOM % 8)) in
-        0 | 1 | 2) "$0" kill $i; sleep 4; "$0" up $i ;;
-        3 | 4) "$0" pause $i; sleep 7; "$0" resume $i ;;
-        5 | 6) [ -f "$data/proxy-$i.pid" ] && { "$0" cut $i; sleep 7; "$0" mend $i; } ;;
+        0 | 1 | 2) "$0" kill $i || true; sleep 4; "$0" up $i ;;
+        3 | 4) ! "$0" pause $i || { sleep 7; "$0" resume $i || true; } ;;
+        5 | 6) ! "$0" cut $i || { sleep 7; "$0" mend $i; } ;;
         7) "$0" pd-kill; sleep 3; "$0" pd-up ;;
         esac
         sleep 5
@@ -167,6 +187,7 @@ with)
     fi
     trap stop EXIT
     start "${NODES:-3}"
+    [ -z "${TLS:-}" ] || export SLATE_TIKV_TLS=$data/tls
     SLATE_TIKV=$driver SLATE_TIKV_CLUSTER=$here/cluster.sh CLUSTER_HOME=$home CLUSTER_DATA=$data "$@"
     ;;
 *) sed -n '2,14p' "$0"; exit 2 ;;

@@ -37,7 +37,7 @@ await server.stop();
 // With users: a set is given a key file, and its first user is created from this machine.
 for (const kind of [MongoMemoryServer, MongoMemoryReplSet]) {
   const auth = { enable: true, customRootName: 'root', customRootPwd: 'secret' };
-  const server = await kind.create({ auth, replSet: { count: 1 } });
+  const server = await kind.create({ auth, replSet: { count: 1, auth } });
   const stranger = await MongoClient.connect(server.getUri());
   await assert.rejects(stranger.db('shop').collection('users').findOne(), /requires authentication/);
   await stranger.close();

@@ -40,6 +40,13 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     open.has_written |= call.command.is(Trait::Writes);
     let command = call.command.for_library()?;
     let result = open.commands.run_shared(&command, call.token, call.activity).await.map_err(Failure::from);
+    let is_overdue = open.since.elapsed() >= shared.settings.transaction_life;
+    let result = result.map_err(|failure| match failure.code == Code::TIME_LIMIT.0 && is_overdue {
+        true => {
+            Failure::new(Code(290, "TransactionExceededLifetimeLimitSeconds"), "the transaction has lasted too long")
+        }
+        false => failure,
+    });
     open.cursors.are_open |= result.as_ref().is_ok_and(|reply| has_open_cursor(reply));
     let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
     match (result, refused) {
@@ -205,6 +212,10 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
         let message =
             format!("Cannot start transaction {number}: a transaction or write with this number has begun already");
         return Err(Failure::new(Code::STARTED_TWICE, message));
+    }
+    if call.command.read_concern.as_ref().is_some_and(|concern| concern.at.is_some()) {
+        let message = "a transaction begins with the latest commit, and not at an atClusterTime";
+        return Err(Failure::new(Code::SNAPSHOT_TOO_OLD, message));
     }
     roll_back(state).await;
     state.number = Some(number);

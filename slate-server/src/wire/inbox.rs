@@ -70,8 +70,9 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
             if let Some((message, length)) = length.and_then(|length| Some((self.buffer.get(..length)?, length))) {
                 let message = read(message);
                 self.buffer.advance(length);
-                if self.buffer.is_empty() && length > KEPT {
-                    self.buffer = BytesMut::new();
+                if length > KEPT {
+                    // What has arrived of the next message would keep the whole buffer.
+                    self.buffer = BytesMut::from(self.buffer.chunk());
                 }
                 self.since = None;
                 return Ok(Some(message));
@@ -173,6 +174,20 @@ mod tests {
             let next = inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await;
             assert_eq!(matches!(next, Err(WireError::Memory { id: 7, .. })), is_refused, "{plain}: {next:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_long_message_leaves_no_long_buffer() {
+        let length = 1 << 20;
+        let sent = [header(length), vec![0; length - 8], header(16), vec![0; 4]].concat();
+        let (near, mut far) = tokio::io::duplex(1 << 16);
+        let sender =
+            tokio::spawn(async move { tokio::io::AsyncWriteExt::write_all(&mut far, &sent).await.map(|()| far) });
+        let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(4 << 20)));
+        assert!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
+        let _far = sender.await.unwrap().unwrap();
+        assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await.is_err());
+        assert!(inbox.buffer.len() == 12 && inbox.buffer.capacity() < 4 * RESERVED, "{}", inbox.buffer.capacity());
     }
 
     #[tokio::test]

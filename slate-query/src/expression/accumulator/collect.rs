@@ -32,7 +32,8 @@ impl Gathered {
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        Evaluated::of(Kind::Array, &std::mem::take(&mut self.array).finish())
+        let array = std::mem::take(&mut self.array).finish();
+        if work::spend_copied(array.len()) { Evaluated::of(Kind::Array, &array) } else { Evaluated::NULL }
     }
 }
 

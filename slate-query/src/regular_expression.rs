@@ -81,7 +81,7 @@ impl Pattern {
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
     /// compile; `ExceededMemoryLimit` (146) if all that a call compiles takes more than its limit.
     pub(crate) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
-        let (pattern, bytes) = Self::compile(source, options, Use::Test)?;
+        let (pattern, bytes) = Self::compile(source, options, Use::Test, &PROGRAMS)?;
         held::keep_constant(bytes)?;
         Ok(pattern)
     }
@@ -91,11 +91,11 @@ impl Pattern {
     /// # Errors
     /// As [`Pattern::new`].
     pub(crate) fn for_use(source: &[u8], options: &[u8], wanted: Use) -> Result<Self> {
-        Self::compile(source, options, wanted).map(|(pattern, _)| pattern)
+        Self::compile(source, options, wanted, &[MAX_PROGRAM]).map(|(pattern, _)| pattern)
     }
 
-    /// Compiles a pattern. Returns also the bytes as which it counts.
-    fn compile(source: &[u8], options: &[u8], wanted: Use) -> Result<(Self, usize)> {
+    /// Compiles a pattern. Returns also which of `programs`, the sizes that are tried, it fits into.
+    fn compile(source: &[u8], options: &[u8], wanted: Use, programs: &[usize]) -> Result<(Self, usize)> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
         }
@@ -113,9 +113,10 @@ impl Pattern {
             Engine::Linear => {
                 let mut builder = regex::bytes::RegexBuilder::new(&translated.text);
                 builder.dfa_size_limit(MAX_PROGRAM);
-                let mut tried = PROGRAMS.iter().map(|&bytes| {
+                let mut tried = programs.iter().map(|&bytes| {
                     let built = builder.size_limit(bytes).build();
-                    work::take(bytes / BYTES_PER_STEP).map(|()| (built, bytes))
+                    // The size of one that is not counted is not known, and seldom large.
+                    work::take(bytes.min(PROGRAMS[1]) / BYTES_PER_STEP).map(|()| (built, bytes))
                 });
                 let is_found = |tried: &Result<(std::result::Result<_, regex::Error>, usize)>| {
                     !matches!(tried, Ok((Err(regex::Error::CompiledTooBig(_)), _)))

@@ -12,9 +12,9 @@ use crate::{
 impl Database {
     /// Syncs every commit that has returned to the device, including those with [`Durability::Deferred`](crate::Durability::Deferred).
     ///
-    /// On redb it also compacts the file if the file is a fifth longer than its data requires, and the data has at most
-    /// 256 MiB and can be read within half a second. This usually takes a fraction of a second, after many updates a few
-    /// seconds, during which no transaction can begin. Compactions take at most a twentieth of the time.
+    /// On redb it also compacts the file if the file is a fifth longer than its data requires: as a whole if the data has at most
+    /// 256 MiB and can be read within half a second, which usually takes a fraction of a second, after many updates a few
+    /// seconds; in steps for half a second if it has more. Meanwhile no transaction can commit. Compactions take at most a twentieth of the time.
     ///
     /// # Errors
     /// Fails if the device fails.
@@ -153,11 +153,17 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// Fails like `compact`, at the first damaged page that a step reads; with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if a snapshot,
+    /// Fails like `compact`, at the end of the handle's deadline after a step, at the first damaged page that a step reads; with [`ErrorKind::Conflict`](crate::ErrorKind::Conflict) if a snapshot,
     /// cursor or transaction prevents a step for too long. The steps before remain.
     pub fn compact_while(&self, mut progress: impl FnMut(u64, u64) -> ControlFlow<()>) -> Result<ControlFlow<()>> {
-        self.handle().limits().check()?;
-        self.handle().engine_to_write()?.compact_while(self.wait(), &mut progress)
+        let limits = self.handle().limits().begin();
+        limits.check()?;
+        let mut ended = Ok(());
+        let compacted = self.handle().engine_to_write()?.compact_while(self.wait(), &mut |examined, total| {
+            ended = limits.check();
+            if ended.is_err() { ControlFlow::Break(()) } else { progress(examined, total) }
+        })?;
+        ended.map(|()| compacted)
     }
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).

@@ -32,9 +32,13 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     Record::load(shared, id, &mut state).await?;
     transaction::check_age(id, &state, number)?;
     if state.number == Some(number) {
+        if let Work::Recorded = state.work {
+            state.is_loaded = false;
+            Record::load(shared, id, &mut state).await?;
+        }
         return match &state.work {
             Work::Wrote(reply) => Ok(reply.clone()),
-            Work::None => Err(unknown(number)),
+            Work::None | Work::Recorded => Err(unknown(number)),
             Work::Open(_) | Work::Committed | Work::Aborted => {
                 let message =
                     format!("the transaction number {number} belongs to a transaction, not to a retryable write");
@@ -53,8 +57,8 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     match written {
         Ok(reply) => {
             // A long reply is read from its record if the client asks for it again.
-            state.is_loaded = reply.as_bytes().len() <= KEPT_REPLY;
-            state.work = if state.is_loaded { Work::Wrote(reply.clone()) } else { Work::None };
+            let is_short = reply.as_bytes().len() <= KEPT_REPLY;
+            state.work = if is_short { Work::Wrote(reply.clone()) } else { Work::Recorded };
             Ok(reply)
         }
         Err(Unwritten::Recorded) => {

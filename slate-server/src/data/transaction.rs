@@ -215,7 +215,7 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
     }
     if call.command.read_concern.as_ref().is_some_and(|concern| concern.at.is_some()) {
         let message = "a transaction begins with the latest commit, and not at an atClusterTime";
-        return Err(Failure::new(Code::SNAPSHOT_TOO_OLD, message));
+        return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     roll_back(state).await;
     state.number = Some(number);
@@ -249,7 +249,7 @@ fn open(id: SessionId, state: &mut SessionState, number: i64) -> Result<&mut Ope
             let message = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
             Err(Failure::new(Code::NO_SUCH_TRANSACTION, message))
         }
-        Work::None | Work::Wrote(_) => Err(none(number, active)),
+        Work::None | Work::Wrote(_) | Work::Recorded => Err(none(number, active)),
     }
 }
 

@@ -16,10 +16,16 @@ pub(super) struct BulkPart<'c> {
 }
 
 impl<'c> BulkPart<'c> {
-    /// Returns the parts of a command; none for another one than `bulkWrite`.
+    /// Returns the parts of a command; none for another one than `bulkWrite`. A database that it names and writes nothing to has no part: whoever
+    /// may not write there may name it.
     pub(super) fn all(command: &'c Command) -> Vec<Self> {
-        let databases: BTreeSet<&str> =
-            command.bulk_namespaces().into_iter().flatten().map(|(database, _)| database).collect();
+        let namespaces = command.bulk_namespaces();
+        let operations = command.document().get_array("ops").into_iter().flatten().flatten();
+        let places = operations.filter_map(|operation| place(operation.as_document()?.into_iter().next()?.ok()?.1));
+        let databases: BTreeSet<&str> = places
+            .filter_map(|place| *namespaces.get(usize::try_from(place).ok()?)?)
+            .map(|(database, _)| database)
+            .collect();
         let is_all = databases.len() == 1;
         databases.into_iter().map(|database| Self { database, command, is_all }).collect()
     }
@@ -64,11 +70,16 @@ impl<'c> BulkPart<'c> {
     }
 }
 
+/// Returns the place in `nsInfo` that an operation names.
+fn place(value: RawBsonRef<'_>) -> Option<i64> {
+    value.as_i32().map(i64::from).or_else(|| value.as_i64())
+}
+
 /// Returns an operation with the new place of its collection in `nsInfo`; `None` if the collection is not there.
 fn moved(operation: &RawDocument, places: &HashMap<i64, i32>) -> Option<RawDocumentBuf> {
     let mut fields = operation.into_iter().flatten();
     let (kind, place) = fields.next()?;
-    let place = place.as_i32().map(i64::from).or_else(|| place.as_i64())?;
+    let place = self::place(place)?;
     let mut moved = RawDocumentBuf::new();
     moved.append(kind, *places.get(&place)?);
     fields.for_each(|(name, value)| moved.append(name, value));

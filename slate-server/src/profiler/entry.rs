@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use bson::{DateTime, RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, cstr, rawdoc};
 
-use super::bulk::BulkPart;
+use super::{MAX_ENTRY, bulk::BulkPart};
 use crate::{
     command::{Command, beginning},
     commands::Call,
@@ -11,6 +11,9 @@ use crate::{
 
 /// The most bytes of a message that is recorded.
 const MAX_MESSAGE: usize = 1000;
+
+/// The most bytes of what follows the plan in an entry, about.
+const REST: usize = 1 << 12;
 
 /// The bytes of a message around its document.
 const AROUND: usize = 21;
@@ -52,10 +55,13 @@ pub(super) fn describe(
     if let Some(summary) = summary {
         entry.append(cstr!("planSummary"), summary);
         if let Some(stages) = activity.plan().and_then(|plan| RawDocumentBuf::try_from(&plan).ok()) {
-            entry.append(cstr!("execStats"), stages);
+            // A long filter is in the stages, too. Without them the entry may still be short enough.
+            if entry.as_bytes().len() + stages.as_bytes().len() <= MAX_ENTRY - REST {
+                entry.append(cstr!("execStats"), stages);
+            }
         }
     }
-    append_failure(&mut entry, reply);
+    append_failure(&mut entry, reply, is_all);
     entry.append(cstr!("ts"), DateTime::now());
     entry.append(cstr!("client"), call.connection.peer.host());
     if let Some(application) = call.connection.place.application() {
@@ -120,11 +126,14 @@ fn append_result(entry: &mut RawDocumentBuf, command: &Command, reply: &RawDocum
 }
 
 /// Appends why the command, or its first statement that was refused, has failed.
-fn append_failure(entry: &mut RawDocumentBuf, reply: &RawDocument) {
+fn append_failure(entry: &mut RawDocumentBuf, reply: &RawDocument, is_all: bool) {
     let has_failed = reply.get_f64("ok").is_ok_and(|ok| ok < 1.0);
     let refused = || reply.get_array("writeErrors").ok()?.into_iter().next()?.ok()?.as_document();
     let Some(failure) = (if has_failed { Some(reply) } else { refused() }) else { return };
-    if let Ok(message) = failure.get_str("errmsg") {
+    // The message may be about another database.
+    if let Ok(message) = failure.get_str("errmsg")
+        && is_all
+    {
         entry.append(cstr!("errMsg"), beginning(message, MAX_MESSAGE));
     }
     if let Ok(name) = failure.get_str("codeName") {

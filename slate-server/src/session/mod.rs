@@ -44,6 +44,8 @@ pub(crate) enum Work {
     None,
     /// A retryable write, and its reply.
     Wrote(RawDocumentBuf),
+    /// A retryable write, whose long reply is only in its record.
+    Recorded,
     Open(Box<OpenTransaction>),
     Committed,
     Aborted,

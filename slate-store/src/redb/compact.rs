@@ -18,7 +18,7 @@ use super::{
     steps::{READING, Stepping},
     writer::{Permit, Writer},
 };
-use crate::{Checked, Compaction, Result, crash_point, trace};
+use crate::{Checked, Compaction, Error, Result, crash_point, trace};
 
 /// What a comparison of pages with their checksums has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +48,11 @@ impl Writer {
     }
 
     fn compact_in(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
+        // One may have been opened since the pages were read; the place of a compaction in steps is kept then.
+        self.refuse_snapshots()?;
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
             Handle::Writable(database) => {
-                // redb moves no pages while a reader is open.
-                self.latest.forget();
                 permit.stepping = None;
                 self.fill_pages(database, occasion, permit)?;
                 database.compact().map_err(error::compacting)?
@@ -116,7 +116,7 @@ impl Writer {
     /// Does the next step of the compaction that was begun, or begins one. After a failure the next call begins one.
     fn next_step(&self, done: Option<Compaction>, permit: &mut Permit<'_>) -> Result<Option<Compaction>> {
         self.refuse_snapshots()?;
-        let begun = permit.stepping.take().filter(|stepping| done.is_some() || !stepping.is_outdated());
+        let begun = permit.stepping.take().filter(|stepping| done.is_some() || stepping.can_go_on());
         let before = self.space.length();
         let mut stepping = self.begun_or_new(begun, permit)?;
         if !stepping.is_over() {
@@ -129,6 +129,7 @@ impl Writer {
             return Ok(None);
         }
         let done = stepping.done();
+        stepping.called = Some(Instant::now());
         permit.stepping = Some(stepping);
         Ok(Some(done))
     }
@@ -152,7 +153,7 @@ impl Writer {
         }
         // Otherwise pages that were written since may be sparse, or lie at the end.
         if !stepping.is_outdated() {
-            self.space.set_stepped(stepping.used());
+            self.space.set_stepped(stepping.used_now());
         }
         Ok(true)
     }
@@ -174,26 +175,30 @@ impl Writer {
         let (begin, before) = (Instant::now(), self.space.length());
         let compacted = self.steps_within(self.space.time_for_steps(occasion), occasion, permit);
         trace::compacted(occasion.name(), [before, self.space.length()], begin.elapsed(), &compacted);
+        if matches!(compacted, Err(Error::Corrupt(_))) {
+            self.space.set_damaged();
+        }
         compacted
     }
 
     fn steps_within(&self, time: Duration, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
         let begin = Instant::now();
-        let begun = permit.stepping.take().filter(|stepping| !stepping.is_outdated());
+        // A service that drops collections and indexes would never get to the end, if each one made its flushes begin anew.
+        let goes_on = |stepping: &Stepping| occasion == Occasion::Flush || stepping.can_go_on();
+        let begun = permit.stepping.take().filter(goes_on);
         let mut stepping = self.begun_or_new(begun, permit)?;
-        {
+        // Beside a snapshot each step would lengthen the file.
+        while !stepping.is_over() && !self.has_snapshots() {
             let handle = self.opened.handle();
             let Handle::Writable(database) = &*handle else { return Err(self.read_only()) };
-            while !stepping.is_over() {
-                // The file can only be cut behind pages that were moved.
-                let is_time_to_move = occasion == Occasion::Close && begin.elapsed() >= time * 2 / 3;
-                if self.lacks_room(&stepping, occasion) || is_time_to_move && stepping.is_filling() {
-                    stepping.end_pass(database)?;
-                }
-                self.step(database, &mut stepping, permit)?;
-                if begin.elapsed() >= time {
-                    break;
-                }
+            // The file can only be cut behind pages that were moved.
+            let is_time_to_move = occasion == Occasion::Close && begin.elapsed() >= time * 2 / 3;
+            if self.lacks_room(&stepping, occasion) || is_time_to_move && stepping.is_filling() {
+                stepping.end_pass(database)?;
+            }
+            self.step(database, &mut stepping, permit)?;
+            if begin.elapsed() >= time {
+                break;
             }
         }
         if !stepping.is_over() || !self.end_steps(&stepping, permit)? {
@@ -205,6 +210,9 @@ impl Writer {
     /// Compacts the file if it is worthwhile, for a limited time: as a whole if that is quick.
     /// Does not return a failure: if the device is at fault, the next commit fails.
     pub(super) fn save_space(&self, occasion: Occasion, permit: &mut Permit<'_>) {
+        if occasion == Occasion::Flush && permit.stepping.as_ref().is_some_and(Stepping::belongs_to_a_call) {
+            return;
+        }
         let begin = Instant::now();
         let Ok(has_read) = self.survey(occasion, permit) else { return };
         let steps_are_chosen = occasion == Occasion::Close && crash_point::is_chosen("steps-of-short-files");
@@ -278,8 +286,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        Access, Bounds, Changes, Durability, Error, Keyspace, View,
+        Access, Bounds, Changes, Durability, Keyspace, View,
         optimistic::WriteSet,
+        redb::apply::Written,
         redb::{Options, Recovery, open, rewrite::PAGE, snapshot::RedbSnapshot},
     };
 
@@ -577,6 +586,31 @@ mod tests {
     }
 
     #[test]
+    fn a_flush_does_no_steps_beside_a_snapshot_or_a_call_and_goes_on_after_a_drop() {
+        let (_folder, path) = sparse_file();
+        let writer = writer(&path);
+        let flush = || {
+            let mut permit = writer.permit().unwrap();
+            writer.steps_within(Duration::ZERO, Occasion::Flush, &mut permit).unwrap();
+            permit.stepping.as_ref().unwrap().done().examined
+        };
+        while flush() == 0 {}
+        let before = flush();
+        let snapshot = writer.snapshot().unwrap();
+        assert_eq!(flush(), before);
+        drop(snapshot);
+        // As if a keyspace was dropped.
+        let dropped = Written { has_dropped: true, ..Written::default() };
+        writer.permit().unwrap().stepping.as_mut().unwrap().committed(dropped);
+        assert!(flush() > before, "it begins not anew");
+
+        let done = begin(&writer);
+        let mut permit = writer.permit().unwrap();
+        writer.save_space(Occasion::Flush, &mut permit);
+        assert_eq!(permit.stepping.as_ref().unwrap().done(), done);
+    }
+
+    #[test]
     fn a_damaged_page_ends_the_steps_and_keeps_its_checksum() {
         let (_folder, path) = sparse_file();
         let bytes = fs::read(&path).unwrap();
@@ -602,7 +636,12 @@ mod tests {
             assert!(matches!(damage(&writer), Error::Corrupt(_)), "the damage is not hidden");
         }
         let permit = &mut writer.permit().unwrap();
+        let occasions = [Occasion::Flush, Occasion::Close];
+        writer.space.set_used(1);
+        assert!(occasions.map(|occasion| writer.space.should_compact(occasion).is_some()) == [true; 2]);
         let closing = writer.compact_in_steps(Occasion::Close, permit);
         assert!(matches!(closing, Err(Error::Corrupt(_))), "{closing:?}");
+        // A flush would meet it each time.
+        assert!(occasions.map(|occasion| writer.space.should_compact(occasion).is_some()) == [false, true]);
     }
 }

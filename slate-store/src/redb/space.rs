@@ -34,6 +34,8 @@ struct SpaceState {
     committing: Duration,
     /// Whether `expected` may be too much: the file may have been too long when it was opened, or an unknown part of the data was removed.
     is_guessed: bool,
+    /// Whether a compaction in steps has met damage.
+    is_damaged: bool,
     /// The time before which `flush` does not compact.
     pause_until: Option<Instant>,
 }
@@ -134,6 +136,9 @@ impl Space {
     pub(super) fn should_compact(&self, occasion: Occasion) -> Option<Manner> {
         let state = self.state();
         let length = self.occupied(&state)?;
+        if state.is_damaged && occasion == Occasion::Flush {
+            return None;
+        }
         if state.is_paused(occasion) || length < SHORTEST || length <= state.expected.saturating_add(state.expected / 5)
         {
             return None;
@@ -164,6 +169,11 @@ impl Space {
         let length = self.length().unwrap_or_default();
         let mut state = self.state();
         (state.expected, state.changed, state.is_guessed) = (length, 0, false);
+    }
+
+    /// Records that a compaction in steps has met a damaged page, behind which no other one gets.
+    pub(super) fn set_damaged(&self) {
+        self.state().is_damaged = true;
     }
 
     /// Records that the file, with pages of `used` bytes, has been compacted in steps. They leave some free pages, so a file that is short

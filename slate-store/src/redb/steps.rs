@@ -59,7 +59,12 @@ pub(super) struct Stepping {
     /// The bytes that others have changed since the compaction has begun.
     changed: u64,
     pub(super) begun: Instant,
+    /// When a call has done its last step.
+    pub(super) called: Option<Instant>,
 }
+
+/// A call that has done no step for this time has ended.
+const CALL: Duration = Duration::from_secs(60);
 
 /// Leaves of a table, as the last commit has them on the device.
 #[derive(Clone, Copy)]
@@ -83,6 +88,7 @@ impl Stepping {
             used: length,
             changed: 0,
             begun: Instant::now(),
+            called: None,
         })
     }
 
@@ -107,6 +113,21 @@ impl Stepping {
     /// Returns the bytes of pages when they were last counted.
     pub(super) fn used(&self) -> u64 {
         self.used
+    }
+
+    /// Returns how many bytes pages take now, at most.
+    pub(super) fn used_now(&self) -> u64 {
+        self.used.saturating_add(self.changed)
+    }
+
+    /// Returns whether another compaction can go on at this place.
+    pub(super) fn can_go_on(&self) -> bool {
+        !(self.is_outdated() || self.is_over() && self.changed > 0)
+    }
+
+    /// Returns whether a call goes on with it.
+    pub(super) fn belongs_to_a_call(&self) -> bool {
+        self.called.is_some_and(|called| called.elapsed() < CALL)
     }
 
     pub(super) fn done(&self) -> Compaction {

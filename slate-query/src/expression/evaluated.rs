@@ -254,6 +254,7 @@ impl DocumentWriter {
     pub(super) fn finish<'v>(self, kind: Kind) -> Result<Evaluated<'v>> {
         self.check()?;
         let _copy = Held::of(self.writer.len())?;
+        work::take_copied(self.writer.len())?;
         Ok(Evaluated::of(kind, &self.writer.finish()))
     }
 }

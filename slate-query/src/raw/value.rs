@@ -1,6 +1,7 @@
 use std::fmt;
 
 use super::{Doc, Kind, SmallBytes, kind};
+use crate::work;
 
 /// A borrowed BSON value: its type and its encoded bytes. Nothing is decoded until an accessor is called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -144,7 +145,10 @@ impl<'a> Value<'a> {
         };
         match container {
             Some(container) if self.bytes.len() >= EMPTY + AROUND * levels => {
-                levels == 0 || container.values().any(|inner| inner.is_deeper_than(levels - 1))
+                // Each level is counted: a document of many large parts takes long. What is decided after the end of the call is not used.
+                levels == 0
+                    || work::spend(work::of_bytes(container.bytes().len()) / 4)
+                        && container.values().any(|inner| inner.is_deeper_than(levels - 1))
             }
             _ => false,
         }

@@ -14,6 +14,7 @@ use crate::{
     path::Path,
     pipeline::{Kept, Stage, group_index::GroupIndex},
     raw::{Doc, FieldName, Kind, OwnedValue, Value, Writer},
+    work,
 };
 
 /// A parsed `$group`.
@@ -318,7 +319,9 @@ impl Group {
         let mut writer = Writer::into_buffer(std::mem::take(out));
         writer.append(b"_id", id);
         for ((name, spec), gathered) in self.fields.iter().zip(gathered) {
-            if let Some(value) = spec.finish(&mut std::mem::take(gathered)).as_value() {
+            if let Some(value) = spec.finish(&mut std::mem::take(gathered)).as_value()
+                && work::spend_copied(value.bytes().len())
+            {
                 writer.append(name.as_bytes(), value);
             }
         }

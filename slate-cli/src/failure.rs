@@ -126,6 +126,7 @@ impl Failure {
     }
 
     /// Returns the failure for a write that was done, but not as the write concern of the URL demands.
+    #[cfg(feature = "client")]
     pub(crate) fn unsatisfied(message: String, code: i32, name: &str) -> Self {
         let failure = Self { kind: Kind::Unsatisfied, ..Self::replied(message, code, name, None) };
         failure.hint("the write is done, but not as the write concern of the URL demands")

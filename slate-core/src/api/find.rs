@@ -335,7 +335,8 @@ impl Cursor {
     /// [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) if the document is not an `R`, or there is no current
     /// document.
     pub fn deserialize_current<'c, R: Deserialize<'c>>(&'c self) -> Result<R> {
-        deserialize_current(self.collection(), self.document())
+        let document = self.document();
+        self.decoding(document, || deserialize_current(self.collection(), document))
     }
 
     /// Stops the clock of the call until the next move: in [metrics](crate::Metrics) and reports of slow queries the time until then is
@@ -346,7 +347,7 @@ impl Cursor {
 
     /// Returns the current document as `T`.
     pub(crate) fn read_current<T: DeserializeOwned + Any>(&self) -> Option<Result<T>> {
-        self.document().map(|document| from_raw(self.collection(), document))
+        self.document().map(|document| self.decoding(Some(document), || from_raw(self.collection(), document)))
     }
 }
 

@@ -346,15 +346,27 @@ impl Cursor {
         self.length.set(current.map_or(0, |document| document.bytes().len()));
         current
     }
+
+    /// Calls `decode`, which reads this document of the cursor. The end of the call ends it early, if the document is large.
+    #[inline]
+    pub(crate) fn decoding<R>(&self, document: Option<Doc<'_>>, decode: impl FnOnce() -> Result<R>) -> Result<R> {
+        match &self.call {
+            Some(of_rows) if document.is_some_and(|document| document.bytes().len() >= LARGE_ROW) => {
+                of_rows.between_rows.during(decode)
+            }
+            _ => decode(),
+        }
+    }
 }
+
+/// Decoding fewer bytes takes less than a millisecond.
+const LARGE_ROW: usize = 1 << 16;
 
 impl CallOfRows {
     /// Counts the row that the caller has read. A large one is worth a check: the caller may have decoded it, which takes longer than all that
     /// the nodes do between two checks of theirs.
     #[inline]
     fn finish_row(&mut self, length: usize) -> Result<()> {
-        /// Decoding fewer bytes takes less than a millisecond.
-        const LARGE_ROW: usize = 1 << 16;
         self.call.add_bytes(length);
         if length < LARGE_ROW { Ok(()) } else { self.between_rows.check() }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use bson::{Binary, Bson, DateTime, Document, RawDocumentBuf, bson, doc, spec::BinarySubtype};
 use slate_core::{Collection, Database, ErrorKind, OperatorKind, Result};
 
-use super::{LATE, Random, common, waited};
+use super::{LATE, common, drawn::Random, waited};
 
 /// The fields of the documents: an array of numbers, a text, bytes, a document of many fields, an array of documents.
 const PARTS: [&str; 5] = ["a", "s", "b", "o", "d"];

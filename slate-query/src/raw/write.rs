@@ -14,9 +14,6 @@ pub struct Writer {
     open: Vec<usize>,
 }
 
-/// The bytes that are copied in the time of reading an element.
-const COPIED: usize = 512;
-
 impl Default for Writer {
     fn default() -> Self {
         Self::new()
@@ -68,7 +65,7 @@ impl Writer {
     /// Appends a field. `name` must not contain a NUL byte, which would end the name.
     #[inline]
     pub fn append(&mut self, name: &[u8], value: Value<'_>) {
-        work::did(1 + value.bytes().len() / COPIED);
+        work::did(1 + value.bytes().len() / 64);
         self.head(value.kind(), name);
         self.buffer.extend_from_slice(value.bytes());
     }

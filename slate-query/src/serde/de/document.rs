@@ -1,7 +1,13 @@
 use bson::{Binary, Bson, Decimal128, Document, JavaScriptCodeWithScope};
 
 use super::{Context, Result, deserialize, utf8, without_inner_length};
-use crate::raw::{Doc, Kind, Value};
+use crate::{
+    raw::{Doc, Kind, Value},
+    work,
+};
+
+/// The steps of decoding an element: mostly allocations.
+const DECODED: usize = 4;
 
 /// Deserializes into [`Document`] without serde: as [`deserialize`], but each name is copied once.
 ///
@@ -35,10 +41,10 @@ const EXTENDED: [&str; 18] = [
 
 /// Converts a document. Returns `None` where a conversion with serde may give another value, an error included. For other names
 /// that begin with `$` it does not, which matters for deep filters and pipelines in documents: serde takes several times as much of
-/// the stack for each level.
+/// the stack for each level. After the end of the call a part of the document is enough.
 fn convert(document: Doc<'_>, context: Context) -> Option<Document> {
     let mut converted = Document::new();
-    for element in document.elements() {
+    for element in document.elements().take_while(|_| work::spend(DECODED)) {
         let name = utf8(element.name).filter(|name| !name.starts_with('$') || EXTENDED.binary_search(name).is_err())?;
         converted.insert(name.to_owned(), convert_value(element.value, context)?);
     }
@@ -52,6 +58,7 @@ fn convert_value(value: Value<'_>, context: Context) -> Option<Bson> {
             let context = context.inside().ok()?;
             Doc::new(value.bytes())
                 .values()
+                .take_while(|_| work::spend(DECODED))
                 .map(|item| convert_value(item, context))
                 .collect::<Option<_>>()
                 .map(Bson::Array)

@@ -373,8 +373,8 @@ impl Error {
 
     /// Returns MongoDB's `errInfo`, if the error has one. If a document violates the validator of its collection (code 121),
     /// it contains `failingDocumentId` and `details`, a tree of the conditions that the document violates. A call that refuses several
-    /// documents explains the first 256. Values are shown as long as the details have less than 256 KiB, and conditions as long as they
-    /// have less than 512 KiB.
+    /// documents explains the first 256. Values are shown as long as the details have less than 256 KiB, and conditions begin as long as they
+    /// have less than 512 KiB; they never have more than 768 KiB.
     pub fn details(&self) -> Option<&Document> {
         self.0.details.as_ref()
     }

@@ -21,6 +21,11 @@ use std::{ops::Range, sync::Arc};
 
 use backtracking::Backtracking;
 pub(crate) use prefix::{Decides, Prefix};
+use regex_automata::{
+    Input,
+    meta::{self, BuildError, Regex},
+    util::syntax,
+};
 use translate::Engine;
 
 use crate::{
@@ -40,7 +45,7 @@ pub(crate) struct Pattern {
 
 #[derive(Clone, Debug)]
 enum Compiled {
-    Linear(regex::bytes::Regex),
+    Linear(Regex),
     Backtracking(Arc<Backtracking>),
 }
 
@@ -62,9 +67,6 @@ const MAX_LENGTH: usize = 16_384;
 /// The largest compiled program in bytes. Counted repetitions multiply its size.
 const MAX_PROGRAM: usize = 4 << 20;
 
-/// The sizes as which compiled programs are counted: the least that a program fits into.
-const PROGRAMS: [usize; 4] = [1 << 14, 1 << 17, 1 << 20, MAX_PROGRAM];
-
 /// The bytes of a program that are compiled in a step.
 const BYTES_PER_STEP: usize = 64;
 
@@ -81,7 +83,7 @@ impl Pattern {
     /// `BadValue` (2) for a pattern that contains a NUL; 51108 for an unknown option; 51091 for a pattern that does not
     /// compile; `ExceededMemoryLimit` (146) if all that a call compiles takes more than its limit.
     pub(crate) fn new(source: &[u8], options: &[u8]) -> Result<Self> {
-        let (pattern, bytes) = Self::compile(source, options, Use::Test, &PROGRAMS)?;
+        let (pattern, bytes) = Self::compile(source, options, Use::Test)?;
         held::keep_constant(bytes)?;
         Ok(pattern)
     }
@@ -91,11 +93,11 @@ impl Pattern {
     /// # Errors
     /// As [`Pattern::new`].
     pub(crate) fn for_use(source: &[u8], options: &[u8], wanted: Use) -> Result<Self> {
-        Self::compile(source, options, wanted, &[MAX_PROGRAM]).map(|(pattern, _)| pattern)
+        Self::compile(source, options, wanted).map(|(pattern, _)| pattern)
     }
 
-    /// Compiles a pattern. Returns also which of `programs`, the sizes that are tried, it fits into.
-    fn compile(source: &[u8], options: &[u8], wanted: Use, programs: &[usize]) -> Result<(Self, usize)> {
+    /// Compiles a pattern. Returns also the bytes that it takes.
+    fn compile(source: &[u8], options: &[u8], wanted: Use) -> Result<(Self, usize)> {
         if source.contains(&0) {
             return Err(Error::new(Code::BAD_VALUE, "Regular expression cannot contain an embedded null byte"));
         }
@@ -111,19 +113,10 @@ impl Pattern {
         let translated = translate::translate(text, flags, wanted)?;
         let (compiled, bytes) = match translated.engine {
             Engine::Linear => {
-                let mut builder = regex::bytes::RegexBuilder::new(&translated.text);
-                builder.dfa_size_limit(MAX_PROGRAM);
-                let mut tried = programs.iter().map(|&bytes| {
-                    let built = builder.size_limit(bytes).build();
-                    // The size of one that is not counted is not known, and seldom large.
-                    work::take(bytes.min(PROGRAMS[1]) / BYTES_PER_STEP).map(|()| (built, bytes))
-                });
-                let is_found = |tried: &Result<(std::result::Result<_, regex::Error>, usize)>| {
-                    !matches!(tried, Ok((Err(regex::Error::CompiledTooBig(_)), _)))
-                };
-                let too_big = || Ok((Err(regex::Error::CompiledTooBig(MAX_PROGRAM)), MAX_PROGRAM));
-                let (built, bytes) = tried.find(is_found).unwrap_or_else(too_big)?;
-                (Compiled::Linear(built.map_err(|error| invalid(&reason(&error)))?), bytes)
+                let regex = linear(&translated.text)?;
+                let bytes = regex.memory_usage();
+                work::take(bytes / BYTES_PER_STEP)?;
+                (Compiled::Linear(regex), bytes)
             }
             Engine::Backtracking => {
                 let compiled = Backtracking::new(&translated.text, translated.growth)?;
@@ -189,8 +182,9 @@ impl Pattern {
         work::take(1)?;
         match &self.compiled {
             Compiled::Linear(regex) => {
-                let found = regex.captures_at(text.as_bytes(), from);
-                Ok(found.map(|found| found.iter().map(|group| group.map(|group| group.range())).collect()))
+                let mut found = regex.create_captures();
+                regex.search_captures(&Input::new(text.as_bytes()).span(from..text.len()), &mut found);
+                Ok(found.is_match().then(|| found.iter().map(|group| group.map(|group| group.range())).collect()))
             }
             Compiled::Backtracking(backtracking) => backtracking.find(text, from),
         }
@@ -234,12 +228,20 @@ fn too_expensive() -> Error {
     Error::new(Code(51156), message)
 }
 
+/// Compiles a pattern for the engine that needs linear time.
+fn linear(text: &str) -> Result<Regex> {
+    let config =
+        meta::Config::new().utf8_empty(false).nfa_size_limit(Some(MAX_PROGRAM)).hybrid_cache_capacity(MAX_PROGRAM);
+    let built = meta::Builder::new().configure(config).syntax(syntax::Config::new().utf8(false)).build(text);
+    built.map_err(|error| invalid(&reason(&error)))
+}
+
 /// Returns the engine's message on one line. It may refer to the translated pattern, which the caller never saw.
-fn reason(error: &regex::Error) -> String {
-    match error {
-        regex::Error::Syntax(text) => last_line(text),
-        regex::Error::CompiledTooBig(_) => "regular expression is too large".to_owned(),
-        other => other.to_string(),
+fn reason(error: &BuildError) -> String {
+    match error.syntax_error() {
+        Some(syntax) => last_line(&syntax.to_string()),
+        None if error.size_limit().is_some() => "regular expression is too large".to_owned(),
+        None => error.to_string(),
     }
 }
 

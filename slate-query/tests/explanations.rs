@@ -272,10 +272,33 @@ fn explanations_are_bounded() {
         (doc! { "$and": (0..500).map(|at| doc! { "a": at }).collect::<Vec<_>>() }, doc! { "a": &text }),
         (doc! { "a": text.repeat(10) }, doc! { "a": 1 }),
         (doc! { "a": 1 }, doc! { "a": text.repeat(10) }),
+        (doc! { "a": { "$in": [1] } }, doc! { "a": (1..4).map(|times| text.repeat(times)).collect::<Vec<_>>() }),
     ] {
         let explanation = explained(&filter, &document);
         let bytes = raw(&explanation).as_bytes().len();
         assert!((50..600 << 10).contains(&bytes), "{bytes}");
+    }
+    let considered = explained(
+        &doc! { "a": { "$in": [1] } },
+        &doc! { "a": (1..5).map(|times| text.repeat(times)).collect::<Vec<_>>() },
+    );
+    assert_eq!(considered.get_array("consideredValues").unwrap().len(), 1, "100 KiB and 200 KiB are too much");
+    assert!(considered.get_bool("consideredValuesTruncated").unwrap());
+}
+
+#[test]
+fn many_violations_are_cut_where_they_are_too_many() {
+    let flat: Vec<Document> = (0..10_000).map(|at| doc! { "a": at }).collect();
+    let nested = flat.chunks(100).map(|clauses| doc! { "$and": clauses }).collect::<Vec<_>>();
+    for (filter, least) in [(doc! { "$and": flat }, 1_000), (doc! { "$and": nested }, 10)] {
+        let explanation = explained(&filter, &doc! { "a": "x" });
+        let bytes = raw(&explanation).as_bytes().len();
+        assert!((400 << 10..800 << 10).contains(&bytes), "{bytes}");
+        let clauses = explanation.get_array("clausesNotSatisfied").unwrap();
+        assert!(clauses.len() >= least, "{}", clauses.len());
+        let indexes: Vec<i32> =
+            clauses.iter().map(|clause| clause.as_document().unwrap().get_i32("index").unwrap()).collect();
+        assert_eq!(indexes, (0..indexes.len() as i32).collect::<Vec<_>>());
     }
 }
 

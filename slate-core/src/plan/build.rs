@@ -100,7 +100,7 @@ fn select(context: &Context<'_>) -> Result<Candidate> {
         return Ok(of(access.clone()));
     }
     // Without rows no access path is needed.
-    if rules::reason_without_rows(query).is_some() {
+    if rules::no_rows(query).is_some() {
         return Ok(of(Access::full_scan()));
     }
     if let (Some(limits), Some(hint)) = (&query.limits, &query.hint) {

@@ -6,7 +6,8 @@ use super::{
 };
 use crate::raw::{Doc, FieldName, Kind, Value, Writer};
 
-/// The bytes from which on an explanation shows no more values and names; from twice as many on it shows no more violations.
+/// The bytes from which on an explanation shows no more values and names. From twice as many on no violation begins, and one that ends behind
+/// three times as many is not shown.
 const MAX_EXPLAINED: usize = 256 << 10;
 
 /// Returns whether this many bytes of a document, a schema or a filter can be shown.
@@ -19,6 +20,21 @@ pub(crate) fn append_fitting(name: &[u8], value: Value<'_>, out: &mut Writer) {
     if fits(value.bytes().len(), out) {
         out.append(name, value);
     }
+}
+
+/// Appends the first values as an array, as far as they fit. Returns whether all do.
+pub(crate) fn append_values<'v>(name: &str, values: impl Iterator<Item = Value<'v>>, out: &mut Writer) -> bool {
+    out.open_array(name.as_bytes());
+    let mut all = true;
+    for (place, value) in values.enumerate() {
+        all = fits(value.bytes().len(), out);
+        if !all {
+            break;
+        }
+        out.append(place.to_string().as_bytes(), value);
+    }
+    out.close();
+    all
 }
 
 /// Appends an array of names, as far as they fit.
@@ -37,11 +53,14 @@ fn append_names<N: AsRef<str>>(name: &str, names: impl Iterator<Item = N>, out: 
 pub(crate) fn list<T>(name: &str, items: impl Iterator<Item = T>, out: &mut Writer, write: impl Fn(T, &mut Writer)) {
     out.open_array(name.as_bytes());
     for (place, item) in items.enumerate() {
+        if out.len() > 2 * MAX_EXPLAINED {
+            break;
+        }
         let before = out.checkpoint();
         out.open_document(place.to_string().as_bytes());
         write(item, out);
         out.close();
-        if out.len() > 2 * MAX_EXPLAINED {
+        if out.len() > 3 * MAX_EXPLAINED {
             out.rollback(before);
             break;
         }
@@ -233,11 +252,7 @@ impl Schema {
             Additional::Forbidden => {
                 self.specified(&["additionalItems"], out);
                 out.append_str("reason", "found additional items");
-                out.open_array(b"additionalItems");
-                for (place, element) in elements().skip(items.len()).enumerate() {
-                    append_fitting(place.to_string().as_bytes(), element, out);
-                }
-                out.close();
+                append_values("additionalItems", elements().skip(items.len()), out);
             }
             Additional::Schema(schema) => {
                 out.append_str("reason", "At least one additional item did not match the sub-schema");

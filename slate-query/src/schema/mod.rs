@@ -6,7 +6,7 @@ mod explain;
 mod parse;
 mod rule;
 
-pub(crate) use explain::{append_fitting, list};
+pub(crate) use explain::{append_fitting, append_values, list};
 use rule::Rule;
 
 use crate::{

@@ -29,7 +29,7 @@ pub(super) fn trim(name: &str, operand: Value<'_>, variables: &Variables) -> Res
 fn trimmed<'v>(
     name: &str,
     values: &mut [Evaluated<'v>],
-    trim: for<'t> fn(&'t str, &Chars) -> &'t str,
+    trim: for<'t> fn(&'t str, &Chars<'_>) -> &'t str,
 ) -> Result<Evaluated<'v>> {
     let [input, chars] = values else { return Ok(Evaluated::Missing) };
     let Some(value) = input.present() else { return Ok(Evaluated::NULL) };
@@ -44,18 +44,30 @@ fn trimmed<'v>(
 }
 
 /// The characters to trim.
-struct Chars(BTreeSet<char>);
+struct Chars<'t> {
+    text: &'t str,
+    /// The characters of a long text, which would be searched for each character of the other one.
+    set: Option<BTreeSet<char>>,
+}
 
-impl Chars {
-    fn of(text: &str) -> Result<Self> {
-        let chars = text.chars().take_while(|_| work::spend(2)).collect();
-        work::check()?;
-        Ok(Self(chars))
+impl<'t> Chars<'t> {
+    fn of(text: &'t str) -> Result<Self> {
+        /// The longest text in bytes that is searched.
+        const SEARCHED: usize = 64;
+        let mut set = None;
+        if text.len() > SEARCHED {
+            let chars = set.get_or_insert_with(BTreeSet::new);
+            for char in text.chars() {
+                work::take(2)?;
+                chars.insert(char);
+            }
+        }
+        Ok(Self { text, set })
     }
 
     /// Returns whether the character is trimmed. Once the call is over, none is.
     fn contain(&self, char: char) -> bool {
-        work::spend(2) && self.0.contains(&char)
+        work::spend(2) && self.set.as_ref().map_or_else(|| self.text.contains(char), |set| set.contains(&char))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     filter::node::Tree,
     path::{Found, Path, Step},
     raw::{Doc, Kind, Value, Writer},
-    schema::append_fitting,
+    schema::{append_fitting, append_values},
 };
 
 /// MongoDB's limit on the values that an explanation shows.
@@ -147,16 +147,13 @@ impl<'d> Considered<'d> {
     }
 
     fn append_values(&self, out: &mut Writer) {
+        let mut all = !self.is_truncated;
         if let [only] = self.values.as_slice() {
             append_fitting(b"consideredValue", *only, out);
         } else {
-            out.open_array(b"consideredValues");
-            for (place, value) in self.values.iter().enumerate() {
-                append_fitting(place.to_string().as_bytes(), *value, out);
-            }
-            out.close();
+            all &= append_values("consideredValues", self.values.iter().copied(), out);
         }
-        if self.is_truncated {
+        if !all {
             append_bool(b"consideredValuesTruncated", true, out);
         }
     }

@@ -70,7 +70,7 @@ impl Bits {
         let beyond = |word: &Word| usize::try_from(word.at).map_or(true, |at| at >= bytes.len().div_ceil(8));
         let is_tested_beyond = self.words.last().is_some_and(beyond);
         let within = self.words.iter().take_while(|word| !beyond(word)).map(|word| (word.mask, word.of(bytes)));
-        // Of the words beyond the value, which are clear, one says what all of them say.
+        // All words beyond the value are clear, so one of them is enough.
         self.holds_of(within.chain(is_tested_beyond.then_some((1, 0))))
     }
 
@@ -205,11 +205,11 @@ mod tests {
         for _ in 0..2000 {
             let positions: Vec<u64> = (0..random() % 5).map(|_| random() % 200).collect();
             let bytes: Vec<u8> = (0..random() % 25).map(|_| if random() % 2 == 0 { 255 } else { 0 }).collect();
-            let mut words = BTreeMap::new();
+            let mut operand = Writer::new();
             for position in &positions {
-                *words.entry(u32::try_from(position / 64).unwrap()).or_default() |= 1 << (position % 64);
+                operand.append(b"", Value::new(Kind::Int64, &position.to_le_bytes()));
             }
-            let words: Vec<Word> = words.into_iter().map(|(at, mask)| Word { at, mask }).collect();
+            let words = of_positions(Doc::new(&operand.finish())).unwrap();
             let is_set = |position: &u64| {
                 bytes.get(usize::try_from(position / 8).unwrap()).is_some_and(|byte| byte >> (position % 8) & 1 == 1)
             };

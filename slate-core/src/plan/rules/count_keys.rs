@@ -1,0 +1,23 @@
+//! Counts keys instead of records if no filter remains. Where a record may have several entries, in a multikey index or in a
+//! merge, each record is counted once by its key.
+
+use slate_query::pattern::Direction;
+
+use super::Outcome;
+use crate::plan::{
+    Output, Query,
+    candidate::{Candidate, RowSource},
+};
+
+pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
+    let is_count = matches!(query.output, Output::Count);
+    // An `_id` in a filter may have no record.
+    if !is_count || !candidate.reads_only() || !candidate.access.path.is_of_keys() {
+        return Outcome::Unchanged;
+    }
+    // The keys are counted where they are, in any order, and their number is cut to the window.
+    candidate.access.direction = Direction::Ascending;
+    candidate.scan_limit = None;
+    candidate.source = RowSource::CountedKeys;
+    Outcome::Finished
+}

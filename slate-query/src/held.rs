@@ -111,12 +111,12 @@ pub fn check_group(bytes: usize) -> Result<()> {
 /// # Errors
 /// `ExceededMemoryLimit` (146) if all of the call together exceed its limit.
 pub(crate) fn keep_constant(bytes: usize) -> Result<()> {
-    let Some(kept) = CONSTANTS.get() else { return Ok(()) };
-    let kept = kept.saturating_add(bytes);
-    if kept > limit() {
+    let Some(constants) = CONSTANTS.get() else { return Ok(()) };
+    let constants = constants.saturating_add(bytes);
+    if constants > limit() {
         return Err(exceeded("the computed constants and the regular expressions of a call take"));
     }
-    CONSTANTS.set(Some(kept));
+    CONSTANTS.set(Some(constants));
     Ok(())
 }
 

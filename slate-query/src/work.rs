@@ -10,7 +10,7 @@
 //! here          during(limit, work)           the thread counts for this limit
 //! evaluators    take(steps)?                  functions that can fail: expressions, updates, parsers
 //!               spend(steps)                  conditions, which return `bool`
-//! rows          take_copied(bytes)?           what holds, copies or spills rows, which can be large
+//! rows          take_copied(bytes)?           what holds, copies or spills rows and values, which can be large
 //! ```
 //!
 //! What must stay true:
@@ -287,7 +287,7 @@ fn sort_run<T>(run: &mut [T], is_after: impl Fn(&T, &T) -> bool) {
     }
 }
 
-/// Moves each value to its place: to place `n` the one that was at `order[n]`.
+/// Moves each value to its place: to place `n` the value that was at `order[n]`.
 fn arrange<T>(values: &mut [T], order: &mut [usize]) {
     for start in 0..order.len() {
         let mut at = start;
@@ -391,7 +391,7 @@ mod tests {
     fn undivided_work_is_not_ended() {
         let ended = during(checks(1), || {
             undivided(|| assert!((0..5).all(|_| spend(STEPS_PER_CHECK)), "no limit ends it"));
-            assert!(check().is_ok(), "and its steps ask no limit");
+            assert!(check().is_ok(), "and its steps check no limit");
             while spend(1) {}
         });
         assert_eq!(ended.unwrap_err().code(), Code::INTERRUPTED);

@@ -64,7 +64,7 @@ impl Connection {
         let connection =
             Self { shared: Arc::clone(shared), id, local, peer, place, login: Login::default(), certificate };
         let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
-        // The stop may come during the TLS handshake, before the connection has a place. One that comes later is told to each place.
+        // The stop may come during the TLS handshake, before the connection has a place. A later one notifies each place.
         let has_stopped = shared.stopping.subscribe();
         if *has_stopped.borrow() {
             return;

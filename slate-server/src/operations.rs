@@ -149,7 +149,7 @@ impl Operations {
         })
     }
 
-    /// Tells the connections that wait for a request that the server stops.
+    /// Notifies the connections that wait for a request that the server stops.
     pub(crate) fn stop(&self) {
         self.places().open.values().for_each(|place| place.stopping.notify_one());
     }

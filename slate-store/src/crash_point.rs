@@ -1,12 +1,13 @@
-/// Returns whether the trials of crashes have chosen a way that is otherwise taken in other cases. Never without the feature `failpoints`.
+/// Returns whether the trials of crashes force this path, which otherwise depends on the size of the file. Never without the feature
+/// `failpoints`.
 #[cfg(feature = "redb")]
 #[inline(always)]
-pub(crate) fn is_chosen(_name: &str) -> bool {
+pub(crate) fn is_forced(_name: &str) -> bool {
     #[cfg(feature = "failpoints")]
-    let is_chosen = fail::eval(_name, |_| ()).is_some();
+    let is_forced = fail::eval(_name, |_| ()).is_some();
     #[cfg(not(feature = "failpoints"))]
-    let is_chosen = false;
-    is_chosen
+    let is_forced = false;
+    is_forced
 }
 
 /// Marks a place where the trials of crashes end the process: between two steps that a crash must not separate visibly. Does nothing

@@ -44,7 +44,7 @@ impl Run for Compact {
             _ => writeln!(session.out(), "the store has nothing to compact")?,
         }
         if let Some(left) = left {
-            writeln!(session.out(), "not complete: {left} % are left")?;
+            writeln!(session.out(), "not complete: about {left} % are left")?;
         }
         Ok(Exit::Success)
     }

@@ -124,7 +124,8 @@ impl<'p> CopyTo<'p> {
     /// The source is read as of one commit, while its writers continue. The target's readers see the copied collections
     /// all at once, when they are complete. After an error the target is as it was, except that a database which did not
     /// exist stays, empty. After a crash it may have unfinished collections, named `slate.copy.…`, which the next copy
-    /// removes. So two copies must not be written to one target at the same time: the first copy then fails.
+    /// removes. So two copies must not be written to one target at the same time: the first copy then fails. On a store that processes share,
+    /// another one may be copying: there no copy removes those of others, and the caller drops what a crash has left.
     ///
     /// # Errors
     /// [`ErrorKind::Exists`] if the target has collections, as [`CopyTo::existing`] says; [`ErrorKind::Invalid`] if the
@@ -163,8 +164,8 @@ impl<'p> CopyTo<'p> {
             }
             CopyPlace::Url(url) => (Database::open(&url)?, true),
         };
-        let unfinished = format!("{UNFINISHED}{}.", ObjectId::new());
-        let mut run = CopyRun { snapshot, target, unfinished, call, progress, salvage };
+        let prefix = format!("{UNFINISHED}{}.", ObjectId::new());
+        let mut run = CopyRun { snapshot, target, prefix, call, progress, salvage };
         let copied = run.collections(existing);
         let CopyRun { target, salvage, .. } = run;
         let copied = if is_own { copied.and_then(|copied| target.close().map(|()| copied)) } else { copied };
@@ -194,8 +195,8 @@ struct Batch<'b> {
 struct CopyRun<'p, 's> {
     snapshot: Snapshot,
     target: Database,
-    /// How the names of this copy's unfinished collections begin.
-    unfinished: String,
+    /// The beginning of the names of this copy's unfinished collections.
+    prefix: String,
     call: CallContext,
     progress: Option<Progress<'p>>,
     salvage: Option<Salvage<'s>>,
@@ -215,15 +216,16 @@ impl CopyRun<'_, '_> {
             Ok(copied)
         });
         if copied.is_err() {
-            // Returns the error of the copy, not that of the cleanup. The next copy removes what is left.
-            let _ = self.remove(&self.unfinished);
+            // Returns the error of the copy, not that of the cleanup.
+            let _ = self.remove(&self.prefix);
         }
         copied
     }
 
     /// Fails if the target has collections that prevent the copy.
     fn check_target(&self, collections: &[CollectionDescription], existing: ExistingCollections) -> Result<()> {
-        let present = self.target.list_collection_names()?;
+        let mut present = self.target.list_collection_names()?;
+        present.retain(|name| !name.starts_with(UNFINISHED));
         let fault = match existing {
             ExistingCollections::Refuse => present.first(),
             ExistingCollections::Keep => present.iter().find(|name| collections.iter().any(|copy| copy.name == **name)),
@@ -234,7 +236,7 @@ impl CopyRun<'_, '_> {
         Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message))
     }
 
-    /// Drops the unfinished collections whose names begin so: those of this copy, or of all.
+    /// Drops the collections whose names begin with `prefix`: the unfinished ones of this copy, or of all.
     fn remove(&self, prefix: &str) -> Result<()> {
         let names = self.target.list_collection_names()?;
         let mut unfinished = names.iter().filter(|name| name.starts_with(prefix));
@@ -242,8 +244,8 @@ impl CopyRun<'_, '_> {
     }
 
     /// Returns the name of an unfinished collection.
-    fn unfinished(&self, number: usize) -> String {
-        format!("{}{number}", self.unfinished)
+    fn unfinished_name(&self, number: usize) -> String {
+        format!("{}{number}", self.prefix)
     }
 
     /// Copies all collections under the names of unfinished ones.
@@ -257,7 +259,7 @@ impl CopyRun<'_, '_> {
                 copied.views += 1;
                 continue;
             }
-            let target = self.target.collection::<RawDocumentBuf>(&self.unfinished(number));
+            let target = self.target.collection::<RawDocumentBuf>(&self.unfinished_name(number));
             target.create_with(&CollectionOptions::from(collection))?;
             let total = match self.progress {
                 Some(_) => self.snapshot.collection::<RawDocumentBuf>(name).estimated_document_count()?,
@@ -348,7 +350,7 @@ impl CopyRun<'_, '_> {
             }
             collections.iter().enumerate().try_for_each(|(number, collection)| match collection.view {
                 None => {
-                    let copy = transaction.collection::<RawDocumentBuf>(&self.unfinished(number));
+                    let copy = transaction.collection::<RawDocumentBuf>(&self.unfinished_name(number));
                     copy.rename(&collection.name, RenameTarget::MustNotExist).map(drop)
                 }
                 Some(_) => {

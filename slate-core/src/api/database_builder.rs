@@ -75,7 +75,7 @@ impl DatabaseBuilder {
     /// Sets when all pages of a redb database are compared with their checksums: on request, the default, or also when it is opened.
     ///
     /// redb does not compare checksums when it reads, so a read can return a changed byte until the damage is found. With
-    /// [`Verification::WhenOpened`] a database that opens was sound at that moment. One that is damaged does not open; open it
+    /// [`Verification::WhenOpened`] a database that opens was sound when it was opened. One that is damaged does not open; open it
     /// without this setting and [`Access::ReadOnly`] to [list the damage](Database::verify) and to save
     /// [the rest](crate::CopyTo::salvage).
     pub fn verification(mut self, verification: Verification) -> Self {

@@ -43,7 +43,7 @@ impl<'p> Verify<'p> {
         Verify { subject, call, progress: Box::new(progress) }
     }
 
-    /// Sets what the call may use.
+    /// Sets the context of the call.
     pub(crate) fn within(self, call: CallContext) -> Self {
         Self { call, ..self }
     }

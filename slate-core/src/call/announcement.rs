@@ -28,8 +28,8 @@ impl Announcement {
         Some(Self { engine, changes, id, wait })
     }
 
-    /// Announces the change again: that of another process may stand in its place, and others make way for one announcement for a limited
-    /// time.
+    /// Announces the change again, because that of another process may stand in its place. The id is new: others ignore one for which they
+    /// have waited for a limited time.
     pub(super) fn repeat(&mut self) {
         self.id = new_id();
         self.changes.iter_mut().for_each(|change| change.id = self.id);

@@ -246,13 +246,15 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn begin(&self, options: &BeginOptions) -> Result<Box<dyn Writer>> {
-        let (mut end, wait_until) = (None, || Instant::now() + HOLD.min(options.wait));
+        let mut end = None;
         loop {
             let mut session = self.session_ahead(options)?;
             match session.confirm_for_all()? {
                 Confirmed::Outdated => {}
                 // What the transaction will use is not known yet, so it makes way for changes of any collection, for a while.
-                Confirmed::InTheWay if Instant::now() < *end.get_or_insert_with(wait_until) => {
+                Confirmed::InTheWay
+                    if Instant::now() < *end.get_or_insert_with(|| Instant::now() + HOLD.min(options.wait)) =>
+                {
                     sleep(ANNOUNCEMENT_PAUSE)
                 }
                 Confirmed::Yes | Confirmed::InTheWay => return Ok(Box::new(session)),

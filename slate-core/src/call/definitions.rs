@@ -8,6 +8,7 @@ use slate_query::{
     distinct,
     expression::Bindings,
     filter::Filter,
+    held,
     pattern::Direction,
     pipeline::{self, Stage},
     projection::Projection,
@@ -94,7 +95,10 @@ impl Request {
         }
         let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
         match Filter::parse(filter) {
-            Ok(_) if self.comparing(defined).is_some() => Ok(Filter::parse_with(filter, &self.bindings_of(defined)?)?),
+            // The first one is dropped, and what it has compiled was counted.
+            Ok(_) if self.comparing(defined).is_some() => {
+                Ok(held::uncounted(|| Filter::parse_with(filter, &self.bindings_of(defined)?).map_err(Error::from))?)
+            }
             // Filters with expressions are rare, so the variables are computed only for these. As in MongoDB, the filter
             // of an upsert cannot use variables.
             Err(error) if error.code() == Code::QUERY_FEATURE_NOT_ALLOWED && !self.upsert => {

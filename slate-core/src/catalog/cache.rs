@@ -128,7 +128,7 @@ impl CatalogCache {
         Ok((found == check.stored).then_some(announced))
     }
 
-    /// Makes the next call read what has changed, unless another one has read this version or a later one meanwhile.
+    /// Makes the next call read the whole catalog, unless another one has read this version or a later one meanwhile.
     fn outdate(&self, version: Option<CatalogVersion>) {
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         let is_older = |last: &&mut Cached| version.is_none_or(|version| last.stored < Some(version));

@@ -4,9 +4,7 @@ use slate_query::{
     raw::{Kind, Value},
 };
 
-use super::{
-    call::Call, concern::Concerns, fields::missing, get_more::no_cursors, parked_cursors::Killed, reply::Reply,
-};
+use super::{call::Call, concern::Concerns, fields::missing, get_more::no_cursors, reply::Reply};
 use crate::{Error, Result};
 
 /// `{killCursors: collection, cursors: [id, …]}`.
@@ -17,15 +15,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let common = call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let Some(cursors) = call.at.cursors else { return Err(no_cursors("killCursors")) };
-    let (mut killed, mut missing) = (Vec::new(), Vec::new());
-    // All or none.
-    ids.iter().try_for_each(|id| cursors.check_owner(*id, common.owner.as_ref()))?;
-    for id in ids {
-        match cursors.kill(id, common.owner.as_ref())? {
-            Killed::Yes => killed.push(id),
-            Killed::NotFound => missing.push(id),
-        }
-    }
+    let (killed, missing) = cursors.kill(&ids, common.owner.as_ref())?;
     let mut reply = Reply::default();
     for (name, ids) in
         [("cursorsKilled", &*killed), ("cursorsNotFound", &*missing), ("cursorsAlive", &[]), ("cursorsUnknown", &[])]

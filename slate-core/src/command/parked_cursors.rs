@@ -75,13 +75,6 @@ impl Parked {
     }
 }
 
-/// What became of a cursor that was to be killed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Killed {
-    Yes,
-    NotFound,
-}
-
 impl ParkedCursors {
     /// Appends the next batch of a cursor to a reply. The token of the command ends the cursor.
     ///
@@ -127,31 +120,35 @@ impl ParkedCursors {
         }
     }
 
-    /// Fails if the cursor exists and belongs to somebody else.
-    pub(super) fn check_owner(&self, id: i64, user: Option<&CursorOwner>) -> Result<()> {
-        match self.lock().get(&id) {
-            Some(parked) if !parked.is_open_to(user) => Err(not_owned(id)),
-            _ => Ok(()),
-        }
-    }
-
-    /// Closes the cursor. A call that reads from it ends with `CursorKilled` (237).
+    /// Closes the cursors, all or none. Calls that read from them end with `CursorKilled` (237). Returns the ids that were closed, and those
+    /// that are not known.
     ///
     /// # Errors
-    /// `Unauthorized` (13) for another owner's cursor.
-    pub(super) fn kill(&self, id: i64, user: Option<&CursorOwner>) -> Result<Killed> {
+    /// `Unauthorized` (13) if one of them belongs to another owner.
+    pub(super) fn kill(&self, ids: &[i64], user: Option<&CursorOwner>) -> Result<(Vec<i64>, Vec<i64>)> {
         let mut cursors = self.lock();
-        let Some(parked) = cursors.get(&id) else { return Ok(Killed::NotFound) };
-        if !parked.is_open_to(user) {
-            return Err(not_owned(id));
+        let foreign = |id: &&i64| cursors.get(*id).is_some_and(|parked| !parked.is_open_to(user));
+        if let Some(id) = ids.iter().find(foreign) {
+            return Err(not_owned(*id));
         }
-        let closed = cursors.remove(&id);
+        let (mut closed, mut killed, mut missing) = (Vec::new(), Vec::new(), Vec::new());
+        for id in ids {
+            match cursors.remove(id) {
+                Some(parked) => {
+                    closed.push(parked);
+                    killed.push(*id);
+                }
+                None => missing.push(*id),
+            }
+        }
         // Closing a cursor can release a snapshot and drop files, which takes time.
         drop(cursors);
-        if let Some(Parked::InUse { kill, .. }) = closed {
-            kill.cancel();
+        for parked in &closed {
+            if let Parked::InUse { kill, .. } = parked {
+                kill.cancel();
+            }
         }
-        Ok(Killed::Yes)
+        Ok((killed, missing))
     }
 
     /// Limits how many cursors may be open.

@@ -1,4 +1,4 @@
-//! Opens the nodes of a plan: those of the output tier are here.
+//! Opens a plan: its output nodes here, the tiers below in `raw` and `ids`.
 
 use slate_query::{
     filter::{Filter, Ties},

@@ -44,7 +44,6 @@ pub(super) fn write(db: &Database) {
         parts.create_index(index).run().unwrap();
     }
     parts.insert_many(&(0..60).map(document).collect::<Vec<_>>()).run().unwrap();
-    parts.update_many(doc! { "shop": 1 }, doc! { "$inc": { "part.x": 0 }, "$set": { "changed": true } }).run().ok();
     parts.update_one(doc! { "_id": 3 }, doc! { "$set": { "part.new": 1 } }).run().unwrap();
     parts.replace_one(doc! { "_id": 7 }, &doc! { "shop": 2, "name": "c" }).run().unwrap();
     parts.delete_one(doc! { "_id": 8 }).run().unwrap();

@@ -18,7 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest reply in bytes that a session keeps in memory.
-const KEPT_REPLY: usize = 1 << 12;
+const MAX_CACHED_REPLY: usize = 1 << 12;
 
 /// Executes a write that the client repeats with the same number if it hears nothing. Its record is committed together with it, and a
 /// repetition returns the recorded reply.
@@ -57,7 +57,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     match written {
         Ok(reply) => {
             // A long reply is read from its record if the client asks for it again.
-            let is_short = reply.as_bytes().len() <= KEPT_REPLY;
+            let is_short = reply.as_bytes().len() <= MAX_CACHED_REPLY;
             state.work = if is_short { Work::Wrote(reply.clone()) } else { Work::Recorded };
             Ok(reply)
         }

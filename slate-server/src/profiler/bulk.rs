@@ -16,8 +16,8 @@ pub(super) struct BulkPart<'c> {
 }
 
 impl<'c> BulkPart<'c> {
-    /// Returns the parts of a command; none for another one than `bulkWrite`. A database that it names and writes nothing to has no part: whoever
-    /// may not write there may name it.
+    /// Returns the parts of a command; none for another one than `bulkWrite`. A database that it names and writes nothing to has no part: a user
+    /// without the right to write there may name it.
     pub(super) fn all(command: &'c Command) -> Vec<Self> {
         let namespaces = command.bulk_namespaces();
         let operations = command.document().get_array("ops").into_iter().flatten().flatten();

@@ -16,7 +16,7 @@
 //! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 
 use std::{
-    sync::{OnceLock, PoisonError, TryLockError, atomic::AtomicU64},
+    sync::{OnceLock, PoisonError, TryLockError},
     thread,
     time::{Duration, Instant},
 };
@@ -25,13 +25,13 @@ use crate::{
     Context, Durability, Error, Flushing, Result, Version,
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
         yield_now,
     },
 };
 
 /// How long [`Entered::give_way`] waits before it looks again. A thread is woken in a fraction of it.
-const MOMENT: Duration = Duration::from_millis(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
 /// How the device failed.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ pub(super) struct CommitQueue {
     /// The `Sync` commits that wait for the lock and can sync others.
     waiting: AtomicUsize,
     /// How many callers have waited for the lock, and how many of them have got it.
-    came: AtomicU64,
-    passed: AtomicU64,
+    arrived: AtomicU64,
+    admitted: AtomicU64,
     /// Why nothing is committed any more.
     failure: OnceLock<DeviceFailure>,
     state: Mutex<QueueState>,
@@ -76,8 +76,8 @@ impl CommitQueue {
             flushing,
             commit: Mutex::default(),
             waiting: AtomicUsize::new(0),
-            came: AtomicU64::new(0),
-            passed: AtomicU64::new(0),
+            arrived: AtomicU64::new(0),
+            admitted: AtomicU64::new(0),
             failure: OnceLock::new(),
             state: Mutex::default(),
             ended: Condvar::new(),
@@ -93,10 +93,10 @@ impl CommitQueue {
         if can_sync {
             self.waiting.fetch_add(1, Ordering::SeqCst);
         }
-        self.came.fetch_add(1, Ordering::SeqCst);
+        self.arrived.fetch_add(1, Ordering::SeqCst);
         // Only `()` is under this lock.
         let lock = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
-        self.passed.fetch_add(1, Ordering::SeqCst);
+        self.admitted.fetch_add(1, Ordering::SeqCst);
         if can_sync {
             self.waiting.fetch_sub(1, Ordering::SeqCst);
         }
@@ -111,6 +111,12 @@ impl CommitQueue {
             Err(TryLockError::WouldBlock) => return None,
         };
         Some(Entered { queue: self, lock: Some(lock) })
+    }
+
+    /// Returns how many callers have waited for the lock, and how many of them have got it.
+    #[cfg(test)]
+    pub(super) fn waited(&self) -> [u64; 2] {
+        [&self.arrived, &self.admitted].map(|count| count.load(Ordering::SeqCst))
     }
 
     /// Fails after a failure of the device.
@@ -236,15 +242,15 @@ impl Entered<'_> {
     /// it. If any did, others have it for as long a time.
     pub(super) fn give_way(self, held: Duration) {
         let queue = self.queue;
-        let came = queue.came.load(Ordering::SeqCst);
-        let is_awaited = queue.passed.load(Ordering::SeqCst) < came;
+        let arrived = queue.arrived.load(Ordering::SeqCst);
+        let is_awaited = queue.admitted.load(Ordering::SeqCst) < arrived;
         let begin = Instant::now();
         drop(self);
         loop {
             // At least once, for those that wait for other locks of the store.
-            thread::sleep(MOMENT);
+            thread::sleep(POLL_INTERVAL);
             let is_over = !is_awaited || begin.elapsed() >= held;
-            if is_over && queue.passed.load(Ordering::SeqCst) >= came {
+            if is_over && queue.admitted.load(Ordering::SeqCst) >= arrived {
                 return;
             }
         }

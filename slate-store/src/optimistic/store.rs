@@ -328,16 +328,19 @@ mod tests {
                     }
                 });
             }
-            let mut examined = 0;
+            let (mut examined, mut arrived_before) = (0, 0);
             let compacted = store.compact_while(Duration::ZERO, &mut |now, total| {
                 assert!(now > examined && now <= total);
                 examined = now;
+                let [arrived, admitted] = store.shared.queue.waited();
+                assert!(admitted >= arrived_before, "{admitted} of {arrived_before} who waited before this step");
+                arrived_before = arrived;
                 ControlFlow::Continue(())
             });
             is_over.store(true, Ordering::SeqCst);
             assert!(compacted.unwrap().is_continue());
         });
         let made = made.map(AtomicU32::into_inner);
-        assert!(made.iter().all(|made| *made >= STEPS / 2), "{made:?} beside {STEPS} steps");
+        assert!(made.iter().all(|made| *made > 0), "{made:?} beside {STEPS} steps");
     }
 }

@@ -48,7 +48,7 @@ impl Writer {
     }
 
     fn compact_in(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
-        // One may have been opened since the pages were read; the place of a compaction in steps is kept then.
+        // One may have been opened since the pages were read; then the place of a compaction in steps is not lost.
         self.refuse_snapshots()?;
         let mut handle = self.opened.handle.write().unwrap_or_else(PoisonError::into_inner);
         match &mut *handle {
@@ -75,6 +75,10 @@ impl Writer {
             self.commit_to_device(permit, transaction, self.version())?;
         }
         let mut stepping = Stepping::begin(database, self.opened.storage())?;
+        if occasion == Occasion::Call {
+            // It lengthens the file where that has no room, so nothing has to be counted.
+            stepping.end_pass(database)?;
+        }
         while !stepping.is_filled() && !self.lacks_room(&stepping, occasion) {
             self.step(database, &mut stepping, permit)?;
         }
@@ -104,7 +108,7 @@ impl Writer {
         // Before anything is read.
         self.opened.guarded(|| self.refuse_snapshots())?;
         let is_short = self.opened.storage().len().is_ok_and(|length| length <= LONGEST_WHOLE);
-        let is_whole = done.is_none() && is_short && !crash_point::is_chosen("steps-of-short-files");
+        let is_whole = done.is_none() && is_short && !crash_point::is_forced("steps-of-short-files");
         // Pages that another process may read are not freed, so the file would grow with each step.
         if is_whole || self.opened.sharing == Sharing::WithReaders {
             return self.compact().map(|()| None);
@@ -117,7 +121,6 @@ impl Writer {
     fn next_step(&self, done: Option<Compaction>, permit: &mut Permit<'_>) -> Result<Option<Compaction>> {
         self.refuse_snapshots()?;
         let begun = permit.stepping.take().filter(|stepping| done.is_some() || stepping.can_go_on());
-        let before = self.space.length();
         let mut stepping = self.begun_or_new(begun, permit)?;
         if !stepping.is_over() {
             let handle = self.opened.handle();
@@ -125,7 +128,8 @@ impl Writer {
             self.step(database, &mut stepping, permit)?;
         }
         if stepping.is_over() && self.end_steps(&stepping, permit)? {
-            trace::compacted(Occasion::Call.name(), [before, self.space.length()], stepping.begun.elapsed(), &Ok(()));
+            let lengths = [Some(stepping.length), self.space.length()];
+            trace::compacted(Occasion::Call.name(), lengths, stepping.begun.elapsed(), &Ok(()));
             return Ok(None);
         }
         let done = stepping.done();
@@ -215,8 +219,8 @@ impl Writer {
         }
         let begin = Instant::now();
         let Ok(has_read) = self.survey(occasion, permit) else { return };
-        let steps_are_chosen = occasion == Occasion::Close && crash_point::is_chosen("steps-of-short-files");
-        let manner = if steps_are_chosen { Some(Manner::Steps) } else { self.space.should_compact(occasion) };
+        let steps_are_forced = occasion == Occasion::Close && crash_point::is_forced("steps-of-short-files");
+        let manner = if steps_are_forced { Some(Manner::Steps) } else { self.space.should_compact(occasion) };
         match manner {
             None => {}
             // The compaction fails at once, which is reported.

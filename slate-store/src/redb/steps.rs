@@ -59,6 +59,8 @@ pub(super) struct Stepping {
     /// The bytes that others have changed since the compaction has begun.
     changed: u64,
     pub(super) begun: Instant,
+    /// The length of the file when it was begun.
+    pub(super) length: u64,
     /// When a call has done its last step.
     pub(super) called: Option<Instant>,
 }
@@ -88,6 +90,7 @@ impl Stepping {
             used: length,
             changed: 0,
             begun: Instant::now(),
+            length,
             called: None,
         })
     }

@@ -70,7 +70,7 @@ pub(super) fn of_read(error: &ClientError) -> ReadFailure {
     }
 }
 
-/// Whether a node refused a commit only for the moment: it leads the region since a moment ago, or has too much to do.
+/// Whether a node refused a commit only temporarily: it became the leader a short time ago, or is busy.
 pub(super) fn is_not_ready(error: &ClientError) -> bool {
     all(error).iter().any(|error| match error {
         ClientError::RegionError(error) => error.max_timestamp_not_synced.is_some() || error.server_is_busy.is_some(),

@@ -1,5 +1,3 @@
-use std::collections::BTreeMap;
-
 use super::super::{
     Exactness, Node,
     bounds::{Bounds, of_kind},
@@ -63,7 +61,7 @@ impl Operator for Types {
 }
 
 pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
-    let mut kinds = BTreeMap::new();
+    let mut kinds = Vec::new();
     match clause.operand.as_array() {
         Some(names) => names.values().try_for_each(|name| {
             work::take(work::PARSED)?;
@@ -76,21 +74,27 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
         let message = format!("{} must match at least one type", clause.path);
         return Err(clause.refuse_with(Code::FAILED_TO_PARSE, message));
     }
-    Ok(Some(Node::field(clause.path, Types(kinds.into_values().collect()))))
+    kinds.sort_by_key(|kind| number_of(*kind));
+    Ok(Some(Node::field(clause.path, Types(kinds))))
+}
+
+fn add_kind(kind: Kind, kinds: &mut Vec<Kind>) {
+    if !kinds.contains(&kind) {
+        kinds.push(kind);
+    }
 }
 
 /// Adds the types that one operand names.
-fn add(name: Value<'_>, kinds: &mut BTreeMap<i64, Kind>) -> Result<()> {
-    let numbered = |kind: &Kind| (number_of(*kind), *kind);
+fn add(name: Value<'_>, kinds: &mut Vec<Kind>) -> Result<()> {
     let refuse = |message: String| Err(Error::new(Code::BAD_VALUE, message));
     if let Some(alias) = name.as_str() {
         if alias == "number" {
-            kinds.extend(Kind::ALL.iter().filter(|kind| kind.is_number()).map(numbered));
+            Kind::ALL.into_iter().filter(|kind| kind.is_number()).for_each(|kind| add_kind(kind, kinds));
             return Ok(());
         }
         return match Kind::ALL.iter().find(|kind| kind.alias() == alias) {
             Some(kind) => {
-                kinds.insert(number_of(*kind), *kind);
+                add_kind(*kind, kinds);
                 Ok(())
             }
             None if alias == "missing" => refuse(
@@ -106,7 +110,7 @@ fn add(name: Value<'_>, kinds: &mut BTreeMap<i64, Kind>) -> Result<()> {
     let kind = integer(name).ok().and_then(|number| Kind::ALL.iter().find(|kind| number_of(**kind) == number));
     match kind {
         Some(kind) => {
-            kinds.insert(number_of(*kind), *kind);
+            add_kind(*kind, kinds);
             Ok(())
         }
         None => refuse(format!("Invalid numerical type code: {name:?}")),

@@ -78,7 +78,7 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
     Vec::new()
 }
 
-/// Among so many histories under snapshot isolation some have write skew, also on a machine that runs one thread after the other.
+/// At least this many histories under snapshot isolation always include some with write skew, also on a machine that runs one thread after the other.
 const ENOUGH_SNAPSHOTS: usize = 20;
 
 /// The processes that share a database on a cluster; each is a handle of its own, which shares nothing with the others here.

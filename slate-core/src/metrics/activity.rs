@@ -36,12 +36,12 @@ struct Current {
     plan: Option<(Arc<Tally>, (u64, u64))>,
 }
 
-/// Whether the plan of the summary is kept.
+/// The plan of the summary, if the activity records plans.
 #[derive(Clone, Default)]
 enum Plans {
     #[default]
-    Forgotten,
-    Kept(Option<ReportedPlan>),
+    NotRecorded,
+    Recorded(Option<ReportedPlan>),
 }
 
 /// How a plan reads its records, in MongoDB's words.
@@ -52,6 +52,9 @@ pub(crate) enum PlanSummary {
     Index(&'static str, Arc<dyn fmt::Display + Send + Sync>),
     Several(Arc<[Self]>),
 }
+
+/// The stage of a read that needs no plan.
+const EXPRESS: &str = "EXPRESS_IXSCAN";
 
 impl PlanSummary {
     /// Records that are read by their keys.
@@ -79,9 +82,9 @@ impl fmt::Debug for PlanSummary {
 }
 
 impl Activity {
-    /// Returns an activity that also keeps the [`plan`](Self::plan), which copies what each plan was made of.
+    /// Returns an activity that also records the [`plan`](Self::plan), which copies what each plan was made of.
     pub fn with_plan() -> Self {
-        Self(Arc::new(Mutex::new(Current { plans: Plans::Kept(None), ..Current::default() })))
+        Self(Arc::new(Mutex::new(Current { plans: Plans::Recorded(None), ..Current::default() })))
     }
 
     /// Returns the stages of the plan of [`plan_summary`](Self::plan_summary), as MongoDB's `explain` shows them. `None` unless the activity
@@ -89,16 +92,16 @@ impl Activity {
     pub fn plan(&self) -> Option<Document> {
         let (plan, summary) = {
             let current = self.lock();
-            let Plans::Kept(plan) = &current.plans else { return None };
+            let Plans::Recorded(plan) = &current.plans else { return None };
             (plan.clone(), current.summary.clone())
         };
         match plan {
             Some(plan) => Some((plan.0)().shape.plan).filter(|stages| !stages.is_empty()),
-            // A lookup has no plan.
+            // A lookup has no plan. That of a cursor which was opened by an activity without plans is not known.
             None => {
                 let summary = summary?.to_string();
-                let (stage, keys) = summary.split_once(' ')?;
-                Some(doc! { "stage": stage, "keyPattern": keys })
+                let keys = summary.strip_prefix(EXPRESS)?.trim_start();
+                Some(doc! { "stage": EXPRESS, "keyPattern": keys })
             }
         }
     }
@@ -138,8 +141,8 @@ impl Activity {
             return;
         }
         current.summary = Some(summary);
-        if let Plans::Kept(kept) = &mut current.plans {
-            *kept = plan();
+        if let Plans::Recorded(recorded) = &mut current.plans {
+            *recorded = plan();
         }
     }
 
@@ -164,8 +167,8 @@ impl Activity {
         }
         let mut current = self.lock();
         current.summary = summary;
-        if let (Plans::Kept(kept), Plans::Kept(opened)) = (&mut current.plans, plans) {
-            *kept = opened;
+        if let (Plans::Recorded(plan), Plans::Recorded(opened)) = (&mut current.plans, plans) {
+            *plan = opened;
         }
     }
 
@@ -176,7 +179,7 @@ impl Activity {
 
 impl Plans {
     fn forget(&mut self) {
-        if let Self::Kept(plan) = self {
+        if let Self::Recorded(plan) = self {
             *plan = None;
         }
     }

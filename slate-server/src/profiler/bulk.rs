@@ -46,12 +46,12 @@ impl<'c> BulkPart<'c> {
             return document.to_owned();
         }
         let mut places = HashMap::new();
-        let mut kept = RawArrayBuf::new();
+        let mut own = RawArrayBuf::new();
         let listed = document.get_array("nsInfo").into_iter().flatten().flatten();
         for ((place, namespace), one) in (0_i64..).zip(self.command.bulk_namespaces()).zip(listed) {
             if namespace.is_some_and(|(database, _)| database == self.database) {
                 places.insert(place, i32::try_from(places.len()).unwrap_or(i32::MAX));
-                kept.push(RawBson::from(one));
+                own.push(RawBson::from(one));
             }
         }
         let operations = document.get_array("ops").into_iter().flatten().flatten();
@@ -65,7 +65,7 @@ impl<'c> BulkPart<'c> {
             }
         }
         part.append(cstr!("ops"), operations);
-        part.append(cstr!("nsInfo"), kept);
+        part.append(cstr!("nsInfo"), own);
         part
     }
 }

@@ -13,7 +13,7 @@ thread_local! {
 
 /// Calls `work` with a database that holds some documents of every type, with indexes and without, and stays as it is.
 pub(super) fn with_database<R>(work: impl FnOnce(&Database) -> R) -> R {
-    let db = DATABASE.with_borrow_mut(|kept| kept.get_or_insert_with(filled).clone());
+    let db = DATABASE.with_borrow_mut(|cached| cached.get_or_insert_with(filled).clone());
     work(&db)
 }
 

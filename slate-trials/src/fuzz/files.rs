@@ -23,8 +23,8 @@ pub(super) fn backup(data: &[u8]) -> Verdict {
     }
     let folder = folder();
     let path = folder.path().join("backup");
-    let whole = BACKUP.with_borrow_mut(|kept| {
-        let made = kept.get_or_insert_with(|| {
+    let whole = BACKUP.with_borrow_mut(|cached| {
+        let made = cached.get_or_insert_with(|| {
             right(filled().backup(&path));
             fs::read(&path).unwrap_or_default()
         });
@@ -124,8 +124,8 @@ pub(super) fn catalog(data: &[u8]) -> Verdict {
     let folder = folder();
     let path = folder.path().join("db");
     let url = format!("redb:{}", path.display());
-    let whole = FILE.with_borrow_mut(|kept| {
-        let made = kept.get_or_insert_with(|| {
+    let whole = FILE.with_borrow_mut(|cached| {
+        let made = cached.get_or_insert_with(|| {
             let db = right(Database::open(&url));
             right(filled().copy_to(&db).run());
             right(db.close());

@@ -58,7 +58,7 @@ pub(super) fn url(data: &[u8]) -> Verdict {
     thread_local! {
         static FOLDER: OnceCell<TempDir> = const { OnceCell::new() };
     }
-    let place = FOLDER.with(|kept| kept.get_or_init(with_databases).path().to_owned());
+    let place = FOLDER.with(|cached| cached.get_or_init(with_databases).path().to_owned());
     let shown = place.display().to_string();
     let mut input = Input::new(data);
     // Text is read as it is, but for the folder.

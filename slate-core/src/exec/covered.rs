@@ -11,7 +11,7 @@ use super::{Resources, ids::EntryWalk, meter::Meter, rows::Rows};
 use crate::{
     Result,
     entry::{Entry, FieldOrder},
-    plan::{CoveredField, IndexScan, Stage},
+    plan::{CoveredField, IndexScan},
 };
 
 /// Documents built from the entries of an index, without reading records.
@@ -27,7 +27,7 @@ pub(crate) struct CoveredRows<V: View> {
 
 impl<V: View> CoveredRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, included: Vec<CoveredField>, resources: &Resources) -> Self {
-        let meter = resources.meter(Stage::IxScan);
+        let meter = resources.meter(scan.stage());
         let fields = scan.index.pattern.fields().iter();
         let fields = fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect();
         Self {

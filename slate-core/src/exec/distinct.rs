@@ -21,7 +21,7 @@ use crate::{
     catalog::CollectionInfo,
     interrupt::Interrupt,
     metrics::Spilled,
-    plan::{IndexScan, Stage, Values},
+    plan::{IndexScan, Values},
     spill::{FirstRows, Memory, Sorter},
 };
 
@@ -66,7 +66,7 @@ impl DistinctRows {
         resources: &Resources,
     ) -> Result<Self> {
         let mut found = FoundValues::new(resources.memory.clone(), values);
-        let mut meter = resources.meter(Stage::IxScan);
+        let mut meter = resources.meter(scan.stage());
         let start = meter.start();
         let index = Arc::clone(&scan.index);
         let has_arrays = index.is_multikey_at(field);

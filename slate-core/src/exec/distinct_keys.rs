@@ -14,7 +14,7 @@ use crate::{
     entry::{Entry, FieldOrder},
     interrupt::Interrupt,
     key_range::RangeWalk,
-    plan::{IndexScan, Stage},
+    plan::IndexScan,
 };
 
 /// The distinct values of an index's last field, in that field's direction, each in a document `{v}`. The walk seeks from
@@ -32,12 +32,12 @@ pub(crate) struct DistinctKeyRows<V: View> {
 impl<V: View> DistinctKeyRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, resources: &Resources) -> Self {
         Self {
+            meter: resources.meter(scan.stage()),
             walk: RangeWalk::new(view.clone(), scan.index.keyspace, scan.bounds.into_ranges(), Direction::Ascending),
             last: FieldValue::of(scan.index.pattern.fields().len().saturating_sub(1)),
             index: scan.index,
             group: Vec::new(),
             interrupt: resources.interrupt.clone(),
-            meter: resources.meter(Stage::IxScan),
         }
     }
 

@@ -353,6 +353,10 @@ impl Window {
 }
 
 impl IndexScan {
+    pub(crate) fn stage(&self) -> Stage {
+        Stage::IxScan
+    }
+
     /// Returns whether a record has at most one entry within the bounds.
     pub(crate) fn finds_once(&self) -> bool {
         self.bounds.find_once(&self.index)
@@ -387,7 +391,7 @@ impl CountedKeys {
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::Records { .. } => Stage::CollScan,
-            Self::Entries(_) => Stage::IxScan,
+            Self::Entries(scan) => scan.stage(),
             Self::Ids(ids) => ids.stage(),
         }
     }
@@ -397,7 +401,7 @@ impl IdPlan {
     pub(crate) fn stage(&self) -> Stage {
         match self {
             Self::Points(_) => Stage::IdHack,
-            Self::Index(_) => Stage::IxScan,
+            Self::Index(scan) => scan.stage(),
             Self::Merge { how: Combine::Union, .. } => Stage::Or,
             Self::Merge { how: Combine::Intersection, .. } => Stage::AndSorted,
         }

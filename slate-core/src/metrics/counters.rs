@@ -26,7 +26,7 @@ impl Counter {
 }
 
 /// The counters of one thread.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Counters {
     operations: [OperationCounters; OperationKind::ALL.len()],
     pub(crate) rows: Counter,
@@ -46,23 +46,6 @@ pub(crate) struct OperationCounters {
     pub(crate) calls: Counter,
     pub(crate) failures: Counter,
     pub(crate) time: Timer,
-}
-
-impl Default for Counters {
-    fn default() -> Self {
-        Self {
-            operations: std::array::from_fn(|_| OperationCounters::default()),
-            rows: Counter::default(),
-            bytes: Counter::default(),
-            written: Counter::default(),
-            keys: Counter::default(),
-            documents: Counter::default(),
-            conflicts: Counter::default(),
-            retries: Counter::default(),
-            spills: Counter::default(),
-            spilled_bytes: Counter::default(),
-        }
-    }
 }
 
 impl Counters {

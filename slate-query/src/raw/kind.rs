@@ -1,62 +1,61 @@
 use super::value::length;
 
-/// The type of a BSON value. The discriminant is the format's type byte.
-///
-/// It is stored as a word: with a byte, a [`Value`](super::Value) would contain padding, and copies of it would be
-/// slower.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(usize)]
-#[allow(missing_docs, reason = "each variant is BSON's own name for the type")]
-pub enum Kind {
-    Double = 0x01,
-    String = 0x02,
-    Document = 0x03,
-    Array = 0x04,
-    Binary = 0x05,
-    Undefined = 0x06,
-    ObjectId = 0x07,
-    Boolean = 0x08,
-    DateTime = 0x09,
-    Null = 0x0A,
-    Regex = 0x0B,
-    DbPointer = 0x0C,
-    Code = 0x0D,
-    Symbol = 0x0E,
-    CodeWithScope = 0x0F,
-    Int32 = 0x10,
-    Timestamp = 0x11,
-    Int64 = 0x12,
-    Decimal128 = 0x13,
-    MaxKey = 0x7F,
-    MinKey = 0xFF,
+/// Declares the types: the format's type byte, MongoDB's alias, and the encoded size of a value, which is a fixed size,
+/// [`PREFIXED`] plus a constant, or [`REGEX`].
+macro_rules! kinds {
+    ($($kind:ident = $byte:literal $alias:literal $extent:expr,)*) => {
+        /// The type of a BSON value. The discriminant is the format's type byte.
+        ///
+        /// It is stored as a word: with a byte, a [`Value`](super::Value) would contain padding, and copies of it would be
+        /// slower.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(usize)]
+        #[allow(missing_docs, reason = "each variant is BSON's own name for the type")]
+        pub enum Kind {
+            $($kind = $byte,)*
+        }
+
+        impl Kind {
+            /// All types.
+            pub(crate) const ALL: [Self; LAYOUTS.len()] = [$(Self::$kind),*];
+
+            /// Returns MongoDB's alias for the type, as `$type` takes it.
+            pub fn alias(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $alias,)*
+                }
+            }
+        }
+
+        const LAYOUTS: [(Kind, u8); [$($alias),*].len()] = [$((Kind::$kind, $extent)),*];
+    };
+}
+
+kinds! {
+    Double = 0x01 "double" 8,
+    String = 0x02 "string" PREFIXED + 4,
+    Document = 0x03 "object" PREFIXED,
+    Array = 0x04 "array" PREFIXED,
+    Binary = 0x05 "binData" PREFIXED + 5,
+    Undefined = 0x06 "undefined" 0,
+    ObjectId = 0x07 "objectId" 12,
+    Boolean = 0x08 "bool" 1,
+    DateTime = 0x09 "date" 8,
+    Null = 0x0A "null" 0,
+    Regex = 0x0B "regex" REGEX,
+    DbPointer = 0x0C "dbPointer" PREFIXED + 16,
+    Code = 0x0D "javascript" PREFIXED + 4,
+    Symbol = 0x0E "symbol" PREFIXED + 4,
+    CodeWithScope = 0x0F "javascriptWithScope" PREFIXED,
+    Int32 = 0x10 "int" 4,
+    Timestamp = 0x11 "timestamp" 8,
+    Int64 = 0x12 "long" 8,
+    Decimal128 = 0x13 "decimal" 16,
+    MaxKey = 0x7F "maxKey" 0,
+    MinKey = 0xFF "minKey" 0,
 }
 
 impl Kind {
-    /// All types.
-    pub(crate) const ALL: [Self; 21] = [
-        Self::Double,
-        Self::String,
-        Self::Document,
-        Self::Array,
-        Self::Binary,
-        Self::Undefined,
-        Self::ObjectId,
-        Self::Boolean,
-        Self::DateTime,
-        Self::Null,
-        Self::Regex,
-        Self::DbPointer,
-        Self::Code,
-        Self::Symbol,
-        Self::CodeWithScope,
-        Self::Int32,
-        Self::Timestamp,
-        Self::Int64,
-        Self::Decimal128,
-        Self::MaxKey,
-        Self::MinKey,
-    ];
-
     /// Returns the type with this type byte.
     #[inline]
     pub fn from_byte(byte: u8) -> Option<Self> {
@@ -67,33 +66,6 @@ impl Kind {
     #[inline]
     pub fn byte(self) -> u8 {
         self as u8
-    }
-
-    /// Returns MongoDB's alias for the type, as `$type` takes it.
-    pub fn alias(self) -> &'static str {
-        match self {
-            Self::Double => "double",
-            Self::String => "string",
-            Self::Document => "object",
-            Self::Array => "array",
-            Self::Binary => "binData",
-            Self::Undefined => "undefined",
-            Self::ObjectId => "objectId",
-            Self::Boolean => "bool",
-            Self::DateTime => "date",
-            Self::Null => "null",
-            Self::Regex => "regex",
-            Self::DbPointer => "dbPointer",
-            Self::Code => "javascript",
-            Self::Symbol => "symbol",
-            Self::CodeWithScope => "javascriptWithScope",
-            Self::Int32 => "int",
-            Self::Timestamp => "timestamp",
-            Self::Int64 => "long",
-            Self::Decimal128 => "decimal",
-            Self::MaxKey => "maxKey",
-            Self::MinKey => "minKey",
-        }
     }
 
     /// Returns whether the value is one of the four numeric types.
@@ -135,30 +107,6 @@ const PREFIXED: u8 = 0x80;
 /// The value ends after its second NUL.
 const REGEX: u8 = 0xFE;
 const UNKNOWN: u8 = 0xFF;
-
-const LAYOUTS: [(Kind, u8); 21] = [
-    (Kind::Double, 8),
-    (Kind::String, PREFIXED + 4),
-    (Kind::Document, PREFIXED),
-    (Kind::Array, PREFIXED),
-    (Kind::Binary, PREFIXED + 5),
-    (Kind::Undefined, 0),
-    (Kind::ObjectId, 12),
-    (Kind::Boolean, 1),
-    (Kind::DateTime, 8),
-    (Kind::Null, 0),
-    (Kind::Regex, REGEX),
-    (Kind::DbPointer, PREFIXED + 16),
-    (Kind::Code, PREFIXED + 4),
-    (Kind::Symbol, PREFIXED + 4),
-    (Kind::CodeWithScope, PREFIXED),
-    (Kind::Int32, 4),
-    (Kind::Timestamp, 8),
-    (Kind::Int64, 8),
-    (Kind::Decimal128, 16),
-    (Kind::MaxKey, 0),
-    (Kind::MinKey, 0),
-];
 
 /// Returns the size of the value of that type at the start of `rest`; `None` if `rest` does not contain one.
 #[inline]

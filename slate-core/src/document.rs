@@ -52,6 +52,17 @@ impl IntoDocument for &Document {
     }
 }
 
+/// Returns a number as int32 if it fits, as int64 otherwise.
+pub(crate) fn number(number: impl TryInto<i64>) -> Bson {
+    let number = long(number);
+    i32::try_from(number).map_or(Bson::Int64(number), Bson::Int32)
+}
+
+/// Returns a number as int64; the greatest one if it exceeds that.
+pub(crate) fn long(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX)
+}
+
 /// Returns whether a document or an array of these values nests more than `levels` deep. The conversion to bytes takes a part of
 /// the stack for each level, so the depth comes first.
 fn nests_deeper<'v>(mut values: impl Iterator<Item = &'v Bson>, levels: usize) -> bool {

@@ -73,10 +73,6 @@ impl Request {
             let unwind = doc! { "path": format!("${outer}"), "preserveNullAndEmptyArrays": true };
             unwinds.push(doc! { "$unwind": unwind });
         }
-        let sign = match direction {
-            Direction::Ascending => 1,
-            Direction::Descending => -1,
-        };
         stages.extend(parse(unwinds, &bindings)?);
         let grouped = [
             doc! { "$match": { path.as_str(): { "$exists": true }, "$expr": { "$and": within } } },
@@ -84,7 +80,7 @@ impl Request {
             // Sorts by a document, within which an array is compared as a whole. A sort by the array would compare
             // its elements.
             doc! { "$project": { "_id": 0, "key": { "v": "$_id" } } },
-            doc! { "$sort": { "key": sign } },
+            doc! { "$sort": { "key": direction.sign() } },
         ];
         stages.extend(parse(grouped, &bindings)?);
         stages.extend(window(self.window()));

@@ -14,7 +14,12 @@ use super::{
     reply::Reply,
     update,
 };
-use crate::{Error, ExecutionStats, Explain, ExplainVerbosity, Result, document::as_raw, explain::PlanShape, plan};
+use crate::{
+    Error, ExecutionStats, Explain, ExplainVerbosity, Result,
+    document::{as_raw, number},
+    explain::PlanShape,
+    plan,
+};
 
 /// How much an explain says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,9 +232,4 @@ fn filter_of(command: Doc<'_>) -> Document {
         .or_else(|| first_of("pipeline")?.get("$match")?.as_document())
         .or_else(|| first_of("updates").or_else(|| first_of("deletes"))?.get("q")?.as_document());
     filter.and_then(|filter| Document::try_from(as_raw(filter.bytes()).ok()?).ok()).unwrap_or_default()
-}
-
-fn number(number: impl TryInto<i64>) -> Bson {
-    let number = number.try_into().unwrap_or(i64::MAX);
-    i32::try_from(number).map_or(Bson::Int64(number), Bson::Int32)
 }

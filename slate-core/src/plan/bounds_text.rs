@@ -1,4 +1,4 @@
-//! Index bounds in the notation of MongoDB's `explain`: `["[1, 1]", "(5, inf]"]`.
+//! Index bounds in two notations: that of drawn plans, `[1] ∪ (5, ∞)`, and that of MongoDB's `explain`, `["[1, 1]", "(5, inf]"]`.
 
 use slate_query::{
     collation,
@@ -10,12 +10,111 @@ use slate_query::{
     raw::Value,
 };
 
+use crate::catalog::IndexInfo;
+
 /// What the strings in index bounds are.
 #[derive(Clone, Copy)]
 pub(super) enum Strings {
     Plain,
     /// Sort keys of a collation.
     SortKeys,
+}
+
+impl Strings {
+    pub(super) fn of(index: &IndexInfo) -> Self {
+        if index.collation.is_some() { Self::SortKeys } else { Self::Plain }
+    }
+}
+
+/// Maximum number of intervals of a set that are drawn: a list of values can have thousands.
+const MAX_DRAWN: usize = 8;
+
+/// Draws bounds on the path of a wildcard index's entries: one path, or a path and the paths below it.
+pub(super) fn drawn_paths(set: &IntervalSet) -> String {
+    let below = if set.len() > 1 { " and below" } else { "" };
+    set.iter().next().map_or_else(String::new, |first| drawn_interval(first, Strings::Plain) + below)
+}
+
+/// Draws a set of intervals.
+pub(super) fn drawn(set: &IntervalSet, strings: Strings) -> String {
+    if set.is_empty() {
+        return "nothing".into();
+    }
+    let mut drawn: Vec<String> = set.iter().take(MAX_DRAWN).map(|interval| drawn_interval(interval, strings)).collect();
+    if set.len() > MAX_DRAWN {
+        drawn.push(format!("… {} more", set.len() - MAX_DRAWN));
+    }
+    drawn.join(" ∪ ")
+}
+
+fn drawn_interval(interval: &Interval, strings: Strings) -> String {
+    if let Some(point) = interval.as_point().and_then(|point| drawn_value(point, strings)) {
+        return format!("[{point}]");
+    }
+    let is_whole = |(class, _): &&(Bracket, &str)| bracket_interval(*class) == *interval;
+    if let Some((_, name)) = CLASS_NAMES.iter().find(is_whole) {
+        return format!("all {name}");
+    }
+    let (low, high) =
+        (place(interval.low(), IntervalEnd::Low, strings), place(interval.high(), IntervalEnd::High, strings));
+    format!("{low}, {high}")
+}
+
+/// The classes of types with more than one value, as they are drawn.
+const CLASS_NAMES: [(Bracket, &str); 13] = [
+    (Bracket::Number, "numbers"),
+    (Bracket::String, "strings"),
+    (Bracket::Document, "documents"),
+    (Bracket::Array, "arrays"),
+    (Bracket::Binary, "binaries"),
+    (Bracket::ObjectId, "ObjectIds"),
+    (Bracket::Boolean, "booleans"),
+    (Bracket::Date, "dates"),
+    (Bracket::Timestamp, "timestamps"),
+    (Bracket::Regex, "regular expressions"),
+    (Bracket::DbPointer, "DBPointers"),
+    (Bracket::Code, "codes"),
+    (Bracket::CodeWithScope, "codes with scope"),
+];
+
+#[derive(Clone, Copy)]
+enum IntervalEnd {
+    Low,
+    High,
+}
+
+fn place(place: &Place, end: IntervalEnd, strings: Strings) -> String {
+    match (drawn_value(&place.prefix, strings), end, place.side) {
+        (Some(value), IntervalEnd::Low, Side::Before) => format!("[{value}"),
+        (Some(value), IntervalEnd::Low, Side::After) => format!("({value}"),
+        (Some(value), IntervalEnd::High, Side::Before) => format!("{value})"),
+        (Some(value), IntervalEnd::High, Side::After) => format!("{value}]"),
+        (None, end, _) => boundary(place, end),
+    }
+}
+
+/// Formats a position that is not a value: next to all strings with a prefix, or between two classes of types.
+fn boundary(place: &Place, end: IntervalEnd) -> String {
+    let first_text = string_beginning_with(&place.prefix).and_then(|text| match place.side {
+        Side::Before => Some(text),
+        Side::After => after_all_with_prefix(text),
+    });
+    let of_class = |is_at: fn(&Interval) -> &Place| {
+        CLASS_NAMES.iter().find(|(class, _)| is_at(&bracket_interval(*class)) == place).map(|(_, name)| *name)
+    };
+    match (end, first_text) {
+        (IntervalEnd::Low, Some(text)) => format!("[{text:?}"),
+        (IntervalEnd::High, Some(text)) => format!("{text:?})"),
+        (IntervalEnd::Low, None) => format!("({}", of_class(Interval::high).unwrap_or("…")),
+        (IntervalEnd::High, None) => format!("{})", of_class(Interval::low).unwrap_or("…")),
+    }
+}
+
+fn drawn_value(encoded: &[u8], strings: Strings) -> Option<String> {
+    decoded(encoded, |value| match (strings, value.string()) {
+        (Strings::SortKeys, Some(key)) => collation::show_sort_key(key),
+        _ => format!("{value:?}"),
+    })
 }
 
 /// An end of an interval: its value, and whether the interval contains it.
@@ -39,7 +138,7 @@ const CLASSES: [(Bracket, &str, &str, bool); 10] = [
     (Bracket::Regex, "/(?:)/", "DBRef(\"\", ObjectId('000000000000000000000000'))", false),
 ];
 
-/// Returns the intervals in the order in which a scan visits them.
+/// Returns the intervals in MongoDB's notation, in the order in which a scan visits them.
 pub(super) fn bounds_text(set: &IntervalSet, direction: Direction, strings: Strings) -> Vec<String> {
     let text = |interval: &Interval| {
         let (low, high) = (low(interval, strings), high(interval, strings));
@@ -98,29 +197,23 @@ fn high(interval: &Interval, strings: Strings) -> End {
 
 /// Returns the text before which a bound on strings with a prefix is.
 fn beginning(encoded: &[u8]) -> Option<String> {
-    super::draw::string_beginning_with(encoded).map(|text| format!("{text:?}"))
+    string_beginning_with(encoded).map(|text| format!("{text:?}"))
 }
 
 fn after_beginning(place: &Place) -> Option<String> {
-    let text = super::draw::string_beginning_with(&place.prefix)?;
+    let text = string_beginning_with(&place.prefix)?;
     let text = match place.side {
         Side::Before => text,
-        Side::After => super::draw::after_all_with_prefix(text)?,
+        Side::After => after_all_with_prefix(text)?,
     };
     Some(format!("{text:?}"))
 }
 
-/// Returns the text of a complete encoded value.
 fn value(encoded: &[u8], strings: Strings) -> Option<String> {
-    let mut rest = encoded;
-    match key::decode(&mut rest, Direction::Ascending, &mut TypeReader::new(&[]))? {
-        Decoded::Value(value) if rest.is_empty() => match (strings, value.as_value().string()) {
-            (Strings::SortKeys, Some(key)) => Some(format!("CollationKey({})", collation::show_sort_key(key))),
-            _ => Some(text(value.as_value())),
-        },
-        Decoded::Missing if rest.is_empty() => Some("null".into()),
-        Decoded::Value(_) | Decoded::Missing => None,
-    }
+    decoded(encoded, |value| match (strings, value.string()) {
+        (Strings::SortKeys, Some(key)) => format!("CollationKey({})", collation::show_sort_key(key)),
+        _ => text(value),
+    })
 }
 
 fn text(value: Value<'_>) -> String {
@@ -134,4 +227,35 @@ fn text(value: Value<'_>) -> String {
         return name.into();
     }
     format!("{value:?}")
+}
+
+/// Returns the text of a complete encoded value: "null" if it stands for a missing field.
+fn decoded(encoded: &[u8], text: impl FnOnce(Value<'_>) -> String) -> Option<String> {
+    let mut rest = encoded;
+    match key::decode(&mut rest, Direction::Ascending, &mut TypeReader::new(&[]))? {
+        Decoded::Value(value) if rest.is_empty() => Some(text(value.as_value())),
+        Decoded::Missing if rest.is_empty() => Some("null".into()),
+        Decoded::Value(_) | Decoded::Missing => None,
+    }
+}
+
+/// Returns the text of which these are the key bytes, without the byte that ends a text.
+fn string_beginning_with(encoded: &[u8]) -> Option<String> {
+    const END: u8 = 0x01;
+    let whole = [encoded, &[END]].concat();
+    match key::decode(&mut whole.as_slice(), Direction::Ascending, &mut TypeReader::new(&[]))? {
+        Decoded::Value(value) => value.as_value().text().map(|text| String::from_utf8_lossy(text).into_owned()),
+        Decoded::Missing => None,
+    }
+}
+
+/// Returns the least text after all that begin with `text`: {$gte: "pr", $lt: "ps"} are those that begin with "pr".
+fn after_all_with_prefix(mut text: String) -> Option<String> {
+    while let Some(last) = text.pop() {
+        if let Some(next) = (last..=char::MAX).nth(1) {
+            text.push(next);
+            return Some(text);
+        }
+    }
+    None
 }

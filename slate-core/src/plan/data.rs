@@ -167,11 +167,7 @@ impl Query {
 
 /// Returns the order of `_id` as a sort.
 pub(crate) fn sort_by_id(direction: Direction) -> Result<Sort> {
-    let sign = match direction {
-        Direction::Ascending => 1,
-        Direction::Descending => -1,
-    };
-    Ok(Sort::parse(Doc::from(&rawdoc! { "_id": sign }))?)
+    Ok(Sort::parse(Doc::from(&rawdoc! { "_id": direction.sign() }))?)
 }
 
 /// The ID tier: yields the keys of records, in a known order.

@@ -1,8 +1,9 @@
 use std::{ops::AddAssign, time::Duration};
 
-use bson::{Bson, Document, doc};
+use bson::{Document, doc};
 
 use super::Stage;
+use crate::document::long;
 
 /// The counts and times of a plan node's execution.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,19 +33,15 @@ impl Measures {
     /// Returns the measures as fields of a document, with MongoDB's names where they exist.
     pub(crate) fn describe(&self) -> Document {
         doc! {
-            "nReturned": number(self.rows),
-            "executionTimeMicros": number(u64::try_from(self.time.as_micros()).unwrap_or(u64::MAX)),
-            "keysExamined": number(self.keys),
-            "docsExamined": number(self.documents),
-            "bytesRead": number(self.bytes),
-            "spills": number(self.spills),
-            "spilledBytes": number(self.spilled_bytes),
+            "nReturned": long(self.rows),
+            "executionTimeMicros": long(self.time.as_micros()),
+            "keysExamined": long(self.keys),
+            "docsExamined": long(self.documents),
+            "bytesRead": long(self.bytes),
+            "spills": long(self.spills),
+            "spilledBytes": long(self.spilled_bytes),
         }
     }
-}
-
-fn number(number: u64) -> Bson {
-    Bson::Int64(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 /// The measures of a plan's execution, in total and by node.

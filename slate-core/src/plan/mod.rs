@@ -8,7 +8,7 @@
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
 //!
 //! A new node is a variant of one of the tiers and a [`Stage`]. The compiler lists the match arms to add: its inputs
-//! (`data.rs`), how it is drawn (`draw.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
+//! (`data.rs`), how it is shown (`shown.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
 
 mod access;
 mod bounds_text;
@@ -22,9 +22,11 @@ mod explained;
 mod hinted_keys;
 mod keys_only;
 mod measures;
+mod mongo_fields;
 mod pipeline;
 mod rules;
 mod shape;
+mod shown;
 mod stage;
 mod summary;
 mod table;
@@ -45,8 +47,8 @@ pub(crate) use draw::Drawing;
 pub(crate) use explained::Explained;
 pub(crate) use hinted_keys::KeyLimits;
 pub(crate) use measures::{Analysis, Measures};
+pub(crate) use mongo_fields::with_operators;
 pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
 use rules::FiredRules;
-pub(crate) use shape::with_operators;
 pub(crate) use stage::Stage;
 pub(crate) use view::{ForeignView, find as find_view};

@@ -1,9 +1,12 @@
 //! The sizes of collections and databases as documents in MongoDB's form.
 
-use bson::{Bson, Document, doc};
+use bson::{Document, doc};
 
 use super::{CollectionStats, DatabaseStats, IndexStats};
-use crate::catalog::CollectionInfo;
+use crate::{
+    catalog::CollectionInfo,
+    document::{long, number},
+};
 
 /// Returns the sizes of a collection, in units of `scale` bytes. The index on `_id` is the collection itself and takes
 /// no space of its own.
@@ -72,16 +75,6 @@ pub(crate) fn of_database(stats: &DatabaseStats, scale: u64) -> Document {
 #[expect(clippy::cast_precision_loss, reason = "these sizes are doubles in MongoDB's reply")]
 pub(crate) fn scaled(bytes: u64, scale: u64) -> f64 {
     bytes as f64 / scale.max(1) as f64
-}
-
-/// Returns a number as int32 if it fits, as int64 otherwise.
-pub(crate) fn number(number: u64) -> Bson {
-    i32::try_from(number).map_or_else(|_| Bson::Int64(long(number)), Bson::Int32)
-}
-
-/// Returns a number as int64.
-pub(crate) fn long(number: u64) -> i64 {
-    i64::try_from(number).unwrap_or(i64::MAX)
 }
 
 fn length(length: usize) -> u64 {

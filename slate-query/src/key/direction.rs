@@ -8,6 +8,14 @@ pub enum Direction {
 }
 
 impl Direction {
+    /// Returns the number that stands for the direction in a pattern or a sort: 1 or -1.
+    pub fn sign(self) -> i32 {
+        match self {
+            Self::Ascending => 1,
+            Self::Descending => -1,
+        }
+    }
+
     /// Returns the opposite direction.
     #[must_use]
     pub fn reversed(self) -> Self {

@@ -98,10 +98,9 @@ impl Sort {
 /// Writes the sort as in a query, without quotes.
 impl fmt::Display for Sort {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let sign = |direction: Direction| if direction == Direction::Ascending { 1 } else { -1 };
         let fields = self.fields.iter().map(|(path, direction)| (path.as_str(), *direction));
         let fields = self.natural.iter().map(|direction| ("$natural", *direction)).chain(fields);
-        let fields: Vec<String> = fields.map(|(path, direction)| format!("{path}: {}", sign(direction))).collect();
+        let fields: Vec<String> = fields.map(|(path, direction)| format!("{path}: {}", direction.sign())).collect();
         write!(f, "{{ {} }}", fields.join(", "))
     }
 }

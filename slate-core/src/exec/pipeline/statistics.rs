@@ -8,6 +8,7 @@ use crate::{
     Error, ErrorKind, IndexDescription, Result,
     catalog::CollectionInfo,
     clock,
+    document::{long, number},
     exec::Resources,
     metrics::Uses,
     stats::{self, sizes},
@@ -42,10 +43,10 @@ pub(super) fn of_collection<V: View>(
             ended.is_ok()
         })?;
         ended?;
-        described.insert("count", sizes::number(counted.unwrap_or_default()));
+        described.insert("count", number(counted.unwrap_or_default()));
     }
     if stage.counts_scans() {
-        let scans = sizes::long(collection.uses.scans.count());
+        let scans = long(collection.uses.scans.count());
         described.insert("queryExecStats", doc! { "collectionScans": { "total": scans, "nonTailable": scans } });
     }
     Ok(vec![OwnedValue::from(&Bson::Document(described))])
@@ -74,6 +75,6 @@ pub(super) fn of_indexes(collection: &CollectionInfo, resources: &Resources) -> 
 
 fn describe(definition: Document, uses: &Uses) -> Document {
     let (name, key) = (definition.get("name").cloned(), definition.get("key").cloned());
-    let accesses = doc! { "ops": sizes::long(uses.count()), "since": DateTime::from_millis(uses.since_millis()) };
+    let accesses = doc! { "ops": long(uses.count()), "since": DateTime::from_millis(uses.since_millis()) };
     doc! { "name": name, "key": key, "accesses": accesses, "spec": definition }
 }

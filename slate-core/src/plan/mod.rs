@@ -24,13 +24,12 @@ mod keys_only;
 mod measures;
 mod mongo_fields;
 mod pipeline;
+mod reads;
 mod rules;
 mod shape;
 mod shown;
 mod stage;
-mod summary;
 mod table;
-mod uses;
 mod view;
 
 pub(crate) use access::{

@@ -16,7 +16,6 @@ impl Ahead {
     /// Waits for the answer.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     pub fn wait(self) -> Result<Entries> {
         (self.0)()

@@ -60,7 +60,6 @@ impl Capabilities {
     /// Checks the lengths of keys and values against the limits.
     ///
     /// # Errors
-    ///
     /// [`TooLarge`](crate::Error::TooLarge) for the first that is too long.
     pub fn check_sizes(&self, entries: &[(&[u8], Option<&[u8]>)]) -> crate::Result<()> {
         entries.iter().try_for_each(|(key, value)| {

@@ -29,7 +29,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// visible.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn snapshot(&self) -> Result<Self::Snapshot>;
 
@@ -42,7 +41,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Fails if nothing can be committed, because the database was opened read-only.
     ///
     /// # Errors
-    ///
     /// [`ReadOnly`](crate::Error::ReadOnly).
     fn check_writable(&self) -> Result<()> {
         Ok(())
@@ -54,7 +52,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Calls come one at a time. A call with no change makes a version nevertheless.
     ///
     /// # Errors
-    ///
     /// The error of [`Changes::each`], unchanged: then nothing is applied. [`TooLarge`](crate::Error::TooLarge), before anything is applied, if
     /// the backend cannot make so large a commit. Any failure of the backend's storage:
     /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit may be visible. After a failure of the storage no further call
@@ -64,7 +61,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Returns when every commit is on the device. Does nothing by default.
     ///
     /// # Errors
-    ///
     /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails.
     fn flush(&self) -> Result<()> {
         Ok(())
@@ -79,7 +75,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Writes a copy like [`Store::backup`](crate::Store::backup). By default there is none.
     ///
     /// # Errors
-    ///
     /// As `Store::backup`.
     fn backup(&self, to: &Path) -> Result<()> {
         let _ = to;
@@ -89,7 +84,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Writes a copy like [`Store::backup_while`](crate::Store::backup_while).
     ///
     /// # Errors
-    ///
     /// As `backup`.
     fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
         let _ = progress;
@@ -100,7 +94,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// [flushing](Self::flushing) happens during commits.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage; [`Conflict`](crate::Error::Conflict) if open snapshots prevent it.
     fn compact(&self) -> Result<()> {
         Ok(())
@@ -111,7 +104,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Is called as `compact` is; commits are made between two steps. By default it is one step.
     ///
     /// # Errors
-    ///
     /// As `compact`.
     fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
         let _ = done;
@@ -121,7 +113,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Returns the space that the database takes; nothing is known by default.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         let _ = detail;
@@ -131,7 +122,6 @@ pub trait LocalStore: Send + Sync + 'static {
     /// Checks the last commit like [`Store::check`](crate::Store::check). By default does nothing.
     ///
     /// # Errors
-    ///
     /// As `Store::check`.
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         let _ = visitor;
@@ -174,7 +164,6 @@ pub trait LastWrites {
     /// Puts and deletes keys, like [`Transaction::write`](crate::Transaction::write).
     ///
     /// # Errors
-    ///
     /// Any error ends the commit, and must be returned.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
 }

@@ -30,7 +30,6 @@ pub trait Store: Send + Sync + 'static {
     /// for open transactions.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn snapshot(&self) -> Result<Self::Snapshot>;
 
@@ -44,7 +43,6 @@ pub trait Store: Send + Sync + 'static {
     /// network or another thread; `None` otherwise. The inner `None`: the key does not exist.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn try_get<R>(
         &self,
@@ -61,7 +59,6 @@ pub trait Store: Send + Sync + 'static {
     /// ignore `wait`.
     ///
     /// # Errors
-    ///
     /// [`ReadOnly`](crate::Error::ReadOnly) if the database is read-only. Any failure of the backend's storage.
     fn begin(&self, wait: Duration) -> Result<Self::Transaction>;
 
@@ -82,14 +79,12 @@ pub trait Store: Send + Sync + 'static {
     /// [`Conflict`](crate::Error::Conflict).
     ///
     /// # Errors
-    ///
     /// Fails as [`begin`](Self::begin) does.
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version>;
 
     /// Syncs to the device every commit that has returned.
     ///
     /// # Errors
-    ///
     /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the device fails: commits that were not synced may be lost.
     fn flush(&self) -> Result<()>;
 
@@ -98,7 +93,6 @@ pub trait Store: Send + Sync + 'static {
     /// The copy is on the device when this returns. Costs a read and a write of the whole database.
     ///
     /// # Errors
-    ///
     /// [`Exists`](crate::Error::Exists) if something exists at `to`; it is not changed;
     /// [`Missing`](crate::Error::Missing) if its folder does not exist; [`Unsupported`](crate::Error::Unsupported)
     /// if the backend has no backup. A copy that failed half-way is removed.
@@ -109,7 +103,6 @@ pub trait Store: Send + Sync + 'static {
     /// takes little time.
     ///
     /// # Errors
-    ///
     /// As `backup`.
     fn backup_while(&self, to: &Path, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
         let _ = progress;
@@ -121,7 +114,6 @@ pub trait Store: Send + Sync + 'static {
     /// May cost a read and a write of the whole database. On some backends commits, snapshots and transactions wait for it.
     ///
     /// # Errors
-    ///
     /// Fails as [`begin`](Self::begin) does; [`Conflict`](crate::Error::Conflict) if open snapshots prevent it.
     fn compact(&self, wait: Duration) -> Result<()> {
         let _ = wait;
@@ -134,7 +126,6 @@ pub trait Store: Send + Sync + 'static {
     /// it is, if `progress` does; the next call goes on from there if the place is still good. By default it is one step.
     ///
     /// # Errors
-    ///
     /// As `compact`, with the steps before done; [`Conflict`](crate::Error::Conflict) if snapshots prevent a step for longer than `wait`.
     fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
         let _ = progress;
@@ -144,7 +135,6 @@ pub trait Store: Send + Sync + 'static {
     /// Returns the space that the database takes, as far as the backend knows it, or may measure it.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage; while measuring, also the errors of [`begin`](Self::begin).
     fn size(&self, detail: SizeDetail) -> Result<Size>;
 
@@ -153,7 +143,6 @@ pub trait Store: Send + Sync + 'static {
     /// checks whatever it reads.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage. Damage is not an error.
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         let _ = visitor;

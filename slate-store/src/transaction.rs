@@ -24,7 +24,6 @@ pub trait Transaction: Send + 'static {
     /// keyspace.
     ///
     /// # Errors
-    ///
     /// [`TooLarge`](crate::Error::TooLarge) if a limit of [`Capabilities`](crate::Capabilities) is exceeded: then none
     /// of `writes` is applied, and the transaction stays usable. Any failure of the backend's storage.
     fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()>;
@@ -36,7 +35,6 @@ pub trait Transaction: Send + 'static {
     /// delete conflicts with transactions that commit later and wrote or guarded a key in the range.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn delete_range(&mut self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<()>;
 
@@ -46,7 +44,6 @@ pub trait Transaction: Send + 'static {
     /// To guard a range, guard a key that every writer of the range writes or guards.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()>;
 
@@ -57,7 +54,6 @@ pub trait Transaction: Send + 'static {
     /// of the device.
     ///
     /// # Errors
-    ///
     /// [`Conflict`](crate::Error::Conflict) if another transaction committed a write of a key that this one wrote or
     /// guarded, or if guards conflict; then nothing is written. [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the
     /// device failed and only reopening the database can show the outcome.
@@ -70,7 +66,6 @@ pub trait Transaction: Send + 'static {
     /// `last` runs while other commits wait. It must not use the store.
     ///
     /// # Errors
-    ///
     /// The error of `last`, and of writes that it makes: then nothing is written. Otherwise as [`commit`](Self::commit).
     fn commit_with(self, durability: Durability, last: LastStage<'_>) -> Result<Version>;
 }
@@ -80,7 +75,6 @@ pub trait TransactionExt: Transaction {
     /// Sets the value of `key`.
     ///
     /// # Errors
-    ///
     /// Fails as [`write`](Transaction::write) does.
     fn put(&mut self, keyspace: Keyspace, key: &[u8], value: &[u8]) -> Result<()> {
         self.write(keyspace, &[(key, Some(value))])
@@ -89,7 +83,6 @@ pub trait TransactionExt: Transaction {
     /// Deletes `key`.
     ///
     /// # Errors
-    ///
     /// Fails as [`write`](Transaction::write) does.
     fn delete(&mut self, keyspace: Keyspace, key: &[u8]) -> Result<()> {
         self.write(keyspace, &[(key, None)])

@@ -32,7 +32,6 @@ pub trait View: Clone + Send {
     /// ahead.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor>;
 
@@ -42,7 +41,6 @@ pub trait View: Clone + Send {
     /// cursors at once; [`cursor`](Self::cursor) opens each then. An empty list for no ranges tells that a store overrides it.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn cursors(
         &self,
@@ -60,7 +58,6 @@ pub trait View: Clone + Send {
     /// own in the keyspace; [`scan`](Self::scan) reads then.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
         let _ = (keyspace, bounds);
@@ -70,7 +67,6 @@ pub trait View: Clone + Send {
     /// Opens a reader of single keys of all keyspaces. Opening one may cost more than a read, so reuse it.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn point_reader(&self) -> Result<Self::PointReader>;
 
@@ -78,7 +74,6 @@ pub trait View: Clone + Send {
     /// [`point_reader`](Self::point_reader) for several keys.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn get<R>(&self, keyspace: Keyspace, key: &[u8], visitor: impl FnOnce(&[u8]) -> R) -> Result<Option<R>> {
         let mut reader = self.point_reader()?;
@@ -90,7 +85,6 @@ pub trait View: Clone + Send {
     /// of the break. On some backends this costs less than a [`cursor`](Self::cursor).
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn scan<B>(
         &self,
@@ -105,7 +99,6 @@ pub trait View: Clone + Send {
     /// number of keys counted so far before each key, and returns `None` once that returns false.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn count(
         &self,
@@ -127,7 +120,6 @@ pub trait View: Clone + Send {
 /// Visits the entries within a cursor's bounds by stepping over them.
 ///
 /// # Errors
-///
 /// Any failure of the backend's storage.
 pub(crate) fn scan_steps<B>(
     cursor: &mut impl Cursor,
@@ -146,7 +138,6 @@ pub(crate) fn scan_steps<B>(
 /// Counts the entries within a cursor's bounds by stepping over them.
 ///
 /// # Errors
-///
 /// Any failure of the backend's storage.
 pub(crate) fn count_steps(
     cursor: &mut impl Cursor,
@@ -174,21 +165,18 @@ pub trait Cursor {
     /// Moves to the entry that `edge` names, within the bounds. Costs a descent of the tree.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool>;
 
     /// Moves to the next greater key.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn step_forward(&mut self) -> Result<bool>;
 
     /// Moves to the next smaller key.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage.
     fn step_back(&mut self) -> Result<bool>;
 
@@ -208,7 +196,6 @@ pub trait PointReader {
     /// [`loaded`](Self::loaded)`(i)` then lends the value of `keys[i]` until the next `load`.
     ///
     /// # Errors
-    ///
     /// Any failure of the backend's storage; nothing is loaded then.
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()>;
 

@@ -115,7 +115,6 @@ impl PointCache {
     /// that it learns later.
     ///
     /// # Errors
-    ///
     /// The errors of `commit`.
     pub(super) fn commit(
         &self,

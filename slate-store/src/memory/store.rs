@@ -44,7 +44,6 @@ impl MemoryStore {
     /// Opens a database with the contents of the [`backup`](crate::Store::backup) at `from`.
     ///
     /// # Errors
-    ///
     /// [`Missing`](crate::Error::Missing) if the file does not exist;
     /// [`WrongFormat`](crate::Error::WrongFormat) if it is not such a backup;
     /// [`NewerVersion`](crate::Error::NewerVersion) if a later version of Slate wrote it;

@@ -37,7 +37,6 @@ impl<'c> Changes<'c> {
     /// Calls `apply` with all changes. To be called once, with the version of the commit.
     ///
     /// # Errors
-    ///
     /// The errors of `apply`. [`Conflict`](crate::Error::Conflict) and others if the rest of the changes cannot be made: then none of
     /// them may become visible.
     pub fn each(&mut self, version: Version, mut apply: impl FnMut(Keyspace, Change<'_>) -> Result<()>) -> Result<()> {

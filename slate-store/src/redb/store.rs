@@ -30,7 +30,6 @@ impl RedbStore {
     /// [`Options::recovery`] selects otherwise.
     ///
     /// # Errors
-    ///
     /// Each error names the path. [`Missing`](crate::Error::Missing): the directory does not exist, or with
     /// [`Access::OpenExisting`](crate::Access::OpenExisting) or [`ReadOnly`](crate::Access::ReadOnly) the file does
     /// not. [`WrongFormat`](crate::Error::WrongFormat): a directory, an empty file, not a redb file, or one that Slate
@@ -50,7 +49,6 @@ impl RedbStore {
     /// a database.
     ///
     /// # Errors
-    ///
     /// Fails as [`open`](Self::open) does, without a path. [`Unsupported`](crate::Error::Unsupported) with
     /// [`ReadOnly`](crate::Access::ReadOnly).
     pub fn open_over(storage: impl StorageBackend, options: &Options) -> Result<Self> {

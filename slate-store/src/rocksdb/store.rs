@@ -26,7 +26,6 @@ impl RocksStore {
     /// RocksDB runs background threads, which flush its write buffers and merge files.
     ///
     /// # Errors
-    ///
     /// Each error names the path. [`Missing`](crate::Error::Missing): the parent directory does not exist, or with
     /// [`Access::OpenExisting`](crate::Access::OpenExisting) or [`ReadOnly`](crate::Access::ReadOnly) the database does
     /// not. [`WrongFormat`](crate::Error::WrongFormat): a file, a directory with other content, or a RocksDB database

@@ -27,7 +27,6 @@ impl Address {
     /// Parses a URL.
     ///
     /// # Errors
-    ///
     /// [`Missing`](Error::Missing) with what is wrong.
     pub fn parse(url: &str) -> Result<Self> {
         let wrong = |what: &str| {

@@ -55,7 +55,6 @@ async fn stored(cluster: &Arc<Cluster>) -> Result<u64> {
 /// Fails if a snapshot at this timestamp may be incomplete.
 ///
 /// # Errors
-///
 /// [`Expired`](Error::Expired).
 pub(super) fn check(cluster: &Arc<Cluster>, at: u64) -> Result<()> {
     let own = Arc::clone(cluster);

@@ -36,7 +36,6 @@ impl TikvStore {
     /// Connects with the cluster. A database exists as soon as something is written to it.
     ///
     /// # Errors
-    ///
     /// [`Io`](Error::Io) if no placement driver answers within [`Options::patience`].
     pub fn open(address: &Address, options: &Options) -> Result<Self> {
         let cluster = Cluster::connect(address, options)?;
@@ -52,7 +51,6 @@ impl TikvStore {
     /// [timeout](Options::request_timeout) than the one that calls this.
     ///
     /// # Errors
-    ///
     /// [`Unsupported`](Error::Unsupported) if `keep` is less than the [age](Options::unchecked_age) from which on snapshots look for the
     /// safepoint; [`Io`](Error::Io) if nodes are not reachable.
     pub fn collect_garbage(&self, keep: Duration) -> Result<Version> {

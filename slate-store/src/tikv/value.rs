@@ -29,7 +29,6 @@ pub(super) struct Chunks {
 
 impl Stored {
     /// # Errors
-    ///
     /// [`Corrupt`](Error::Corrupt) for bytes that this backend does not write.
     pub(super) fn read(bytes: Vec<u8>) -> Result<Self> {
         match bytes.split_first() {

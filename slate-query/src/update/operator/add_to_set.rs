@@ -55,13 +55,7 @@ fn each(argument: Value<'_>) -> Result<Option<Doc<'_>>> {
 }
 
 impl Operator for AddToSet {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let array = value.as_array().ok_or_else(|| {
             let message = format!("$addToSet acts on an array, not on a value of type {}", value.kind().alias());
             Error::new(Code::BAD_VALUE, message)

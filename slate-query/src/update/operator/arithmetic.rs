@@ -56,13 +56,7 @@ impl ArithmeticOperation {
 }
 
 impl Operator for Arithmetic {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let number = Number::of(value).ok_or_else(|| {
             let message = format!("cannot {} a value of type {}", self.operation.verb(), value.kind().alias());
             Error::new(Code::TYPE_MISMATCH, message)
@@ -76,7 +70,7 @@ impl Operator for Arithmetic {
     }
 
     /// A missing field counts as zero.
-    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+    fn create(&self, name: &[u8], _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let result = match self.operation {
             ArithmeticOperation::Add => self.operand,
             ArithmeticOperation::Multiply => self.operation.apply(self.operand, Number::Int32(0))?,

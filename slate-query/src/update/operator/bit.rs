@@ -100,13 +100,7 @@ fn write(name: &[u8], integer: Integer, out: &mut Writer) {
 }
 
 impl Operator for Bit {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let integer = Integer::of(value).ok_or_else(|| {
             let message = format!("cannot apply $bit to a value of type {}", value.kind().alias());
             Error::new(Code::BAD_VALUE, message)
@@ -120,7 +114,7 @@ impl Operator for Bit {
     }
 
     /// A missing field counts as the int32 zero.
-    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+    fn create(&self, name: &[u8], _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         write(name, self.apply(Integer::Int32(0)), out);
         Ok(UpdateOutcome::Changed)
     }

@@ -25,13 +25,7 @@ pub(super) fn parse(argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Pop {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let array = value.as_array().ok_or_else(|| {
             let message = format!("$pop acts on an array, not on a value of type {}", value.kind().alias());
             Error::new(Code::TYPE_MISMATCH, message)

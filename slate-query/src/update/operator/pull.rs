@@ -50,13 +50,7 @@ impl Pull {
 }
 
 impl Operator for Pull {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         remove_elements(name, value, out, |element| self.matches(element))
     }
 

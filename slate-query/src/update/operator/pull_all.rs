@@ -33,13 +33,7 @@ pub(super) fn parse(argument: Value<'_>, collation: Option<&Collation>) -> Resul
 }
 
 impl Operator for PullAll {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         remove_elements(name, value, out, |element| {
             Ok(self.values.contains(Compared::new(self.collation.as_ref(), element).as_value()))
         })

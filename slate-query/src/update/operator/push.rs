@@ -101,13 +101,7 @@ impl Push {
 }
 
 impl Operator for Push {
-    fn update(
-        &self,
-        name: &[u8],
-        value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, name: &[u8], value: Value<'_>, _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         let array = value.as_array().ok_or_else(|| {
             let message = format!("$push acts on an array, not on a value of type {}", value.kind().alias());
             refuse(message)
@@ -120,7 +114,7 @@ impl Operator for Push {
         Ok(UpdateOutcome::Changed)
     }
 
-    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+    fn create(&self, name: &[u8], _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         write(name, &self.pushed(Doc::EMPTY), out);
         Ok(UpdateOutcome::Changed)
     }

@@ -29,7 +29,7 @@ impl Operator for Set {
         if value == self.value.as_value() { Ok(UpdateOutcome::Unchanged) } else { self.create(name, scope, out) }
     }
 
-    fn create(&self, name: &[u8], _scope: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
+    fn create(&self, name: &[u8], _: &UpdateScope<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         out.append(name, self.value.as_value());
         Ok(UpdateOutcome::Changed)
     }

@@ -16,18 +16,12 @@ pub(super) fn parse(_argument: Value<'_>) -> Result<Box<dyn Operator>> {
 }
 
 impl Operator for Unset {
-    fn update(
-        &self,
-        _name: &[u8],
-        _value: Value<'_>,
-        _scope: &UpdateScope<'_>,
-        _out: &mut Writer,
-    ) -> Result<UpdateOutcome> {
+    fn update(&self, _name: &[u8], _value: Value<'_>, _: &UpdateScope<'_>, _out: &mut Writer) -> Result<UpdateOutcome> {
         Ok(UpdateOutcome::Removed)
     }
 
     /// A field that cannot exist needs no removal.
-    fn blocked(&self, _scope: &UpdateScope<'_>) -> Result<()> {
+    fn blocked(&self, _: &UpdateScope<'_>) -> Result<()> {
         Ok(())
     }
 

@@ -59,7 +59,6 @@ struct Path {
 /// not exist.
 ///
 /// # Errors
-///
 /// [`Corrupt`](crate::Error::Corrupt): a branch is damaged.
 pub(in crate::redb) fn leaves(
     header: Header,
@@ -81,7 +80,6 @@ pub(in crate::redb) fn leaves(
 /// Reads leaves, several at the same time, and returns what each contains.
 ///
 /// # Errors
-///
 /// [`Corrupt`](crate::Error::Corrupt): one is damaged.
 pub(in crate::redb) fn read(storage: &dyn StorageBackend, leaves: &[&LeafPlace]) -> Result<Vec<LeafContent>> {
     let read = |leaves: &[&LeafPlace]| leaves.iter().map(|leaf| content(storage, leaf)).collect::<Result<Vec<_>>>();

@@ -10,6 +10,7 @@ mod merge;
 mod needs;
 mod nested;
 mod parse;
+mod shown_argument;
 mod stage;
 mod stages;
 mod window;
@@ -17,6 +18,7 @@ mod window;
 pub use kept::Kept;
 pub(crate) use parse::check_collection;
 pub use parse::{not_first, parse};
+use shown_argument::shown_argument;
 pub use stage::Stage;
 pub use stages::{
     BucketAuto, Buckets, CollStats, DenseRows, Densify, Documents, Facet, GraphLookup, Group, GroupStates, Join,

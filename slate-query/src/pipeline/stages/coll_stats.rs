@@ -1,7 +1,5 @@
 //! `$collStats`: one document about the collection, in place of its documents.
 
-use std::fmt;
-
 use crate::{
     Code, Error, Result,
     expression::Bindings,
@@ -90,15 +88,4 @@ impl CollStats {
     }
 }
 
-impl CollStats {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for CollStats {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(CollStats);

@@ -1,6 +1,6 @@
 //! `$densify`: adds documents where the values of a field leave gaps.
 
-use std::{collections::HashMap, fmt};
+use std::collections::HashMap;
 
 use ahash::RandomState;
 
@@ -249,18 +249,7 @@ impl Densify {
     }
 }
 
-impl Densify {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for Densify {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(Densify);
 
 /// Returns the value at a path that leads through documents only.
 fn at<'d>(document: Doc<'d>, path: &Path) -> Option<Value<'d>> {

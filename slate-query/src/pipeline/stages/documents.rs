@@ -1,7 +1,5 @@
 //! `$documents`: the documents of an expression, in place of those of a collection.
 
-use std::fmt;
-
 use crate::{
     Code, Error, Result,
     expression::{Bindings, Expression},
@@ -44,15 +42,4 @@ impl Documents {
     }
 }
 
-impl Documents {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for Documents {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(Documents);

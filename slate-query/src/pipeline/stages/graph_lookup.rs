@@ -1,6 +1,6 @@
 //! `$graphLookup`: adds the documents of a collection that are reached by following values from one to the next.
 
-use std::{fmt, ops::ControlFlow};
+use std::ops::ControlFlow;
 
 use super::lookup::Join;
 use crate::{
@@ -196,15 +196,4 @@ impl GraphLookup {
     }
 }
 
-impl GraphLookup {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for GraphLookup {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(GraphLookup);

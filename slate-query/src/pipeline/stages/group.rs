@@ -1,6 +1,6 @@
 //! `$group`: one document for each value of an expression, with values accumulated over the documents that have it.
 
-use std::{collections::HashSet, fmt};
+use std::collections::HashSet;
 
 use crate::{
     Code, Error, Result,
@@ -375,18 +375,7 @@ impl GroupStates {
     }
 }
 
-impl Group {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument)
-    }
-}
+crate::pipeline::shown_argument!(Group);
 
 /// Returns a document of one field.
 pub(super) fn single(name: &str, value: Value<'_>) -> OwnedValue {

@@ -1,7 +1,5 @@
 //! `$redact`: keeps, removes or descends into each document and the documents inside it, as an expression decides.
 
-use std::fmt;
-
 use bson::Bson;
 
 use crate::{
@@ -109,15 +107,4 @@ impl Redact {
     }
 }
 
-impl Redact {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for Redact {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(Redact);

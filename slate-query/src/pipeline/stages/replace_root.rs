@@ -1,7 +1,5 @@
 //! `$replaceRoot` and `$replaceWith`: replaces each document by the value of an expression, which must be a document.
 
-use std::fmt;
-
 use crate::{
     Code, Error, Result,
     expression::{Bindings, Expression, Needs},
@@ -67,15 +65,4 @@ impl ReplaceRoot {
     }
 }
 
-impl ReplaceRoot {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for ReplaceRoot {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument)
-    }
-}
+crate::pipeline::shown_argument!(ReplaceRoot);

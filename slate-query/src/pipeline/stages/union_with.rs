@@ -1,7 +1,5 @@
 //! `$unionWith`: passes on the documents of its input, and then those of another collection or of `$documents`.
 
-use std::fmt;
-
 use super::{documents_first, own_documents, parse_within};
 use crate::{
     Code, Error, Result,
@@ -79,15 +77,4 @@ impl UnionWith {
     }
 }
 
-impl UnionWith {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for UnionWith {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(UnionWith);

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use super::{
     call::WindowCall,
     frame::Frame,
@@ -271,18 +269,7 @@ impl Windows {
     }
 }
 
-impl Windows {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for Windows {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument)
-    }
-}
+crate::pipeline::shown_argument!(Windows);
 
 /// Writes into `out` (cleared first) the key of a partition.
 ///

@@ -3,8 +3,6 @@
 mod granularity;
 mod parse;
 
-use std::fmt;
-
 pub(super) use parse::parse;
 
 use self::granularity::Granularity;
@@ -205,15 +203,4 @@ fn value(number: Number) -> OwnedValue {
     Evaluated::from(number).as_value().unwrap_or(Value::NULL).to_owned()
 }
 
-impl BucketAuto {
-    /// Returns the argument of the stage, as explain shows it.
-    pub fn argument(&self) -> Value<'_> {
-        self.argument.as_value()
-    }
-}
-
-impl fmt::Display for BucketAuto {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", self.argument.as_value())
-    }
-}
+crate::pipeline::shown_argument!(BucketAuto);

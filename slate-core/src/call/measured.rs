@@ -16,7 +16,7 @@ use crate::{
     exec::{BoxedRows, NoRows, Rows},
     interrupt::{Interrupt, WaitBudget},
     metrics::{
-        Observer, OperationKind, OwnedSubject, SlowQuery, Subject, Tally,
+        Examined, Observer, OperationKind, OwnedSubject, SlowQuery, Subject, Tally,
         trace::{CallResult, Span},
     },
     plan::Query,
@@ -36,9 +36,8 @@ pub(super) struct MeasuredCall {
     bytes: u64,
     /// Documents that a write has inserted, changed or deleted.
     written: u64,
-    /// How many keys the call examined without a plan.
-    keys: u64,
-    documents: u64,
+    /// What the call examined without a plan.
+    examined: Examined,
     /// What the plan examines, for the span and a report.
     tally: Option<Arc<Tally>>,
     /// The collection and the filter of a read whose rows outlive the query, for a report.
@@ -74,8 +73,7 @@ impl MeasuredCall {
             rows: 0,
             bytes: 0,
             written: 0,
-            keys: 0,
-            documents: 0,
+            examined: Examined::default(),
             tally: None,
             subject: None,
             outcome: CallOutcome::Done,
@@ -151,8 +149,7 @@ impl MeasuredCall {
 
     /// Counts keys and documents that were examined without a plan.
     pub(super) fn examined(&mut self, keys: u64, documents: u64) {
-        self.keys += keys;
-        self.documents += documents;
+        self.examined += Examined { keys, documents };
     }
 
     /// Records the tally of the call's plan, if it will be reported.
@@ -210,24 +207,21 @@ impl MeasuredCall {
 
     #[cold]
     fn describe(&self, Subject { collection, filter }: Subject<'_>) -> SlowQuery {
-        let (keys, documents) = self.all_examined();
         SlowQuery {
             operation: self.kind,
             collection: collection.map(str::to_owned),
             filter: filter.map(slate_query::filter::Filter::shape),
             duration: self.time,
             rows: self.rows + self.written,
-            keys,
-            documents,
+            examined: self.all_examined(),
             has_failed: self.outcome == CallOutcome::Failed,
             plan: self.tally.as_ref().and_then(|tally| tally.executed()),
         }
     }
 
-    /// Returns the keys and the documents examined, with a plan or without.
-    fn all_examined(&self) -> (u64, u64) {
-        let (keys, documents) = self.tally.as_ref().map(|tally| tally.examined()).unwrap_or_default();
-        (self.keys + keys, self.documents + documents)
+    /// Returns what was examined, with a plan or without.
+    fn all_examined(&self) -> Examined {
+        self.examined + self.tally.as_ref().map(|tally| tally.examined()).unwrap_or_default()
     }
 }
 
@@ -238,8 +232,7 @@ impl Drop for MeasuredCall {
         }
         self.stop();
         if self.is_traced() {
-            let (keys, documents) = self.all_examined();
-            self.span.ended(&CallResult { rows: self.rows + self.written, keys, documents });
+            self.span.ended(&CallResult { rows: self.rows + self.written, examined: self.all_examined() });
         }
         if let Some(subject) = self.subject.take() {
             self.report(subject.as_subject());
@@ -254,8 +247,7 @@ impl Drop for MeasuredCall {
         counters.rows.add(self.rows);
         counters.bytes.add(self.bytes);
         counters.written.add(self.written);
-        counters.keys.add(self.keys);
-        counters.documents.add(self.documents);
+        counters.add_examined(self.examined);
     }
 }
 

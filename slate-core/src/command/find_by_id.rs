@@ -17,7 +17,7 @@ use crate::{
     Result,
     call::{IdMatch, Scope},
     entry::record_key,
-    metrics::{PlanSummary, PointRead},
+    metrics::{Examined, PlanSummary, PointRead},
     namespace, stage_names,
 };
 
@@ -59,7 +59,10 @@ pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
         Ok(read) => read,
         Err(error) => return Some(Err(shown_error(error, name))),
     };
-    let show = |documents| at.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, 1, documents));
+    let show = |documents| {
+        let examined = Examined::lookup(documents);
+        at.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, examined));
+    };
     match read {
         PointRead::Found(_) => {
             show(1);

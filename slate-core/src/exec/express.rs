@@ -21,7 +21,7 @@ use crate::{
     call_context::CallContext,
     catalog::{CollectionInfo, IndexInfo},
     entry::Entry,
-    metrics::PlanSummary,
+    metrics::{Examined, PlanSummary},
     plan::{MAX_UNWEIGHED_ENTRIES, Query, component_range},
 };
 
@@ -69,7 +69,8 @@ pub(crate) fn find<V: View>(
     };
     if let (Some(rows), Some(activity)) = (&rows, &call.activity) {
         let of_index = |index: &Arc<IndexInfo>| PlanSummary::Index("EXPRESS_IXSCAN", Arc::clone(index) as _);
-        activity.read(index.map_or(PlanSummary::LOOKUP, of_index), rows.keys(), rows.documents());
+        let examined = Examined { keys: rows.keys(), documents: rows.documents() };
+        activity.read(index.map_or(PlanSummary::LOOKUP, of_index), examined);
     }
     Ok(rows)
 }

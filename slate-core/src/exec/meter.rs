@@ -9,7 +9,7 @@ use std::{
 };
 
 use crate::{
-    metrics::{Spilled, Tally},
+    metrics::{Examined, Spilled, Tally},
     plan::{Measures, Stage},
 };
 
@@ -152,7 +152,7 @@ impl Drop for Meter {
             recorder.add(*node, self.counted);
         }
         if let Some(tally) = &self.tally {
-            tally.add(self.counted.keys, self.counted.documents);
+            tally.add(Examined { keys: self.counted.keys, documents: self.counted.documents });
         }
     }
 }

@@ -5,7 +5,7 @@ use super::{Resources, express, raw::open_records};
 use crate::{
     Error, Result,
     catalog::CollectionInfo,
-    metrics::PlanSummary,
+    metrics::{Examined, PlanSummary},
     plan::{self, Plan, Query, RawPlan, is_leaf_in_id_order},
 };
 
@@ -35,7 +35,7 @@ pub(crate) fn visit_targets<V: View>(
         reader.load(&[(collection.records, &key)])?;
         let found = reader.loaded(0);
         resources.summarize(|| PlanSummary::LOOKUP, || None);
-        resources.tally.add(1, u64::from(found.is_some()));
+        resources.tally.add(Examined::lookup(u64::from(found.is_some())));
         return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }
     let planned = plan::build(query, view, collection)?;

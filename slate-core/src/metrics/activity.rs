@@ -5,7 +5,7 @@ use std::{
 
 use bson::{Document, doc};
 
-use super::{ReportedPlan, Tally};
+use super::{Examined, ReportedPlan, Tally};
 
 /// What a command that runs is doing, for those who look at it from another thread: the plan that it executes, and what the plan has
 /// examined so far; see [`Commands::with_activity`](crate::Commands::with_activity).
@@ -28,12 +28,11 @@ pub struct Activity(Arc<Mutex<Current>>);
 #[derive(Default)]
 struct Current {
     /// What was examined without a plan, and by the plans before the current one.
-    keys: u64,
-    documents: u64,
+    examined: Examined,
     summary: Option<PlanSummary>,
     plans: Plans,
     /// The current plan, and what it had examined before this activity began: a cursor's plan has read the earlier batches.
-    plan: Option<(Arc<Tally>, (u64, u64))>,
+    plan: Option<(Arc<Tally>, Examined)>,
 }
 
 /// The plan of the summary, if the activity records plans.
@@ -114,12 +113,12 @@ impl Activity {
 
     /// Returns how many keys the command has examined so far.
     pub fn keys_examined(&self) -> u64 {
-        self.lock().examined().0
+        self.lock().all_examined().keys
     }
 
     /// Returns how many documents the command has examined so far.
     pub fn documents_examined(&self) -> u64 {
-        self.lock().examined().1
+        self.lock().all_examined().documents
     }
 
     /// Shows a plan in place of the one before.
@@ -128,7 +127,7 @@ impl Activity {
         if current.plan.as_ref().is_some_and(|(own, _)| Arc::ptr_eq(own, tally)) {
             return;
         }
-        (current.keys, current.documents) = current.examined();
+        current.examined = current.all_examined();
         current.plan = Some((Arc::clone(tally), tally.examined()));
         current.summary = None;
         current.plans.forget();
@@ -147,11 +146,9 @@ impl Activity {
     }
 
     /// Shows a read that needed no plan.
-    pub(crate) fn read(&self, summary: PlanSummary, keys: u64, documents: u64) {
+    pub(crate) fn read(&self, summary: PlanSummary, examined: Examined) {
         let mut current = self.lock();
-        let (keys_before, documents_before) = current.examined();
-        current.keys = keys_before + keys;
-        current.documents = documents_before + documents;
+        current.examined = current.all_examined() + examined;
         (current.summary, current.plan) = (Some(summary), None);
         current.plans.forget();
     }
@@ -186,18 +183,15 @@ impl Plans {
 }
 
 impl Current {
-    fn examined(&self) -> (u64, u64) {
-        let (keys, documents) = self.plan.as_ref().map_or((0, 0), |(tally, before)| {
-            let now = tally.examined();
-            (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1))
-        });
-        (self.keys + keys, self.documents + documents)
+    fn all_examined(&self) -> Examined {
+        let of_plan = self.plan.as_ref().map(|(tally, before)| tally.examined().since(*before));
+        self.examined + of_plan.unwrap_or_default()
     }
 }
 
 impl fmt::Debug for Activity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (keys, documents) = self.lock().examined();
+        let Examined { keys, documents } = self.lock().all_examined();
         let plan = self.plan_summary();
         f.debug_struct("Activity").field("plan", &plan).field("keys", &keys).field("documents", &documents).finish()
     }

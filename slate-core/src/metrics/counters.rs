@@ -1,6 +1,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{OperationKind, histogram::Timer};
+use super::{Examined, OperationKind, histogram::Timer};
 
 /// A number that one thread increases and others read. An addition is a load and a store, without the locked instruction of
 /// an atomic addition.
@@ -53,5 +53,11 @@ impl Counters {
     #[expect(clippy::indexing_slicing, reason = "the array has an element for each kind")]
     pub(crate) fn of(&self, kind: OperationKind) -> &OperationCounters {
         &self.operations[kind as usize]
+    }
+
+    #[inline]
+    pub(crate) fn add_examined(&self, examined: Examined) {
+        self.keys.add(examined.keys);
+        self.documents.add(examined.documents);
     }
 }

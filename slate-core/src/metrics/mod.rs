@@ -5,6 +5,7 @@
 
 mod activity;
 mod counters;
+mod examined;
 mod histogram;
 mod kind;
 mod observer;
@@ -18,6 +19,7 @@ mod uses;
 
 pub use activity::Activity;
 pub(crate) use activity::PlanSummary;
+pub(crate) use examined::Examined;
 pub use histogram::Histogram;
 pub use kind::OperationKind;
 pub(crate) use observer::{Observer, PointRead};

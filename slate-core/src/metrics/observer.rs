@@ -6,7 +6,9 @@ use std::{
 use slate_query::raw::Doc;
 use thread_local::ThreadLocal;
 
-use super::{Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries, spilled::Spilled, trace};
+use super::{
+    Examined, Metrics, OperationKind, SlowQuery, counters::Counters, slow::SlowQueries, spilled::Spilled, trace,
+};
 use crate::{Error, Result};
 
 /// One of this many point reads of a thread is timed. Reading the clock twice would take a tenth of the time of a point
@@ -105,8 +107,7 @@ impl Observer {
             filter: None,
             duration,
             rows: found,
-            keys: 1,
-            documents: found,
+            examined: Examined::lookup(found),
             has_failed,
             plan: None,
         });

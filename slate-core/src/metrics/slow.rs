@@ -9,7 +9,7 @@ use std::{
 
 use slate_query::filter::Filter;
 
-use super::{OperationKind, trace};
+use super::{Examined, OperationKind, trace};
 use crate::Explain;
 
 /// The threshold if only a closure is set: MongoDB's.
@@ -25,8 +25,7 @@ pub struct SlowQuery {
     pub(crate) filter: Option<String>,
     pub(crate) duration: Duration,
     pub(crate) rows: u64,
-    pub(crate) keys: u64,
-    pub(crate) documents: u64,
+    pub(crate) examined: Examined,
     pub(crate) has_failed: bool,
     pub(crate) plan: Option<ReportedPlan>,
 }
@@ -60,12 +59,12 @@ impl SlowQuery {
 
     /// Returns how many keys the call's plan read.
     pub fn keys_examined(&self) -> u64 {
-        self.keys
+        self.examined.keys
     }
 
     /// Returns how many documents the call's plan read.
     pub fn documents_examined(&self) -> u64 {
-        self.documents
+        self.examined.documents
     }
 
     /// Returns whether the call failed, or refused some of its documents.
@@ -83,7 +82,7 @@ impl SlowQuery {
 /// One line, and the lines of the plan.
 impl fmt::Display for SlowQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { operation, duration, rows, keys, documents, .. } = self;
+        let Self { operation, duration, rows, examined: Examined { keys, documents }, .. } = self;
         write!(f, "{operation}")?;
         if let Some(collection) = &self.collection {
             write!(f, " {collection}")?;

@@ -3,7 +3,7 @@ use std::sync::{
     atomic::{AtomicU64, Ordering},
 };
 
-use super::{Observer, slow::ReportedPlan};
+use super::{Examined, Observer, slow::ReportedPlan};
 
 /// The keys and documents that the nodes of one plan examine. It is added to the database's counters when it is dropped.
 #[derive(Debug)]
@@ -25,9 +25,9 @@ impl Tally {
         })
     }
 
-    pub(crate) fn add(&self, keys: u64, documents: u64) {
-        self.keys.fetch_add(keys, Ordering::Relaxed);
-        self.documents.fetch_add(documents, Ordering::Relaxed);
+    pub(crate) fn add(&self, examined: Examined) {
+        self.keys.fetch_add(examined.keys, Ordering::Relaxed);
+        self.documents.fetch_add(examined.documents, Ordering::Relaxed);
     }
 
     /// Remembers the plan for a report, if slow queries are reported.
@@ -42,16 +42,14 @@ impl Tally {
         self.executed.get().cloned()
     }
 
-    /// Returns the keys and the documents examined so far.
-    pub(crate) fn examined(&self) -> (u64, u64) {
-        (self.keys.load(Ordering::Relaxed), self.documents.load(Ordering::Relaxed))
+    /// Returns what was examined so far.
+    pub(crate) fn examined(&self) -> Examined {
+        Examined { keys: self.keys.load(Ordering::Relaxed), documents: self.documents.load(Ordering::Relaxed) }
     }
 }
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        let counters = self.observer.counters();
-        counters.keys.add(*self.keys.get_mut());
-        counters.documents.add(*self.documents.get_mut());
+        self.observer.counters().add_examined(self.examined());
     }
 }

@@ -10,7 +10,7 @@ use std::{marker::PhantomData, time::Duration};
 #[cfg(feature = "tracing")]
 use tracing::level_filters::LevelFilter;
 
-use super::{OperationKind, PointRead, SlowQuery};
+use super::{Examined, OperationKind, PointRead, SlowQuery};
 use crate::{Error, Result};
 
 /// The targets. All begin with `slate`, so that a subscriber selects them together: `slate=debug`.
@@ -45,8 +45,7 @@ pub(crate) struct Entered<'s> {
 /// What a call has done, for its span.
 pub(crate) struct CallResult {
     pub(crate) rows: u64,
-    pub(crate) keys: u64,
-    pub(crate) documents: u64,
+    pub(crate) examined: Examined,
 }
 
 impl Span {
@@ -90,7 +89,7 @@ impl Span {
 
     /// Adds what the call has done.
     pub(crate) fn ended(&self, result: &CallResult) {
-        let CallResult { rows, keys, documents } = result;
+        let CallResult { rows, examined: Examined { keys, documents } } = result;
         #[cfg(feature = "tracing")]
         if let Some(span) = &self.span {
             span.record("rows", rows);
@@ -155,8 +154,8 @@ fn point_read_in_span(collection: &str, read: impl FnOnce() -> Result<PointRead>
     };
     match &read {
         Ok(PointRead::Postponed | PointRead::NeedsQuery) => {}
-        Ok(PointRead::Missing) => span.ended(&CallResult { rows: 0, keys: 1, documents: 0 }),
-        Ok(PointRead::Found(_)) => span.ended(&CallResult { rows: 1, keys: 1, documents: 1 }),
+        Ok(PointRead::Missing) => span.ended(&CallResult { rows: 0, examined: Examined::lookup(0) }),
+        Ok(PointRead::Found(_)) => span.ended(&CallResult { rows: 1, examined: Examined::lookup(1) }),
         Err(error) => span.failed(error),
     }
     read

@@ -1,6 +1,6 @@
 use std::{fmt, time::Duration};
 
-use bson::{RawDocumentBuf, rawdoc};
+use bson::rawdoc;
 
 use crate::{
     IndexDescription, IntoDocument, Result,
@@ -26,16 +26,7 @@ use crate::{
 #[must_use = "an index is created by `Collection::create_index`"]
 pub struct Index {
     request: Request,
-    keys: RawDocumentBuf,
-    name: Option<String>,
-    unique: bool,
-    sparse: bool,
-    hidden: bool,
-    /// In seconds.
-    expire_after: Option<i64>,
-    partial: Option<RawDocumentBuf>,
-    collation: Option<RawDocumentBuf>,
-    wildcard_projection: Option<RawDocumentBuf>,
+    spec: IndexSpec,
 }
 
 impl Index {
@@ -47,44 +38,30 @@ impl Index {
     pub fn on(keys: impl IntoDocument) -> Self {
         let mut request = Request::default();
         let keys = request.take(keys).unwrap_or_default();
-        Self {
-            request,
-            keys,
-            name: None,
-            unique: false,
-            sparse: false,
-            hidden: false,
-            expire_after: None,
-            partial: None,
-            collation: None,
-            wildcard_projection: None,
-        }
+        Self { request, spec: IndexSpec { keys, ..IndexSpec::default() } }
     }
 
     /// Creates an index with this definition.
     pub(crate) fn of_spec(spec: IndexSpec) -> Self {
-        let IndexSpec { name, keys, unique, sparse, hidden, expire_after, partial, collation, wildcard_projection } =
-            spec;
-        let request = Request::default();
-        Self { request, keys, name, unique, sparse, hidden, expire_after, partial, collation, wildcard_projection }
+        Self { request: Request::default(), spec }
     }
 
     /// Rejects two documents with the same values; a missing field counts as null.
     pub fn unique(mut self) -> Self {
-        self.unique = true;
+        self.spec.unique = true;
         self
     }
 
     /// Leaves out documents that have none of the fields. The index then serves only queries that require one of them.
     pub fn sparse(mut self) -> Self {
-        self.sparse = true;
+        self.spec.sparse = true;
         self
     }
 
     /// Hides the index: writes maintain it, and its uniqueness holds, but no query uses it until
     /// [`Collection::show_index`](crate::Collection::show_index).
     pub fn hidden(mut self) -> Self {
-        self.hidden = true;
+        self.spec.hidden = true;
         self
     }
 
@@ -104,13 +81,13 @@ impl Index {
     /// ```
     pub fn expire_after(mut self, after: Duration) -> Self {
         let seconds = after.as_secs().saturating_add(u64::from(after.subsec_nanos() > 0));
-        self.expire_after = Some(i64::try_from(seconds).unwrap_or(i64::MAX));
+        self.spec.expire_after = Some(i64::try_from(seconds).unwrap_or(i64::MAX));
         self
     }
 
     /// Contains only documents that match `filter`. The index then serves only queries whose filter implies this one.
     pub fn only(mut self, filter: impl IntoDocument) -> Self {
-        self.partial = self.request.take(filter);
+        self.spec.partial = self.request.take(filter);
         self
     }
 
@@ -119,20 +96,20 @@ impl Index {
     /// and conditions on strings only for queries with the same collation, and other conditions for every query. It
     /// contains no strings, so it covers no query.
     pub fn collation(mut self, collation: impl IntoDocument) -> Self {
-        self.collation = self.request.take(collation);
+        self.spec.collation = self.request.take(collation);
         self
     }
 
     /// Limits the index on `$**` to some fields and what is within them, or to all but some: `{ "tags": 1, "attributes": 1 }`,
     /// `{ "text": 0 }`. Required if the index has other fields: the projection must leave these out.
     pub fn wildcard_projection(mut self, projection: impl IntoDocument) -> Self {
-        self.wildcard_projection = self.request.take(projection);
+        self.spec.wildcard_projection = self.request.take(projection);
         self
     }
 
     /// Sets the name; the default is made from the keys: `org_1_age_-1`.
     pub fn named(mut self, name: &str) -> Self {
-        self.name = Some(name.into());
+        self.spec.name = Some(name.into());
         self
     }
 }
@@ -189,18 +166,7 @@ impl<'p> CreateIndex<'p> {
     /// Creates the index; returns its name and whether it is new.
     pub(crate) fn run_and_tell(self) -> Result<(String, Created)> {
         self.index.request.check()?;
-        let spec = IndexSpec {
-            name: self.index.name,
-            keys: self.index.keys,
-            unique: self.index.unique,
-            sparse: self.index.sparse,
-            hidden: self.index.hidden,
-            expire_after: self.index.expire_after,
-            partial: self.index.partial,
-            collation: self.index.collation,
-            wildcard_projection: self.index.wildcard_projection,
-        };
-        let Self { scope, collection, call, mut progress, .. } = self;
+        let Self { scope, collection, index: Index { spec, .. }, call, mut progress } = self;
         match &scope {
             Scope::Database(database) => index_build::create(database, &collection, &spec, &mut *progress, &call),
             Scope::Snapshot(_) | Scope::Transaction(_) => {
@@ -233,8 +199,7 @@ impl From<&IndexDescription> for Index {
             multikey: _,
             state: _,
         } = description;
-        Self {
-            request: Request::default(),
+        Self::of_spec(IndexSpec {
             keys: keys.clone(),
             name: Some(name.clone()),
             unique: *unique,
@@ -245,6 +210,6 @@ impl From<&IndexDescription> for Index {
             // An index without a collation inherits that of its collection.
             collation: Some(collation.clone().unwrap_or_else(|| rawdoc! { "locale": "simple" })),
             wildcard_projection: wildcard_projection.clone(),
-        }
+        })
     }
 }

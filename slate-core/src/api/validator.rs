@@ -1,5 +1,3 @@
-use bson::RawDocumentBuf;
-
 use crate::{IntoDocument, Result, ValidationAction, ValidationLevel, call::Request, write::ValidatorSpec};
 
 /// The condition that the documents of a collection must fulfil; see [`CollectionOptions::validator`](crate::CollectionOptions::validator)
@@ -22,33 +20,33 @@ use crate::{IntoDocument, Result, ValidationAction, ValidationLevel, call::Reque
 #[derive(Clone, Debug)]
 pub struct Validator {
     request: Request,
-    filter: RawDocumentBuf,
-    level: ValidationLevel,
-    action: ValidationAction,
+    spec: ValidatorSpec,
 }
 
 impl Validator {
     /// Creates a validator that requires documents to match a filter, such as `{ $jsonSchema: … }`.
     pub fn new(filter: impl IntoDocument) -> Self {
         let mut request = Request::default();
-        let filter = request.take(filter).unwrap_or_default();
-        Self { request, filter, level: ValidationLevel::default(), action: ValidationAction::default() }
+        let document = request.take(filter).unwrap_or_default();
+        Self { request, spec: ValidatorSpec { document, ..ValidatorSpec::default() } }
     }
 
     /// Sets which documents are checked; the default is [`ValidationLevel::Strict`].
     #[must_use]
-    pub fn level(self, level: ValidationLevel) -> Self {
-        Self { level, ..self }
+    pub fn level(mut self, level: ValidationLevel) -> Self {
+        self.spec.level = level;
+        self
     }
 
     /// Sets what happens to a write that violates it; the default is [`ValidationAction::Error`].
     #[must_use]
-    pub fn action(self, action: ValidationAction) -> Self {
-        Self { action, ..self }
+    pub fn action(mut self, action: ValidationAction) -> Self {
+        self.spec.action = action;
+        self
     }
 
     pub(crate) fn spec(&self) -> Result<ValidatorSpec> {
         self.request.check()?;
-        Ok(ValidatorSpec { document: self.filter.clone(), level: self.level, action: self.action })
+        Ok(self.spec.clone())
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The definition of an index to create.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct IndexSpec {
     pub(crate) name: Option<String>,
     pub(crate) keys: RawDocumentBuf,

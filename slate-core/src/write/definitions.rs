@@ -55,7 +55,7 @@ pub(crate) fn parse_collation(collation: Option<&RawDocumentBuf>) -> Result<Opti
 }
 
 /// The validator of a collection.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ValidatorSpec {
     pub(crate) document: RawDocumentBuf,
     pub(crate) level: ValidationLevel,

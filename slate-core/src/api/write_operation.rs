@@ -99,7 +99,7 @@ impl WriteOperation {
     /// Makes an update, a replacement or a deletion use this index instead of the index that the planner would choose.
     pub fn hint(mut self, hint: Hint) -> Self {
         match &self.kind {
-            Kind::Update(..) | Kind::Delete(_) => self.request.hint = Some(hint.into()),
+            Kind::Update(..) | Kind::Delete(_) => self.request.hint = Some(hint),
             Kind::Insert(_) => self.misplaced("hint"),
         }
         self

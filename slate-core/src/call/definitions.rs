@@ -20,11 +20,11 @@ use slate_query::{
 
 use super::request::{FindResult, Request};
 use crate::{
-    Error, Result,
+    Error, Hint, Result,
     catalog::{Catalog, CollectionInfo, ResolvedView, not_on_view},
     exec::Target,
     metrics::OperationKind,
-    plan::{self, ForeignView, Hint, KeyLimits, Output, Query, Ties, Values, Window},
+    plan::{self, ForeignView, KeyLimits, Output, Query, Ties, Values, Window},
 };
 
 /// The definitions of what a request reads or writes, taken from the catalog of the snapshot on which it is executed.
@@ -137,7 +137,7 @@ impl Request {
         query.hint = self.hint.clone();
         if let Some(direction) = query.sort.as_ref().and_then(Sort::natural) {
             (query.sort, query.hint) = match ties {
-                Ties::Any => (None, Some(Hint::Natural(direction))),
+                Ties::Any => (None, Some(Hint::natural(direction))),
                 // The document that a write to one document changes depends on the sort, never on the plan.
                 Ties::ById => (Some(plan::sort_by_id(direction)?), query.hint),
             };

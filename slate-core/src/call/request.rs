@@ -13,12 +13,12 @@ use slate_query::{
 
 use super::{definitions::Definitions, measured::Cursor, scope::Scope, sink};
 use crate::{
-    Error, Explain, ExplainVerbosity, IntoDocument, Result, ReturnDocument,
+    Error, Explain, ExplainVerbosity, Hint, IntoDocument, Result, ReturnDocument,
     call_context::CallContext,
     catalog::Catalog,
     clock::now_millis,
     namespace,
-    plan::{Explained, Force, Hint, Optimization, Query},
+    plan::{Explained, Force, Optimization, Query},
     stage_names,
 };
 
@@ -153,8 +153,8 @@ impl Request {
         self.limit = Some(documents);
     }
 
-    pub(crate) fn hint(&mut self, hint: crate::Hint) {
-        self.hint = Some(hint.into());
+    pub(crate) fn hint(&mut self, hint: Hint) {
+        self.hint = Some(hint);
     }
 
     pub(crate) fn collation(&mut self, collation: impl IntoDocument) {

@@ -16,12 +16,11 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Error, ExplainVerbosity, Result,
+    Error, ExplainVerbosity, Hint, Result,
     api::{delete::delete_request, update::target_query},
     call::{Request, Scope},
     call_context::CallContext,
     exec::Target,
-    plan::Hint,
 };
 
 /// One of the statements of a `delete`, or a delete of a `bulkWrite`.

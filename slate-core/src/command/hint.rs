@@ -1,12 +1,11 @@
 use slate_query::{
     Code,
     number::Number,
-    pattern::Direction,
     raw::{Doc, Value, validate},
 };
 
 use super::fields::{Fields, owned};
-use crate::{Error, Result, plan::Hint};
+use crate::{Error, Hint, Result};
 
 /// Takes a hint: an index's name or keys, or `{$natural: ±1}`. An empty document counts as no hint.
 ///
@@ -35,8 +34,8 @@ fn parse(hint: Value<'_>) -> Result<Option<Hint>> {
 fn natural(keys: Doc<'_>, direction: Value<'_>) -> Result<Hint> {
     let alone = keys.elements().count() == 1;
     match Number::of(direction).and_then(Number::to_i64) {
-        Some(1) if alone => Ok(Hint::Natural(Direction::Ascending)),
-        Some(-1) if alone => Ok(Hint::Natural(Direction::Descending)),
+        Some(1) if alone => Ok(Hint::Forward),
+        Some(-1) if alone => Ok(Hint::Backward),
         _ => Err(Error::invalid(Code::BAD_VALUE, "a $natural hint is 1 or -1, alone").at("hint")),
     }
 }

@@ -15,12 +15,11 @@ use super::{
     statements::{self, Order, WriteErrors},
 };
 use crate::{
-    Error, ExplainVerbosity, Result,
+    Error, ExplainVerbosity, Hint, Result,
     api::update::{Change, target_query},
     call::{Request, Scope},
     call_context::CallContext,
     exec::Target,
-    plan::Hint,
     write::{UpdateKind, UpdateOutcome},
 };
 

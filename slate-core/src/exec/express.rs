@@ -176,8 +176,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        ErrorKind,
-        plan::{Force, Hint, Output},
+        ErrorKind, Hint,
+        plan::{Force, Output},
     };
 
     const RECORDS: Keyspace = Keyspace(7);
@@ -230,7 +230,7 @@ mod tests {
             Query { sort: Some(sort), ..plain.clone() },
             Query { skip: 1, ..plain.clone() },
             Query { limit: Some(0), ..plain.clone() },
-            Query { hint: Some(Hint::Natural(Direction::Ascending)), ..plain.clone() },
+            Query { hint: Some(Hint::Forward), ..plain.clone() },
             Query { force: Force::Candidate(7), ..plain.clone() },
             Query { output: Output::Count, ..plain.clone() },
         ] {

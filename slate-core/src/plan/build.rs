@@ -8,7 +8,7 @@ use slate_query::{Code, filter::Node, interval::IntervalSet, path::Path, pattern
 use slate_store::View;
 
 use super::{
-    Access, AccessPath, Checks, Combine, CoveredField, DocumentNode, Drawing, Force, GroupOrder, Hint, IndexBounds,
+    Access, AccessPath, Checks, Combine, CoveredField, DocumentNode, Drawing, Force, GroupOrder, IndexBounds,
     IndexScan, Output, Plan, Query, Ties, Window,
     candidate::{Candidate, FETCH_COST, Keys, PROBE_CAP, Probe, Rates, Reads, ViewProbe, reads},
     candidates::{Selectivity, candidates, merges, of_all_entries, viable_candidates},
@@ -17,7 +17,7 @@ use super::{
     rules::{self, FiredRules},
 };
 use crate::{
-    Error, Result,
+    Error, Hint, Result,
     catalog::{CollectionInfo, IndexInfo, is_key_of_id},
     metrics::trace,
 };
@@ -143,7 +143,8 @@ enum Hinted<'c> {
 
 fn hinted_by<'c>(hint: &Hint, context: &Context<'c>) -> Result<Hinted<'c>> {
     Ok(match hint {
-        Hint::Natural(direction) => Hinted::Natural(*direction),
+        Hint::Forward => Hinted::Natural(Direction::Ascending),
+        Hint::Backward => Hinted::Natural(Direction::Descending),
         Hint::Name(name) if name == "_id_" => Hinted::Id,
         Hint::Keys(keys) if is_key_of_id(Doc::from(keys)) => Hinted::Id,
         Hint::Name(name) => {

@@ -17,7 +17,7 @@ use slate_query::{
 
 use super::{Checks, DocumentNode, FiredRules, IndexBounds, KeyLimits, Nodes, Stage, view::ForeignView};
 use crate::{
-    Result,
+    Hint, Result,
     catalog::{IndexInfo, ResolvedView},
     metrics::OperationKind,
 };
@@ -62,17 +62,6 @@ pub(crate) enum Output {
     Distinct { path: Path, values: Values },
 }
 
-/// The access path that the caller requests.
-#[derive(Clone, Debug)]
-pub(crate) enum Hint {
-    /// A scan of the records in ascending or descending order of `_id`.
-    Natural(Direction),
-    /// The index with this name.
-    Name(String),
-    /// The index over exactly these keys.
-    Keys(RawDocumentBuf),
-}
-
 /// Which candidate is chosen. Tests force each of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Force {
@@ -94,13 +83,12 @@ pub(crate) enum Ties {
     ById,
 }
 
-impl From<crate::Hint> for Hint {
-    fn from(hint: crate::Hint) -> Self {
-        match hint {
-            crate::Hint::Forward => Self::Natural(Direction::Ascending),
-            crate::Hint::Backward => Self::Natural(Direction::Descending),
-            crate::Hint::Name(name) => Self::Name(name),
-            crate::Hint::Keys(keys) => Self::Keys(keys),
+impl Hint {
+    /// Returns the hint that requests a scan of the records in this direction of `_id`.
+    pub(crate) fn natural(direction: Direction) -> Self {
+        match direction {
+            Direction::Ascending => Self::Forward,
+            Direction::Descending => Self::Backward,
         }
     }
 }

@@ -39,8 +39,8 @@ pub(crate) use build::{Context, MAX_UNWEIGHED_ENTRIES, Planned, build, candidate
 pub(crate) use candidates::narrows;
 pub(crate) use checks::{Checks, EntryFilter};
 pub(crate) use data::{
-    Combine, CountedKeys, CoveredField, Force, Hint, IdPlan, IndexScan, Output, Plan, Query, RawPlan, Ties, Values,
-    Window, sort_by_id,
+    Combine, CountedKeys, CoveredField, Force, IdPlan, IndexScan, Output, Plan, Query, RawPlan, Ties, Values, Window,
+    sort_by_id,
 };
 pub(crate) use draw::Drawing;
 pub(crate) use explained::Explained;

@@ -9,9 +9,9 @@ use slate_query::{
 
 use super::{DocumentNode, Optimization};
 use crate::{
-    Error, Result,
+    Error, Hint, Result,
     catalog::IndexInfo,
-    plan::{Hint, IdPlan, Output, Plan, Query, RawPlan},
+    plan::{IdPlan, Output, Plan, Query, RawPlan},
 };
 
 /// Adds the node that replaces documents by their keys, if the query asks for them. A document that no index found has an empty key.
@@ -50,7 +50,7 @@ fn follows_id(query: &Query) -> bool {
     let is_hinted = match &query.hint {
         Some(Hint::Name(name)) => name == "_id_",
         Some(Hint::Keys(_)) => true,
-        Some(Hint::Natural(_)) | None => false,
+        Some(Hint::Forward | Hint::Backward) | None => false,
     };
     let first = query.sort.as_ref().and_then(|sort| sort.fields().first());
     is_hinted || first.is_some_and(|(path, _)| path.as_str() == "_id")

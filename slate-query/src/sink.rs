@@ -58,6 +58,11 @@ pub enum WhenNotMatched {
 }
 
 impl Sink {
+    /// Returns whether a stage is a `$out` or `$merge`, by its name alone.
+    pub fn is(stage: Doc<'_>) -> bool {
+        stage.elements().next().is_some_and(|first| matches!(first.name, b"$out" | b"$merge"))
+    }
+
     /// Parses a stage if it is a `$out` or `$merge`.
     ///
     /// # Errors

@@ -8,6 +8,7 @@ use slate_query::{
     number::Number,
     pattern::Direction,
     raw::{Doc, Value, validate},
+    sink::Sink,
     sort::Sort,
 };
 
@@ -277,8 +278,7 @@ impl Request {
 
     /// Returns whether an aggregation writes its documents into a collection.
     pub(crate) fn writes(&self) -> bool {
-        let name = self.pipeline.last().and_then(|last| Doc::from(last).elements().next().map(|first| first.name));
-        matches!(name, Some(b"$out" | b"$merge"))
+        self.pipeline.last().is_some_and(|last| Sink::is(Doc::from(last)))
     }
 
     /// Counts the documents, after skip and limit.

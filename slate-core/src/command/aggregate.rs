@@ -3,6 +3,7 @@ use slate_query::{
     Code,
     number::Number,
     raw::{Doc, Value},
+    sink::Sink,
 };
 
 use super::{
@@ -63,7 +64,7 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
     fields.boolean_not_null("explain")?;
     let concerns = match change_stream::argument(&pipeline) {
         Some(_) => Concerns::Majority,
-        None if writes(&pipeline) => Concerns::ReadAndWrite,
+        None if pipeline.last().is_some_and(|last| Sink::is(Doc::from(last))) => Concerns::ReadAndWrite,
         None => Concerns::Read,
     };
     let common = call.common(concerns)?;
@@ -92,12 +93,6 @@ fn collection<'c>(call: &Call<'c>) -> Result<Option<&'c str>> {
     }
     let message = "the 'aggregate' field must specify a collection name or 1";
     Err(Error::invalid(Code::FAILED_TO_PARSE, message).at(call.name))
-}
-
-/// Whether a pipeline ends with a stage that writes.
-fn writes(pipeline: &[RawDocumentBuf]) -> bool {
-    let last = pipeline.last().map(Doc::from).and_then(|last| last.elements().next());
-    last.is_some_and(|last| matches!(last.name, b"$out" | b"$merge"))
 }
 
 fn pipeline(fields: &mut Fields<'_>) -> Result<Vec<RawDocumentBuf>> {

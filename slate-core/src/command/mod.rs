@@ -52,9 +52,9 @@ mod update;
 mod validate;
 
 use bson::RawDocumentBuf;
-#[cfg(feature = "async")]
-use slate_query::raw::Value;
 use slate_query::{Code, raw::Doc};
+#[cfg(feature = "async")]
+use slate_query::{raw::Value, sink::Sink};
 
 use self::{
     call::{Call, CommandScope},
@@ -229,8 +229,7 @@ fn writes(command: Doc<'_>) -> bool {
     match name_of(command) {
         b"aggregate" => {
             let last = command.get("pipeline").and_then(Value::as_array).and_then(|stages| stages.values().last());
-            let name = last.and_then(Value::as_document).map(name_of);
-            matches!(name, Some(b"$out" | b"$merge"))
+            last.and_then(Value::as_document).is_some_and(Sink::is)
         }
         name => !matches!(name, b"find" | b"count" | b"distinct" | b"getMore" | b"killCursors" | b"ping" | b"explain"),
     }

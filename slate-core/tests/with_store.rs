@@ -9,6 +9,9 @@ mod btree;
 mod cluster;
 #[path = "with_store/distant.rs"]
 mod distant;
+#[cfg(feature = "redb")]
+#[path = "with_store/full_device.rs"]
+mod full_device;
 
 use bson::{Document, doc};
 use btree::BTreeStore;

@@ -6,6 +6,8 @@
 mod device;
 #[path = "redb/faults.rs"]
 mod faults;
+#[path = "redb/full.rs"]
+mod full;
 #[path = "redb/opening.rs"]
 mod opening;
 #[path = "redb/sharing.rs"]

@@ -49,5 +49,5 @@ pub use points::OptimisticPointReader;
 pub use store::Optimistic;
 pub use transaction::OptimisticTransaction;
 pub use view::OptimisticView;
-#[cfg(feature = "tikv")]
+#[cfg(any(feature = "tikv", all(test, feature = "redb")))]
 pub(crate) use write_set::WriteSet;

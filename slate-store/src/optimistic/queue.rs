@@ -14,9 +14,11 @@
 //!
 //! After a failure of the device nothing is committed any more. The operating system may have discarded the data that it could not
 //! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
+//!
+//! A full device is no such failure: the store knows whether it can write again, and says [`Full`](Error::Full) until then.
 
 use std::{
-    sync::{OnceLock, PoisonError, TryLockError},
+    sync::{PoisonError, TryLockError},
     thread,
     time::{Duration, Instant},
 };
@@ -25,20 +27,13 @@ use crate::{
     Context, Durability, Error, Flushing, Result, Version,
     sync::{
         Condvar, Mutex, MutexGuard,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
         yield_now,
     },
 };
 
 /// How long [`Entered::give_way`] waits before it looks again. A thread is woken in a fraction of it.
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
-
-/// How the device failed.
-#[derive(Debug)]
-enum DeviceFailure {
-    Full,
-    Other,
-}
 
 pub(super) struct CommitQueue {
     flushing: Flushing,
@@ -48,8 +43,8 @@ pub(super) struct CommitQueue {
     /// How many callers have waited for the lock, and how many of them have got it.
     arrived: AtomicU64,
     admitted: AtomicU64,
-    /// Why nothing is committed any more.
-    failure: OnceLock<DeviceFailure>,
+    /// Whether the device failed, and nothing is committed any more.
+    has_failed: AtomicBool,
     state: Mutex<QueueState>,
     ended: Condvar,
 }
@@ -78,7 +73,7 @@ impl CommitQueue {
             waiting: AtomicUsize::new(0),
             arrived: AtomicU64::new(0),
             admitted: AtomicU64::new(0),
-            failure: OnceLock::new(),
+            has_failed: AtomicBool::new(false),
             state: Mutex::default(),
             ended: Condvar::new(),
         }
@@ -121,21 +116,14 @@ impl CommitQueue {
 
     /// Fails after a failure of the device.
     pub(super) fn check(&self) -> Result<()> {
-        match self.failure.get() {
-            None => Ok(()),
-            Some(DeviceFailure::Full) => {
-                let detail =
-                    "the device was full in an earlier commit; free some space and reopen the database to write again";
-                Err(Error::Full(Box::new(Context::new(detail))))
-            }
-            Some(DeviceFailure::Other) => {
-                let detail = "the device failed earlier; the database rejects writes until it is reopened";
-                Err(Error::Io(Box::new(Context::new(detail))))
-            }
+        if self.has_failed.load(Ordering::SeqCst) {
+            let detail = "the device failed earlier; the database rejects writes until it is reopened";
+            return Err(Error::Io(Box::new(Context::new(detail))));
         }
+        Ok(())
     }
 
-    /// Records that the device failed.
+    /// Records that a commit failed.
     pub(super) fn fail(&self, error: &Error) {
         self.set_failed(error);
         drop(self.state());
@@ -154,7 +142,7 @@ impl CommitQueue {
             if state.durable >= commit {
                 return Ok(());
             }
-            if self.failure.get().is_some() {
+            if self.has_failed.load(Ordering::SeqCst) {
                 let detail =
                     "the sync that was to include this commit failed; reopen the database to see which commits it has";
                 return Err(Error::OutcomeUnknown(Box::new(Context::new(detail))));
@@ -188,9 +176,9 @@ impl CommitQueue {
     }
 
     fn set_failed(&self, error: &Error) {
-        let failure = if error.is_about_space() { DeviceFailure::Full } else { DeviceFailure::Other };
-        // The first failure is the one that explains the others.
-        let _ = self.failure.set(failure);
+        if !error.is_about_space() {
+            self.has_failed.store(true, Ordering::SeqCst);
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {

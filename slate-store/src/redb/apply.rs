@@ -6,6 +6,7 @@ use std::{
 use ::redb::{AccessGuard, CursorError, ReadableTable, Table, WriteTransaction};
 
 use super::{
+    backlog::Backlog,
     error,
     rewrite::PAGE,
     table::{self, Bytes},
@@ -26,14 +27,15 @@ pub(super) struct Written {
 /// Applies the changes of a commit to redb's transaction.
 pub(super) struct Applying<'t> {
     transaction: &'t WriteTransaction,
+    storage: &'t Backlog,
     /// The written tables. They stay open because opening one is expensive.
     tables: BTreeMap<Keyspace, Table<'t, Bytes, Bytes>>,
     pub(super) written: Written,
 }
 
 impl<'t> Applying<'t> {
-    pub(super) fn new(transaction: &'t WriteTransaction) -> Self {
-        Self { transaction, tables: BTreeMap::new(), written: Written::default() }
+    pub(super) fn new(transaction: &'t WriteTransaction, storage: &'t Backlog) -> Self {
+        Self { transaction, storage, tables: BTreeMap::new(), written: Written::default() }
     }
 
     pub(super) fn apply(&mut self, keyspace: Keyspace, change: Change<'_>) -> Result<()> {
@@ -52,10 +54,11 @@ impl<'t> Applying<'t> {
             }
         };
         self.written += match change {
-            Change::Writes(writes) => write(table, writes)?,
+            Change::Writes(writes) => write(table, self.storage, writes)?,
             Change::DeleteRange(bounds) => delete_range(table, bounds)?,
         };
-        Ok(())
+        // Pages that were replaced meanwhile are written when redb's buffer is full.
+        check_room(self.storage)
     }
 }
 
@@ -66,9 +69,14 @@ impl AddAssign for Written {
     }
 }
 
-fn write(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<Written> {
+/// Fails if something did not fit on the device, so that the rest of a large transaction is not kept in memory.
+fn check_room(storage: &Backlog) -> Result<()> {
+    if storage.is_behind() { Err(error::full(storage.full())) } else { Ok(()) }
+}
+
+fn write(table: &mut Table<'_, Bytes, Bytes>, storage: &Backlog, writes: &[Write<'_>]) -> Result<Written> {
     let mut written = Written::default();
-    let appended = if writes.len() >= FEWEST_APPENDED { append(table, writes)? } else { 0 };
+    let appended = if writes.len() >= FEWEST_APPENDED { append(table, storage, writes)? } else { 0 };
     written.added += writes.iter().take(appended).map(|(key, value)| bytes(key, *value)).sum::<i64>();
     for (key, value) in writes.iter().skip(appended) {
         let before = match value {
@@ -79,6 +87,7 @@ fn write(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<Wr
         let before = bytes(key, before.as_ref().map(AccessGuard::value));
         written.added += bytes(key, *value) - before;
         written.replaced += PAGE + before.unsigned_abs();
+        check_room(storage)?;
     }
     Ok(written)
 }
@@ -88,7 +97,7 @@ const FEWEST_APPENDED: usize = 8;
 
 /// Appends the leading writes whose keys are above all keys of the table, and returns their number. redb fills whole
 /// pages with such entries instead of searching for the position of each.
-fn append(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<usize> {
+fn append(table: &mut Table<'_, Bytes, Bytes>, storage: &Backlog, writes: &[Write<'_>]) -> Result<usize> {
     let Some((first, _)) = writes.first() else { return Ok(0) };
     // Opening a gap and closing it rebuilds the path to it, whether or not anything is appended.
     if table.last().map_err(error::storage)?.is_some_and(|(last, _)| last.value() >= *first) {
@@ -103,6 +112,7 @@ fn append(table: &mut Table<'_, Bytes, Bytes>, writes: &[Write<'_>]) -> Result<u
             Err(CursorError::UnorderedKey) => break,
             Err(error) => return Err(error::storage(error)),
         }
+        check_room(storage)?;
     }
     gap.close().map_err(error::storage)?;
     Ok(appended)

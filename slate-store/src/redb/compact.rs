@@ -60,7 +60,10 @@ impl Writer {
             Handle::ReadOnly(_) | Handle::Closed => return Err(self.read_only()),
         };
         // The compaction ends with a durable commit, which includes all before it.
-        permit.version = self.version();
+        self.committed(permit, self.version());
+        if self.opened.storage.is_behind() {
+            return Err(error::full(self.opened.storage.full()));
+        }
         self.space.set_compacted();
         Ok(())
     }

@@ -42,9 +42,9 @@ pub(super) struct CountedStorage {
 }
 
 impl CountedStorage {
-    pub(super) fn new(storage: &Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> io::Result<Self> {
+    pub(super) fn new(storage: Arc<dyn StorageBackend>, transferred: &Arc<Transferred>) -> io::Result<Self> {
         let is_new = storage.len()? == 0;
-        let (storage, transferred) = (Arc::clone(storage), Arc::clone(transferred));
+        let transferred = Arc::clone(transferred);
         let damaged_free_pages = if is_new { OnceLock::from(None) } else { OnceLock::new() };
         Ok(Self { storage, transferred, is_new, damaged_free_pages })
     }

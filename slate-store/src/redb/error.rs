@@ -2,7 +2,7 @@
 
 use std::{error, fmt, io, path::Path};
 
-use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError};
+use ::redb::{CommitError, CompactionError, DatabaseError, Error as RedbError, TransactionError};
 
 use crate::{Access, Context, Error, files};
 
@@ -81,6 +81,36 @@ pub(super) fn damaged(detail: String) -> Error {
 /// Maps an error of anything except opening and committing.
 pub(super) fn storage(error: impl Into<RedbError>) -> Error {
     by_meaning(error.into(), Context::default())
+}
+
+/// Returns the error of a write to a device that is full. The next one is tried again.
+pub(super) fn full(source: io::Error) -> Error {
+    let detail = "nothing of it was stored; later writes work as soon as there is room";
+    Error::Full(Box::new(Context::new(detail).because(source)))
+}
+
+/// Maps an error of undoing a commit that did not fit on the device.
+pub(super) fn not_undone(error: Error) -> Error {
+    let detail =
+        "it did not fit on the device, and could not be undone; reopen the database to see which commits it has";
+    Error::OutcomeUnknown(Box::new(Context::new(detail).because(error)))
+}
+
+/// Maps an error of beginning to write. `was_full`: whether an earlier write did not fit.
+pub(super) fn beginning(error: TransactionError, was_full: bool) -> Error {
+    match error {
+        TransactionError::Storage(::redb::StorageError::PreviousIo) if was_full => {
+            let detail = "in an earlier commit; free some space and reopen the database to write again";
+            Error::Full(Box::new(Context::new(detail).because(error)))
+        }
+        error => storage(error),
+    }
+}
+
+/// Maps an error of clearing the backlog of a device that was full.
+pub(super) fn backlog(error: io::Error) -> Error {
+    let detail = "the device failed after it had been full; reopen the database to see which commits it has";
+    Error::OutcomeUnknown(Box::new(Context::new(detail).because(error)))
 }
 
 /// Maps an error of a commit. redb then rejects writes until the database is reopened.

@@ -13,22 +13,26 @@ pub(super) struct Latest {
 }
 
 impl Latest {
-    /// Returns a snapshot of the last commit.
-    pub(super) fn snapshot(&self, opened: &Arc<Opened>) -> Result<RedbSnapshot> {
+    /// Returns a snapshot of the last commit; `None` while redb may show one that is going to be undone.
+    pub(super) fn snapshot(&self, opened: &Arc<Opened>) -> Result<Option<RedbSnapshot>> {
         if let Some(kept) = &*self.lock() {
-            return Ok(kept.clone());
+            return Ok(Some(kept.clone()));
         }
         // Locks in this order because a compaction, too, locks the handle first.
         let handle = opened.handle();
         let mut kept = self.lock();
         if let Some(kept) = &*kept {
-            return Ok(kept.clone());
+            return Ok(Some(kept.clone()));
         }
+        let Some(stable) = opened.storage.stable() else { return Ok(None) };
         // Opens the snapshot under the lock. Otherwise concurrent calls could store an older snapshot last, and a
         // reader that has seen a commit could then get the one before it.
         let snapshot = RedbSnapshot::of(&handle, opened)?;
+        if opened.storage.stable() != Some(stable) {
+            return Ok(None);
+        }
         *kept = Some(snapshot.clone());
-        Ok(snapshot)
+        Ok(Some(snapshot))
     }
 
     /// Drops the shared snapshot, because it is no longer the last commit or blocks a writer.

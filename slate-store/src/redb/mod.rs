@@ -18,6 +18,7 @@
 
 mod ahead;
 mod apply;
+mod backlog;
 mod backup;
 mod compact;
 mod counted_storage;

@@ -14,6 +14,7 @@ use ::redb::{
 };
 
 use super::{
+    backlog::Backlog,
     counted_storage::{CountedStorage, Transferred},
     error,
     format::{self, Found},
@@ -58,7 +59,8 @@ pub(super) struct Opened {
     pub(super) handle: RwLock<Handle>,
     pub(super) path: Option<PathBuf>,
     pub(super) transferred: Arc<Transferred>,
-    storage: Arc<dyn StorageBackend>,
+    /// What redb reads and writes, and pages are read from without redb.
+    pub(super) storage: Arc<Backlog>,
     /// [`Sharing::WithReaders`] also for a reader that found the file shared.
     pub(super) sharing: Sharing,
     pub(super) poison: Poison,
@@ -69,6 +71,8 @@ impl Drop for Opened {
     fn drop(&mut self) {
         let handle = self.handle.get_mut().unwrap_or_else(PoisonError::into_inner);
         let handle = mem::replace(handle, Handle::Closed);
+        // Nothing is written later.
+        self.storage.keep_up_to(0);
         // Nobody is left to get the error: whoever opens the file next finds the damage.
         let _ = guarded(&self.poison, self.path.as_deref(), || {
             drop(handle);
@@ -94,6 +98,17 @@ impl Opened {
     /// Returns the storage, to read pages that redb has written to it.
     pub(super) fn storage(&self) -> &dyn StorageBackend {
         &*self.storage
+    }
+
+    /// Goes on when the device is full, if the database is for this process alone: another one would see commits that are undone.
+    fn keep_what_does_not_fit(self, options: &Options) -> Self {
+        /// Enough for a commit and its undoing beside a small cache.
+        const LEAST: u64 = 16 << 20;
+        if self.sharing == Sharing::Exclusive {
+            // A commit writes at most what redb's write buffer holds, which is half of its cache.
+            self.storage.keep_up_to(u64::try_from(options.cache_bytes).unwrap_or(u64::MAX).max(LEAST));
+        }
+        self
     }
 
     /// Locks the handle to begin a transaction.
@@ -122,14 +137,15 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
         }
     };
     format::check_mark(&handle.begin_read()?, Some(path))?;
-    Ok(Opened {
+    let opened = Opened {
         storage,
         handle: RwLock::new(handle),
         path: Some(path.to_owned()),
         transferred,
         sharing,
         poison: Poison::default(),
-    })
+    };
+    Ok(opened.keep_what_does_not_fit(options))
 }
 
 /// How long a reader waits while another process has the file open that a crash has left to be repaired. Other readers repair it, too,
@@ -137,11 +153,7 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
 const LONGEST_REPAIR_BY_OTHERS: Duration = Duration::from_secs(1);
 
 /// Opens the file for reading, as it is shared. A file that was not closed properly is first opened for writing, which repairs it.
-fn to_read(
-    path: &Path,
-    options: &Options,
-    transferred: &Arc<Transferred>,
-) -> Result<(Handle, Arc<dyn StorageBackend>, Sharing)> {
+fn to_read(path: &Path, options: &Options, transferred: &Arc<Transferred>) -> Result<(Handle, Arc<Backlog>, Sharing)> {
     let opening = |error| error::opening(error, Some(path), Access::ReadOnly);
     let start = Instant::now();
     let mut needs_repair = false;
@@ -183,11 +195,11 @@ fn handle(
     options: &Options,
     sharing: Sharing,
     transferred: &Arc<Transferred>,
-) -> std::result::Result<(Handle, Arc<dyn StorageBackend>), DatabaseError> {
+) -> std::result::Result<(Handle, Arc<Backlog>), DatabaseError> {
     let is_writable = options.access != Access::ReadOnly;
     let file = File::options().read(true).write(is_writable).open(path)?;
-    let storage: Arc<dyn StorageBackend> = Arc::new(FileBackend::new(file)?);
-    let counted = CountedStorage::new(&storage, transferred)?;
+    let storage = Backlog::new(FileBackend::new(file)?);
+    let counted = CountedStorage::new(storage.clone(), transferred)?;
     let mut builder = builder(options);
     builder.set_concurrency_mode(match sharing {
         Sharing::Exclusive => ConcurrencyMode::ExclusiveWriter,
@@ -216,9 +228,9 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
         (Found::Nothing | Found::Redb, _) => {}
     }
     let transferred = Arc::default();
-    let storage: Arc<dyn StorageBackend> = Arc::new(storage);
+    let storage = Backlog::new(storage);
     let counted =
-        CountedStorage::new(&storage, &transferred).map_err(|error| error::storage(StorageError::Io(error)))?;
+        CountedStorage::new(storage.clone(), &transferred).map_err(|error| error::storage(StorageError::Io(error)))?;
     let opening = |error| error::opening(error, None, options.access);
     let database = builder(options).create_with_backend(counted).map_err(opening)?;
     let read = database.begin_read().map_err(error::storage)?;
@@ -230,7 +242,8 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
     }
     drop(read);
     let handle = RwLock::new(Handle::Writable(database));
-    Ok(Opened { storage, handle, path: None, transferred, sharing: Sharing::Exclusive, poison: Poison::default() })
+    let (sharing, poison) = (Sharing::Exclusive, Poison::default());
+    Ok(Opened { storage, handle, path: None, transferred, sharing, poison }.keep_what_does_not_fit(options))
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.
@@ -276,8 +289,7 @@ fn create(path: &Path, options: &Options) -> Result<()> {
 /// Creates a database of redb in a file that does not exist.
 pub(super) fn create_in(path: &Path, builder: &Builder) -> std::result::Result<Database, DatabaseError> {
     let file = File::options().read(true).write(true).create_new(true).open(path)?;
-    let storage: Arc<dyn StorageBackend> = Arc::new(FileBackend::new(file)?);
-    builder.create_with_backend(CountedStorage::new(&storage, &Arc::default())?)
+    builder.create_with_backend(CountedStorage::new(Arc::new(FileBackend::new(file)?), &Arc::default())?)
 }
 
 pub(super) fn mark(database: &Database) -> Result<()> {

@@ -2,15 +2,16 @@ use std::{
     ops::ControlFlow,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU64, Ordering},
     },
     time::Instant,
 };
 
-use ::redb::{ReadTransaction, WriteTransaction};
+use ::redb::{Savepoint, WriteTransaction};
 
 use super::{
     apply::{Applying, Written},
+    backlog::Cleared,
     error,
     latest::Latest,
     open::{Handle, Opened},
@@ -33,13 +34,17 @@ pub(super) struct Writer {
     pub(super) opened_at: Version,
     /// The version of the last commit. Changed only by the holder of the permit.
     version: AtomicU64,
+    /// Whether a commit did not fit. If redb accepts no writes afterwards, this is the reason.
+    was_full: AtomicBool,
     durable: Mutex<Durable>,
 }
 
 /// What is on the device. Locked by whatever begins a write transaction of redb, which admits one at a time.
 pub(super) struct Durable {
-    /// The last commit.
+    /// The last commit that redb has written, if only to the [backlog](super::backlog).
     pub(super) version: Version,
+    /// The last commit on the device.
+    on_device: Version,
     /// The compaction in steps that was begun and not ended.
     pub(super) stepping: Option<Stepping>,
 }
@@ -57,7 +62,8 @@ impl Writer {
             recovery,
             opened_at: version,
             version: AtomicU64::new(version.0),
-            durable: Mutex::new(Durable { version, stepping: None }),
+            was_full: AtomicBool::new(false),
+            durable: Mutex::new(Durable { version, on_device: version, stepping: None }),
         })
     }
 
@@ -68,18 +74,45 @@ impl Writer {
 
     /// Returns a snapshot of the last commit.
     pub(super) fn snapshot(&self) -> Result<RedbSnapshot> {
-        if self.follows() { RedbSnapshot::open(&self.opened) } else { self.latest.snapshot(&self.opened) }
+        if self.follows() {
+            return RedbSnapshot::open(&self.opened);
+        }
+        loop {
+            if let Some(snapshot) = self.latest.snapshot(&self.opened)? {
+                return Ok(snapshot);
+            }
+            // Waits until a commit that did not fit is undone, which happens in memory.
+            drop(self.lock());
+        }
     }
 
     pub(super) fn version(&self) -> Version {
         Version(self.version.load(Ordering::Acquire))
     }
 
-    /// Waits for the permit to write.
+    /// Waits for the permit to write. Fails while the device is full.
     pub(super) fn permit(&self) -> Result<Permit<'_>> {
         self.check_writable()?;
+        let mut permit = self.lock();
+        self.clear_backlog(&mut permit)?;
+        Ok(permit)
+    }
+
+    fn lock(&self) -> Permit<'_> {
         // No code under this lock can panic between two dependent updates.
-        Ok(self.durable.lock().unwrap_or_else(PoisonError::into_inner))
+        self.durable.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes to the device what did not fit earlier.
+    fn clear_backlog(&self, permit: &mut Permit<'_>) -> Result<()> {
+        match self.opened.storage.clear() {
+            Cleared::All => {
+                permit.on_device = permit.version;
+                Ok(())
+            }
+            Cleared::Full(error) => Err(error::full(error)),
+            Cleared::Failed(error) => Err(error::backlog(error)),
+        }
     }
 
     /// Begins a transaction of redb. The permit guarantees that redb has no other writer and does not block.
@@ -88,7 +121,7 @@ impl Writer {
             Handle::Writable(database) => {
                 // Drops the cached snapshot first, so that redb can reuse the pages that only it pins.
                 self.latest.forget();
-                database.begin_write().map_err(error::storage)
+                database.begin_write().map_err(|error| error::beginning(error, self.was_full.load(Ordering::Relaxed)))
             }
             Handle::ReadOnly(_) | Handle::Closed => Err(self.read_only()),
         }
@@ -183,10 +216,13 @@ impl Writer {
 
     /// Syncs all commits. Returns the permit to write, and what [`last_on_device`](Self::last_on_device) returns.
     fn synced(&self) -> Result<(Permit<'_>, Option<Header>, RedbSnapshot)> {
-        // Also after a panic, which forbids only writes.
-        let mut permit = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        // Also after a panic, which forbids only writes. On a full device, pages are compared as they are in the backlog.
+        let mut permit = self.lock();
         if permit.version < self.version() && self.check_writable().is_ok() {
-            self.opened.guarded(|| self.sync(&mut permit))?;
+            match self.opened.guarded(|| self.sync(&mut permit)) {
+                Err(Error::Full(_)) if permit.version == self.version() => {}
+                synced => synced?,
+            }
         }
         let (header, held) = self.last_on_device()?;
         Ok((permit, header, held))
@@ -215,7 +251,11 @@ impl Writer {
 
     pub(super) fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
         let mut permit = self.permit()?;
-        self.opened.guarded(|| self.apply_with(&mut permit, changes, durability))
+        let applied = self.opened.guarded(|| self.apply_with(&mut permit, changes, durability));
+        if applied.as_ref().is_err_and(Error::is_about_space) {
+            self.was_full.store(true, Ordering::Relaxed);
+        }
+        applied
     }
 
     fn apply_with(
@@ -227,17 +267,22 @@ impl Writer {
         let begin = Instant::now();
         let transaction = self.begin(permit)?;
         let version = Version(self.version().0 + 1);
-        let mut applying = Applying::new(&transaction);
+        let is_undoable = durability == Durability::Sync && self.opened.sharing == Sharing::Exclusive;
+        let before = is_undoable.then(|| transaction.ephemeral_savepoint()).transpose().map_err(error::storage)?;
+        let mut applying = Applying::new(&transaction, &self.opened.storage);
         changes.each(version, |keyspace, change| applying.apply(keyspace, change))?;
         let written = applying.written;
         drop(applying);
         version::write(&transaction, version)?;
-        // Other processes see every commit, and must not see one that is not on the device.
-        if durability == Durability::Sync || self.opened.sharing == Sharing::WithReaders {
-            let _previous = self.previous_version(written)?;
-            self.commit_to_device(permit, transaction, version)?;
-        } else {
-            self.commit_to_memory(transaction, version)?;
+        match (before, self.opened.sharing) {
+            (Some(before), _) => {
+                self.commit_or_undo(permit, transaction, version, &before)?;
+                drop(before);
+                self.free_replaced(permit, written);
+            }
+            // Other processes see every commit, and must not see one that is not on the device.
+            (None, Sharing::WithReaders) => self.commit_to_device(permit, transaction, version)?,
+            (None, Sharing::Exclusive) => self.commit_to_memory(transaction, version)?,
         }
         self.space.committed(written, begin.elapsed());
         if let Some(stepping) = &mut permit.stepping {
@@ -246,42 +291,95 @@ impl Writer {
         Ok(version)
     }
 
-    /// Returns a reader of the last commit, to keep open while a transaction is committed durably, so that the commit leaves no page
-    /// in redb's write buffer.
+    /// Commits durably. If the device is full, returns to the state `before` the transaction.
     ///
-    /// After a durable commit redb frees the pages that it has replaced, and what it writes about that stays in the buffer until
-    /// the next durable commit. Meanwhile every page that is read from the file while the cache is full costs a search of the whole
-    /// buffer: two microseconds, half of the time of a scan (redb 4.6). With such a reader, redb frees these pages in the next commit
-    /// instead. That costs their space, so there is no reader if they can be more than an eighth of the file.
-    ///
-    /// In a file shared with readers redb always frees pages in the next commit.
-    fn previous_version(&self, written: Written) -> Result<Option<ReadTransaction>> {
-        let is_small = !written.has_dropped && self.space.length().is_none_or(|length| written.replaced <= length / 8);
-        (is_small && self.opened.sharing == Sharing::Exclusive).then(|| self.opened.handle().begin_read()).transpose()
+    /// The savepoint also keeps redb from freeing, right after the commit, the pages that it has replaced. What redb writes about that
+    /// would stay in its write buffer until the next durable commit. Meanwhile every page that is read from the file while the cache is full
+    /// would cost a search of the whole buffer: two microseconds, half of the time of a scan (redb 4.6). Instead the next commit
+    /// frees these pages. In a file shared with readers it always does.
+    fn commit_or_undo(
+        &self,
+        permit: &mut Permit<'_>,
+        transaction: WriteTransaction,
+        version: Version,
+        before: &Savepoint,
+    ) -> Result<()> {
+        let storage = &self.opened.storage;
+        if !storage.begin_undoable() {
+            return Err(error::full(storage.full()));
+        }
+        let made = self.make_durable(transaction);
+        let undone = match (made, storage.end_undoable()) {
+            (Ok(()), false) => {
+                self.committed(permit, version);
+                return Ok(());
+            }
+            (Ok(()), true) => self.undo(permit, before).and(Err(error::full(storage.full()))),
+            (Err(error), _) => Err(error),
+        };
+        storage.undone();
+        undone
+    }
+
+    /// Frees the pages that the last commit has replaced, if they are a large part of the file, which another commit would lengthen otherwise.
+    fn free_replaced(&self, permit: &mut Permit<'_>, written: Written) {
+        /// The bytes for which a further commit is worthwhile.
+        const MANY: u64 = 16 << 20;
+        let part = self.space.length().map_or(MANY, |length| MANY.max(length / 8));
+        if written.has_dropped || written.replaced > part {
+            // The commit is on the device. If the device fails now, the next commit fails.
+            let _ = self.sync(permit);
+        }
+    }
+
+    /// Undoes the last commit by another one.
+    fn undo(&self, permit: &mut Permit<'_>, before: &Savepoint) -> Result<()> {
+        let undo = || {
+            let mut transaction = self.begin(permit)?;
+            transaction.restore_savepoint(before).map_err(error::storage)?;
+            self.make_durable(transaction)
+        };
+        undo().map_err(error::not_undone)?;
+        permit.version = self.version();
+        Ok(())
     }
 
     fn commit_to_memory(&self, mut transaction: WriteTransaction, version: Version) -> Result<()> {
         transaction.set_durability(::redb::Durability::None).map_err(error::storage)?;
-        self.make(transaction, version)
-    }
-
-    pub(super) fn commit_to_device(
-        &self,
-        permit: &mut Permit<'_>,
-        mut transaction: WriteTransaction,
-        version: Version,
-    ) -> Result<()> {
-        transaction.set_quick_repair(self.stores_recovery());
-        self.make(transaction, version)?;
-        permit.version = version;
+        self.make(transaction)?;
+        self.version.store(version.0, Ordering::Release);
         Ok(())
     }
 
-    fn make(&self, transaction: WriteTransaction, version: Version) -> Result<()> {
-        let made = transaction.commit();
-        if made.is_ok() {
-            self.version.store(version.0, Ordering::Release);
+    /// Commits durably. If the device is full, redb shows the commit nevertheless, so it must not change what was committed.
+    pub(super) fn commit_to_device(
+        &self,
+        permit: &mut Permit<'_>,
+        transaction: WriteTransaction,
+        version: Version,
+    ) -> Result<()> {
+        self.make_durable(transaction)?;
+        self.committed(permit, version);
+        let storage = &self.opened.storage;
+        if storage.is_behind() { Err(error::full(storage.full())) } else { Ok(()) }
+    }
+
+    /// Records that redb has written all commits up to this one.
+    pub(super) fn committed(&self, permit: &mut Permit<'_>, version: Version) {
+        self.version.store(version.0, Ordering::Release);
+        permit.version = version;
+        if !self.opened.storage.is_behind() {
+            permit.on_device = version;
         }
+    }
+
+    fn make_durable(&self, mut transaction: WriteTransaction) -> Result<()> {
+        transaction.set_quick_repair(self.stores_recovery());
+        self.make(transaction)
+    }
+
+    fn make(&self, transaction: WriteTransaction) -> Result<()> {
+        let made = transaction.commit();
         // A failed commit may be visible as well.
         self.latest.forget();
         made.map_err(error::committing)
@@ -291,8 +389,14 @@ impl Writer {
         if matches!(&*self.opened.handle(), Handle::ReadOnly(_)) {
             return Ok(());
         }
-        let mut permit = self.permit()?;
-        self.opened.guarded(|| self.flush_with(&mut permit))
+        self.check_writable()?;
+        let mut permit = self.lock();
+        match self.clear_backlog(&mut permit) {
+            // What is kept are commits that have failed, and that were undone.
+            Err(Error::Full(_)) if permit.on_device == self.version() => Ok(()),
+            Err(error) => Err(unsynced(error)),
+            Ok(()) => self.opened.guarded(|| self.flush_with(&mut permit)),
+        }
     }
 
     fn flush_with(&self, permit: &mut Permit<'_>) -> Result<()> {
@@ -325,7 +429,8 @@ impl Drop for Writer {
 }
 
 /// Returns the error of visible commits that did not reach the device. After a failed sync redb rejects all later
-/// commits, so every writer that waits for a sync returns this error.
+/// commits, so every writer that waits for a sync returns this error. On a full device they are kept in memory, and reach it with the next
+/// write or flush for which there is room.
 fn unsynced(source: Error) -> Error {
     let context = Context::new("the sync of the device that was to include it failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))

@@ -27,6 +27,8 @@ struct Inner {
     sync_fails_at: AtomicUsize,
     read_fails_at: AtomicUsize,
     refusal: Mutex<Option<io::ErrorKind>>,
+    /// As the counts above, until the device is full.
+    room: AtomicUsize,
     writes: AtomicUsize,
     syncs: AtomicUsize,
     sync_takes: Mutex<Duration>,
@@ -91,6 +93,11 @@ impl Device {
         *self.0.refusal.lock().unwrap() = Some(io::ErrorKind::StorageFull);
     }
 
+    /// Takes that many writes before it is full.
+    pub(crate) fn fill_up_after(&self, writes: usize) {
+        self.0.room.store(writes + 1, Relaxed);
+    }
+
     pub(crate) fn protect(&self) {
         *self.0.refusal.lock().unwrap() = Some(io::ErrorKind::ReadOnlyFilesystem);
     }
@@ -99,6 +106,7 @@ impl Device {
         self.0.write_fails_at.store(0, Relaxed);
         self.0.sync_fails_at.store(0, Relaxed);
         self.0.read_fails_at.store(0, Relaxed);
+        self.0.room.store(0, Relaxed);
         *self.0.refusal.lock().unwrap() = None;
     }
 
@@ -117,7 +125,10 @@ impl Device {
     fn write_goes_well(&self) -> io::Result<()> {
         match *self.0.refusal.lock().unwrap() {
             Some(kind) => Err(kind.into()),
-            None => count_down(&self.0.write_fails_at),
+            None => {
+                count_down(&self.0.room).map_err(|_| io::ErrorKind::StorageFull)?;
+                count_down(&self.0.write_fails_at)
+            }
         }
     }
 }

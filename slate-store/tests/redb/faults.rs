@@ -17,12 +17,12 @@ use crate::{
     tools::{A, LONG, begin, keys, put},
 };
 
-fn over(device: &Device) -> RedbStore {
+pub(crate) fn over(device: &Device) -> RedbStore {
     RedbStore::open_over(device.handle(), &Options::default()).unwrap()
 }
 
 /// Commits a transaction of many pages in two keyspaces. Every key begins with `round`.
-fn write_round(store: &RedbStore, round: u8, durability: Durability) -> slate_store::Result<()> {
+pub(crate) fn write_round(store: &RedbStore, round: u8, durability: Durability) -> slate_store::Result<()> {
     let mut transaction = store.begin(LONG)?;
     for number in 0..200_u8 {
         transaction.put(A, &[round, number], &[round; 500])?;
@@ -32,7 +32,7 @@ fn write_round(store: &RedbStore, round: u8, durability: Durability) -> slate_st
 }
 
 /// Checks that each round is complete or absent, without a gap. Returns the number of rounds.
-fn whole_rounds(store: &RedbStore) -> usize {
+pub(crate) fn whole_rounds(store: &RedbStore) -> usize {
     let keys = keys(store);
     assert_eq!(keys.len() % 200, 0, "a round is incomplete");
     let rounds: Vec<u8> = keys.chunks(200).map(|round| round[0][0]).collect();
@@ -148,40 +148,6 @@ fn a_sync_that_fails_leaves_the_outcome_unknown() {
         assert!(possible.contains(&whole_rounds(&over(&device.after_power_cut()))));
         assert!(possible.contains(&whole_rounds(&over(&device.after_kill()))));
     }
-}
-
-#[test]
-fn a_full_device_is_distinguished_from_a_broken_one() {
-    let device = Device::default();
-    let store = over(&device);
-    write_round(&store, 0, Durability::Sync).unwrap();
-    device.fill_up();
-    let error = (1..50).find_map(|round| write_round(&store, round, Durability::Sync).err()).unwrap();
-    assert!(matches!(error, Error::Full(_)), "{error}");
-    // Later writes are refused for the same reason, whatever redb says.
-    for durability in [Durability::Sync, Durability::Deferred] {
-        let error = write_round(&store, 60, durability).unwrap_err();
-        assert!(matches!(error, Error::Full(_)) && error.to_string().contains("reopen"), "{error}");
-    }
-    drop(store);
-    device.heal();
-    assert_eq!(whole_rounds(&over(&device)), 1);
-}
-
-#[test]
-fn a_flush_to_a_full_device_reports_that_the_outcome_is_unknown() {
-    let device = Device::default();
-    let store = over(&device);
-    write_round(&store, 0, Durability::Sync).unwrap();
-    write_round(&store, 1, Durability::Deferred).unwrap();
-    device.fill_up();
-    // The first flush meets the full device, the second one the error that redb remembers.
-    for _ in 0..2 {
-        let error = store.flush().unwrap_err();
-        assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
-    }
-    let error = write_round(&store, 2, Durability::Sync).unwrap_err();
-    assert!(matches!(error, Error::Full(_)), "{error}");
 }
 
 #[test]

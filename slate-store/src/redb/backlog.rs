@@ -1,0 +1,318 @@
+//! A storage that goes on when the device is full: what does not fit is kept in memory, in the order of syncs, and written to the device
+//! when there is room.
+//!
+//! redb accepts nothing after a write that failed, not even reads of pages that are not in its cache. So it does not learn that the device
+//! is full: it completes the commit, [`Writer`](super::writer::Writer) undoes the commit by another one and returns
+//! [`Full`](crate::Error::Full), and both are in the backlog. The device has the commit before, and every snapshot is read as before.
+//!
+//! ```text
+//! device         epoch 1             epoch 2              epoch 3 (open)
+//! commit 7   ←   pages of 8, sync ←  header of 8, sync ←  pages of 9, which undoes 8, …
+//! ```
+//!
+//! Writing out one epoch after the other, each with its sync, is what redb would have done. So a crash in between leaves a complete commit,
+//! as any crash does.
+//!
+//! A sync that fails is an error for redb: nobody knows which of the writes before it the device has.
+
+mod epoch;
+
+use std::{
+    collections::VecDeque,
+    io,
+    ops::Bound,
+    sync::{
+        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use ::redb::{BackendError, StorageBackend};
+
+use self::epoch::Epoch;
+use crate::files;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Backlog {
+    device: Arc<dyn StorageBackend>,
+    /// Whether anything is kept in memory. Set and cleared under the lock of `kept`.
+    is_behind: AtomicBool,
+    kept: RwLock<Kept>,
+    /// Odd while redb may show a commit that is going to be undone.
+    undoing: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    /// The oldest first. All but the last one end with a sync.
+    epochs: VecDeque<Epoch>,
+    /// The length of the storage, while anything is kept.
+    length: u64,
+    /// The most bytes that are kept. 0 while the storage is opened or closed: then redb gets the errors of the device.
+    limit: u64,
+    /// Whether a commit is being made that is undone if it does not fit.
+    is_undoable: bool,
+    /// The system's number of the error that the device was full.
+    full: Option<i32>,
+}
+
+/// What has become of the backlog.
+#[derive(Debug)]
+pub(super) enum Cleared {
+    /// The device has everything.
+    All,
+    /// There is still no room.
+    Full(io::Error),
+    /// The device has failed in another way.
+    Failed(io::Error),
+}
+
+impl Backlog {
+    pub(super) fn new(device: impl StorageBackend) -> Arc<Self> {
+        Arc::new(Self {
+            device: Arc::new(device),
+            is_behind: AtomicBool::new(false),
+            kept: RwLock::default(),
+            undoing: AtomicU64::new(0),
+        })
+    }
+
+    /// From now on keeps up to `limit` bytes that do not fit. 0: redb gets the errors of the device.
+    pub(super) fn keep_up_to(&self, limit: u64) {
+        self.write_kept().limit = limit;
+    }
+
+    /// Returns whether the device lacks something that redb has written.
+    pub(super) fn is_behind(&self) -> bool {
+        self.is_behind.load(Ordering::SeqCst)
+    }
+
+    /// Returns the error of the device that was full.
+    pub(super) fn full(&self) -> io::Error {
+        self.read_kept().full.map_or_else(|| io::ErrorKind::StorageFull.into(), io::Error::from_raw_os_error)
+    }
+
+    /// Begins a commit that [is undone](Self::end_undoable) if it does not fit. Returns whether there is no backlog, without which it must not
+    /// be made.
+    pub(super) fn begin_undoable(&self) -> bool {
+        let mut kept = self.write_kept();
+        kept.is_undoable = !self.is_behind();
+        kept.is_undoable
+    }
+
+    /// Returns whether the commit has to be undone. Until [`undone`](Self::undone) no snapshot of it may be used.
+    pub(super) fn end_undoable(&self) -> bool {
+        self.write_kept().is_undoable = false;
+        !self.undoing.load(Ordering::SeqCst).is_multiple_of(2)
+    }
+
+    /// Records that the commit was undone.
+    pub(super) fn undone(&self) {
+        self.undoing.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// Returns a number that changes when a commit does not fit, and again when it was undone; `None` in between. A snapshot shows no
+    /// such commit if the number was the same before it was opened and afterwards.
+    pub(super) fn stable(&self) -> Option<u64> {
+        Some(self.undoing.load(Ordering::SeqCst)).filter(|undoing| undoing.is_multiple_of(2))
+    }
+
+    /// Writes what is kept to the device. To be called by one thread at a time. Reads go on meanwhile.
+    pub(super) fn clear(&self) -> Cleared {
+        while self.is_behind() {
+            let kept = self.read_kept();
+            let (Some(first), is_last) = (kept.epochs.front(), kept.epochs.len() == 1) else { break };
+            if let Err(error) = first.write_to(&*self.device) {
+                drop(kept);
+                return match files::is_full(error.kind()) {
+                    true => Cleared::Full(error),
+                    false => self.failed(error),
+                };
+            }
+            if !is_last && let Err(error) = self.device.sync_data() {
+                drop(kept);
+                return self.failed(error);
+            }
+            let changes = first.changes();
+            drop(kept);
+            let mut kept = self.write_kept();
+            // Readers make room in redb's cache, and thereby write, at any time.
+            if kept.epochs.front().is_some_and(|first| first.changes() == changes) {
+                kept.epochs.pop_front();
+                self.is_behind.store(!kept.epochs.is_empty(), Ordering::SeqCst);
+            }
+        }
+        Cleared::All
+    }
+
+    /// Lets redb see that the storage fails from now on.
+    fn failed(&self, error: io::Error) -> Cleared {
+        self.keep_up_to(0);
+        Cleared::Failed(error)
+    }
+
+    fn read_kept(&self) -> RwLockReadGuard<'_, Kept> {
+        // No code under this lock can panic between two dependent updates.
+        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write_kept(&self) -> RwLockWriteGuard<'_, Kept> {
+        self.kept.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Calls `direct`, unless something is kept. If it finds the device full, or something is kept, calls `keep`.
+    fn or_keep(
+        &self,
+        direct: impl FnOnce() -> io::Result<()>,
+        keep: impl FnOnce(&mut Kept) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let mut full = None;
+        if !self.is_behind() {
+            match direct() {
+                Err(error) if files::is_full(error.kind()) => full = Some(error),
+                done => return done,
+            }
+        }
+        let mut kept = self.write_kept();
+        if let Some(full) = &full {
+            kept.full = full.raw_os_error();
+        }
+        if kept.bytes() >= kept.limit {
+            return Err(full.unwrap_or_else(|| io::ErrorKind::StorageFull.into()));
+        }
+        if !self.is_behind() {
+            kept.length = self.device.len()?;
+            kept.epochs.push_back(Epoch::default());
+            self.is_behind.store(true, Ordering::SeqCst);
+            if kept.is_undoable && self.stable().is_some() {
+                self.undoing.fetch_add(1, Ordering::SeqCst);
+            }
+        }
+        keep(&mut kept)
+    }
+}
+
+impl Kept {
+    fn bytes(&self) -> u64 {
+        self.epochs.iter().map(Epoch::bytes).sum()
+    }
+
+    /// Reads as if everything were on the device.
+    fn read(&self, device: &dyn StorageBackend, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let end = offset.saturating_add(length(out));
+        if end > self.length {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let on_device = usize::try_from(device.len()?.saturating_sub(offset)).unwrap_or(usize::MAX).min(out.len());
+        let (old, new) = out.split_at_mut(on_device);
+        if !old.is_empty() {
+            device.read(offset, old)?;
+        }
+        new.fill(0);
+        self.epochs.iter().for_each(|epoch| epoch.overlay(offset, out));
+        Ok(())
+    }
+}
+
+impl StorageBackend for Backlog {
+    fn len(&self) -> io::Result<u64> {
+        if self.is_behind() {
+            let kept = self.read_kept();
+            if self.is_behind() {
+                return Ok(kept.length);
+            }
+        }
+        self.device.len()
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        if self.is_behind() {
+            let kept = self.read_kept();
+            if self.is_behind() {
+                return kept.read(&*self.device, offset, out);
+            }
+        }
+        self.device.read(offset, out)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        let keep = |kept: &mut Kept| {
+            // The rest of the first block and of the last one is what they have now.
+            let (start, end) = epoch::blocks_around(offset, data.len());
+            let mut whole = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
+            let stored = usize::try_from(kept.length.saturating_sub(start)).unwrap_or(usize::MAX).min(whole.len());
+            if length(data) < end - start
+                && let Some(stored) = whole.get_mut(..stored)
+            {
+                kept.read(&*self.device, start, stored)?;
+            }
+            let at = usize::try_from(offset - start).map_err(io::Error::other)?;
+            if let Some(changed) = whole.get_mut(at..at + data.len()) {
+                changed.copy_from_slice(data);
+            }
+            if let Some(last) = kept.epochs.back_mut() {
+                last.write(start, &whole);
+            }
+            Ok(())
+        };
+        self.or_keep(|| self.device.write(offset, data), keep)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        let keep = |kept: &mut Kept| {
+            kept.length = length;
+            if let Some(last) = kept.epochs.back_mut() {
+                last.set_len(length);
+            }
+            Ok(())
+        };
+        self.or_keep(|| self.device.set_len(length), keep)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        if self.is_behind() {
+            let mut kept = self.write_kept();
+            if self.is_behind() {
+                if kept.limit == 0 {
+                    return Err(io::ErrorKind::StorageFull.into());
+                }
+                kept.epochs.push_back(Epoch::default());
+                return Ok(());
+            }
+        }
+        self.device.sync_data()
+    }
+
+    fn close(&self) -> io::Result<()> {
+        self.device.close()
+    }
+
+    fn try_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.device.try_lock_range(start, end)
+    }
+
+    fn try_lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.device.try_lock_shared_range(start, end)
+    }
+
+    fn lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.device.lock_range(start, end)
+    }
+
+    fn lock_shared_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.device.lock_shared_range(start, end)
+    }
+
+    fn unlock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<(), BackendError> {
+        self.device.unlock_range(start, end)
+    }
+
+    fn query_lock_range(&self, start: Bound<u64>, end: Bound<u64>) -> Result<bool, BackendError> {
+        self.device.query_lock_range(start, end)
+    }
+}
+
+fn length(bytes: &[u8]) -> u64 {
+    u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}

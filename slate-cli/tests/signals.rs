@@ -84,7 +84,10 @@ fn an_export_removes_its_incomplete_file() {
     let slow = "{ $expr: { $gte: [{ $sum: { $range: [0, 300000] } }, 0] } }";
     for (signal, code) in SIGNALS {
         let export = slate(folder.path(), &["export", "t", slow, "--output", "t.jsonl"]).spawn().unwrap();
-        wait_for(|| folder.path().join("t.jsonl.incomplete").exists());
+        let incomplete = folder.path().join("t.jsonl.incomplete");
+        wait_for(|| incomplete.exists());
+        let mode = std::os::unix::fs::PermissionsExt::mode(&incomplete.metadata().unwrap().permissions());
+        assert_eq!(mode & 0o777, 0o700, "only this user can read it");
         send(signal, &export);
         let (exit, text) = printed(export.wait_with_output().unwrap());
         assert_eq!(exit, code, "{text}");

@@ -1,6 +1,6 @@
 //! Reopening a database, and backups. Only a backend's own tests can simulate crashes.
 
-use std::{fs, thread};
+use std::{fs, ops::ControlFlow, thread};
 
 use super::{
     Fixture,
@@ -105,6 +105,38 @@ pub fn a_backup_succeeds_during_an_open_transaction<S: Store>(fixture: &Fixture<
         beside.iter().all(|name| !name.to_string_lossy().contains(".part")),
         "no temporary file remains: {beside:?}"
     );
+}
+
+/// What lies in the folder of a backup while it is written can only be read by its user. Checked if the backend reports its progress.
+pub fn a_backup_is_private_until_it_is_complete<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    if !store.capabilities().backup {
+        return;
+    }
+    put(&store, A, &[("a", "1"), ("b", "2")]);
+    fs::create_dir(fixture.folder().join("backups")).unwrap();
+    let to = fixture.folder().join("backups").join("backup");
+    let copied = store.backup_while(&to, &mut |_, _| {
+        for entry in fs::read_dir(fixture.folder().join("backups")).unwrap() {
+            assert_private(&entry.unwrap());
+        }
+        ControlFlow::Continue(())
+    });
+    assert!(copied.unwrap().is_continue());
+    let names: Vec<_> =
+        fs::read_dir(fixture.folder().join("backups")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(names, [to]);
+}
+
+fn assert_private(entry: &fs::DirEntry) {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = entry.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode & 0o077, 0, "{entry:?} has the mode {mode:o}");
+    }
+    #[cfg(not(unix))]
+    let _ = entry;
 }
 
 pub fn a_backup_does_not_overwrite_a_file<S: Store>(fixture: &Fixture<S>) {

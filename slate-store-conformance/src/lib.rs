@@ -58,6 +58,7 @@ macro_rules! conformance {
             cursors::empty_and_inverted_bounds_contain_nothing
             cursors::two_cursors_of_a_transaction_are_independent
             durability::a_backup_succeeds_during_an_open_transaction
+            durability::a_backup_is_private_until_it_is_complete
             durability::a_backup_does_not_overwrite_a_file
             durability::concurrent_committers_are_all_durable
             durability::deferred_commits_exist_after_a_flush_and_reopening

@@ -35,32 +35,36 @@ pub(crate) fn is_full(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
-/// A new file or directory under a temporary name next to its target. It is removed unless it is published, so the
-/// target is either complete or absent.
+/// A new file or directory, in a folder next to its target that only its user can enter. It is removed unless it is published, so the
+/// target is either complete or absent. It has the permissions of any new file, so the published one has them, too.
 pub(crate) struct Draft {
+    folder: PathBuf,
     path: PathBuf,
     target: PathBuf,
 }
 
 impl Draft {
-    /// Chooses a temporary name for `target`, which must not exist. Creates no file.
+    /// Makes the folder for a draft of `target`, which must not exist.
     pub(crate) fn of(target: &Path) -> Result<Self> {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         if target.symlink_metadata().is_ok() {
             return Err(Error::Exists(Box::new(Context::new("it was not changed").at(target))));
         }
-        let folder = folder(target);
-        if !folder.is_dir() {
-            return Err(Error::Missing(Box::new(Context::new("the folder to write into").at(folder))));
+        let around = folder(target);
+        if !around.is_dir() {
+            return Err(Error::Missing(Box::new(Context::new("the folder to write into").at(around))));
         }
-        remove_abandoned(folder);
+        remove_abandoned(around);
+        let name = target.file_name().unwrap_or_default();
         loop {
-            let mut name = target.file_name().unwrap_or_default().to_owned();
-            name.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
-            let path = folder.join(name);
-            // In a container each process that is started may have the same number, and an earlier one may have left its draft.
-            if path.symlink_metadata().is_err() {
-                return Ok(Self { path, target: target.to_owned() });
+            let mut part = name.to_owned();
+            part.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+            let folder = around.join(part);
+            match create_private_folder(&folder) {
+                Ok(()) => return Ok(Self { path: folder.join(name), folder, target: target.to_owned() }),
+                // In a container each process that is started may have the same number, and an earlier one may have left its draft.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(failed(error, "while beginning to write it", target)),
             }
         }
     }
@@ -92,11 +96,17 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // Removes the temporary name after success and failure. After a rename or before the first write there is none.
-        if fs::remove_file(&self.path).is_err() {
-            let _ = fs::remove_dir_all(&self.path);
-        }
+        // After success and failure.
+        let _ = fs::remove_dir_all(&self.folder);
     }
+}
+
+/// Creates a folder that only this user can enter, on systems with such permissions.
+fn create_private_folder(path: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
 }
 
 /// Removes the drafts in a folder that killed processes have left. What cannot be removed stays.
@@ -106,10 +116,7 @@ fn remove_abandoned(folder: &Path) {
         let name = entry.file_name();
         let Some(process) = name.to_str().and_then(drafting_process) else { continue };
         if process != std::process::id() && has_ended(process, &entry) {
-            let path = entry.path();
-            if fs::remove_file(&path).is_err() {
-                let _ = fs::remove_dir_all(path);
-            }
+            let _ = fs::remove_dir_all(entry.path());
         }
     }
 }
@@ -177,9 +184,9 @@ mod tests {
         let kept =
             [format!("copy.{own}-999.part"), "copy.part".into(), format!("copy.{dead}.part"), "a.1-x.part".into()];
         for name in abandoned.iter().chain(&kept) {
-            fs::write(folder.path().join(name), "x").unwrap();
+            fs::create_dir(folder.path().join(name)).unwrap();
+            fs::write(folder.path().join(name).join("draft"), "x").unwrap();
         }
-        fs::create_dir(folder.path().join(format!("folder.{dead}-1.part"))).unwrap();
         drop(Draft::of(&folder.path().join("copy")).unwrap());
         let mut names: Vec<_> = fs::read_dir(folder.path())
             .unwrap()
@@ -189,5 +196,31 @@ mod tests {
         let mut expected = kept.to_vec();
         expected.sort();
         assert_eq!(names, expected);
+    }
+
+    #[test]
+    fn a_draft_is_private_and_what_is_published_is_as_any_new_file() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let (plain, target) = (folder.path().join("plain"), folder.path().join("target"));
+        fs::write(&plain, "x").unwrap();
+        let draft = Draft::of(&target).unwrap();
+        fs::write(draft.path(), "x").unwrap();
+        assert_eq!(mode(draft.path().parent().unwrap()), 0o700);
+        assert!(!target.exists());
+        draft.publish().unwrap();
+        assert_eq!(mode(&target), mode(&plain));
+
+        let plain = folder.path().join("plain folder");
+        fs::create_dir(&plain).unwrap();
+        let target = folder.path().join("target folder");
+        let draft = Draft::of(&target).unwrap();
+        fs::create_dir(draft.path()).unwrap();
+        fs::write(draft.path().join("file"), "x").unwrap();
+        draft.publish().unwrap();
+        assert_eq!(mode(&target), mode(&plain));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 4, "no draft is left");
     }
 }

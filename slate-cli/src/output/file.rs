@@ -6,12 +6,14 @@ use std::{
 
 use flate2::{Compression, write::GzEncoder};
 
-/// The suffix of a file's name while the file is written.
+/// The suffix of the name of the folder in which a file is written.
 const INCOMPLETE: &str = ".incomplete";
 
-/// A file that is written, compressed with gzip if its name ends with `.gz`. It gets its name when it is complete.
+/// A file that is written, compressed with gzip if its name ends with `.gz`. It gets its place when it is complete; until then it is in a
+/// folder that only this user can enter.
 pub(crate) struct File {
     writer: Writer,
+    folder: PathBuf,
     incomplete: PathBuf,
     path: PathBuf,
 }
@@ -30,14 +32,16 @@ impl File {
         if path.try_exists()? {
             return Err(io::ErrorKind::AlreadyExists.into());
         }
-        let mut incomplete = path.as_os_str().to_owned();
-        incomplete.push(INCOMPLETE);
-        let incomplete = PathBuf::from(incomplete);
+        let mut folder = path.as_os_str().to_owned();
+        folder.push(INCOMPLETE);
+        let folder = PathBuf::from(folder);
+        create_private(&folder)?;
+        let incomplete = folder.join(path.file_name().unwrap_or_default());
         let file = BufWriter::with_capacity(1 << 16, fs::File::create(&incomplete)?);
         let gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
         let writer =
             if gzip { Writer::Gzip(GzEncoder::new(file, Compression::default())) } else { Writer::Plain(file) };
-        Ok(Self { writer, incomplete, path: path.to_owned() })
+        Ok(Self { writer, folder, incomplete, path: path.to_owned() })
     }
 
     /// Writes everything to the device and gives the file its name. After a failure the file is removed.
@@ -45,19 +49,39 @@ impl File {
     /// # Errors
     /// Fails if the file cannot be written or renamed.
     pub(crate) fn finish(self) -> io::Result<()> {
-        let Self { writer, incomplete, path } = self;
+        let Self { writer, folder, incomplete, path } = self;
         let finished = writer.finish().and_then(|()| fs::rename(&incomplete, path));
-        finished.inspect_err(|_| {
-            let _ = fs::remove_file(incomplete);
-        })
+        remove(&folder, &incomplete);
+        finished
     }
 
     /// Removes the incomplete file.
     pub(crate) fn discard(self) {
         drop(self.writer);
-        // The failure for which it is discarded is the one to report.
-        let _ = fs::remove_file(self.incomplete);
+        remove(&self.folder, &self.incomplete);
     }
+}
+
+/// Creates the folder of an incomplete file, or takes the one that a killed process has left.
+fn create_private(folder: &Path) -> io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    match builder.create(folder) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.symlink_metadata()?.is_dir() => {
+            // Fails if it is the folder of another user.
+            #[cfg(unix)]
+            fs::set_permissions(folder, std::os::unix::fs::PermissionsExt::from_mode(0o700))?;
+            Ok(())
+        }
+        created => created,
+    }
+}
+
+/// Removes the folder of an incomplete file. What is reported is why the file is not complete.
+fn remove(folder: &Path, incomplete: &Path) {
+    let _ = fs::remove_file(incomplete);
+    let _ = fs::remove_dir(folder);
 }
 
 impl Writer {

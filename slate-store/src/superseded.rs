@@ -60,6 +60,12 @@ impl<T> Superseded<T> {
         })
     }
 
+    /// Returns whether a commit is still read that was not the last one any more at this time.
+    #[cfg(feature = "redb")]
+    pub(crate) fn has_any_from_before(&self, time: Instant) -> bool {
+        self.state().commits.iter().any(|commit| commit.since <= time && commit.readers.strong_count() > 0)
+    }
+
     /// No code under this lock can panic between two dependent updates.
     fn state(&self) -> MutexGuard<'_, SupersededState<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)

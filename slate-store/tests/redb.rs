@@ -2,6 +2,8 @@
 #![cfg(feature = "redb")]
 #![expect(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "redb/busy_readers.rs"]
+mod busy_readers;
 #[path = "redb/device.rs"]
 mod device;
 #[path = "redb/faults.rs"]

@@ -128,8 +128,9 @@ impl Database {
     /// ends the compaction by `Break`. What was done remains. The next call goes on from there, as long as the database is open, or begins
     /// anew if more than a quarter of the data were changed meanwhile, or the file was compacted otherwise. Returns `Continue` once the whole file was compacted.
     ///
-    /// On redb a step waits for open snapshots, cursors and transactions, up to the [lock timeout](crate::DatabaseBuilder::lock_timeout),
-    /// and `progress` is called meanwhile, too. Commits that wait for a step to end are made before the next one. A file of up to 256 MiB, or one that is shared with readers, is compacted in one step.
+    /// On redb a step waits for the snapshots, cursors and transactions that were open when the step before it ended, up to the [lock
+    /// timeout](crate::DatabaseBuilder::lock_timeout), and `progress` is called meanwhile, too. Commits that wait for a step to end are made before
+    /// the next one. A file of up to 256 MiB beside which no snapshot is open, or one that is shared with readers, is compacted in one step.
     /// Steps leave free about a sixtieth of the file, and what is written beside them. Other stores compact in one step.
     ///
     /// ```

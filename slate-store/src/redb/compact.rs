@@ -20,6 +20,28 @@ use super::{
 };
 use crate::{Checked, Compaction, Error, Result, crash_point, trace};
 
+/// The snapshots for which the next step of a call waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StepWaits {
+    /// Those that were opened before.
+    until: Instant,
+    /// When the step was last tried.
+    tried: Instant,
+}
+
+impl StepWaits {
+    fn for_snapshots_until_now() -> Self {
+        let now = Instant::now();
+        Self { until: now, tried: now }
+    }
+
+    /// Whether a call is waiting: it tries again within milliseconds, or after the time that its attempts take.
+    fn is_awaited(self) -> bool {
+        const BETWEEN_ATTEMPTS: Duration = Duration::from_secs(1);
+        self.tried.elapsed() < BETWEEN_ATTEMPTS
+    }
+}
+
 /// What a comparison of pages with their checksums has found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inspected {
@@ -108,12 +130,13 @@ impl Writer {
     /// now; `None`: all.
     pub(super) fn compact_step(&self, done: Option<Compaction>) -> Result<Option<Compaction>> {
         self.check_writable()?;
-        // Before anything is read.
-        self.opened.guarded(|| self.refuse_snapshots())?;
         let is_short = self.opened.storage().len().is_ok_and(|length| length <= LONGEST_WHOLE);
         let is_whole = done.is_none() && is_short && !crash_point::is_forced("steps-of-short-files");
         // Pages that another process may read are not freed, so the file would grow with each step.
-        if is_whole || self.opened.sharing == Sharing::WithReaders {
+        let is_shared = self.opened.sharing == Sharing::WithReaders;
+        if is_shared || is_whole && !self.opened.guarded(|| Ok(self.has_snapshots()))? {
+            // Before anything is read.
+            self.opened.guarded(|| self.refuse_snapshots())?;
             return self.compact().map(|()| None);
         }
         let mut permit = self.permit()?;
@@ -121,16 +144,23 @@ impl Writer {
     }
 
     /// Does the next step of the compaction that was begun, or begins one. After a failure the next call begins one.
+    ///
+    /// A snapshot keeps redb from freeing the pages that a step replaces. So a step waits for those that were open when the step before ended, or
+    /// when the first one was to begin, and not for later ones: readers that never pause hold the pages of one step at most.
     fn next_step(&self, done: Option<Compaction>, permit: &mut Permit<'_>) -> Result<Option<Compaction>> {
-        self.refuse_snapshots()?;
+        self.refuse_earlier_snapshots(done, permit)?;
         let begun = permit.stepping.take().filter(|stepping| done.is_some() || stepping.can_go_on());
         let mut stepping = self.begun_or_new(begun, permit)?;
-        if !stepping.is_over() {
+        let was_over = stepping.is_over();
+        if !was_over {
             let handle = self.opened.handle();
             let Handle::Writable(database) = &*handle else { return Err(self.read_only()) };
             self.step(database, &mut stepping, permit)?;
+            permit.step_waits = Some(StepWaits::for_snapshots_until_now());
         }
-        if stepping.is_over() && self.end_steps(&stepping, permit)? {
+        if stepping.is_over() && (was_over || !self.has_snapshots()) {
+            self.end_steps(&stepping, permit)?;
+            permit.step_waits = None;
             let lengths = [Some(stepping.length), self.space.length()];
             trace::compacted(Occasion::Call.name(), lengths, stepping.begun.elapsed(), &Ok(()));
             return Ok(None);
@@ -163,6 +193,17 @@ impl Writer {
             self.space.set_stepped(stepping.used_now());
         }
         Ok(true)
+    }
+
+    /// Fails if a snapshot is open for which the next step waits.
+    fn refuse_earlier_snapshots(&self, done: Option<Compaction>, permit: &mut Permit<'_>) -> Result<()> {
+        // A snapshot that is opened from now on is another one.
+        self.latest.forget();
+        let begun = permit.step_waits.take().filter(|waits| done.is_some() || waits.is_awaited());
+        let waits = begun.unwrap_or_else(StepWaits::for_snapshots_until_now);
+        let is_open = self.latest.superseded.has_any_from_before(waits.until);
+        permit.step_waits = Some(StepWaits { tried: Instant::now(), ..waits });
+        if is_open { Err(error::compacting(CompactionError::TransactionInProgress)) } else { Ok(()) }
     }
 
     /// Fails if a snapshot is open.

@@ -12,6 +12,7 @@ use ::redb::{Savepoint, WriteTransaction};
 use super::{
     apply::{Applying, Written},
     backlog::Cleared,
+    compact::StepWaits,
     error,
     latest::Latest,
     open::{Handle, Opened},
@@ -47,6 +48,7 @@ pub(super) struct Durable {
     on_device: Version,
     /// The compaction in steps that was begun and not ended.
     pub(super) stepping: Option<Stepping>,
+    pub(super) step_waits: Option<StepWaits>,
 }
 
 /// The permit to write.
@@ -63,7 +65,7 @@ impl Writer {
             opened_at: version,
             version: AtomicU64::new(version.0),
             was_full: AtomicBool::new(false),
-            durable: Mutex::new(Durable { version, on_device: version, stepping: None }),
+            durable: Mutex::new(Durable { version, on_device: version, stepping: None, step_waits: None }),
         })
     }
 

@@ -273,7 +273,7 @@ fn a_compaction_beside_many_writes_ends_and_does_not_count_as_complete() {
 }
 
 #[test]
-fn a_step_beside_a_snapshot_reads_nothing_and_a_late_one_keeps_the_compaction_from_ending() {
+fn a_step_waits_for_snapshots_from_before_the_last_one_and_reads_nothing_meanwhile() {
     let (_folder, path) = sparse_file();
     let writer = writer(&path);
     let sparse = used(&writer);
@@ -288,14 +288,21 @@ fn a_step_beside_a_snapshot_reads_nothing_and_a_late_one_keeps_the_compaction_fr
 
     let mut done = begin(&writer);
     let snapshot = writer.snapshot().unwrap();
+    done = step(&writer, Some(done)).unwrap().unwrap();
+    let before = read();
     assert!(is_refused(step(&writer, Some(done))));
+    let later = writer.snapshot().unwrap();
+    assert!(is_refused(step(&writer, Some(done))));
+    assert_eq!(read(), before);
     drop(snapshot);
+    done = step(&writer, Some(done)).unwrap().unwrap();
+    drop(later);
     while !writer.permit().unwrap().stepping.as_ref().unwrap().is_filled() {
         let next = step(&writer, Some(done)).unwrap().unwrap();
         assert!(next.examined >= done.examined, "{next:?} after {done:?}");
         done = next;
     }
-    // As if it were opened during the last step.
+    // As if it were opened during the last step of a flush.
     let mut permit = writer.permit().unwrap();
     let stepping = permit.stepping.take().unwrap();
     let snapshot = writer.snapshot().unwrap();

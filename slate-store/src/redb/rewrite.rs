@@ -45,6 +45,9 @@ pub(super) fn fill(
             let next = pages::leaves(group.header, storage, group.table, Some(up_to), 1)?;
             pages::read_leaves(storage, &next.iter().collect::<Vec<_>>())?;
         }
+        for edge in [group.after, up_to].into_iter().flatten() {
+            pages::check_around(group.header, storage, group.table, edge)?;
+        }
         let transaction = database.begin_write().map_err(error::storage)?;
         rewrite(&transaction, group.table, group.after, up_to)?;
         commit(transaction)?;

@@ -133,6 +133,12 @@ impl Stepping {
         self.called.is_some_and(|called| called.elapsed() < CALL)
     }
 
+    /// Returns the key behind which the next group of leaves begins.
+    #[cfg(test)]
+    pub(super) fn after(&self) -> Option<&[u8]> {
+        self.groups.after.as_deref()
+    }
+
     pub(super) fn done(&self) -> Compaction {
         self.done
     }

@@ -1,7 +1,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, File},
-    io::{Seek, SeekFrom, Write},
+    io::{Read, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
     sync::OnceLock,
 };
@@ -13,7 +13,7 @@ use crate::{
     Access, Bounds, Changes, Durability, Keyspace, View,
     optimistic::WriteSet,
     redb::apply::Written,
-    redb::{Options, Recovery, open, rewrite::PAGE, snapshot::RedbSnapshot},
+    redb::{Options, Recovery, open, rewrite::PAGE, snapshot::RedbSnapshot, table},
 };
 
 const KEYSPACE: Keyspace = Keyspace(1);
@@ -339,6 +339,47 @@ fn a_flush_does_no_steps_beside_a_snapshot_or_a_call_and_goes_on_after_a_drop() 
     let mut permit = writer.permit().unwrap();
     writer.save_space(Occasion::Flush, &mut permit);
     assert_eq!(permit.stepping.as_ref().unwrap().done(), done);
+}
+
+/// Flips a bit of a file.
+fn damage(path: &Path, at: u64) {
+    let mut file = File::options().read(true).write(true).open(path).unwrap();
+    let mut byte = [0];
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.read_exact(&mut byte).unwrap();
+    file.seek(SeekFrom::Start(at)).unwrap();
+    file.write_all(&[byte[0] ^ 1]).unwrap();
+}
+
+/// redb merges branches, and gives what they contain a new checksum.
+#[test]
+fn a_branch_beside_a_group_that_is_damaged_between_two_steps_ends_the_next_step() {
+    let name = table::name(KEYSPACE);
+    let mut number = 0;
+    loop {
+        let (_folder, path) = sparse_file();
+        let writer = writer(&path);
+        let done = begin(&writer);
+        let storage = writer.opened.storage();
+        let after = writer.permit().unwrap().stepping.as_ref().unwrap().after().unwrap().to_vec();
+        let header = pages::header(storage).unwrap().unwrap();
+        // Their last keys.
+        let all = pages::branches_of(header, storage, &name).unwrap();
+        let is_beside = |at: &u64| {
+            damage(&path, *at);
+            let found = pages::check_around(header, storage, &name, &after).is_err();
+            damage(&path, *at);
+            found
+        };
+        let beside: Vec<u64> = all.into_iter().map(|(start, end)| start + end - 1).filter(is_beside).collect();
+        assert!(beside.len() > 2, "the root, a branch and the ones beside it: {beside:?}");
+        let Some(at) = beside.get(number) else { break };
+        damage(&path, *at);
+        let error = step(&writer, Some(done)).unwrap_err();
+        assert!(matches!(error, Error::Corrupt(_)), "{error}");
+        assert!(writer.refuse_damage("damaged").is_err(), "the damage is not hidden");
+        number += 1;
+    }
 }
 
 #[test]

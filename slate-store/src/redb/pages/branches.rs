@@ -5,7 +5,7 @@ use ::redb::StorageBackend;
 use super::{
     header::{Header, Root},
     page::{Page, Widths, verified},
-    walk::DEEPEST,
+    walk::{DEEPEST, table_root},
 };
 
 /// Why a walk over pages ended early.
@@ -46,6 +46,40 @@ impl Branches<'_> {
         let mut bytes = vec![0; usize::try_from(length).map_err(|_| Ended::Damaged)?];
         self.storage.read(start, &mut bytes)?;
         Ok(bytes)
+    }
+
+    /// Searches the list of tables, which is a tree of roots; `None` if the table is not there, or is empty.
+    pub(super) fn table(&self, name: &str) -> Walked<Option<(Root, Widths)>> {
+        let (name, Some(mut page)) = (name.as_bytes(), self.header.tables) else { return Ok(None) };
+        for _ in 0..DEEPEST {
+            let bytes = self.page(page)?;
+            match verified(&bytes, page.checksum, Widths::default()).ok_or(Ended::Damaged)? {
+                Page::Leaf(leaf) => {
+                    let entry = leaf.entries().find(|(entry, _)| *entry == name);
+                    return Ok(entry.and_then(|(_, definition)| table_root(definition)));
+                }
+                Page::Branch(branch) => {
+                    let child = branch.children().find(|(.., up_to)| up_to.is_none_or(|up_to| name <= up_to));
+                    page = child.ok_or(Ended::Damaged)?.0;
+                }
+            }
+        }
+        Err(Ended::Damaged)
+    }
+
+    /// Returns the branches of a table, each with its place in the file and the end of its content.
+    #[cfg(test)]
+    pub(super) fn all(&self, root: Root, widths: Widths) -> Walked<Vec<(u64, u64)>> {
+        let bytes = self.page(root)?;
+        let Page::Branch(branch) = verified(&bytes, root.checksum, widths).ok_or(Ended::Damaged)? else {
+            return Ok(Vec::new());
+        };
+        let end = branch.end().and_then(|end| u64::try_from(end).ok()).ok_or(Ended::Damaged)?;
+        let mut all = vec![(self.place(root)?.0, end)];
+        for (child, ..) in branch.children() {
+            all.extend(self.all(child, widths)?);
+        }
+        Ok(all)
     }
 
     /// Returns how many branches are above each leaf, which is the same for all: it tells which children are leaves without reading them.

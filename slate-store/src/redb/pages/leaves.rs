@@ -6,9 +6,9 @@ use super::{
     branches::{Branches, Ended, Walked},
     header::{Header, Root},
     page::{Leaf, Page, Widths, verified},
-    walk::{DEEPEST, Keys, table_root},
+    walk::{DEEPEST, Keys},
 };
-use crate::{Result, redb::error};
+use crate::{Error, Result, redb::error};
 
 /// The number of threads that read leaves at the same time.
 const THREADS: usize = 8;
@@ -69,12 +69,64 @@ pub(in crate::redb) fn leaves(
 ) -> Result<Vec<LeafPlace>> {
     let branches = Branches { header, storage };
     let mut leaves = Leaves { branches, after, most_bytes, found: Vec::new(), bytes: 0 };
-    let Some(root) = header.tables else { return Ok(leaves.found) };
-    leaves.table(root, table.as_bytes(), 0).map_err(|ended| match ended {
-        Ended::Failed(error) => error::reading(error),
-        Ended::Damaged | Ended::Late => error::damaged(format!("a branch of the table {table} is damaged")),
-    })?;
+    leaves.table(table).map_err(|ended| failed(ended, table))?;
     Ok(leaves.found)
+}
+
+/// Reads the leaf that has a key, or would have it, the branches above it, and the pages next to each of these pages below the same branch.
+/// redb may merge them when it removes entries, and would give a damaged one a new checksum.
+///
+/// # Errors
+///
+/// [`Corrupt`](crate::Error::Corrupt): one is damaged.
+pub(in crate::redb) fn check_around(
+    header: Header,
+    storage: &dyn StorageBackend,
+    table: &str,
+    key: &[u8],
+) -> Result<()> {
+    around(&Branches { header, storage }, table, key).map_err(|ended| failed(ended, table))
+}
+
+fn around(branches: &Branches<'_>, table: &str, key: &[u8]) -> Walked<()> {
+    let Some((mut page, widths)) = branches.table(table)? else { return Ok(()) };
+    for _ in 0..DEEPEST {
+        let bytes = branches.page(page)?;
+        let branch = match verified(&bytes, page.checksum, widths).ok_or(Ended::Damaged)? {
+            Page::Leaf(_) => return Ok(()),
+            Page::Branch(branch) => branch,
+        };
+        let children: Vec<_> = branch.children().collect();
+        let at =
+            children.iter().position(|(.., up_to)| up_to.is_none_or(|up_to| key <= up_to)).ok_or(Ended::Damaged)?;
+        for (beside, ..) in [at.checked_sub(1), Some(at + 1)].into_iter().flatten().filter_map(|at| children.get(at)) {
+            verified(&branches.page(*beside)?, beside.checksum, widths).ok_or(Ended::Damaged)?;
+        }
+        page = children.get(at).ok_or(Ended::Damaged)?.0;
+    }
+    Err(Ended::Damaged)
+}
+
+/// Returns the branches of a table in the order of their keys, each with its place in the file and the end of its content.
+#[cfg(test)]
+pub(in crate::redb) fn branches_of(
+    header: Header,
+    storage: &dyn StorageBackend,
+    table: &str,
+) -> Result<Vec<(u64, u64)>> {
+    let branches = Branches { header, storage };
+    let all =
+        branches.table(table).and_then(|root| root.map_or(Ok(Vec::new()), |(root, widths)| branches.all(root, widths)));
+    all.map_err(|ended| failed(ended, table))
+}
+
+fn failed(ended: Ended, table: &str) -> Error {
+    match ended {
+        Ended::Failed(error) => error::reading(error),
+        Ended::Damaged | Ended::Late => {
+            error::damaged(format!("a page of the table {table} does not have its checksum"))
+        }
+    }
 }
 
 /// Reads leaves, several at the same time, and returns what each contains.
@@ -113,23 +165,10 @@ fn leaf_content(leaf: &Leaf<'_>) -> Option<LeafContent> {
 }
 
 impl Leaves<'_> {
-    /// Searches the list of tables, which is a tree of roots, and collects the leaves of the table, if it is there and not empty.
-    fn table(&mut self, root: Root, name: &[u8], depth: usize) -> Walked<()> {
-        let bytes = self.branches.page(root)?;
-        match verified(&bytes, root.checksum, Widths::default()).filter(|_| depth < DEEPEST).ok_or(Ended::Damaged)? {
-            Page::Leaf(leaf) => {
-                let entry = leaf.entries().find(|(entry, _)| *entry == name);
-                let Some((root, widths)) = entry.and_then(|(_, definition)| table_root(definition)) else {
-                    return Ok(());
-                };
-                self.tree(root, widths, self.branches.height(root, widths)?, Keys::default(), &mut Path::default())
-            }
-            Page::Branch(branch) => {
-                let is_up_to = |up_to: Option<&[u8]>| up_to.is_none_or(|up_to| name <= up_to);
-                let child = branch.children().find(|(_, _, up_to)| is_up_to(*up_to));
-                self.table(child.ok_or(Ended::Damaged)?.0, name, depth + 1)
-            }
-        }
+    /// Collects the leaves of the table, if it is there and not empty.
+    fn table(&mut self, name: &str) -> Walked<()> {
+        let Some((root, widths)) = self.branches.table(name)? else { return Ok(()) };
+        self.tree(root, widths, self.branches.height(root, widths)?, Keys::default(), &mut Path::default())
     }
 
     /// Collects the leaves of a tree. `path` has the branches that no leaf has on its path yet.

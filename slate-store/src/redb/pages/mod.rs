@@ -20,6 +20,8 @@ mod survey;
 mod walk;
 
 pub(super) use header::{Header, SIZE as HEADER_SIZE, header, is_last_commit_damaged, with_new_regions};
-pub(super) use leaves::{LeafContent, LeafPlace, leaves, read as read_leaves};
+#[cfg(test)]
+pub(super) use leaves::branches_of;
+pub(super) use leaves::{LeafContent, LeafPlace, check_around, leaves, read as read_leaves};
 pub(super) use survey::used_bytes;
 pub(super) use walk::{Walk, damage_of_free_pages};

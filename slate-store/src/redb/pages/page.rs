@@ -107,6 +107,12 @@ impl<'p> Branch<'p> {
         })
     }
 
+    /// Returns the end of the last key.
+    #[cfg(test)]
+    pub(super) fn end(&self) -> Option<usize> {
+        self.key_end(self.keys.checked_sub(1)?)
+    }
+
     fn key(&self, at: usize) -> Option<&'p [u8]> {
         let start = if at == 0 { self.keys_start() } else { self.key_end(at - 1)? };
         self.bytes.get(start..self.key_end(at)?)

@@ -86,6 +86,44 @@ fn a_file_is_served_and_keeps_what_clients_wrote() {
     assert_eq!(server.end(), Some(0));
 }
 
+/// Starts a server through a shell that first limits its open files.
+#[cfg(unix)]
+fn with_few_files(limit: &str, connections: &str) -> Child {
+    let script = format!("{limit}; exec \"$0\" serve memory: --port 0 --max-connections {connections}");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &script, env!("CARGO_BIN_EXE_slate")]);
+    shell.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+#[cfg(unix)]
+#[test]
+fn the_limit_of_open_files_is_raised_or_said_to_be_too_low() {
+    for (limit, connections, expected) in [
+        ("ulimit -n 300", "1000", Some("is 300, and 1000 connections (--max-connections) need 1128")),
+        ("ulimit -Sn 300", "100", None),
+        ("ulimit -Sn 300; ulimit -Hn 1200", "1000", None),
+    ] {
+        let mut child = with_few_files(limit, connections);
+        let (mut lines, mut errors) = (BufReader::new(child.stdout.take().unwrap()), String::new());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        assert!(line.starts_with("mongodb://"), "{line}");
+        #[cfg(target_os = "linux")]
+        if limit.contains("-Hn") {
+            let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
+            let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+            assert_eq!(files.split_whitespace().nth(3), Some("1200"), "{files}");
+        }
+        Command::new("kill").arg(child.id().to_string()).status().unwrap();
+        child.wait().unwrap();
+        child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+        match expected {
+            Some(expected) => assert!(errors.contains(expected), "{errors}"),
+            None => assert_eq!(errors, ""),
+        }
+    }
+}
+
 /// On the cluster that `SLATE_TIKV` names: slate-tikv-cluster/README.md says how one is started for the tests.
 #[cfg(feature = "tikv")]
 #[test]

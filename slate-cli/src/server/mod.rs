@@ -2,6 +2,7 @@
 
 mod config_file;
 mod mongod;
+mod open_files;
 mod security;
 mod serve;
 mod store;

@@ -11,7 +11,9 @@ use slate_core::{Access, ChangeLog};
 use slate_server::{ClientCertificates, Server, Tls};
 
 use super::{
-    config_file, run,
+    config_file,
+    open_files::{self, DEFAULT_CONNECTIONS},
+    run,
     security::{TlsFiles, check_address},
     store::StoreOptions,
     tcp,
@@ -130,9 +132,9 @@ impl Mongod {
         if let Some(tls) = tls {
             server = server.tls(tls);
         }
-        if let Some(most) = self.max_connections {
-            server = server.max_connections(most);
-        }
+        let connections = self.max_connections.unwrap_or(DEFAULT_CONNECTIONS);
+        open_files::prepare(connections);
+        server = server.max_connections(connections);
         if let Some(slow) = self.slow_milliseconds {
             server = server.profiler_threshold(Duration::from_millis(slow));
         }

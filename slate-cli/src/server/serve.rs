@@ -10,6 +10,7 @@ use slate_core::{Access, ChangeLog};
 use slate_server::{ClientCertificates, Server, Tls};
 
 use super::{
+    open_files::{self, DEFAULT_CONNECTIONS},
     run,
     security::{TlsFiles, check_address, check_metrics},
     store::StoreOptions,
@@ -54,8 +55,14 @@ pub(crate) struct Serve {
     #[arg(long, requires = "tls_ca")]
     tls_optional_client_certificates: bool,
     /// How many connections may be open
-    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    #[arg(long, value_name = "NUMBER", default_value_t = DEFAULT_CONNECTIONS)]
     max_connections: usize,
+    /// How many cursors clients may have open
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    max_cursors: usize,
+    /// How many transactions clients may have open
+    #[arg(long, value_name = "NUMBER", default_value_t = 10_000)]
+    max_transactions: usize,
     /// Refuse every write
     #[arg(long)]
     read_only: bool,
@@ -120,7 +127,9 @@ impl Serve {
             .expire_every(Duration::from_secs(self.expire_every))
             .arguments(std::env::args());
         server = server.transaction_lifetime(Duration::from_secs(self.transaction_lifetime));
+        open_files::prepare(self.max_connections);
         server = server.max_connections(self.max_connections);
+        server = server.max_cursors(self.max_cursors).max_transactions(self.max_transactions);
         if let Some(host) = self.host {
             server = server.host(host);
         }

@@ -1,0 +1,43 @@
+//! The limit of open files, of which each connection takes one.
+
+use crate::message::message;
+
+/// How many connections a server allows that is told no number.
+pub(super) const DEFAULT_CONNECTIONS: usize = 10_000;
+
+/// Files beside those of connections: the database, its temporary files, those of the runtime and the standard streams.
+const OTHERS: usize = 128;
+
+/// Raises the limit of this process as far as the system allows, and says so if it is too low for this many connections.
+pub(super) fn prepare(connections: usize) {
+    let needed = connections.saturating_add(OTHERS);
+    if let Some(limit) = raise(needed).filter(|limit| *limit < needed) {
+        message!(
+            "warning: the limit of open files (ulimit -n) is {limit}, and {connections} connections (--max-connections) need {needed}: \
+             further clients wait until others disconnect"
+        );
+    }
+}
+
+/// Raises the limit unless it is high enough. Returns it; `None` if there is no limit.
+#[cfg(unix)]
+fn raise(needed: usize) -> Option<usize> {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let files = |limit: u64| usize::try_from(limit).unwrap_or(usize::MAX);
+    let mut limit = getrlimit(Resource::Nofile);
+    let current = limit.current?;
+    if files(current) >= needed {
+        return Some(files(current));
+    }
+    // Some systems have a limit that they do not tell, and refuse to remove it.
+    limit.current = limit.maximum.or(u64::try_from(needed).ok());
+    // A failure leaves the limit as it is.
+    let _ = setrlimit(Resource::Nofile, limit);
+    getrlimit(Resource::Nofile).current.map(files)
+}
+
+#[cfg(not(unix))]
+fn raise(_needed: usize) -> Option<usize> {
+    None
+}

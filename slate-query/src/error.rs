@@ -163,6 +163,7 @@ codes! {
     DUPLICATE_KEY = 11000 "DuplicateKey",
     INTERRUPTED = 11601 "Interrupted",
     CURSOR_IN_USE = 12051 "CursorInUse",
+    DATABASE_DIFFER_CASE = 13297 "DatabaseDifferCase",
     OUT_OF_DISK_SPACE = 14031 "OutOfDiskSpace",
     IDL_DUPLICATE_FIELD = 40413 "IDLDuplicateField",
     IDL_FAILED_TO_PARSE = 40414 "IDLFailedToParse",

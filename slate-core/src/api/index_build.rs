@@ -45,6 +45,63 @@ pub(crate) fn create(
     }
 }
 
+/// Creates indexes while writers of the collection continue: all of them or, as far as the process lives, none. Returns how many indexes
+/// the collection had, without that on `_id`, if it was there, and how many it has.
+pub(crate) fn create_all(
+    database: &DatabaseHandle,
+    collection: &str,
+    specs: &[IndexSpec],
+    call: &CallContext,
+) -> Result<(Option<usize>, usize)> {
+    call.check()?;
+    // What is wrong with one of the definitions is found before anything is built.
+    let (before, created, declared) = database.write(call, |writer| {
+        let before = writer.collection(collection)?.map(|there| there.indexes.len());
+        let (mut created, mut declared) = (0, Vec::new());
+        for spec in specs {
+            match writer.begin_build(collection, spec)? {
+                BuildStart::Exists(_) => {}
+                BuildStart::Small(_) => {
+                    let (_, made) = writer.create_index(collection, spec, &mut |_| {}, call)?;
+                    created += usize::from(made == Created::New);
+                }
+                BuildStart::Declared { name, keyspace } => declared.push((name, keyspace)),
+            }
+        }
+        Ok((before, created, declared))
+    })?;
+    for (at, (index, keyspace)) in declared.iter().enumerate() {
+        let target = BuildTarget { collection, index, keyspace: *keyspace };
+        if let Err(error) = finish(database, target, &mut |_| {}, call) {
+            if is_final(&error) {
+                undo(database, collection, &declared, at);
+            }
+            return Err(error);
+        }
+    }
+    if !declared.is_empty() {
+        // If this fails, queries use the indexes without statistics.
+        let _ = database.engine_to_write()?.analyze(collection, Duration::ZERO);
+    }
+    Ok((before, before.unwrap_or_default() + created + declared.len()))
+}
+
+/// Drops the indexes whose builds were finished before one that was not, and those whose builds would have followed. What fails here
+/// remains, and can be dropped or finished later.
+fn undo(database: &DatabaseHandle, collection: &str, declared: &[(String, Keyspace)], failed: usize) {
+    for (at, (index, keyspace)) in declared.iter().enumerate().filter(|(at, _)| *at != failed) {
+        let _ = database.write(&CallContext::default(), |writer| match at < failed {
+            true => writer.drop_index(collection, index).map(drop),
+            false => writer.abandon_build(collection, *keyspace).map(drop),
+        });
+    }
+}
+
+/// Whether a build that has ended with this error is not to be continued.
+fn is_final(error: &Error) -> bool {
+    error.is_refusal() || error.kind() == ErrorKind::Interrupted
+}
+
 /// Finishes interrupted index builds and returns how many.
 pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
     let call = &CallContext::begin(database.limits());
@@ -77,7 +134,7 @@ fn finish(
     let start = Instant::now();
     let filled = fill(database, target, progress, call);
     trace::index_built(collection, index, start.elapsed(), filled.as_ref().err());
-    if filled.as_ref().is_err_and(|error| error.is_refusal() || error.kind() == ErrorKind::Interrupted) {
+    if filled.as_ref().is_err_and(is_final) {
         // If that fails, too, the index remains as being built and can be dropped or finished later.
         let _ = database.write(&CallContext::default(), |writer| writer.abandon_build(collection, keyspace));
     }

@@ -15,7 +15,8 @@ use super::{
 };
 use crate::{
     Error, Index, IntoDocument, Result,
-    call::Writer,
+    api::index_build,
+    call::{Scope, Writer},
     catalog::is_key_of_id,
     write::{self, IndexSpec},
 };
@@ -49,7 +50,7 @@ const NOT_OF_ID: [&str; 8] = [
 ];
 
 /// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`:
-/// creates all of the indexes or none.
+/// creates all of the indexes or none. Writers of the collection continue meanwhile; not so in a transaction.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;
@@ -66,23 +67,23 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let unknown = if ignore_unknown { Unknown::Ignored } else { Unknown::Refused };
     let specs: Vec<IndexSpec> = indexes.into_iter().map(|index| parse(index, unknown)).collect::<Result<_>>()?;
 
-    // The count includes the index on `_id`.
-    let indexes = |writer: &mut dyn Writer| {
-        let there = writer.collection(collection)?;
-        Ok::<_, Error>(there.map(|there| there.indexes.len() + 1))
+    let (before, after) = match call.at.scope {
+        Scope::Database(database) => index_build::create_all(database, collection, &specs, &common.call)?,
+        Scope::Snapshot(_) | Scope::Transaction(_) => call.at.scope.write(&common.call, |writer| {
+            let indexes = |writer: &mut dyn Writer| {
+                Ok::<_, Error>(writer.collection(collection)?.map(|there| there.indexes.len()))
+            };
+            let before = indexes(writer)?;
+            for spec in &specs {
+                writer.create_index(collection, spec, &mut |_| {}, &common.call)?;
+            }
+            Ok((before, indexes(writer)?.unwrap_or_default()))
+        })?,
     };
-    let made = call.at.scope.write(&common.call, |writer| {
-        let before = indexes(writer)?;
-        for spec in &specs {
-            writer.create_index(collection, spec, &mut |_| {}, &common.call)?;
-        }
-        let after = indexes(writer)?.unwrap_or_default();
-        Ok((before, after))
-    })?;
-    let (before, after) = made;
     let mut reply = Reply::default();
-    reply.count("numIndexesBefore", before.unwrap_or(1));
-    reply.count("numIndexesAfter", after);
+    // With the index on `_id`.
+    reply.count("numIndexesBefore", before.unwrap_or_default() + 1);
+    reply.count("numIndexesAfter", after + 1);
     reply.boolean("createdCollectionAutomatically", before.is_none());
     if before == Some(after) {
         reply.text("note", "all indexes already exist");

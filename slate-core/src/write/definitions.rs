@@ -108,7 +108,7 @@ impl<T: Transaction> Session<T> {
         if let Some(collection) = self.written(name)? {
             return Ok(collection);
         }
-        namespace::check(name)?;
+        self.catalog.check_new(name)?;
         let records = self.allocate()?;
         Ok(Arc::new(CollectionInfo::new(name, records)))
     }
@@ -155,7 +155,7 @@ impl<T: Transaction> Session<T> {
         let view = spec.parse(name)?;
         match (self.catalog.view(name), self.catalog.collection(name)) {
             (Some(there), _) if there.has_definition_of(&view) => return Ok(Created::Exists),
-            (None, None) => {}
+            (None, None) => self.catalog.check_new(name)?,
             _ => return Err(exists_otherwise(name)),
         }
         self.define_view(view)?;
@@ -344,6 +344,8 @@ impl<T: Transaction> Session<T> {
                 return Err(Error::new(ErrorKind::Exists, Code::NAMESPACE_EXISTS, message));
             }
             self.remove_collection(to)?;
+        } else {
+            self.catalog.check_new(to)?;
         }
         self.redefined(from)?;
         Arc::make_mut(&mut self.catalog).remove(from);

@@ -74,7 +74,10 @@ pub use slate_store::{Durability, OldestSnapshot, Size as StorageSize};
 /// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to
 /// [`bson`]'s raw values.
 pub mod raw {
-    pub use slate_query::raw::{Kind, OwnedValue, Value};
+    pub use slate_query::{
+        number::truth,
+        raw::{Kind, OwnedValue, Value},
+    };
 }
 
 /// Compiles the README's program.

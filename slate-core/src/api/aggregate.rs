@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
     api::setters::setters,
-    call::{Request, Scope},
+    call::{Request, RequestSource, Scope},
     document::As,
     namespace::{self, DatabaseName},
 };
@@ -40,7 +40,7 @@ impl<T> Aggregate<T> {
     ) -> Self {
         let database = database.as_deref().unwrap_or(namespace::DEFAULT_DATABASE);
         let mut aggregate = Self::within(database, scope, &NO_COLLECTION.into(), pipeline);
-        aggregate.request.has_own_documents = true;
+        aggregate.request.source = RequestSource::Pipeline;
         aggregate
     }
 

@@ -18,7 +18,7 @@ use slate_query::{
     update::Update,
 };
 
-use super::request::{FindResult, Request};
+use super::request::{FindResult, Request, RequestSource};
 use crate::{
     Error, Hint, Result,
     catalog::{Catalog, CollectionInfo, ResolvedView, not_on_view},
@@ -38,9 +38,11 @@ pub(crate) struct Definitions<'c> {
 
 impl<'c> Definitions<'c> {
     pub(super) fn of(request: &Request, catalog: &'c Catalog, name: &str) -> Result<Self> {
-        let view = match &request.own_documents {
-            Some(documents) => Some(ResolvedView::of_documents(name, documents, request.natural_order())),
-            None => catalog.resolved_view(name)?,
+        let view = match &request.source {
+            RequestSource::Given(documents) => {
+                Some(ResolvedView::of_documents(name, documents, request.natural_order()))
+            }
+            RequestSource::Stored | RequestSource::Pipeline => catalog.resolved_view(name)?,
         };
         let view = view.map(Arc::new);
         let source = catalog.collection_or_empty(view.as_ref().map_or(name, |view| &view.collection));
@@ -220,11 +222,11 @@ impl Request {
             return Err(not_on_view(view.name()).at("$collStats"));
         }
         let stages = pipeline::parse(defined.view_documents().chain(stages), &bindings)?;
-        let has_own = self.has_own_documents || self.own_documents.is_some();
-        if matches!(stages.first(), Some(Stage::Documents(_))) != has_own {
-            let message = match self.has_own_documents {
-                true => "an aggregation of no collection begins with $documents",
-                false => {
+        let reads_stored = matches!(self.source, RequestSource::Stored);
+        if matches!(stages.first(), Some(Stage::Documents(_))) == reads_stored {
+            let message = match self.source {
+                RequestSource::Pipeline => "an aggregation of no collection begins with $documents",
+                RequestSource::Stored | RequestSource::Given(_) => {
                     "$documents is only valid in an aggregation of no collection: {aggregate: 1}, Database::aggregate"
                 }
             };

@@ -14,7 +14,7 @@ use slate_query::{
 
 use super::{
     definitions::Definitions,
-    request::{FindResult, Request},
+    request::{FindResult, Request, RequestSource},
 };
 use crate::{
     Error, IntoDocument, Result,
@@ -103,7 +103,7 @@ impl Request {
             return Ok(Vec::new());
         };
         if Sort::parse(sort.into())?.natural().is_some() {
-            if self.own_documents.is_some() {
+            if let RequestSource::Given(_) = self.source {
                 // They were put into this order.
                 return Ok(Vec::new());
             }

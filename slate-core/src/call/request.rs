@@ -23,6 +23,18 @@ use crate::{
     stage_names,
 };
 
+/// Where the documents of a request come from.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum RequestSource {
+    /// From a stored collection or a view.
+    #[default]
+    Stored,
+    /// From a collection that is not stored: these documents.
+    Given(Arc<[RawDocumentBuf]>),
+    /// From the first stage of the pipeline, `$documents`.
+    Pipeline,
+}
+
 /// The arguments that a builder collects. When the builder is run they are bound to the definitions of what it reads or
 /// writes, and then parsed; see [`Definitions`].
 #[derive(Clone, Debug, Default)]
@@ -43,10 +55,7 @@ pub(crate) struct Request {
     pub(crate) force: Force,
     /// The stages of an aggregation.
     pub(super) pipeline: Vec<RawDocumentBuf>,
-    /// The documents of a collection that is not stored, which the request reads in place of a stored one.
-    pub(crate) own_documents: Option<Arc<[RawDocumentBuf]>>,
-    /// Whether the pipeline reads no collection.
-    pub(crate) has_own_documents: bool,
+    pub(crate) source: RequestSource,
     /// The variables of expressions.
     pub(super) variables: Option<RawDocumentBuf>,
     /// How strings are compared. `Some(None)`: by their bytes, even if the collection has a collation.

@@ -421,6 +421,16 @@ impl DatabaseHandle {
         written.map_err(|error| if error.is_retryable() { budget.spend() } else { error })
     }
 
+    /// Repeats a transaction after conflicts, in turn with other writes, within the limits of a call.
+    #[cfg(feature = "async")]
+    pub(crate) fn in_turns<R, E: From<Error>>(
+        &self,
+        call: &CallContext,
+        attempt: impl FnMut() -> Result<R, retry::Failure<E>>,
+    ) -> Result<R, E> {
+        retry::on_conflict(&self.started(call).retry, Some(&self.inner.turns), &self.inner.observer, attempt)
+    }
+
     /// Gathers a collection's statistics and retries after a conflict.
     pub(crate) fn analyze(&self, collection: &str, call: &CallContext) -> Result<()> {
         self.inner.open_transactions.check_outside()?;

@@ -16,7 +16,11 @@ use super::{
     hint,
     read::ReadCommand,
 };
-use crate::{Error, Result, api::aggregate::NO_COLLECTION, call::Request};
+use crate::{
+    Error, Result,
+    api::aggregate::NO_COLLECTION,
+    call::{Request, RequestSource},
+};
 
 /// `{aggregate: collection, pipeline, cursor, hint, …}`.
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
@@ -74,7 +78,9 @@ fn parse(mut call: Call<'_>, field: CursorField) -> Result<(ReadCommand<'_>, Cur
         return Err(Error::invalid(Code::FAILED_TO_PARSE, message).at("cursor"));
     }
     let mut request = Request::default();
-    request.has_own_documents = collection.is_none();
+    if collection.is_none() {
+        request.source = RequestSource::Pipeline;
+    }
     request.call.bypass_document_validation(is_bypassed);
     request.pipeline(pipeline);
     given(variables, |variables| request.let_variables(variables))?;

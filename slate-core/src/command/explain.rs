@@ -80,8 +80,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let verbosity = Verbosity::read(verbosity)?;
-    let mut inner = Call::read(CommandScope { command, ..call.at })?;
-    let stored = StoredNames::of(&inner, inner.database()?.or(outer))?;
+    let mut inner = Call::read(CommandScope { command, database: outer, ..call.at })?;
+    let stored = StoredNames::of(&inner, inner.database()?)?;
     stored.apply(&mut inner);
     let collection = inner.target.as_str().unwrap_or_default().to_owned();
     let explained = match inner.name {

@@ -19,8 +19,3 @@ pub(super) fn exact_i64(name: &str, number: Number) -> Result<i64> {
         Error::invalid(Code::FAILED_TO_PARSE, message).at(name)
     })
 }
-
-/// Returns whether a number is not zero. `None` for other types.
-pub(super) fn is_nonzero(value: Value<'_>) -> Option<bool> {
-    Number::of(value).map(|number| number != Number::Int32(0))
-}

@@ -5,12 +5,11 @@ use super::{
     common::Common,
     cursor::{CommandCursor, CursorOptions},
     explain::{ExplainedCommand, Purpose},
-    own_collection::OwnCollection,
     reply::Reply,
 };
 use crate::{
     CancelToken, Cursor, ExplainVerbosity, Result,
-    call::{Definitions, Request},
+    call::{Definitions, Request, RequestSource},
     plan::Query,
 };
 
@@ -26,7 +25,9 @@ pub(super) struct ReadCommand<'c> {
 impl<'c> ReadCommand<'c> {
     pub(super) fn new(at: CommandScope<'c>, collection: &'c str, mut request: Request, common: Common) -> Self {
         let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
-        request.own_documents = at.own.filter(|own| own.has_name(collection)).map(OwnCollection::documents);
+        if let Some(own) = at.own.filter(|own| own.has_name(collection)) {
+            request.source = RequestSource::Given(own.documents());
+        }
         request.call.activity.clone_from(&common.call.activity);
         request.call.interrupt = common.call.interrupt.clone().renewable();
         request.call.interrupt.cancel(kill.clone());

@@ -16,6 +16,11 @@ pub enum Number {
     Decimal(Decimal),
 }
 
+/// Returns the truth of a boolean or a number: numbers other than zero are true, NaN as well. `None` for other types.
+pub fn truth(value: Value<'_>) -> Option<bool> {
+    value.as_bool().or_else(|| Number::of(value).map(|number| number != Number::Int32(0)))
+}
+
 impl Number {
     /// Returns the number in a value; `None` if it is not a number.
     #[inline]

@@ -12,7 +12,7 @@ mod rounding;
 mod sum;
 mod text;
 
-pub use any::Number;
+pub use any::{Number, truth};
 pub use decimal::{Decimal, MAX_COEFFICIENT, MAX_EXPONENT, MIN_EXPONENT, Sign};
 pub use functions::{Function, arc_tangent, power};
 use quad::Quad;

@@ -6,7 +6,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     expression::{Expression, Variables},
-    number::Number,
+    number::truth,
     path::field_path,
     raw::{Doc, Element, Kind, Value, Writer},
 };
@@ -274,9 +274,4 @@ fn path(parents: &[&str], name: &str) -> String {
 
 fn text(element: Element<'_>) -> Result<&str> {
     std::str::from_utf8(element.name).map_err(|_| Error::new(Code::INVALID_BSON, "a field's name is not UTF-8"))
-}
-
-/// Returns the truth of a boolean or a number. Numbers other than zero are true, including NaN.
-fn truth(value: Value<'_>) -> Option<bool> {
-    value.as_bool().or_else(|| Number::of(value).map(|number| number != Number::Int32(0)))
 }

@@ -1,4 +1,5 @@
 use bson::{RawArray, RawBsonRef, RawDocument};
+use slate_core::raw::{OwnedValue, truth};
 
 use super::{
     Role, UserName, pipeline,
@@ -232,29 +233,25 @@ pub(super) fn only<'d>(document: &'d RawDocument, name: &str) -> Result<Option<R
     Ok(found)
 }
 
+/// MongoDB's limit on the statements of a command.
+const MAX_STATEMENTS: usize = 100_000;
+
 fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
     let mut found = Vec::new();
     for value in array {
         found.extend(value?.as_document());
+        // The library refuses so many, too, but this is the first to hold them.
+        if found.len() > MAX_STATEMENTS {
+            let message = format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}.");
+            return Err(Failure::new(Code(16, "InvalidLength"), message));
+        }
     }
     Ok(found)
 }
 
-/// Whether a value switches something on.
+/// Whether a value switches something on, as the library reads it.
 pub(super) fn is_true(value: RawBsonRef<'_>) -> bool {
-    match value {
-        RawBsonRef::Boolean(value) => value,
-        RawBsonRef::Int32(number) => number != 0,
-        RawBsonRef::Int64(number) => number != 0,
-        RawBsonRef::Double(number) => number != 0.0,
-        // Its text has other digits than zeros, or is NaN or an infinity.
-        RawBsonRef::Decimal128(number) => {
-            let text = number.to_string();
-            let digits = text.split('E').next().unwrap_or_default();
-            digits.chars().any(|digit| !matches!(digit, '-' | '.' | '0'))
-        }
-        _ => false,
-    }
+    truth(OwnedValue::from(value).as_value()) == Some(true)
 }
 
 fn aggregate(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
@@ -263,7 +260,7 @@ fn aggregate(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
         Some(RawBsonRef::Array(stages)) => Some(stages),
         _ => None,
     };
-    if matches!(target, Target::Collection(..)) {
+    if matches!(target, Target::Collection(..)) && !pipeline::lists_sessions(stages)? {
         let actions = pipeline::first_actions(stages)?;
         needs.add(target, actions);
     } else {

@@ -27,6 +27,11 @@ pub(super) fn first_actions(stages: Option<&RawArray>) -> Result<&'static [Actio
     })
 }
 
+/// Whether a pipeline reads sessions, whatever collection it names.
+pub(super) fn lists_sessions(stages: Option<&RawArray>) -> Result<bool> {
+    Ok(stages.map_or(Ok(None), stages::first)?.is_some_and(|(name, _)| name == "$listSessions"))
+}
+
 /// Adds the needs of a pipeline without a collection: `{aggregate: 1}`.
 pub(super) fn without_collection(stages: Option<&RawArray>, database: &str, needs: &mut Needs) -> Result<()> {
     // As true as the library takes it to be: a number, too.

@@ -95,6 +95,9 @@ const MONITOR_CLUSTER: Actions = Actions::of(&[
 
 const MONITOR_DATABASE: Actions = Actions::of(&[CollStats, DbStats, IndexStats]);
 
+/// What a database consists of, but not its documents.
+const OVERVIEW: Actions = Actions::of(&[CollStats, DbStats, ListCollections, ListIndexes]);
+
 /// `hostManager` and `clusterManager`.
 const MANAGE_CLUSTER: Actions = Actions::of(&[
     Fsync,
@@ -257,9 +260,9 @@ impl Role {
                 add(Resource::Cluster, MONITOR_CLUSTER);
                 add(Resource::AnyNormal, MONITOR_DATABASE);
                 add(Resource::AnyCollection(PROFILE), just(&[Find]));
-                for database in ["config", "local"] {
-                    add(Resource::Database(database.into()), READ.and(MONITOR_DATABASE));
-                }
+                // Not the documents of `config`: its collection `transactions` has the replies to other users' writes.
+                add(config(), OVERVIEW.and(MONITOR_DATABASE));
+                add(Resource::Database("local".into()), READ.and(MONITOR_DATABASE));
             }
             "hostManager" | "clusterManager" => add(Resource::Cluster, MANAGE_CLUSTER),
             "clusterAdmin" => {

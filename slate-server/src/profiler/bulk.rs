@@ -1,16 +1,21 @@
 //! The entries of a client's `bulkWrite`, which is sent to the database `admin` and writes to others.
 
-use std::collections::{BTreeSet, HashMap};
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::Arc,
+};
 
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocument, RawDocumentBuf, cstr};
 
 use crate::command::{Command, namespace};
 
 /// The part of a `bulkWrite` that writes to one database. Who may read the profile of the database sees this part and no other.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(super) struct BulkPart<'c> {
     pub(super) database: &'c str,
-    pub(super) command: &'c Command,
+    command: &'c Command,
+    /// The databases and the collections that the command names; `None` for what is no name.
+    namespaces: Arc<[Option<(&'c str, &'c str)>]>,
     /// Whether the command writes to no other database, so that its reply is about this one alone.
     pub(super) is_all: bool,
 }
@@ -19,7 +24,7 @@ impl<'c> BulkPart<'c> {
     /// Returns the parts of a command; none for another one than `bulkWrite`. A database that it names and writes nothing to has no part: a user
     /// without the right to write there may name it.
     pub(super) fn all(command: &'c Command) -> Vec<Self> {
-        let namespaces = command.bulk_namespaces();
+        let namespaces: Arc<[_]> = command.bulk_namespaces().into();
         let operations = command.document().get_array("ops").into_iter().flatten().flatten();
         let places = operations.filter_map(|operation| place(operation.as_document()?.into_iter().next()?.ok()?.1));
         let databases: BTreeSet<&str> = places
@@ -27,20 +32,20 @@ impl<'c> BulkPart<'c> {
             .map(|(database, _)| database)
             .collect();
         let is_all = databases.len() == 1;
-        databases.into_iter().map(|database| Self { database, command, is_all }).collect()
+        let part = |database| Self { database, command, namespaces: Arc::clone(&namespaces), is_all };
+        databases.into_iter().map(part).collect()
     }
 
     /// Returns the full name of the collection, if it is the only one of the database.
-    pub(super) fn namespace(self) -> String {
-        let namespaces = self.command.bulk_namespaces();
-        let mut own = namespaces.into_iter().flatten().filter(|(database, _)| *database == self.database);
-        let first = own.next().map_or("$cmd", |(_, collection)| collection);
-        let target = if own.all(|(_, other)| other == first) { first } else { "$cmd" };
+    pub(super) fn namespace(&self) -> String {
+        let mut own = self.namespaces.iter().flatten().filter(|(database, _)| *database == self.database);
+        let first = own.next().map_or("$cmd", |(_, collection)| *collection);
+        let target = if own.all(|(_, other)| *other == first) { first } else { "$cmd" };
         namespace(self.database, target)
     }
 
     /// Returns the command with the operations on this database.
-    pub(super) fn document(self) -> RawDocumentBuf {
+    pub(super) fn document(&self) -> RawDocumentBuf {
         let document = self.command.document();
         if self.is_all {
             return document.to_owned();
@@ -48,7 +53,7 @@ impl<'c> BulkPart<'c> {
         let mut places = HashMap::new();
         let mut own = RawArrayBuf::new();
         let listed = document.get_array("nsInfo").into_iter().flatten().flatten();
-        for ((place, namespace), one) in (0_i64..).zip(self.command.bulk_namespaces()).zip(listed) {
+        for ((place, namespace), one) in (0_i64..).zip(self.namespaces.iter()).zip(listed) {
             if namespace.is_some_and(|(database, _)| database == self.database) {
                 places.insert(place, i32::try_from(places.len()).unwrap_or(i32::MAX));
                 own.push(RawBson::from(one));

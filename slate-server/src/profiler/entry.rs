@@ -26,17 +26,17 @@ pub(super) fn describe(
     time: Duration,
 ) -> RawDocumentBuf {
     let (command, activity) = (call.command, call.activity);
-    let shown = match part {
+    let shown = match &part {
         Some(part) => shown(&part.document(), MAX_COMMAND),
         None => statement(command).unwrap_or_else(|| shown(command.document(), MAX_COMMAND)),
     };
     let mut entry = rawdoc! {
         "op": kind(&command.name),
-        "ns": part.map_or_else(|| command.namespace(), BulkPart::namespace),
+        "ns": part.as_ref().map_or_else(|| command.namespace(), BulkPart::namespace),
         "command": shown,
     };
     // What was examined and done is not known of each part.
-    let is_all = part.is_none_or(|part| part.is_all);
+    let is_all = part.as_ref().is_none_or(|part| part.is_all);
     let summary = activity.plan_summary().filter(|_| is_all);
     if let Ok(cursor) = reply.get_document("cursor") {
         append_cursor(&mut entry, command, cursor);

@@ -1,11 +1,12 @@
 use std::{
     collections::BTreeMap,
+    future::poll_fn,
     mem,
     sync::{
         Arc, LazyLock, Mutex, OnceLock, PoisonError,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering, fence},
     },
-    task::{Wake, Waker},
+    task::{Poll, Wake, Waker},
     time::{Duration, Instant},
 };
 
@@ -55,8 +56,18 @@ impl CancelToken {
         self.ancestry().any(|token| token.0.cancelled.load(Ordering::Relaxed))
     }
 
+    /// Returns a future that ends when this token or one of its ancestors is cancelled. It needs no runtime.
+    pub fn cancelled(&self) -> impl Future<Output = ()> + Send + use<> {
+        let (token, mut waiting) = (self.clone(), None);
+        poll_fn(move |context| {
+            // Before the look, so that no cancellation falls in between.
+            drop(waiting.replace(token.wake_on_cancel(context.waker())));
+            if token.is_cancelled() { Poll::Ready(()) } else { Poll::Pending }
+        })
+    }
+
     /// Wakes `waker` when the token or one of its ancestors is cancelled; one that was cancelled before is not noticed: look once more.
-    fn wake_on_cancel(&self, waker: &Waker) -> WakeOnCancel {
+    pub(crate) fn wake_on_cancel(&self, waker: &Waker) -> WakeOnCancel {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         for token in self.ancestry() {
@@ -310,7 +321,12 @@ impl Interrupt {
 
     pub(crate) fn deadline(&mut self, within: Duration) {
         // A deadline that the clock cannot represent never passes.
-        self.own().deadline.set(Instant::now().checked_add(within));
+        self.end_at(Instant::now().checked_add(within));
+    }
+
+    /// Sets the time of the deadline.
+    pub(crate) fn end_at(&mut self, end: Option<Instant>) {
+        self.own().deadline.set(end);
     }
 
     pub(crate) fn cancel(&mut self, token: CancelToken) {
@@ -323,10 +339,10 @@ impl Interrupt {
         self
     }
 
-    /// Replaces the deadline of all clones by one that begins now.
-    pub(crate) fn renew(&self, within: Option<Duration>) {
+    /// Replaces the deadline of all clones.
+    pub(crate) fn renew(&self, end: Option<Instant>) {
         if let Some(ends) = &self.ends {
-            ends.deadline.set(within.and_then(|within| Instant::now().checked_add(within)));
+            ends.deadline.set(end);
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::Poll,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use bson::RawDocumentBuf;
@@ -71,17 +71,22 @@ impl Connection {
         }
         let place = Arc::clone(&connection.place);
         // Waits for the whole life of the connection.
-        let mut stopped = pin!(place.stopped());
+        let mut ended = pin!(place.ended());
         let mut patience = pin!(sleep(FIRST_PATIENCE));
         let mut is_first = true;
         loop {
-            let most = connection.longest_message();
+            let is_stranger = connection.is_of_stranger();
+            place.set_known(!is_stranger);
+            if is_stranger && !is_first {
+                patience.as_mut().reset(tokio::time::Instant::now() + shared.settings.login_patience);
+            }
+            let most = if is_stranger { MAX_BEFORE_LOGIN } else { MAX_MESSAGE };
             let read = |message: &[u8]| (message.len(), Request::decode(message, most));
             let received = tokio::select! {
                 biased;
                 received = inbox.next(most, read) => received,
-                () = &mut stopped => return,
-                () = &mut patience, if is_first => return,
+                () = &mut ended => return,
+                () = &mut patience, if is_first || is_stranger => return,
             };
             // A client whose next request is always there does not keep the server from stopping.
             if !matches!(has_stopped.has_changed(), Ok(false)) {
@@ -111,10 +116,9 @@ impl Connection {
         }
     }
 
-    /// Returns the length of the longest message that the client may send: a small one before it has logged in.
-    fn longest_message(&self) -> usize {
-        let is_stranger = self.shared.settings.authentication && self.login.user().is_none();
-        if is_stranger { MAX_BEFORE_LOGIN } else { MAX_MESSAGE }
+    /// Whether nobody has logged in where that is required: such a client sends small messages only, and is not to be silent for long.
+    pub(crate) fn is_of_stranger(&self) -> bool {
+        self.shared.settings.authentication && self.login.user().is_none()
     }
 
     /// Sends a reply after which the connection is closed.
@@ -140,7 +144,7 @@ impl Connection {
         writes: &mut (impl AsyncWrite + Unpin),
     ) -> Result<After, WireError> {
         let Request { id, kind, command, compressor } = request;
-        let command = match Command::read(command) {
+        let mut command = match Command::read(command) {
             Ok(command) => Arc::new(command),
             // To a reply that it does not expect, a client would take the next one for another.
             Err(_) if matches!(kind, RequestKind::Message { expects_reply: false, .. }) => return Ok(After::Continue),
@@ -156,35 +160,46 @@ impl Connection {
         }
         let mut response_to = id;
         loop {
-            let (token, gone) = (CancelToken::new(), Notify::new());
-            let activity = if self.shared.profiler.is_on() { Activity::with_plan() } else { Activity::default() };
-            let call = Call {
-                connection: self,
-                command: &command,
-                token: &token,
-                activity: &activity,
-                gone: &gone,
-                closes: AtomicBool::new(false),
+            let (reply, closes, has_more) = {
+                let (token, gone) = (CancelToken::new(), Notify::new());
+                let activity = if self.shared.profiler.is_on() { Activity::with_plan() } else { Activity::default() };
+                let call = Call {
+                    connection: self,
+                    command: &command,
+                    began: Instant::now(),
+                    token: &token,
+                    activity: &activity,
+                    gone: &gone,
+                    closes: AtomicBool::new(false),
+                };
+                // Pinned here, because a future that is handed on is copied, and this one is large.
+                let execute = pin!(commands::execute(&call));
+                let mut work = pin!(trace::command(&call, execute));
+                let reply = tokio::select! {
+                    biased;
+                    reply = &mut work => Some(reply),
+                    () = inbox.closed() => None,
+                };
+                let Some(reply) = reply else {
+                    // The client has vanished: its command ends, and nobody reads the reply.
+                    token.cancel();
+                    gone.notify_one();
+                    work.await;
+                    return Ok(After::Close);
+                };
+                let allows_more = matches!(kind, RequestKind::Message { expects_reply: true, allows_exhaust: true });
+                let has_more = allows_more && commands::continues(&call, &reply);
+                (reply, call.closes.load(Ordering::Acquire), has_more)
             };
-            // Pinned here, because a future that is handed on is copied, and this one is large.
-            let execute = pin!(commands::execute(&call));
-            let mut work = pin!(trace::command(&call, execute));
-            let reply = tokio::select! {
-                biased;
-                reply = &mut work => Some(reply),
-                () = inbox.closed() => None,
-            };
-            let Some(reply) = reply else {
-                // The client has vanished: its command ends, and nobody reads the reply.
-                token.cancel();
-                gone.notify_one();
-                work.await;
-                return Ok(After::Close);
-            };
-            if call.closes.load(Ordering::Acquire) {
+            if closes {
                 return Ok(After::Close);
             }
-            let RequestKind::Message { expects_reply, allows_exhaust } = kind else {
+            if !has_more && inbox.holds_memory() {
+                // A client that does not read its reply keeps no memory for its command.
+                command = Arc::default();
+                inbox.release();
+            }
+            let RequestKind::Message { expects_reply, .. } = kind else {
                 let reply = Reply { id: 0, response_to, kind: ReplyKind::Query, document: &reply, compressor };
                 self.send(writes, &reply).await?;
                 return Ok(After::Continue);
@@ -192,11 +207,10 @@ impl Connection {
             if !expects_reply {
                 return Ok(After::Continue);
             }
-            let has_more = allows_exhaust && commands::continues(&call, &reply);
             let kind = if has_more { ReplyKind::MessageWithMore } else { ReplyKind::Message };
             let next = if has_more { response_to.wrapping_add(1) } else { 0 };
             self.send(writes, &Reply { id: next, response_to, kind, document: &reply, compressor }).await?;
-            if !has_more || *self.shared.stopping.borrow() {
+            if !has_more || *self.shared.stopping.borrow() || self.place.is_dismissed() {
                 return Ok(After::Continue);
             }
             response_to = next;

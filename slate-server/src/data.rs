@@ -7,7 +7,7 @@ mod transaction;
 
 use std::{borrow::Cow, sync::Arc};
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf, cstr};
+use bson::{RawDocument, RawDocumentBuf, cstr};
 
 use crate::{
     auth,
@@ -108,7 +108,7 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                     return awaiting::get_more(call, document).await;
                 }
                 let commands = if closes_all { Cow::Borrowed(&shared.commands) } else { call.commands() };
-                let reply = commands.run_shared(&document, call.token, call.activity).await?;
+                let reply = commands.run_shared(&document, call.running()).await?;
                 if command.explains() { diagnosis::with_server(call, &reply) } else { Ok(reply) }
             }
         },
@@ -130,13 +130,21 @@ pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
 
 /// Returns the failure of the first statement that a write has refused.
 pub(crate) fn first_write_error(reply: &RawDocument) -> Option<Failure> {
+    let first = write_errors(reply).into_iter().next();
+    // The errors of a `bulkWrite` can be in a later batch.
+    let has_others = || reply.get("nErrors").ok().flatten().is_some_and(|errors| errors.as_i32() != Some(0));
+    first.or_else(|| has_others().then(|| Failure::new(Code::BAD_VALUE, "an operation was refused")))
+}
+
+/// Returns the failures of the statements that a write has refused; of a `bulkWrite` those in the first batch of its cursor.
+pub(crate) fn write_errors(reply: &RawDocument) -> Vec<Failure> {
     // `bulkWrite` reports each operation as a document of its cursor.
     let errors = reply.get_array("writeErrors").or_else(|_| {
         let cursor = if reply.get("nErrors")?.is_some() { reply.get_document("cursor")? } else { reply };
         cursor.get_array("firstBatch")
     });
-    let errors = errors.ok()?;
-    let error =
-        errors.into_iter().flatten().filter_map(RawBsonRef::as_document).find(|error| error.get_i32("code").is_ok())?;
-    Some(Failure::of_reply(error.get_i32("code").ok()?, error.get_str("errmsg").unwrap_or_default()))
+    let failure = |error: &RawDocument| {
+        Some(Failure::of_reply(error.get_i32("code").ok()?, error.get_str("errmsg").unwrap_or_default()))
+    };
+    errors.into_iter().flatten().flatten().filter_map(|error| failure(error.as_document()?)).collect()
 }

@@ -64,6 +64,7 @@ mod listener;
 mod metrics;
 mod operations;
 mod profiler;
+mod quota;
 mod server;
 mod session;
 mod shared;

@@ -102,6 +102,8 @@ async fn text(shared: &Shared) -> slate_core::Result<String> {
     metric("commands_total", "counter", &commands);
     metric("sessions", "gauge", &[("", number(shared.sessions.len()))]);
     metric("cursors", "gauge", &[("", number(shared.commands.as_blocking().open_cursors()))]);
+    metric("transactions", "gauge", &[("", number(shared.transactions.taken_places()))]);
+    metric("snapshots", "gauge", &[("", number(shared.snapshots.taken_places()))]);
     metric("uptime_seconds", "gauge", &[("", shared.started.elapsed().as_secs())]);
     Ok(text)
 }

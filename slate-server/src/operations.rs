@@ -4,13 +4,13 @@ use std::{
     collections::{HashMap, HashSet},
     sync::{
         Arc, Mutex, MutexGuard, OnceLock, PoisonError,
-        atomic::{AtomicI32, AtomicU64, Ordering},
+        atomic::{AtomicI32, AtomicU8, AtomicU64, Ordering},
     },
     time::{Duration, Instant},
 };
 
 use bson::{RawDocument, RawDocumentBuf};
-use slate_core::{Activity, CancelToken};
+use slate_core::{Activity, CancelToken, aio::RunningCommand};
 use tokio::sync::Notify;
 
 pub(crate) use self::description::{MAX_COMMAND, Scope, idle_cursor, idle_transaction, kind, number, shown};
@@ -55,12 +55,18 @@ pub(crate) struct Place {
     running: Mutex<Option<Operation>>,
     /// The id of the next command; a multiple of [`IDS`] if ids are to be taken first. Only the connection's task reads and writes it.
     next_id: AtomicI32,
-    /// Notified when the server stops.
-    stopping: Notify,
+    /// Notified when the connection is to end.
+    ending: Notify,
+    standing: AtomicU8,
     pub(crate) traffic: Traffic,
     /// The collection of the last command.
     pub(crate) usage: LastUsage,
 }
+
+/// The standing of a connection's client: it has not logged in, it has, or it gives way to another one because it has not.
+const STRANGER: u8 = 0;
+const KNOWN: u8 = 1;
+const DISMISSED: u8 = 2;
 
 /// What a client says about itself in its first `hello`.
 #[derive(Debug)]
@@ -125,7 +131,8 @@ impl Operations {
             application: OnceLock::new(),
             running: Mutex::default(),
             next_id: AtomicI32::new(0),
-            stopping: Notify::new(),
+            ending: Notify::new(),
+            standing: AtomicU8::new(STRANGER),
             traffic: Traffic::default(),
             usage: LastUsage::default(),
         });
@@ -151,7 +158,20 @@ impl Operations {
 
     /// Notifies the connections that wait for a request that the server stops.
     pub(crate) fn stop(&self) {
-        self.places().open.values().for_each(|place| place.stopping.notify_one());
+        self.places().open.values().for_each(|place| place.ending.notify_one());
+    }
+
+    /// Ends the connection that has been open for the longest time without a login. Returns false if there is none.
+    pub(crate) fn dismiss_stranger(&self) -> bool {
+        let places = self.places();
+        let strangers = places.open.values().filter(|place| place.standing.load(Ordering::Relaxed) == STRANGER);
+        let Some(first) = strangers.min_by_key(|place| place.connection) else { return false };
+        // One that logs in meanwhile stays.
+        let dismissed = first.standing.compare_exchange(STRANGER, DISMISSED, Ordering::Relaxed, Ordering::Relaxed);
+        if dismissed.is_ok() {
+            first.ending.notify_one();
+        }
+        dismissed.is_ok()
     }
 
     /// Puts a command into the place of its connection.
@@ -159,12 +179,12 @@ impl Operations {
         &self,
         place: &'p Place,
         command: &Arc<Command>,
-        token: &CancelToken,
-        activity: &Activity,
+        running: RunningCommand<'_>,
         user: Option<Arc<User>>,
     ) -> Running<'p> {
         let id = self.next_id(place);
-        let (token, since, command, activity) = (token.clone(), Instant::now(), Arc::clone(command), activity.clone());
+        let RunningCommand { began: since, token, activity } = running;
+        let (token, command, activity) = (token.clone(), Arc::clone(command), activity.clone());
         *place.running() = Some(Operation { id, token, since, user, command, activity, progress: None });
         Running { place, since }
     }
@@ -228,9 +248,20 @@ impl Place {
         self.running().iter_mut().for_each(|operation| operation.progress = Some(Arc::clone(progress)));
     }
 
-    /// Returns when the server stops.
-    pub(crate) async fn stopped(&self) {
-        self.stopping.notified().await;
+    /// Returns when the connection is to end: the server stops, or the connection gives way to another one.
+    pub(crate) async fn ended(&self) {
+        self.ending.notified().await;
+    }
+
+    /// Records whether the client has logged in.
+    pub(crate) fn set_known(&self, is_known: bool) {
+        let (from, to) = if is_known { (STRANGER, KNOWN) } else { (KNOWN, STRANGER) };
+        let _ = self.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Whether the connection gives way to another one.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.standing.load(Ordering::Relaxed) == DISMISSED
     }
 
     /// Records what the client says about itself, the first time.
@@ -295,7 +326,8 @@ mod tests {
         for place in [&first, &second].into_iter().cycle().take(300) {
             place.traffic.received(10);
             place.traffic.executes("ping");
-            let running = operations.begin(place, &command, &CancelToken::new(), &Activity::default(), None);
+            let (began, token, activity) = (Instant::now(), &CancelToken::new(), &Activity::default());
+            let running = operations.begin(place, &command, RunningCommand { began, token, activity }, None);
             assert!(ids.insert(place.running().as_ref().unwrap().id));
             drop(running);
         }

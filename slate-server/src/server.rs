@@ -12,7 +12,7 @@ use tokio::net::TcpListener;
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
-    time::{interval, sleep, timeout, timeout_at},
+    time::{interval, sleep, sleep_until, timeout, timeout_at},
 };
 
 use crate::{
@@ -24,6 +24,7 @@ use crate::{
     listener::Accepted,
     operations::Operations,
     profiler::Profiler,
+    quota::Quota,
     session::{MAX_SESSIONS, Sessions},
     shared::{Counts, Settings, Shared},
     top::Top,
@@ -37,6 +38,12 @@ const MAX_CONNECTIONS: usize = 10_000;
 /// The default of [`Server::max_cursors`].
 const MAX_CURSORS: usize = 10_000;
 
+/// The default of [`Server::max_transactions`]: one for each connection, the most that drivers open.
+const MAX_TRANSACTIONS: usize = MAX_CONNECTIONS;
+
+/// The default of [`Server::max_snapshots`]. A session may keep one for minutes, and there may be a million sessions.
+const MAX_SNAPSHOTS: usize = 10_000;
+
 /// The default of [`Server::max_message_memory`].
 const MAX_MESSAGE_MEMORY: usize = 1 << 30;
 
@@ -48,6 +55,10 @@ const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long a client may take for the handshake of TLS.
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
+
+/// The default of [`Server::login_patience`]. Drivers watch a server by connections that do not log in, with a message every ten seconds
+/// unless they are told otherwise; a driver whose connection is closed takes the server for lost until it has another one.
+const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.
 const TRANSACTION_LIFE: Duration = Duration::from_secs(60);
@@ -118,9 +129,12 @@ impl Server {
             replica_set: "slate".into(),
             host: None,
             max_connections: MAX_CONNECTIONS,
+            login_patience: LOGIN_PATIENCE,
             max_cursors: MAX_CURSORS,
             max_message_memory: MAX_MESSAGE_MEMORY,
             max_sessions: MAX_SESSIONS,
+            max_snapshots: MAX_SNAPSHOTS,
+            max_transactions: MAX_TRANSACTIONS,
             #[cfg(feature = "tls")]
             tls: None,
             test_commands: false,
@@ -176,10 +190,25 @@ impl Server {
         self
     }
 
-    /// Sets how many cursors may be open: a command that opens a further one fails with `ExceededMemoryLimit` (146). The default is
-    /// 10,000.
+    /// Sets how many cursors may be open: a command that opens a further one fails with `ExceededMemoryLimit` (146). With
+    /// [`authentication`](Self::authentication) one user may have three quarters of them. The default is 10,000.
     pub fn max_cursors(mut self, most: usize) -> Self {
         self.settings.max_cursors = most;
+        self
+    }
+
+    /// Sets how many transactions may be open: the command that begins a further one fails with `ExceededMemoryLimit` (146). With
+    /// [`authentication`](Self::authentication) one user may have three quarters of them. The default is 10,000.
+    pub fn max_transactions(mut self, most: usize) -> Self {
+        self.settings.max_transactions = most;
+        self
+    }
+
+    /// Sets how many sessions may hold a snapshot, which they do for five minutes after a read with the read concern `snapshot`: a
+    /// further such read fails with `ExceededMemoryLimit` (146). With [`authentication`](Self::authentication) one user may have three
+    /// quarters of them. The default is 10,000.
+    pub fn max_snapshots(mut self, most: usize) -> Self {
+        self.settings.max_snapshots = most;
         self
     }
 
@@ -201,6 +230,13 @@ impl Server {
     /// closed at once. The default is 10,000.
     pub fn max_connections(mut self, most: usize) -> Self {
         self.settings.max_connections = most;
+        self
+    }
+
+    /// Sets after what time without a message a connection is closed that has not logged in, with [`authentication`](Self::authentication).
+    /// The default is five minutes.
+    pub fn login_patience(mut self, patience: Duration) -> Self {
+        self.settings.login_patience = patience;
         self
     }
 
@@ -307,7 +343,7 @@ impl Server {
 /// Returns what the connections of a server share.
 fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) -> io::Result<Arc<Shared>> {
     let database = if settings.read_only { database.read_only() } else { database };
-    let commands = database.commands();
+    let commands = database.commands().with_sleep(|until| Box::pin(sleep_until(until.into())));
     // The first reply already has a time.
     database.next_time();
     commands.as_blocking().limit_cursors(settings.max_cursors);
@@ -315,6 +351,8 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
         commands,
         sessions: Sessions::new(settings.max_sessions),
         message_memory: Arc::new(MessageMemory::new(settings.max_message_memory)),
+        transactions: Quota::new("open transactions", settings.max_transactions),
+        snapshots: Quota::new("snapshots of sessions", settings.max_snapshots),
         refusals: Semaphore::new(REFUSALS),
         backups: Semaphore::new(1),
         users: Users::new(database.commands()),
@@ -374,7 +412,9 @@ async fn expire(shared: Arc<Shared>) {
 /// Serves one client.
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
-    if open.number > shared.settings.max_connections {
+    let is_above = open.number > shared.settings.max_connections;
+    // Who has not logged in gives way, so that strangers cannot take all connections.
+    if is_above && !(shared.settings.authentication && shared.operations.dismiss_stranger()) {
         // The client receives an error, unless too many receive one already.
         let Ok(_permit) = shared.refusals.try_acquire() else { return };
         let message = format!("the server has {} connections, which is its limit", shared.settings.max_connections);

@@ -16,6 +16,7 @@ use crate::{
     fail_points::FailPoints,
     operations::Operations,
     profiler::Profiler,
+    quota::Quota,
     session::Sessions,
     top::Top,
     wire::MessageMemory,
@@ -35,6 +36,10 @@ pub(crate) struct Shared {
     pub(crate) profiler: Profiler,
     pub(crate) top: Top,
     pub(crate) message_memory: Arc<MessageMemory>,
+    /// Open transactions.
+    pub(crate) transactions: Arc<Quota>,
+    /// Snapshots that sessions hold.
+    pub(crate) snapshots: Arc<Quota>,
     /// Connections above the limit that receive the error.
     pub(crate) refusals: Semaphore,
     /// The one backup that may be written.
@@ -73,9 +78,13 @@ pub(crate) struct Settings {
     /// The address that the server reports to clients; without one it is the address that each has connected to.
     pub(crate) host: Option<String>,
     pub(crate) max_connections: usize,
+    /// How long a client that has not logged in may be silent.
+    pub(crate) login_patience: Duration,
     pub(crate) max_cursors: usize,
     pub(crate) max_message_memory: usize,
     pub(crate) max_sessions: usize,
+    pub(crate) max_snapshots: usize,
+    pub(crate) max_transactions: usize,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<crate::Tls>,
     pub(crate) test_commands: bool,

@@ -22,6 +22,8 @@ mod commands;
 mod diagnosis;
 #[path = "server/fail_points.rs"]
 mod fail_points;
+#[path = "server/index_builds.rs"]
+mod index_builds;
 #[path = "server/limits.rs"]
 mod limits;
 #[cfg(feature = "tracing")]
@@ -32,3 +34,5 @@ mod spans;
 mod tls;
 #[path = "server/transactions.rs"]
 mod transactions;
+#[path = "server/waiting.rs"]
+mod waiting;

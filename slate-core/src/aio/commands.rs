@@ -5,15 +5,16 @@ use std::{
         atomic::{AtomicBool, Ordering},
     },
     task::{Context, Poll, Wake, Waker},
+    time::Instant,
 };
 
-use bson::RawDocumentBuf;
+use bson::{RawDocument, RawDocumentBuf};
 
-use super::{Database, Operation, Transaction, poller::poll, runner::Runner};
+use super::{Database, Operation, Sleep, Snapshot, Transaction, poller::poll, runner::Runner, wait_limits::WaitLimits};
 use crate::{
     Activity, CancelToken, Error, IntoDocument, Result,
     changes::{Polled, Waiting},
-    interrupt::WaitBudget,
+    interrupt::{Interrupt, WaitBudget},
 };
 
 /// Runs MongoDB's commands and holds the cursors that they open, as [`slate_core::Commands`](crate::Commands) does. A short command that
@@ -22,12 +23,31 @@ use crate::{
 pub struct Commands {
     commands: crate::Commands,
     runner: Runner,
+    sleep: Option<Sleep>,
+}
+
+/// A command that runs: what ends it, and what shows its work.
+#[derive(Clone, Copy, Debug)]
+pub struct RunningCommand<'c> {
+    /// When it has begun: its time limit (`maxTimeMS`) counts from here on, also while it waits for a thread.
+    pub began: Instant,
+    /// Cancels it. While it waits for a thread, it ends at once.
+    pub token: &'c CancelToken,
+    /// Shows what it does.
+    pub activity: &'c Activity,
+}
+
+impl<'c> RunningCommand<'c> {
+    /// Describes a command that begins now.
+    pub fn new(token: &'c CancelToken, activity: &'c Activity) -> Self {
+        Self { began: Instant::now(), token, activity }
+    }
 }
 
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches; see [`slate_core::Database::commands`](crate::Database::commands).
     pub fn commands(&self) -> Commands {
-        Commands { commands: self.as_blocking().commands().without_waiting(), runner: self.runner() }
+        Commands { commands: self.as_blocking().commands().without_waiting(), runner: self.runner(), sleep: None }
     }
 }
 
@@ -51,97 +71,132 @@ impl Commands {
     pub fn run(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
         let (commands, command) = (self.clone(), command.into_document());
         Operation::new(async move {
-            commands.run_with(&Arc::new(command?), commands.commands.token(), commands.commands.activity()).await
+            let (token, activity) = (commands.commands.token(), commands.commands.activity());
+            commands.run_with(&Arc::new(command?), Instant::now(), token, activity).await
         })
     }
 
-    /// Runs a command that the token cancels and that shows in `activity` what it does, as [`run`](Self::run) does, but copies neither the command nor this handle for a short one.
+    /// Runs a command as [`run`](Self::run) does, but copies neither the command nor this handle for a short one.
     ///
     /// # Errors
     /// Fails as [`run`](Self::run) does.
     pub async fn run_shared(
         &self,
         command: &Arc<RawDocumentBuf>,
-        token: &CancelToken,
-        activity: &Activity,
+        running: RunningCommand<'_>,
     ) -> Result<RawDocumentBuf> {
-        self.run_with(command, Some(token), Some(activity)).await
+        self.run_with(command, running.began, Some(running.token), Some(running.activity)).await
     }
 
     async fn run_with(
         &self,
         command: &Arc<RawDocumentBuf>,
+        began: Instant,
         token: Option<&CancelToken>,
         activity: Option<&Activity>,
     ) -> Result<RawDocumentBuf> {
-        let Self { commands, runner } = self;
+        let Self { commands, runner, .. } = self;
         let writes = commands.writes(command);
         let run = |budget: &WaitBudget| {
-            commands.is_short(command).then(|| commands.run_within(Some(budget), token, activity, command))
+            commands.is_short(command).then(|| commands.run_within(Some(budget), began, token, activity, command))
         };
         let tried = if writes { runner.try_write(run) } else { runner.try_read(run) };
         if let Some(result) = tried {
             return result;
         }
+        let limits = self.wait_limits(command, began, token);
         let (commands, command) = (commands.clone(), Arc::clone(command));
         let (token, activity) = (token.cloned(), activity.cloned());
-        let run = move || commands.run_within(None, token.as_ref(), activity.as_ref(), &command);
-        if writes { runner.write(CancelToken::new(), run).await } else { runner.block(CancelToken::new(), run).await }
+        let run = move || commands.run_within(None, began, token.as_ref(), activity.as_ref(), &command);
+        if writes { runner.write(limits, run).await } else { runner.block(limits, run).await }
+    }
+
+    /// Returns what ends a command while it waits for a thread.
+    fn wait_limits(&self, command: &RawDocument, began: Instant, token: Option<&CancelToken>) -> WaitLimits {
+        let mut interrupt = Interrupt::default();
+        token.iter().for_each(|&token| interrupt.cancel(token.clone()));
+        interrupt.end_at(self.commands.time_limit(command).and_then(|limit| began.checked_add(limit)));
+        WaitLimits::of(interrupt, self.sleep)
     }
 
     /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction. `then` must be
     /// short, because the task that awaits it may execute it, and may be repeated by another thread. No transaction of the task is looked
-    /// at: see [`TransactionOptions::detached`](crate::TransactionOptions::detached).
+    /// at: see [`TransactionOptions::detached`](crate::TransactionOptions::detached). What fails with an error that `is_conflict` is repeated,
+    /// as a single write is: in turn with other writes.
     ///
     /// # Errors
-    /// Fails, with nothing changed, if the command, `then` or the commit fails. A conflict is not retried.
+    /// Fails, with nothing changed, if the command, `then` or the commit fails.
     pub async fn run_then<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
         command: &Arc<RawDocumentBuf>,
+        running: RunningCommand<'_>,
         then: impl Fn(&crate::Commands, RawDocumentBuf) -> Result<R, E> + Send + 'static,
+        is_conflict: fn(&E) -> bool,
     ) -> Result<R, E> {
-        let Self { commands, runner } = self;
-        let run =
-            |budget: &WaitBudget| commands.is_short(command).then(|| commands.run_then(Some(budget), command, &then));
-        if let Some(result) = runner.try_write(run) {
+        let (runner, began) = (&self.runner, running.began);
+        let commands = self.commands.with_cancel(running.token.clone()).with_activity(running.activity);
+        let run = |budget: &WaitBudget| {
+            commands.is_short(command).then(|| commands.run_then(Some(budget), began, command, &then, is_conflict))
+        };
+        if let Some(result) = runner.try_write(run)
+            && !result.as_ref().is_err_and(is_conflict)
+        {
             return result;
         }
-        let (commands, command) = (commands.clone(), Arc::clone(command));
-        runner.write(CancelToken::new(), move || commands.run_then(None, &command, then)).await
+        let limits = self.wait_limits(command, began, Some(running.token));
+        let command = Arc::clone(command);
+        runner.write(limits, move || commands.run_then(None, began, &command, then, is_conflict)).await
+    }
+
+    /// Sets what wakes a command that waits for a thread when its time is over. Without it, such a command fails when a thread takes it.
+    #[must_use]
+    pub fn with_sleep(self, sleep: Sleep) -> Self {
+        Self { sleep: Some(sleep), ..self }
+    }
+
+    /// Returns the same cursors for commands that read a snapshot.
+    #[must_use]
+    pub fn at_snapshot(&self, snapshot: &Snapshot) -> Self {
+        self.with(self.commands.at_snapshot(snapshot.as_blocking()))
     }
 
     /// Returns the same cursors for commands in a transaction.
     #[must_use]
     pub fn in_transaction(&self, transaction: &Transaction) -> Self {
-        Self { commands: self.commands.in_scope(transaction.scope()), runner: transaction.runner().clone() }
+        let commands = self.commands.in_scope(transaction.scope());
+        Self { commands, runner: transaction.runner().clone(), sleep: self.sleep }
     }
 
     /// Returns the same cursors for commands that the token cancels; see
     /// [`slate_core::Commands::with_cancel`](crate::Commands::with_cancel).
     #[must_use]
     pub fn with_cancel(&self, token: CancelToken) -> Self {
-        Self { commands: self.commands.with_cancel(token), runner: self.runner.clone() }
+        self.with(self.commands.with_cancel(token))
     }
 
     /// Returns the same cursors for commands that show in `activity` what they do; see
     /// [`slate_core::Commands::with_activity`](crate::Commands::with_activity).
     #[must_use]
     pub fn with_activity(&self, activity: &Activity) -> Self {
-        Self { commands: self.commands.with_activity(activity), runner: self.runner.clone() }
+        self.with(self.commands.with_activity(activity))
     }
 
     /// Returns the same cursors for the commands of one of several users; see
     /// [`slate_core::Commands::owned_by`](crate::Commands::owned_by).
     #[must_use]
     pub fn owned_by(&self, owner: impl Into<Arc<[u8]>>) -> Self {
-        Self { commands: self.commands.owned_by(owner), runner: self.runner.clone() }
+        self.with(self.commands.owned_by(owner))
     }
 
     /// Returns the same cursors for commands that read these documents from a collection of this name; see
     /// [`slate_core::Commands::with_collection`](crate::Commands::with_collection).
     #[must_use]
     pub fn with_collection(&self, database: &str, name: &str, documents: impl Into<Arc<[RawDocumentBuf]>>) -> Self {
-        Self { commands: self.commands.with_collection(database, name, documents), runner: self.runner.clone() }
+        self.with(self.commands.with_collection(database, name, documents))
+    }
+
+    fn with(&self, commands: crate::Commands) -> Self {
+        Self { commands, runner: self.runner.clone(), sleep: self.sleep }
     }
 
     /// Returns the blocking commands with the same cursors: to read a snapshot, and to close cursors.

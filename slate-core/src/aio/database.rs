@@ -5,6 +5,7 @@ use bson::{Document, RawDocumentBuf, Timestamp};
 use super::{
     Call, Collection, Operation, ReadCollection, Transaction,
     runner::{Pool, Runner},
+    wait_limits::WaitLimits,
 };
 use crate::{
     Aggregate, CancelToken, ChangeLog, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder,
@@ -148,7 +149,8 @@ impl Database {
         work: impl FnOnce(&crate::Database) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
         let database = self.database.clone();
-        self.runner().block(CancelToken::new(), move || work(&database))
+        let limits = WaitLimits::of(database.handle().limits().begin(), None);
+        self.runner().block(limits, move || work(&database))
     }
 
     /// See [`slate_core::Database::aggregate`](crate::Database::aggregate).

@@ -43,8 +43,9 @@
 //!   progress or conflicts with it, and if it changes the catalog.
 //! - **Other calls** are executed by tokio's pool for blocking work. Writes wait in a queue, in order, and take at most 32 of
 //!   the pool's threads. Waiting writers therefore do not keep reads from running if the pool has more threads than that
-//!   (512 by default: `max_blocking_threads`). Deadlines and tokens are checked when a write leaves the queue, and from then
-//!   on by the write itself.
+//!   (512 by default: `max_blocking_threads`).
+//! - **A call that waits for a thread** ends when its token is cancelled, and is then not begun. Its deadline, which includes the wait, is
+//!   checked when a thread takes it, and from then on by the call itself.
 //! - **[Streams](Documents)** occupy no thread between batches. A scan in memory without a filter is read by the task that awaits
 //!   it, one record at a time; after 256 records it lets other tasks run.
 //! - **[`Database::transact`]** executes its closure on one thread of the pool. A transaction of **[`Database::begin`]** or
@@ -73,13 +74,15 @@ mod runner;
 mod transact_async;
 mod transaction;
 mod transaction_calls;
+mod wait_limits;
 
 pub use call::{Builder, Call};
 pub use change_stream::{ChangeStream, LiveQuery};
 pub use collection::{Collection, ReadCollection};
-pub use commands::{Changed, Commands};
+pub use commands::{Changed, Commands, RunningCommand};
 pub use database::{Database, Snapshot};
 pub use documents::{Cursor, Documents};
 pub use operation::Operation;
 pub use transact_async::AsyncTransaction;
 pub use transaction::Transaction;
+pub use wait_limits::Sleep;

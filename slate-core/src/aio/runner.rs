@@ -25,9 +25,10 @@ use tokio::{
 };
 
 use super::{
-    job::{Answer, Job, job},
+    job::{Answer, IfAbandoned, Job, job},
     operation::{CancelOnDrop, Operation},
     transaction_calls::TransactionCalls,
+    wait_limits::WaitLimits,
 };
 use crate::{CancelToken, Error, ErrorKind, Result, interrupt::WaitBudget};
 
@@ -60,28 +61,33 @@ impl Runner {
             if let Some(result) = runner.try_read(|budget| read.within_budget(budget).map(&run)) {
                 return result;
             }
-            runner.execute(abandoned.0.clone(), move || run(read)).await
+            runner.execute(abandoned.0.clone().into(), move || run(read)).await
         })
     }
 
-    /// Executes `work`, which may block. `token` is cancelled when the operation is dropped.
+    /// Executes `work`, which may block, unless `limits` end its wait for a thread. Their token is cancelled when the operation is dropped.
     pub(super) fn block<R: Send + 'static>(
         &self,
-        token: CancelToken,
+        limits: impl Into<WaitLimits>,
         work: impl FnOnce() -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        let (runner, abandoned) = (self.clone(), CancelOnDrop(token));
-        Operation::new(async move { runner.execute(abandoned.0.clone(), work).await })
+        let (runner, limits) = (self.clone(), limits.into());
+        let abandoned = CancelOnDrop(limits.abandoned());
+        Operation::new(async move {
+            let answer = runner.execute(limits, work).await;
+            drop(abandoned);
+            answer
+        })
     }
 
     async fn execute<R: Send + 'static>(
         self,
-        token: CancelToken,
+        limits: WaitLimits,
         work: impl FnOnce() -> Result<R> + Send + 'static,
     ) -> Result<R> {
         match self {
-            Self::Pool(_) => on_pool(token, work)?.await,
-            Self::Transaction(calls) => calls.run(work).await,
+            Self::Pool(_) => on_pool(limits, work)?.await,
+            Self::Transaction(calls) => calls.run(limits, work).await,
         }
     }
 
@@ -129,28 +135,27 @@ impl Runner {
         })
     }
 
-    /// Executes a write. Outside of a transaction, `token` is cancelled when the operation is dropped.
+    /// Executes a write, unless `limits` end its wait for a thread. Outside of a transaction, their token is cancelled when the operation is
+    /// dropped.
     pub(super) fn write<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
-        token: CancelToken,
+        limits: impl Into<WaitLimits>,
         work: impl FnOnce() -> Result<R, E> + Send + 'static,
     ) -> Operation<R, E> {
+        let limits = limits.into();
         match self.clone() {
             Self::Pool(pool) => {
-                let abandoned = CancelOnDrop(token);
+                let abandoned = CancelOnDrop(limits.abandoned());
                 Operation::new(async move {
                     let runtime = runtime()?;
-                    let token = abandoned.0.clone();
-                    let checked = move |()| {
-                        token.check()?;
-                        work()
-                    };
-                    let (job, answer) = job(checked, shut_down);
+                    let (job, answer) = job(limits, IfAbandoned::Dropped, |()| work(), shut_down);
                     pool.push(job, &runtime);
-                    answer.await
+                    let answer = answer.await;
+                    drop(abandoned);
+                    answer
                 })
             }
-            Self::Transaction(calls) => Operation::new(async move { calls.run(work).await }),
+            Self::Transaction(calls) => Operation::new(async move { calls.run(limits, work).await }),
         }
     }
 }
@@ -267,13 +272,13 @@ impl Drop for WriterThread {
     }
 }
 
-/// Executes work on the pool. Work that is cancelled before a thread takes it is not started.
+/// Executes work on the pool, unless `limits` end its wait for a thread, or nobody awaits it any more when a thread takes it.
 pub(super) fn on_pool<R: Send + 'static>(
-    token: CancelToken,
+    limits: impl Into<WaitLimits>,
     work: impl FnOnce() -> Result<R> + Send + 'static,
 ) -> Result<Answer<R>> {
     let runtime = runtime()?;
-    let (job, answer) = job(move |()| token.check().and_then(|()| work()), shut_down);
+    let (job, answer) = job(limits.into(), IfAbandoned::Dropped, |()| work(), shut_down);
     runtime.spawn_blocking(|| job(()));
     Ok(answer)
 }

@@ -5,8 +5,9 @@ use std::{
 };
 
 use super::{
-    job::{Job, job},
+    job::{IfAbandoned, Job, job},
     runner::{on_pool, runtime},
+    wait_limits::WaitLimits,
 };
 use crate::{CancelToken, Error, Result, Transaction, call::open_transactions::OpenTransaction};
 
@@ -46,12 +47,13 @@ impl TransactionCalls {
         Ok((Self(Arc::new(Mutex::new(state))), open))
     }
 
-    /// Runs `work` after the calls before it. It is executed even if its caller is gone.
+    /// Runs `work` after the calls before it. It is executed even if its caller is gone, unless `limits` have ended its wait before.
     pub(super) async fn run<R: Send + 'static, E: From<Error> + Send + 'static>(
         &self,
+        limits: WaitLimits,
         work: impl FnOnce() -> Result<R, E> + Send + 'static,
     ) -> Result<R, E> {
-        let (job, answer) = job(|()| work(), ended);
+        let (job, answer) = job(limits, IfAbandoned::Executed, |()| work(), ended);
         self.push(Waiting::Call(job))?;
         answer.await
     }
@@ -61,7 +63,7 @@ impl TransactionCalls {
         self,
         end: impl FnOnce(Transaction) -> Result<R> + Send + 'static,
     ) -> Result<R> {
-        let (end, answer) = job(end, ended);
+        let (end, answer) = job(CancelToken::new().into(), IfAbandoned::Executed, end, ended);
         self.push(Waiting::End(end))?;
         answer.await
     }

@@ -1,3 +1,5 @@
+use std::time::Instant;
+
 use slate_query::{
     Code,
     raw::{Doc, Value},
@@ -23,6 +25,8 @@ pub(super) struct CommandScope<'c> {
     pub(super) scope: &'c Scope,
     /// The command as it was sent, which a cursor is described by. For a command that is explained, the one within.
     pub(super) command: Doc<'c>,
+    /// When the command has begun.
+    pub(super) began: Instant,
     /// Without a place for cursors, replies contain all documents.
     pub(super) cursors: Option<&'c ParkedCursors>,
     /// Cancels the command.
@@ -55,6 +59,7 @@ impl<'c> CommandScope<'c> {
         Self {
             scope,
             command,
+            began: Instant::now(),
             own: None,
             cursors: None,
             token: None,

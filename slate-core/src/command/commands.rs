@@ -1,6 +1,10 @@
 #[cfg(feature = "async")]
 use std::task::Waker;
-use std::{fmt, sync::Arc, time::Duration};
+use std::{
+    fmt,
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use bson::{RawDocument, RawDocumentBuf};
 use slate_query::raw::Doc;
@@ -19,7 +23,12 @@ use crate::{
     namespace::{self, DatabaseName},
 };
 #[cfg(feature = "async")]
-use crate::{Error, call::DatabaseHandle, changes::Waiting};
+use crate::{
+    Error,
+    call::{DatabaseHandle, retry::Failure},
+    call_context::CallContext,
+    changes::Waiting,
+};
 
 /// Runs MongoDB's commands on a database, a snapshot or in an open transaction, and holds the cursors that they open: a reply contains
 /// one batch, and `getMore` returns the next one, from any thread. A cursor holds a snapshot, or the rows that a transaction has read;
@@ -54,6 +63,8 @@ pub struct Commands {
     waits: Waits,
     /// The budget of all commands.
     budget: Option<WaitBudget>,
+    /// When all commands have begun, if that was earlier.
+    began: Option<Instant>,
 }
 
 impl Database {
@@ -61,7 +72,18 @@ impl Database {
     pub fn commands(&self) -> Commands {
         let (scope, database) = (Scope::Database(self.handle().clone()), self.name().clone());
         let (cursors, waits) = (Arc::default(), Waits::Yes);
-        Commands { scope, database, cursors, token: None, activity: None, owner: None, own: None, waits, budget: None }
+        Commands {
+            scope,
+            database,
+            cursors,
+            token: None,
+            activity: None,
+            owner: None,
+            own: None,
+            waits,
+            budget: None,
+            began: None,
+        }
     }
 }
 
@@ -79,7 +101,13 @@ impl Commands {
 
     /// Like [`run`](Self::run), without a copy of the command.
     pub(crate) fn run_document(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
-        self.run_within(self.budget.as_ref(), self.token.as_ref(), self.activity.as_ref(), command)
+        self.run_within(
+            self.budget.as_ref(),
+            self.began.unwrap_or_else(Instant::now),
+            self.token.as_ref(),
+            self.activity.as_ref(),
+            command,
+        )
     }
 
     /// Returns whether a command waits in the queue of writes.
@@ -94,10 +122,23 @@ impl Commands {
         matches!(self.scope, Scope::Database(_)) && super::is_short(Doc::from(command))
     }
 
-    /// Runs a command within the budget, if it has one, which the token cancels and the activity shows.
+    /// Returns how long a command may take; for `getMore` what the command that has opened the cursor says. `None` also for a limit that
+    /// the command will be refused for.
+    #[cfg(feature = "async")]
+    pub(crate) fn time_limit(&self, command: &RawDocument) -> Option<Duration> {
+        let command = Doc::from(command);
+        let first = command.elements().next()?;
+        if first.name == b"getMore" {
+            return self.cursors.time_limit(first.value.as_i64()?);
+        }
+        super::common::time_limit(command)
+    }
+
+    /// Runs a command that has begun at a time within the budget, if it has one, which the token cancels and the activity shows.
     pub(crate) fn run_within(
         &self,
         budget: Option<&WaitBudget>,
+        began: Instant,
         token: Option<&CancelToken>,
         activity: Option<&Activity>,
         command: &RawDocument,
@@ -111,6 +152,7 @@ impl Commands {
         let at = CommandScope {
             scope: &self.scope,
             command: Doc::from(command),
+            began,
             own,
             cursors,
             token,
@@ -128,7 +170,8 @@ impl Commands {
         }
     }
 
-    /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction.
+    /// Runs a command and then `then`, which gets its reply and the commands of the same transaction, as one transaction. Without a budget it
+    /// is repeated after errors that are conflicts.
     ///
     /// # Errors
     /// Fails, with nothing changed, if the command, `then` or the commit fails; in a scope that is not the database.
@@ -136,14 +179,28 @@ impl Commands {
     pub(crate) fn run_then<R, E: From<Error>>(
         &self,
         budget: Option<&WaitBudget>,
+        began: Instant,
         command: &RawDocument,
-        then: impl FnOnce(&Self, RawDocumentBuf) -> Result<R, E>,
+        then: impl Fn(&Self, RawDocumentBuf) -> Result<R, E>,
+        is_conflict: fn(&E) -> bool,
     ) -> Result<R, E> {
         let database = self.scope.database("a command with a transaction of its own")?;
-        database.transact_detached(budget, |transaction| {
-            let within = Self { budget: budget.cloned(), ..self.in_scope(Scope::Transaction(transaction)) };
-            let reply = within.run_document(command)?;
-            then(&within, reply)
+        let attempt = || {
+            database.transact_detached(budget, |transaction| {
+                let scope = Scope::Transaction(transaction);
+                let within = Self { budget: budget.cloned(), began: Some(began), ..self.in_scope(scope) };
+                let reply = within.run_document(command)?;
+                then(&within, reply)
+            })
+        };
+        if budget.is_some() {
+            return attempt();
+        }
+        let mut call = CallContext::default();
+        self.token.iter().for_each(|token| call.cancel(token.clone()));
+        call.interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
+        database.in_turns(&call, || {
+            attempt().map_err(|error| Failure { is_retryable: is_conflict(&error), error, takes_turn: true })
         })
     }
 
@@ -205,7 +262,7 @@ impl Commands {
     }
 
     /// Limits the cursors that are open at a time, for all values with the same cursors: a command that would open a further one fails
-    /// with `ExceededMemoryLimit` (146). There is no limit by default.
+    /// with `ExceededMemoryLimit` (146). One [owner](Self::owned_by) may have three quarters of them. There is no limit by default.
     pub fn limit_cursors(&self, most: usize) {
         self.cursors.limit(most);
     }

@@ -1,9 +1,9 @@
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use slate_query::{
     Code,
     number::Number,
-    raw::{validate, validate_depth},
+    raw::{Value, validate, validate_depth},
 };
 
 use super::{
@@ -23,6 +23,8 @@ pub(super) struct Common {
     pub(super) call: CallContext,
     /// The time limit, which begins again with each batch of a cursor.
     pub(super) max_time: Option<Duration>,
+    /// When the command has begun.
+    pub(super) began: Instant,
     /// The id of the caller's session.
     pub(super) session: Option<Vec<u8>>,
     /// The number of the session's transaction, if the command belongs to one.
@@ -42,7 +44,8 @@ impl Common {
         let database = fields.string("$db")?.or(at.database).unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
         let max_time = max_time(fields)?;
         let mut call = CallContext::default();
-        max_time.iter().for_each(|&within| call.deadline(within));
+        let end = max_time.map(|within| at.began.checked_add(within));
+        end.iter().for_each(|&end| call.interrupt.end_at(end));
         at.token.iter().for_each(|&token| call.cancel(token.clone()));
         call.activity = at.activity.cloned();
         at.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
@@ -82,7 +85,7 @@ impl Common {
         }
         // A retryable write has a number, too, and its cursor is read outside of it.
         let transaction = number.filter(|_| autocommit == Some(false));
-        Ok(Self { database, call, max_time, session, transaction, owner: at.owner.cloned() })
+        Ok(Self { database, call, max_time, began: at.began, session, transaction, owner: at.owner.cloned() })
     }
 
     /// Returns the context of a write with these options and the time limit of the command.
@@ -104,21 +107,33 @@ impl Common {
     }
 }
 
-/// Takes the time limit of the command. Zero means no limit.
+/// Takes the time limit of the command.
 fn max_time(fields: &mut Fields<'_>) -> Result<Option<Duration>> {
     let mut limit = None;
-    for name in ["maxTimeMS", "maxTimeMSOpOnly"] {
+    for name in TIME_LIMITS {
         let Some(value) = fields.value(name) else { continue };
-        let millis = Number::of(value).ok_or_else(|| {
-            Error::invalid(Code::BAD_VALUE, format!("{name} must be a number, not {}", value.kind().alias())).at(name)
-        })?;
-        let millis = number::exact_i64(name, millis)?;
-        let out_of_range = || Error::invalid(Code::BAD_VALUE, format!("{millis} is out of range for {name}")).at(name);
-        let millis =
-            i32::try_from(millis).ok().and_then(|millis| u64::try_from(millis).ok()).ok_or_else(out_of_range)?;
-        if millis > 0 {
-            limit = Some(Duration::from_millis(millis));
-        }
+        limit = duration(name, value)?.or(limit);
     }
     Ok(limit)
+}
+
+/// Returns the time limit of a command; `None` also for one that is refused.
+#[cfg(feature = "async")]
+pub(super) fn time_limit(command: slate_query::raw::Doc<'_>) -> Option<Duration> {
+    let limit = |name: &str| duration(name, command.get(name)?).ok()?;
+    TIME_LIMITS.into_iter().filter_map(limit).next_back()
+}
+
+/// The names of the time limit. The last one that is given is valid.
+const TIME_LIMITS: [&str; 2] = ["maxTimeMS", "maxTimeMSOpOnly"];
+
+/// Returns a time limit. Zero means no limit.
+fn duration(name: &str, value: Value<'_>) -> Result<Option<Duration>> {
+    let millis = Number::of(value).ok_or_else(|| {
+        Error::invalid(Code::BAD_VALUE, format!("{name} must be a number, not {}", value.kind().alias())).at(name)
+    })?;
+    let millis = number::exact_i64(name, millis)?;
+    let out_of_range = || Error::invalid(Code::BAD_VALUE, format!("{millis} is out of range for {name}")).at(name);
+    let millis = i32::try_from(millis).ok().and_then(|millis| u64::try_from(millis).ok()).ok_or_else(out_of_range)?;
+    Ok((millis > 0).then(|| Duration::from_millis(millis)))
 }

@@ -3,6 +3,7 @@
 use bson::RawDocumentBuf;
 use slate_query::{
     Code,
+    number::truth,
     raw::{Doc, Value, validate},
 };
 
@@ -12,6 +13,18 @@ use crate::{Error, Result, document::as_raw};
 /// The most fields of a command or of a document within it: several times as many as any of them knows. It bounds the time to look for
 /// repeated ones.
 const MAX_FIELDS: usize = 1_000;
+
+/// MongoDB's limit on the statements of a command, and on all arrays of documents in commands.
+pub(super) const MAX_STATEMENTS: usize = 100_000;
+
+/// Fails with `InvalidLength` (16) for more statements than a command may have.
+fn check_length(name: &str, statements: usize) -> Result<()> {
+    if statements <= MAX_STATEMENTS {
+        return Ok(());
+    }
+    let message = format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}. Got {statements}");
+    Err(Error::invalid(Code::INVALID_LENGTH, message).at(name))
+}
 
 /// The fields of a command or of a document within it. Reading a field removes it; the fields that remain at the end
 /// are unknown.
@@ -119,7 +132,6 @@ impl<'c> Fields<'c> {
 
     /// Takes a boolean, or a number that is true unless it is zero. Null counts as missing.
     pub(super) fn truth(&mut self, name: &str) -> Result<Option<bool>> {
-        let truth = |value: Value<'c>| value.as_bool().or_else(|| number::is_nonzero(value));
         self.value(name).map(|value| truth(value).ok_or_else(|| self.mistyped(name, value, "bool"))).transpose()
     }
 
@@ -144,9 +156,13 @@ impl<'c> Fields<'c> {
     }
 
     /// Takes an array's documents without validating them. Null counts as missing.
+    ///
+    /// # Errors
+    /// Fails with `InvalidLength` (16) if there are more than any command may have statements, before they take memory.
     pub(super) fn objects(&mut self, name: &str) -> Result<Option<Vec<Doc<'c>>>> {
         let Some(value) = self.value(name) else { return Ok(None) };
         let array = value.as_array().ok_or_else(|| self.mistyped(name, value, "array"))?;
+        check_length(name, array.values().count())?;
         let object = |(place, value): (usize, Value<'c>)| {
             value.as_document().ok_or_else(|| self.mistyped(&format!("{name}.{place}"), value, "object"))
         };

@@ -91,7 +91,7 @@ impl ParkedCursors {
         token: Option<&CancelToken>,
     ) -> Result<()> {
         let mut cursor = InUse { cursors: self, id, cursor: Some(self.take(id, namespace, common)?) };
-        reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, documents, token))
+        reply.cursor("nextBatch", namespace, |batch| cursor.fill(batch, common.began, documents, token))
     }
 
     /// Returns whether the cursor is that of a change stream, whose batches may come later.
@@ -102,6 +102,15 @@ impl ParkedCursors {
     /// Returns whether the cursor is there, and that of a query.
     pub(super) fn is_of_query(&self, id: i64) -> bool {
         matches!(self.lock().get(&id), Some(Parked::Waiting { cursor, .. }) if matches!(cursor.rows, CursorRows::Query(_)))
+    }
+
+    /// Returns how long the next batch of a query may take.
+    #[cfg(feature = "async")]
+    pub(super) fn time_limit(&self, id: i64) -> Option<Duration> {
+        match self.lock().get(&id)? {
+            Parked::Waiting { cursor, .. } if matches!(cursor.rows, CursorRows::Query(_)) => cursor.max_time,
+            Parked::Waiting { .. } | Parked::InUse { .. } => None,
+        }
     }
 
     /// Wakes `waker` when a commit of this process has changed what the change stream with this cursor watches. Returns also the stream's
@@ -215,6 +224,14 @@ impl ParkedCursors {
             let message = format!("{most} cursors are open, which is the limit: read them to their end or close them");
             return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
         }
+        // Cursors are counted only when it matters: an owner cannot have more than there are.
+        let share = most - most / 4;
+        if let Some(owner) = cursor.owner.as_ref().filter(|_| cursors.len() >= share)
+            && cursors.values().filter(|parked| parked.owner() == Some(owner)).count() >= share
+        {
+            let message = format!("the user has {share} open cursors, and one user may have no more of {most}");
+            return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
+        }
         let mut attempt = cursors.len();
         loop {
             // Positive, because some drivers take 0 and negative numbers for the end.
@@ -272,9 +289,15 @@ struct InUse<'p> {
 
 impl InUse<'_> {
     /// Appends the documents of the batch; returns the id for the next one.
-    fn fill(&mut self, batch: &mut Reply, documents: Option<u64>, token: Option<&CancelToken>) -> Result<Filled> {
+    fn fill(
+        &mut self,
+        batch: &mut Reply,
+        began: Instant,
+        documents: Option<u64>,
+        token: Option<&CancelToken>,
+    ) -> Result<Filled> {
         let Some(cursor) = &mut self.cursor else { return Ok(Filled { id: 0, token: None }) };
-        cursor.interrupt.renew(cursor.max_time);
+        cursor.interrupt.renew(cursor.max_time.and_then(|within| began.checked_add(within)));
         // The rows know the token of the command that has opened them. That of this command ends them as well.
         let cancels = token.map(|token| token.cancels(&cursor.kill));
         let filled = cursor.fill(batch, BatchSize::Documents(documents));

@@ -6,13 +6,10 @@ use slate_query::{Code, raw::Doc};
 
 use super::{
     databases::shown_message,
-    fields::{Fields, missing},
+    fields::{Fields, MAX_STATEMENTS, missing},
     reply::Reply,
 };
 use crate::{Error, ErrorKind, Result, call_context::CallContext};
-
-/// MongoDB's limit on the statements of a command.
-const MAX_STATEMENTS: usize = 100_000;
 
 /// Whether statements after a rejected one are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +40,11 @@ pub(super) fn take_common(fields: &mut Fields<'_>) -> Result<CallContext> {
 /// Takes the statements.
 ///
 /// # Errors
-/// Fails with `IDLFailedToParse` (40414) if they are missing, with `InvalidLength` (16) if there are none or too many.
+/// Fails with `IDLFailedToParse` (40414) if they are missing, with `InvalidLength` (16) if there are none.
 pub(super) fn required<T>(statements: Option<Vec<T>>, command: &str, name: &str) -> Result<Vec<T>> {
     let statements = statements.ok_or_else(|| missing(command, name))?;
-    if statements.is_empty() || statements.len() > MAX_STATEMENTS {
-        let message = format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}. Got {}", statements.len());
+    if statements.is_empty() {
+        let message = format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}. Got 0");
         return Err(Error::invalid(Code::INVALID_LENGTH, message).at(name));
     }
     Ok(statements)

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use bson::{Document, RawDocumentBuf, doc, rawdoc};
-use slate_core::{Activity, CancelToken, Error, aio::Commands};
+use slate_core::{
+    Activity, CancelToken, Error,
+    aio::{Commands, RunningCommand},
+};
 
 use crate::on_one_thread;
 
@@ -73,8 +76,9 @@ fn a_token_cancels_a_command_wherever_it_is_executed() {
         let one = rawdoc! { "q": {}, "u": { "$inc": { "n": 1 } } };
         let two = rawdoc! { "update": "c", "updates": [one.clone(), one] };
         for command in [rawdoc! { "find": "c" }, rawdoc! { "find": "c", "filter": { "_id": 1 } }, two] {
-            let error =
-                commands.run_shared(&Arc::new(command.clone()), &token, &Activity::default()).await.unwrap_err();
+            let activity = Activity::default();
+            let running = RunningCommand::new(&token, &activity);
+            let error = commands.run_shared(&Arc::new(command.clone()), running).await.unwrap_err();
             assert_eq!(error.code(), 11_601, "{command:?}");
         }
     });
@@ -84,20 +88,21 @@ fn a_token_cancels_a_command_wherever_it_is_executed() {
 #[test]
 fn a_command_and_what_follows_it_are_one_transaction() {
     on_one_thread(|db, _| async move {
-        let commands = db.commands();
+        let (commands, token, activity) = (db.commands(), CancelToken::new(), Activity::default());
+        let running = RunningCommand::new(&token, &activity);
         let insert = |id: i32| Arc::new(rawdoc! { "insert": "c", "documents": [{ "_id": id }] });
         let log = |within: &slate_core::Commands, reply: RawDocumentBuf| {
             let inserted = reply.get_i32("n").unwrap();
             within.run(rawdoc! { "update": "log", "updates": [{ "q": { "_id": 1 }, "u": { "$inc": { "n": inserted } }, "upsert": true }] })
         };
         for id in 1..=3 {
-            commands.run_then(&insert(id), log).await.unwrap();
+            commands.run_then(&insert(id), running, log, Error::is_retryable).await.unwrap();
         }
         let fails = move |within: &slate_core::Commands, reply| {
             log(within, reply)?;
             Err::<(), Error>(within.run(rawdoc! { "nothing": 1 }).unwrap_err())
         };
-        assert_eq!(commands.run_then(&insert(4), fails).await.unwrap_err().code(), 59);
+        assert_eq!(commands.run_then(&insert(4), running, fails, Error::is_retryable).await.unwrap_err().code(), 59);
         assert_eq!(run(&commands, doc! { "count": "c" }).await.get_i32("n").unwrap(), 3);
         let logged = run(&commands, doc! { "distinct": "log", "key": "n" }).await;
         assert_eq!(logged.get_array("values").unwrap(), &[3.into()]);

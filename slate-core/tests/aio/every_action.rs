@@ -7,7 +7,10 @@ use bson::{DateTime, Document};
 use slate_core::{
     Activity, BulkWrite, CollectionOptions, Count, Delete, Distinct, ExistingCollections, Expire, FullDocument,
     FullDocumentBeforeChange, Migrations, Update, Validator, View, Watch,
-    aio::{Call, ChangeStream, Commands, Cursor, Documents as Stream, ReadCollection, Snapshot, Transaction},
+    aio::{
+        Call, ChangeStream, Commands, Cursor, Documents as Stream, ReadCollection, RunningCommand, Snapshot,
+        Transaction,
+    },
 };
 
 use super::*;
@@ -277,12 +280,22 @@ async fn databases(awaited: &Awaited, db: &Database) {
         Commands::run_shared(
             &db.commands(),
             &Arc::new(rawdoc! { "ping": 1 }),
-            &CancelToken::new(),
-            &Activity::default()
+            RunningCommand::new(&CancelToken::new(), &Activity::default())
         )
     );
     let reply = |_: &slate_core::Commands, reply: RawDocumentBuf| Ok::<_, slate_core::Error>(reply);
-    act!(awaited, Commands::run_then(&db.commands(), &Arc::new(rawdoc! { "ping": 1 }), reply));
+    let (token, activity) = (CancelToken::new(), Activity::default());
+    let running = RunningCommand::new(&token, &activity);
+    act!(
+        awaited,
+        Commands::run_then(
+            &db.commands(),
+            &Arc::new(rawdoc! { "ping": 1 }),
+            running,
+            reply,
+            slate_core::Error::is_retryable
+        )
+    );
     assert_eq!(act!(awaited, Database::run_blocking(db, |db| Ok(db.store()))), db.store());
     let verify = build!(awaited, Database::verify(db) -> Verify:);
     assert!(verify.await.unwrap().is_sound());

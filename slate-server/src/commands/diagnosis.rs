@@ -41,7 +41,7 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     if let Some(most) = call.command.get("maxTimeMS")? {
         pipeline.append(cstr!("maxTimeMS"), most);
     }
-    let reply = call.shared().commands.run_shared(&Arc::new(pipeline), call.token, call.activity).await?;
+    let reply = call.shared().commands.run_shared(&Arc::new(pipeline), call.running()).await?;
     let matching = reply.get_document("cursor")?.get_array("firstBatch")?.to_owned();
     Ok(rawdoc! { "inprog": matching, "ok": 1.0 })
 }
@@ -125,7 +125,7 @@ fn described(call: &Call<'_>, wanted: Described) -> RawArrayBuf {
     described.into_iter().collect()
 }
 
-/// Returns a command that begins with the stage `$currentOp` or `$listLocalSessions` as one over the commands that run or the sessions;
+/// Returns a command that begins with the stage `$currentOp`, `$listLocalSessions` or `$listSessions` as one over the commands that run or the sessions;
 /// `None` for another command.
 ///
 /// # Errors
@@ -157,9 +157,17 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         let wanted = Described::read(options)?;
         // Without users, all operations are those of everyone.
         described(call, Described { all: wanted.all || !has_users, ..wanted })
-    } else if name == "$listLocalSessions" {
-        if !is_of_database {
-            return misplaced("$listLocalSessions must be run against a database with {aggregate: 1}");
+    } else if name == "$listLocalSessions" || name == "$listSessions" {
+        // The sessions of a replica set of one member are those of the server.
+        let is_listed = command.database() == "config" && command.collection() == Some("system.sessions");
+        match name {
+            "$listSessions" if !is_listed => {
+                return misplaced("$listSessions may only be run against config.system.sessions");
+            }
+            "$listLocalSessions" if !is_of_database => {
+                return misplaced("$listLocalSessions must be run against a database with {aggregate: 1}");
+            }
+            _ => {}
         }
         let sees_all = asks_for_all && auth::holds(call, &Target::Cluster, Action::ListSessions);
         let (all, owner) = (sees_all || !has_users, call.owner());
@@ -176,6 +184,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
     let mut copy = RawDocumentBuf::new();
     for element in command.document().iter() {
         match element? {
+            (name, _) if name == "aggregate" => copy.append(name, 1),
             (name, _) if name == "pipeline" => copy.append(name, pipeline.clone()),
             (name, value) => copy.append(name, value),
         }

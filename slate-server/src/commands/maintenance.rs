@@ -50,7 +50,7 @@ pub(super) async fn backup(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let progress = Arc::new(Progress::default());
     call.connection.place.show(&progress);
     let token = call.token.clone();
-    let copy = shared.database.backup_while(&path, move |done, total| {
+    let copy = shared.database.with_cancel(token.clone()).backup_while(&path, move |done, total| {
         progress.set(done, total);
         if token.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });

@@ -12,12 +12,17 @@ mod users;
 
 use std::{
     borrow::Cow,
+    future::pending,
     sync::{Arc, atomic::AtomicBool},
+    time::Instant,
 };
 
 use bson::{RawDocument, RawDocumentBuf};
-use slate_core::{Activity, CancelToken, aio::Commands};
-use tokio::sync::Notify;
+use slate_core::{
+    Activity, CancelToken,
+    aio::{Commands, RunningCommand},
+};
+use tokio::{sync::Notify, time::sleep_until};
 
 use crate::{
     api_version,
@@ -41,6 +46,8 @@ pub(crate) use table::{Implementation, KnownCommand, Trait, find};
 pub(crate) struct Call<'c> {
     pub(crate) connection: &'c Connection,
     pub(crate) command: &'c Arc<Command>,
+    /// When the command has arrived.
+    pub(crate) began: Instant,
     /// Cancels the command.
     pub(crate) token: &'c CancelToken,
     /// Shows what the command does.
@@ -52,6 +59,32 @@ pub(crate) struct Call<'c> {
 }
 
 impl Call<'_> {
+    /// Returns what the library needs to know of the command beside its fields.
+    pub(crate) fn running(&self) -> RunningCommand<'_> {
+        RunningCommand { began: self.began, token: self.token, activity: self.activity }
+    }
+
+    /// Awaits what comes before the command itself, until the command is cancelled or its time is over. It is dropped then.
+    ///
+    /// # Errors
+    /// Fails with `Interrupted` (11601) or `MaxTimeMSExpired` (50).
+    pub(crate) async fn unless_ended<T>(&self, wait: impl Future<Output = T>) -> Result<T> {
+        let time_is_over = async {
+            // Of `getMore` it is the time to wait for an event.
+            let limit = self.command.max_time().filter(|_| self.command.name != "getMore");
+            match limit.and_then(|limit| self.began.checked_add(limit)) {
+                Some(end) => sleep_until(end.into()).await,
+                None => pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            done = wait => Ok(done),
+            () = self.token.cancelled() => Err(Failure::new(Code::INTERRUPTED, "the operation was cancelled")),
+            () = time_is_over => Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit")),
+        }
+    }
+
     pub(crate) fn shared(&self) -> &Shared {
         &self.connection.shared
     }
@@ -71,7 +104,7 @@ impl Call<'_> {
 
     /// Whether nobody has logged in where that is required.
     pub(crate) fn is_of_stranger(&self) -> bool {
-        self.shared().settings.authentication && self.user().is_none()
+        self.connection.is_of_stranger()
     }
 
     /// Returns what stands for the user in sessions and cursors.
@@ -118,7 +151,7 @@ fn truncated(double: f64) -> Option<i64> {
 pub(crate) async fn execute(call: &Call<'_>) -> RawDocumentBuf {
     let (shared, command) = (call.shared(), call.command);
     call.connection.place.traffic.executes(&command.name);
-    let running = shared.operations.begin(&call.connection.place, command, call.token, call.activity, call.user());
+    let running = shared.operations.begin(&call.connection.place, command, call.running(), call.user());
     let admitted = admit(call).await;
     let is_admitted = admitted.is_ok();
     let result = match admitted {

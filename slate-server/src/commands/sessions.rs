@@ -9,6 +9,9 @@ use crate::{
     session::SessionId,
 };
 
+/// How many sessions a command may name: as many as drivers name at a time.
+const MAX_SESSIONS_NAMED: usize = 10_000;
+
 /// `startSession`.
 pub(super) fn start(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let id = SessionId::new(call.owner());
@@ -77,5 +80,9 @@ fn list<T>(call: &Call<'_>, read: impl Fn(&RawDocument) -> Result<T>) -> Result<
     let name = &*call.command.name;
     let mistyped = || Failure::mistyped(name, "array of documents");
     let list = call.command.get(name)?.and_then(|list| list.as_array()).ok_or_else(mistyped)?;
+    if list.into_iter().nth(MAX_SESSIONS_NAMED).is_some() {
+        let message = format!("{name} names at most {MAX_SESSIONS_NAMED} sessions");
+        return Err(Failure::new(Code::BAD_VALUE, message));
+    }
     list.into_iter().map(|document| read(document?.as_document().ok_or_else(mistyped)?)).collect()
 }

@@ -110,6 +110,7 @@ pub(super) fn server_status(call: &Call<'_>) -> Result<RawDocumentBuf> {
             "command": total(traffic.others),
         },
         "logicalSessionRecordCache": { "activeSessionsCount": number(shared.sessions.len()) },
+        "transactions": { "currentOpen": number(shared.transactions.taken_places()) },
         "metrics": {
             "cursor": { "open": { "total": number(shared.commands.as_blocking().open_cursors()) } },
             "ttl": { "passes": count(&counts.expiries), "deletedDocuments": count(&counts.expired) },

@@ -21,7 +21,7 @@ pub(super) async fn get_more(call: &Call<'_>, command: Arc<RawDocumentBuf>) -> R
     loop {
         // Before the batch is read, so that no commit falls in between.
         let mut changed = commands.changed(cursor);
-        let reply = commands.run_shared(&command, call.token, call.activity).await?;
+        let reply = commands.run_shared(&command, call.running()).await?;
         if !changed.is_of_stream() || !is_empty(&reply) {
             return Ok(reply);
         }

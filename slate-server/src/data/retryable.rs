@@ -1,21 +1,14 @@
-use std::time::{Duration, Instant};
+use std::mem;
 
 use bson::RawDocumentBuf;
 use slate_core::{Commands, Error};
-use tokio::time::sleep;
 
-use super::{first_write_error, transaction};
+use super::{first_write_error, transaction, write_errors};
 use crate::{
     commands::Call,
     failure::{Code, Failure, Result},
-    session::{Record, SessionId, Work},
+    session::{Record, SessionId, SessionState, Work},
 };
-
-/// How long a write is repeated after conflicts, as by the library.
-const PATIENCE: Duration = Duration::from_secs(5);
-
-/// The longest pause before a repetition.
-const LONGEST_PAUSE: Duration = Duration::from_millis(20);
 
 /// The longest reply in bytes that a session keeps in memory.
 const MAX_CACHED_REPLY: usize = 1 << 12;
@@ -25,20 +18,22 @@ const MAX_CACHED_REPLY: usize = 1 << 12;
 pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let session = shared.sessions.use_session(id)?;
-    let mut state = session.state.lock().await;
+    let mut state = call.unless_ended(session.state.lock()).await?;
     if shared.settings.read_only {
-        return Ok(call.commands().run_shared(&call.command.for_library()?, call.token, call.activity).await?);
+        return Ok(call.commands().run_shared(&call.command.for_library()?, call.running()).await?);
     }
-    Record::load(shared, id, &mut state).await?;
+    call.unless_ended(Record::load(shared, id, &mut state)).await??;
     transaction::check_age(id, &state, number)?;
     if state.number == Some(number) {
         if let Work::Recorded = state.work {
             state.is_loaded = false;
             Record::load(shared, id, &mut state).await?;
         }
+        if let Some(reply) = known_reply(&mut state) {
+            return Ok(reply);
+        }
         return match &state.work {
-            Work::Wrote(reply) => Ok(reply.clone()),
-            Work::None | Work::Recorded => Err(unknown(number)),
+            Work::None | Work::Recorded | Work::Wrote(_) => Err(unknown(number)),
             Work::Open(_) | Work::Committed | Work::Aborted => {
                 let message =
                     format!("the transaction number {number} belongs to a transaction, not to a retryable write");
@@ -65,10 +60,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
             state.is_loaded = false;
             Record::load(shared, id, &mut state).await?;
             transaction::check_age(id, &state, number)?;
-            match &state.work {
-                Work::Wrote(reply) => Ok(reply.clone()),
-                _ => Err(unknown(number)),
-            }
+            known_reply(&mut state).ok_or_else(|| unknown(number))
         }
         Err(Unwritten::Failed(failure)) => {
             // Nothing was written: the same number may be sent again. If that is not known, the record says it.
@@ -77,6 +69,18 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
             state.work = Work::None;
             Err(failure)
         }
+    }
+}
+
+/// Returns the reply of the session's last write. A long one does not stay in memory: it is read from its record if the client asks again.
+fn known_reply(state: &mut SessionState) -> Option<RawDocumentBuf> {
+    match &state.work {
+        Work::Wrote(reply) if reply.as_bytes().len() <= MAX_CACHED_REPLY => Some(reply.clone()),
+        Work::Wrote(_) => match mem::replace(&mut state.work, Work::Recorded) {
+            Work::Wrote(reply) => Some(reply),
+            _ => None,
+        },
+        _ => None,
     }
 }
 
@@ -99,25 +103,10 @@ impl From<Error> for Unwritten {
     }
 }
 
-/// Executes the write, and repeats it after conflicts.
+/// Executes the write together with its record, and repeats both after conflicts.
 async fn write(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf, Unwritten> {
-    let (began, mut pause) = (Instant::now(), Duration::from_micros(50));
-    loop {
-        match attempt(call, id, number).await {
-            Err(Unwritten::Failed(failure))
-                if failure.is_conflict() && began.elapsed() < PATIENCE && !call.token.is_cancelled() =>
-            {
-                sleep(pause).await;
-                pause = (pause * 2).min(LONGEST_PAUSE);
-            }
-            written => return written,
-        }
-    }
-}
-
-async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf, Unwritten> {
     let record = move |within: &Commands, reply: RawDocumentBuf| -> Result<RawDocumentBuf, Unwritten> {
-        if let Some(conflict) = first_write_error(&reply).filter(Failure::is_conflict) {
+        if let Some(conflict) = write_errors(&reply).into_iter().find(Failure::is_conflict) {
             return Err(conflict.into());
         }
         for command in Record::of_write(id, number, &reply) {
@@ -129,10 +118,28 @@ async fn attempt(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocum
         }
         Ok(reply)
     };
-    let commands = call.commands().with_cancel(call.token.clone()).with_activity(call.activity);
-    commands.run_then(&call.command.for_library()?, record).await
+    let is_conflict = |unwritten: &Unwritten| matches!(unwritten, Unwritten::Failed(failure) if failure.is_conflict());
+    call.commands().run_then(&call.command.for_library()?, call.running(), record, is_conflict).await
 }
 
 fn unknown(number: i64) -> Failure {
     Failure::new(Code::TRANSACTION_TOO_OLD, format!("the write {number} of this session is no longer known"))
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn a_long_reply_does_not_stay_in_memory() {
+        let reply = |length: usize| rawdoc! { "value": "x".repeat(length) };
+        for (length, stays) in [(10, true), (MAX_CACHED_REPLY + 1, false)] {
+            let mut state = SessionState { work: Work::Wrote(reply(length)), ..SessionState::default() };
+            assert_eq!(known_reply(&mut state), Some(reply(length)));
+            assert_eq!(matches!(state.work, Work::Wrote(_)), stays);
+        }
+        assert_eq!(known_reply(&mut SessionState::default()), None);
+    }
 }

@@ -7,7 +7,7 @@ use crate::{
     command::ReadConcern,
     commands::{Call, Trait},
     failure::{Code, Failure, Result},
-    session::SessionId,
+    session::{SessionId, SessionSnapshot},
 };
 
 /// Executes a read with the level `snapshot`. The first one of a session takes a snapshot, and its reply says the time of the snapshot; the
@@ -18,10 +18,8 @@ pub(super) async fn run(call: &Call<'_>, session: Option<SessionId>, concern: &R
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     let (time, snapshot) = take(call, session, concern).await?;
-    let commands = call.commands().with_cancel(call.token.clone()).with_activity(call.activity);
-    let commands = commands.as_blocking().at_snapshot(snapshot.as_blocking());
-    let command = call.command.for_library()?;
-    let reply = call.shared().database.run_blocking(move |_| commands.run(&*command)).await?;
+    let commands = call.commands().at_snapshot(&snapshot);
+    let reply = commands.run_shared(&call.command.for_library()?, call.running()).await?;
     with_time(&reply, time)
 }
 
@@ -35,19 +33,23 @@ async fn take(
     let Some(id) = session else {
         return match concern.at {
             Some(_) => Err(too_old()),
-            None => Ok((shared.database.last_time(), shared.database.snapshot().await?)),
+            None => Ok((shared.database.last_time(), call.unless_ended(shared.database.snapshot()).await??)),
         };
     };
     let session = shared.sessions.use_session(id)?;
-    let mut state = session.state.lock().await;
+    let mut state = call.unless_ended(session.state.lock()).await?;
     match concern.at {
         Some(time) => {
-            let kept = state.snapshot.as_ref().filter(|(kept, _, _)| *kept == time);
-            kept.map(|(time, snapshot, _)| (*time, snapshot.clone())).ok_or_else(too_old)
+            let kept = state.snapshot.as_ref().filter(|kept| kept.time == time);
+            kept.map(|kept| (time, kept.snapshot.clone())).ok_or_else(too_old)
         }
         None => {
-            let (time, snapshot) = (shared.database.next_time(), shared.database.snapshot().await?);
-            state.snapshot = Some((time, snapshot.clone(), Instant::now()));
+            // The session's older snapshot gives its place back.
+            state.snapshot = None;
+            let place = shared.snapshots.take(call.owner())?;
+            let (time, snapshot) = (shared.database.next_time(), call.unless_ended(shared.database.snapshot()).await??);
+            let kept = SessionSnapshot { time, snapshot: snapshot.clone(), since: Instant::now(), _place: place };
+            state.snapshot = Some(kept);
             Ok((time, snapshot))
         }
     }

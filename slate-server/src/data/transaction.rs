@@ -28,8 +28,8 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     check_command(call)?;
     check_new_indexes(call).await?;
     let session = shared.sessions.use_session(id)?;
-    let mut state = session.state.lock().await;
-    Record::load(shared, id, &mut state).await?;
+    let mut state = call.unless_ended(session.state.lock()).await?;
+    call.unless_ended(Record::load(shared, id, &mut state)).await??;
     if call.command.starts_transaction {
         begin(call, id, &mut state, number).await?;
     } else if call.command.read_concern.is_some() {
@@ -37,9 +37,10 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
     let open = open(id, &mut state, number)?;
-    open.has_written |= call.command.is(Trait::Writes);
+    // An aggregation writes with `$out` and `$merge` alone, which a transaction refuses.
+    open.has_written |= call.command.is(Trait::Writes) && call.command.name != "aggregate";
     let command = call.command.for_library()?;
-    let result = open.commands.run_shared(&command, call.token, call.activity).await.map_err(Failure::from);
+    let result = open.commands.run_shared(&command, call.running()).await.map_err(Failure::from);
     let is_overdue = open.since.elapsed() >= shared.settings.transaction_life;
     let result = result.map_err(|failure| match failure.code == Code::TIME_LIMIT.0 && is_overdue {
         true => {
@@ -52,11 +53,11 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     match (result, refused) {
         (Ok(reply), None) => Ok(reply),
         (Ok(reply), Some(refused)) => {
-            roll_back(&mut state).await;
+            roll_back(call, &mut state).await;
             if refused.is_conflict() { Err(refused) } else { Ok(reply) }
         }
         (Err(failure), _) => {
-            roll_back(&mut state).await;
+            roll_back(call, &mut state).await;
             Err(failure)
         }
     }
@@ -95,10 +96,15 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
     if state.number == Some(number) && matches!(state.work, Work::Committed) {
         return Ok(());
     }
-    open(id, &mut state, number)?;
+    let is_overdue = open(id, &mut state, number)?.since.elapsed() >= shared.settings.transaction_life;
     let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) else {
         return Err(none(number, state.number));
     };
+    if is_overdue {
+        // It is as if the sweep had come first. An error of its deadline would leave the client in doubt about the outcome.
+        drop(open);
+        return Err(aborted(number));
+    }
     let OpenTransaction { transaction, commands, has_written, cursors, .. } = *open;
     drop(cursors);
     if has_written {
@@ -135,10 +141,10 @@ pub(crate) async fn abort(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let shared = call.shared();
     let (id, number) = identify(call)?;
     let session = shared.sessions.use_session(id)?;
-    let mut state = session.state.lock().await;
-    Record::load(shared, id, &mut state).await?;
+    let mut state = call.unless_ended(session.state.lock()).await?;
+    call.unless_ended(Record::load(shared, id, &mut state)).await??;
     open(id, &mut state, number)?;
-    roll_back(&mut state).await;
+    roll_back(call, &mut state).await;
     Ok(rawdoc! { "ok": 1.0 })
 }
 
@@ -217,16 +223,18 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
         let message = "a transaction begins with the latest commit, and not at an atClusterTime";
         return Err(Failure::new(Code::INVALID_OPTIONS, message));
     }
-    roll_back(state).await;
+    roll_back(call, state).await;
     state.number = Some(number);
     state.work = Work::Aborted;
+    let place = shared.transactions.take(call.owner())?;
     // The sweep ends a transaction that waits for a command; the deadline ends a command that runs.
     let options =
         TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
-    let transaction = shared.database.begin_with(&options).await?;
+    let transaction = call.unless_ended(shared.database.begin_with(&options)).await??;
     let commands = call.commands().in_transaction(&transaction);
     let cursors = TransactionCursors { commands: call.commands().into_owned(), session: id, number, are_open: false };
-    let open = OpenTransaction { transaction, commands, since: Instant::now(), has_written: false, cursors };
+    let open =
+        OpenTransaction { transaction, commands, since: Instant::now(), has_written: false, cursors, _place: place };
     state.work = Work::Open(Box::new(open));
     Ok(())
 }
@@ -245,12 +253,14 @@ fn open(id: SessionId, state: &mut SessionState, number: i64) -> Result<&mut Ope
             Code::TRANSACTION_COMMITTED,
             format!("Transaction with {{ txnNumber: {number} }} has been committed."),
         )),
-        Work::Aborted => {
-            let message = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
-            Err(Failure::new(Code::NO_SUCH_TRANSACTION, message))
-        }
+        Work::Aborted => Err(aborted(number)),
         Work::None | Work::Wrote(_) | Work::Recorded => Err(none(number, active)),
     }
+}
+
+fn aborted(number: i64) -> Failure {
+    let message = format!("Transaction with {{ txnNumber: {number} }} has been aborted.");
+    Failure::new(Code::NO_SUCH_TRANSACTION, message)
 }
 
 fn none(number: i64, active: Option<i64>) -> Failure {
@@ -276,9 +286,10 @@ pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Res
     }
 }
 
-async fn roll_back(state: &mut SessionState) {
+async fn roll_back(call: &Call<'_>, state: &mut SessionState) {
     if let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) {
-        let _ = open.transaction.rollback().await;
+        // A command that is to end does not wait for the thread that rolls back.
+        let _ = call.unless_ended(open.transaction.rollback()).await;
     }
 }
 

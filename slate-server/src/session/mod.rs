@@ -21,6 +21,8 @@ use std::time::Instant;
 use bson::{RawDocumentBuf, Timestamp};
 use slate_core::aio;
 
+use crate::quota::QuotaPlace;
+
 pub(crate) use id::SessionId;
 pub(crate) use record::Record;
 pub(crate) use table::{MAX_SESSIONS, Sessions};
@@ -33,8 +35,15 @@ pub(crate) struct SessionState {
     /// The highest transaction number.
     pub(crate) number: Option<i64>,
     pub(crate) work: Work,
-    /// The snapshot that reads with the level `snapshot` share, and its time.
-    pub(crate) snapshot: Option<(Timestamp, aio::Snapshot, Instant)>,
+    pub(crate) snapshot: Option<SessionSnapshot>,
+}
+
+/// The snapshot that reads with the level `snapshot` share.
+pub(crate) struct SessionSnapshot {
+    pub(crate) time: Timestamp,
+    pub(crate) snapshot: aio::Snapshot,
+    pub(crate) since: Instant,
+    pub(crate) _place: QuotaPlace,
 }
 
 /// What became of the latest transaction number.
@@ -59,6 +68,7 @@ pub(crate) struct OpenTransaction {
     /// Whether a record of the commit is needed.
     pub(crate) has_written: bool,
     pub(crate) cursors: TransactionCursors,
+    pub(crate) _place: QuotaPlace,
 }
 
 /// The cursors that a transaction has opened. They are closed with it, when this is dropped.

@@ -162,7 +162,7 @@ impl Sessions {
                 // Dropping it rolls back without waiting.
                 state.work = Work::Aborted;
             }
-            state.snapshot.take_if(|(_, _, since)| since.elapsed() >= SNAPSHOT_LIFE);
+            state.snapshot.take_if(|snapshot| snapshot.since.elapsed() >= SNAPSHOT_LIFE);
             if !running.contains(&id)
                 && session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed() >= self.life
             {
@@ -202,7 +202,7 @@ impl Sessions {
 
 #[cfg(test)]
 mod tests {
-    use slate_core::{Activity, CancelToken, Database};
+    use slate_core::{Activity, CancelToken, Database, aio::RunningCommand};
 
     use super::*;
     use crate::{Server, command::Command, listener::Address};
@@ -218,7 +218,9 @@ mod tests {
         let command = rawdoc! { "compact": "c", "$db": "shop", "lsid": ids[0].document() };
         let command = Arc::new(Command::read(command).unwrap());
         let place = shared.operations.enter(1, Address::Tcp("127.0.0.1:1".parse().unwrap()));
-        let running = shared.operations.begin(&place, &command, &CancelToken::new(), &Activity::default(), None);
+        let (began, token, activity) = (Instant::now(), &CancelToken::new(), &Activity::default());
+        let running = RunningCommand { began, token, activity };
+        let running = shared.operations.begin(&place, &command, running, None);
         assert_eq!(shared.sessions.overdue(&shared), [ids[1]]);
         drop(running);
         assert_eq!(shared.sessions.overdue(&shared).len(), 2);

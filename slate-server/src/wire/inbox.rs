@@ -17,11 +17,11 @@ const KEPT: usize = 64 << 10;
 /// The most bytes for which memory is reserved before they have arrived.
 const RESERVED: usize = 256 << 10;
 
-/// How long a message may take, in addition to the time of its bytes.
+/// In this time a client sends the rest of a message, or at least [`PROGRESS`] of it.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The bytes of a message that a client sends in a second at least, on average.
-const SLOWEST: usize = 1 << 10;
+/// The bytes of a message for which a client has another [`PATIENCE`]: what a client with a kibibyte in a second sends meanwhile.
+const PROGRESS: usize = 60 << 10;
 
 /// Messages of at most this length are not counted as memory: every connection may have one.
 const UNCOUNTED: usize = 64 << 10;
@@ -34,13 +34,34 @@ pub(crate) struct Inbox<R> {
     stream: R,
     buffer: BytesMut,
     held: Held,
-    /// When the message that arrives has begun.
-    since: Option<Instant>,
+    /// `None` between two messages.
+    progress: Option<Progress>,
+}
+
+/// How a message arrives. A client that has sent most of a message keeps its memory from others only as long as it goes on.
+struct Progress {
+    since: Instant,
+    /// How much had arrived then.
+    length: usize,
+}
+
+impl Progress {
+    fn begin() -> Self {
+        Self { since: Instant::now(), length: 0 }
+    }
+
+    /// Returns when more must have arrived than now.
+    fn end(&mut self, length: usize) -> Instant {
+        if length.saturating_sub(self.length) >= PROGRESS {
+            *self = Self { since: Instant::now(), length };
+        }
+        self.since + PATIENCE
+    }
 }
 
 impl<R: AsyncRead + Unpin> Inbox<R> {
     pub(crate) fn new(stream: R, memory: Arc<MessageMemory>) -> Self {
-        Self { stream, buffer: BytesMut::new(), held: Held::new(memory), since: None }
+        Self { stream, buffer: BytesMut::new(), held: Held::new(memory), progress: None }
     }
 
     /// Waits for a whole message of at most this length, and returns what `read` makes of it. `None` when the client has closed the connection
@@ -74,18 +95,17 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                     // What has arrived of the next message would keep the whole buffer.
                     self.buffer = BytesMut::from(self.buffer.chunk());
                 }
-                self.since = None;
+                self.progress = None;
                 return Ok(Some(message));
             }
             let missing = length.map_or(1 << 10, |length| length - self.buffer.len());
             // Grows with what arrives, by doubling.
             self.buffer.reserve(missing.min(self.buffer.len().max(RESERVED)));
-            let begun = if self.buffer.is_empty() { None } else { Some(*self.since.get_or_insert_with(Instant::now)) };
-            let seconds = u64::try_from(self.buffer.len() / SLOWEST).unwrap_or(u64::MAX);
+            let length = self.buffer.len();
+            let end = (length > 0).then(|| self.progress.get_or_insert_with(Progress::begin).end(length));
             let arrived = self.stream.read_buf(&mut self.buffer);
-            let arrived = match begun {
-                Some(begun) => {
-                    let end = begun + PATIENCE + Duration::from_secs(seconds);
+            let arrived = match end {
+                Some(end) => {
                     timeout_at(end, arrived).await.map_err(|_| WireError::Truncated("bytes, for too long a time"))??
                 }
                 None => arrived.await?,
@@ -94,6 +114,16 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 return if self.buffer.has_remaining() { Err(WireError::Truncated("bytes")) } else { Ok(None) };
             }
         }
+    }
+
+    /// Whether the last message takes memory that others lack.
+    pub(crate) fn holds_memory(&self) -> bool {
+        self.held.holds_any()
+    }
+
+    /// Gives the memory of the last message back: its command has ended.
+    pub(crate) fn release(&mut self) {
+        self.held.release();
     }
 
     /// Throws away what a client still sends, for a short time.
@@ -196,8 +226,28 @@ mod tests {
         tokio::io::AsyncWriteExt::write_all(&mut far, &header(1 << 20)).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
         assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await.is_err());
-        inbox.since = Some(Instant::now().checked_sub(PATIENCE * 2).unwrap());
+        let long_ago = || Instant::now().checked_sub(PATIENCE * 2).unwrap();
+        inbox.progress = Some(Progress { since: long_ago(), length: 0 });
         assert!(matches!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await, Err(WireError::Truncated(_))));
+        // Whatever has arrived before, what counts is how it goes on.
+        for (before, now, goes_on) in [(40 << 20, (40 << 20) + 100, false), (40 << 20, (40 << 20) + PROGRESS, true)] {
+            let mut progress = Progress { since: long_ago(), length: before };
+            assert_eq!(progress.end(now) > Instant::now(), goes_on);
+        }
+    }
+
+    #[tokio::test]
+    async fn a_message_that_was_executed_gives_its_memory_back() {
+        let memory = Arc::new(MessageMemory::new(150 << 10));
+        let message = [header(100 << 10), vec![0; (100 << 10) - 8]].concat();
+        let (near, mut far) = tokio::io::duplex(1 << 20);
+        tokio::io::AsyncWriteExt::write_all(&mut far, &message).await.unwrap();
+        let mut inbox = Inbox::new(near, Arc::clone(&memory));
+        assert!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
+        let mut other = Held::new(memory);
+        assert!(!other.grow_to(100 << 10));
+        inbox.release();
+        assert!(other.grow_to(100 << 10));
     }
 
     #[tokio::test]

@@ -40,8 +40,15 @@ impl Held {
         true
     }
 
+    pub(super) fn holds_any(&self) -> bool {
+        self.bytes > 0
+    }
+
     /// Gives everything back.
     pub(super) fn release(&mut self) {
+        if self.bytes == 0 {
+            return;
+        }
         self.memory.used.fetch_sub(self.bytes, Ordering::Relaxed);
         self.bytes = 0;
     }

@@ -35,6 +35,9 @@ pub(super) fn decode(frame: &[u8], compressed: bool) -> Result<(RequestKind, Raw
     Ok((kind, command(sections)?))
 }
 
+/// The most sequences of a message: as many as a command may have fields. Each takes several times its bytes while it is read.
+const MAX_SEQUENCES: usize = 1_000;
+
 /// Merges the sections into one command document.
 fn command(mut reader: Reader<'_>) -> Result<RawDocumentBuf, WireError> {
     let (mut body, mut sequences) = (None, Vec::new());
@@ -45,6 +48,7 @@ fn command(mut reader: Reader<'_>) -> Result<RawDocumentBuf, WireError> {
                     return Err(WireError::Body);
                 }
             }
+            1 if sequences.len() == MAX_SEQUENCES => return Err(WireError::Body),
             1 => {
                 let length = Reader::new(reader.rest()).int("sequence")?;
                 let length = usize::try_from(length).map_err(|_| WireError::Truncated("sequence"))?;

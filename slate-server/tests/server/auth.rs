@@ -108,6 +108,39 @@ fn without_a_login_only_the_first_user_can_be_created() {
 }
 
 #[test]
+fn one_user_has_three_quarters_of_the_cursors_and_a_login_keeps_its_connection() {
+    let server = TestServer::with(Database::open("memory:").unwrap(), |server| {
+        server.authentication().max_cursors(4).max_transactions(4).max_connections(3)
+    })
+    .unwrap();
+    Client::connect(&server).ok(create("root", "admin", "root"));
+    let mut root = enter(&server, "root", "admin");
+    root.ok(create("ada", "shop", "readWrite"));
+    let mut ada = enter(&server, "ada", "shop");
+    ada.ok(doc! { "insert": "c", "documents": [{}, {}] });
+    let find = doc! { "find": "c", "batchSize": 1 };
+    let begin = |lsid: u8| within(doc! { "find": "c", "batchSize": 3 }, &session(lsid), 1, true);
+    for number in 1..=3 {
+        ada.ok(find.clone());
+        ada.ok(begin(number));
+    }
+    let refused = ada.refused(find.clone(), 146);
+    assert_eq!(message(&refused), "the user has 3 open cursors, and one user may have no more of 4");
+    let refused = ada.refused(begin(4), 146);
+    assert_eq!(message(&refused), "the user has 3 open transactions, and one user may have 3 of 4");
+    root.ok(find);
+    root.ok(begin(1));
+    // Others who have not logged in take the third connection from each other, and not those of users.
+    for _ in 0..5 {
+        Client::connect(&server).ok(doc! { "hello": 1 });
+    }
+    let others: Vec<Client> = (0..3).map(|_| Client::connect(&server)).collect();
+    ada.ok(doc! { "ping": 1 });
+    root.ok(doc! { "ping": 1 });
+    drop(others);
+}
+
+#[test]
 fn what_a_user_may_not_do_is_not_profiled() {
     let server = start();
     let mut root = enter(&server, "root", "admin");

@@ -408,3 +408,69 @@ fn a_collection_is_dropped_only_if_its_uuid_is_the_one_that_is_given() {
     client.ok(doc! { "drop": "b", "collectionUUID": b });
     assert!(batch(&client.ok(doc! { "listCollections": 1 })).0.is_empty());
 }
+
+#[test]
+fn databases_do_not_differ_in_case_alone() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "c", "documents": [{}], "$db": "shop" });
+    client.ok(doc! { "insert": "c", "documents": [{}], "$db": "test" });
+    for command in [
+        doc! { "insert": "d", "documents": [{}], "$db": "Shop" },
+        doc! { "create": "d", "$db": "SHOP" },
+        doc! { "create": "v", "viewOn": "c", "pipeline": [], "$db": "Shop" },
+        doc! { "createIndexes": "d", "indexes": [{ "key": { "a": 1 }, "name": "a_1" }], "$db": "Shop" },
+        doc! { "renameCollection": "shop.c", "to": "Shop.c", "$db": "admin" },
+        doc! { "insert": "d", "documents": [{}], "$db": "Test" },
+    ] {
+        let refused = client.refused(command, 13297);
+        assert_eq!(refused.get_str("codeName").unwrap(), "DatabaseDifferCase");
+    }
+    // Reading does not create one. Once the other one is gone, the name is free.
+    assert_eq!(client.ok(doc! { "count": "c", "$db": "Shop" }).get_i32("n").unwrap(), 0);
+    client.ok(doc! { "insert": "e", "documents": [{}], "$db": "shop" });
+    client.ok(doc! { "dropDatabase": 1, "$db": "shop" });
+    client.ok(doc! { "insert": "d", "documents": [{}], "$db": "Shop" });
+    client.ok(doc! { "insert": "x", "documents": [{}], "$db": "test" });
+}
+
+#[test]
+fn explain_reads_the_database_that_it_is_sent_to() {
+    let database = Database::open("memory:").unwrap().database("shop");
+    let server = TestServer::of(database).unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "c", "documents": [{}, {}], "$db": "shop" });
+    let explain = |database: &str, inner: Option<&str>| {
+        let mut find = doc! { "find": "c" };
+        inner.iter().for_each(|inner| drop(find.insert("$db", *inner)));
+        doc! { "explain": find, "verbosity": "executionStats", "$db": database }
+    };
+    for (outer, inner, expected) in
+        [("other", None, 0), ("shop", None, 2), ("other", Some("shop"), 2), ("shop", Some("other"), 0)]
+    {
+        let reply = client.ok(explain(outer, inner));
+        let returned = reply.get_document("executionStats").unwrap().get("nReturned").unwrap();
+        let returned = returned.as_i64().or_else(|| returned.as_i32().map(i64::from));
+        assert_eq!(returned, Some(expected), "{outer}, {inner:?}: {reply}");
+    }
+}
+
+#[test]
+fn the_sessions_of_a_set_of_one_member_are_those_of_the_server() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "find": "c", "lsid": session(1) });
+    let list = |database: &str, stage: &str| doc! { "aggregate": "system.sessions", "pipeline": [{ stage: {} }], "cursor": {}, "$db": database };
+    let (found, _) = batch(&client.ok(list("config", "$listSessions")));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].get_document("_id").is_ok() && found[0].get_datetime("lastUse").is_ok(), "{}", found[0]);
+    client.refused(list("shop", "$listSessions"), 73);
+}
+
+#[test]
+fn a_command_names_a_limited_number_of_sessions() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.refused(doc! { "refreshSessions": vec![session(1); 10_001] }, 2);
+    client.ok(doc! { "refreshSessions": vec![session(1); 10_000] });
+}

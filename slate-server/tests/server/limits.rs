@@ -1,7 +1,8 @@
 //! What one client, and all together, may take of the server.
 
 use std::{
-    io::{Read, Write},
+    io::{self, Read, Write},
+    thread,
     time::{Duration, Instant},
 };
 
@@ -9,7 +10,7 @@ use bson::{DateTime, doc};
 use slate_core::Database;
 use slate_server::{Server, TestServer};
 
-use crate::client::{Client, batch, session};
+use crate::client::{Client, batch, session, within};
 
 fn start(configure: impl FnOnce(Server) -> Server) -> TestServer {
     TestServer::with(Database::open("memory:").unwrap(), configure).unwrap()
@@ -18,7 +19,10 @@ fn start(configure: impl FnOnce(Server) -> Server) -> TestServer {
 /// Returns what a connection still gets, and whether the server has closed it.
 fn is_closed(client: &mut Client) -> bool {
     client.stream.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
-    !matches!(client.stream.read(&mut [0; 1]), Ok(1..))
+    match client.stream.read(&mut [0; 1]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() == io::ErrorKind::ConnectionReset,
+    }
 }
 
 #[test]
@@ -60,6 +64,67 @@ fn cursors_and_sessions_have_limits() {
     client.refused(doc! { "startSession": 1 }, 261);
     client.ok(doc! { "endSessions": [session(1)] });
     client.ok(doc! { "find": "c", "lsid": session(3) });
+}
+
+#[test]
+fn open_transactions_and_snapshots_have_limits() {
+    let server = start(|server| server.max_transactions(2).max_snapshots(1));
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "c", "documents": [{}] });
+    let begin = |lsid: u8, number: i64| within(doc! { "find": "c" }, &session(lsid), number, true);
+    let end =
+        |name: &str, lsid: u8, number: i64| within(doc! { name: 1, "$db": "admin" }, &session(lsid), number, false);
+    client.ok(begin(1, 1));
+    client.ok(begin(2, 1));
+    let refused = client.refused(begin(3, 1), 146);
+    assert_eq!(refused.get_str("errmsg").unwrap(), "the server holds 2 open transactions, which is its limit");
+    // A session that begins another one gives the place of its own back, as does each way to end.
+    client.ok(begin(2, 2));
+    client.ok(end("commitTransaction", 1, 1));
+    client.ok(begin(3, 2));
+    client.refused(begin(4, 1), 146);
+    client.ok(end("abortTransaction", 2, 2));
+    client.ok(begin(4, 2));
+    client.ok(doc! { "endSessions": [session(3)] });
+    client.ok(begin(5, 1));
+    let status = client.ok(doc! { "serverStatus": 1 });
+    assert_eq!(status.get_document("transactions").unwrap().get_i64("currentOpen").unwrap(), 2);
+
+    let read = |lsid: u8| doc! { "find": "c", "lsid": session(lsid), "readConcern": { "level": "snapshot" } };
+    client.ok(read(6));
+    client.ok(read(6));
+    let refused = client.refused(read(7), 146);
+    assert_eq!(refused.get_str("errmsg").unwrap(), "the server holds 1 snapshots of sessions, which is its limit");
+    client.ok(doc! { "endSessions": [session(6)] });
+    client.ok(read(7));
+}
+
+#[test]
+fn a_client_that_does_not_log_in_is_closed_when_it_is_silent() {
+    let server = start(|server| server.authentication().login_patience(Duration::from_millis(50)));
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "hello": 1 });
+    assert!(is_closed(&mut client));
+    // Without authentication nobody has to log in.
+    let server = start(|server| server.login_patience(Duration::from_millis(50)));
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "hello": 1 });
+    thread::sleep(Duration::from_millis(150));
+    client.ok(doc! { "hello": 1 });
+}
+
+#[test]
+fn strangers_give_way_when_all_connections_are_taken() {
+    let server = start(|server| server.authentication().max_connections(3));
+    let mut strangers: Vec<Client> = (0..3).map(|_| Client::connect(&server)).collect();
+    for stranger in &mut strangers {
+        stranger.ok(doc! { "hello": 1 });
+    }
+    let mut late = Client::connect(&server);
+    late.ok(doc! { "hello": 1 });
+    assert!(is_closed(&mut strangers[0]));
+    strangers[1].ok(doc! { "hello": 1 });
+    strangers[2].ok(doc! { "hello": 1 });
 }
 
 #[test]

@@ -421,3 +421,29 @@ fn servers_over_one_store_repeat_no_write() {
     a.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 8, false), 225);
     assert_eq!(a.ok(doc! { "count": "c", "query": { "_id": 3 } }).get_i32("n").unwrap(), 0);
 }
+
+#[test]
+fn an_operation_that_a_bulk_write_refuses_ends_its_transaction_whatever_the_batch() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "c", "documents": [{ "_id": 1 }] });
+    let bulk = doc! {
+        "bulkWrite": 1, "$db": "admin", "nsInfo": [{ "ns": "shop.c" }], "cursor": { "batchSize": 1 },
+        "ops": [{ "insert": 0, "document": { "_id": 2 } }, { "insert": 0, "document": { "_id": 1 } }],
+    };
+    let reply = client.ok(within(bulk, &session(1), 1, true));
+    assert_eq!(reply.get_i32("nErrors").unwrap(), 1);
+    client.refused(within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 1, false), 251);
+    assert_eq!(client.ok(doc! { "count": "c" }).get_i32("n").unwrap(), 1);
+}
+
+#[test]
+fn a_transaction_that_only_reads_leaves_no_record() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "c", "documents": [{ "_id": 1 }] });
+    let aggregate = doc! { "aggregate": "c", "pipeline": [{ "$count": "n" }], "cursor": {} };
+    client.ok(within(aggregate, &session(1), 1, true));
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 1, false));
+    assert_eq!(client.ok(doc! { "count": "transactions", "$db": "config" }).get_i32("n").unwrap(), 0);
+}

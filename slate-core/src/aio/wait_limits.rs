@@ -1,0 +1,77 @@
+use std::{
+    pin::Pin,
+    task::{Context, Poll},
+    time::Instant,
+};
+
+use crate::{
+    CancelToken, Error, Result,
+    interrupt::{Interrupt, WakeOnCancel},
+};
+
+/// Sleeps until a time. The library itself has no clock that wakes a task.
+pub type Sleep = fn(Instant) -> Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// What ends the wait of a call for a thread.
+pub(super) struct WaitLimits {
+    /// Cancelled when nobody awaits the call any more.
+    abandoned: CancelToken,
+    /// The limits of the call.
+    interrupt: Interrupt,
+    /// Wakes the call at its deadline. Without it a call that is past its deadline ends when it is polled, or a thread takes it.
+    sleep: Option<Sleep>,
+}
+
+impl From<CancelToken> for WaitLimits {
+    fn from(abandoned: CancelToken) -> Self {
+        Self { abandoned, interrupt: Interrupt::default(), sleep: None }
+    }
+}
+
+impl WaitLimits {
+    /// Returns the limits of a call that has begun.
+    pub(super) fn of(interrupt: Interrupt, sleep: Option<Sleep>) -> Self {
+        Self { abandoned: CancelToken::new(), interrupt, sleep }
+    }
+
+    /// Returns the token that is to be cancelled when nobody awaits the call any more.
+    pub(super) fn abandoned(&self) -> CancelToken {
+        self.abandoned.clone()
+    }
+
+    /// Fails if the call is not to be begun.
+    fn check(&self) -> Result<()> {
+        self.abandoned.check()?;
+        self.interrupt.check()
+    }
+}
+
+/// The wait of a call for a thread.
+pub(super) struct Patience {
+    limits: WaitLimits,
+    timer: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    /// What wakes the task that waits.
+    wakes: Vec<WakeOnCancel>,
+}
+
+impl Patience {
+    pub(super) fn new(limits: WaitLimits) -> Self {
+        let timer = limits.sleep.and_then(|sleep| Some(sleep(limits.interrupt.end()?)));
+        Self { limits, timer, wakes: Vec::new() }
+    }
+
+    /// Returns the error of a call that is to wait no longer.
+    pub(super) fn poll(&mut self, context: &mut Context<'_>) -> Poll<Error> {
+        // Before the look, so that no cancellation falls in between.
+        let mut wakes = self.limits.interrupt.wake_on_cancel(context.waker());
+        wakes.push(self.limits.abandoned.wake_on_cancel(context.waker()));
+        self.wakes = wakes;
+        if self.timer.as_mut().is_some_and(|timer| timer.as_mut().poll(context).is_ready()) {
+            self.timer = None;
+        }
+        match self.limits.check() {
+            Ok(()) => Poll::Pending,
+            Err(ended) => Poll::Ready(ended),
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Commands that wait for a thread.
+
+use std::{
+    sync::mpsc,
+    thread,
+    time::{Duration, Instant},
+};
+
+use bson::{Document, doc};
+use slate_core::Database;
+use slate_server::{Listener, Server, Shutdown};
+use tokio::{net::TcpListener, runtime};
+
+use crate::client::{Client, session, within};
+
+/// A server whose only thread for blocking work is taken until [`release`](Self::release).
+struct BusyServer {
+    database: Database,
+    address: String,
+    shutdown: Shutdown,
+    release: Option<mpsc::Sender<()>>,
+    serving: Option<thread::JoinHandle<()>>,
+}
+
+impl BusyServer {
+    fn start() -> Self {
+        let database = Database::open("memory:").unwrap();
+        let documents: Vec<Document> = (0..1000).map(|n| doc! { "_id": n, "n": 0 }).collect();
+        database.database("shop").collection("c").insert_many(&documents).run().unwrap();
+        let runtime = runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+        let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let server = Server::new(database.clone());
+        let shutdown = server.shutdown();
+        let (release, released) = mpsc::channel::<()>();
+        let (taken, is_taken) = mpsc::channel();
+        runtime.spawn_blocking(move || {
+            taken.send(()).unwrap();
+            // Ends with the sender at the latest.
+            let _ = released.recv();
+        });
+        is_taken.recv().unwrap();
+        let serving = thread::spawn(move || runtime.block_on(server.serve(Listener::from(listener))).unwrap());
+        Self { database, address, shutdown, release: Some(release), serving: Some(serving) }
+    }
+
+    fn client(&self) -> Client {
+        Client::at(&self.address)
+    }
+
+    /// Gives the thread back.
+    fn release(&mut self) {
+        self.release = None;
+    }
+}
+
+impl Drop for BusyServer {
+    fn drop(&mut self) {
+        self.release();
+        self.shutdown.now();
+        self.serving.take().unwrap().join().unwrap();
+    }
+}
+
+/// Reads more rows than the awaiting task would.
+fn long_find() -> Document {
+    doc! { "find": "c", "filter": { "n": 7 } }
+}
+
+fn long_update() -> Document {
+    doc! { "update": "c", "updates": [{ "q": {}, "u": { "$inc": { "n": 1 } }, "multi": true }] }
+}
+
+/// Returns the ids of the commands on the collection that run.
+fn running(client: &mut Client) -> Vec<i32> {
+    let reply = client.ok(doc! { "currentOp": 1, "ns": "shop.c", "$db": "admin" });
+    let running = reply.get_array("inprog").unwrap();
+    running.iter().map(|operation| operation.as_document().unwrap().get_i32("opid").unwrap()).collect()
+}
+
+/// Waits until this many commands run.
+fn wait_for(client: &mut Client, number: usize) -> Vec<i32> {
+    let end = Instant::now() + Duration::from_secs(10);
+    loop {
+        let found = running(client);
+        if found.len() == number {
+            return found;
+        }
+        assert!(Instant::now() < end, "{found:?} run, and not {number}");
+        thread::sleep(Duration::from_millis(2));
+    }
+}
+
+#[test]
+fn the_time_in_the_queue_is_part_of_the_time_of_a_command() {
+    let mut server = BusyServer::start();
+    let mut client = server.client();
+    for mut command in [long_find(), long_update()] {
+        command.insert("maxTimeMS", 30);
+        client.refused(command.clone(), 50);
+        let number = i64::from(command.contains_key("update")) + 1;
+        client.refused(within(command.clone(), &session(1), number, true), 50);
+        command.extend(doc! { "lsid": session(2), "txnNumber": 1_i64 });
+        if command.contains_key("update") {
+            client.refused(command, 50);
+        } else {
+            command.remove("txnNumber");
+            command.insert("readConcern", doc! { "level": "snapshot" });
+            client.refused(command, 50);
+        }
+    }
+    server.release();
+    let counted = client.ok(doc! { "count": "c", "query": { "n": 0 } });
+    assert_eq!(counted.get_i32("n").unwrap(), 1000, "no update was made");
+}
+
+#[test]
+fn a_later_batch_has_the_time_of_its_cursor() {
+    let server = BusyServer::start();
+    let mut client = server.client();
+    let find = doc! { "find": "c", "batchSize": 2, "maxTimeMS": 30 };
+    let cursor = client.ok(find).get_document("cursor").unwrap().get_i64("id").unwrap();
+    client.refused(doc! { "getMore": cursor, "collection": "c" }, 50);
+}
+
+#[test]
+fn a_command_that_waits_is_killed() {
+    let mut server = BusyServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    let mut retryable = long_update();
+    retryable.extend(doc! { "lsid": session(3), "txnNumber": 1_i64 });
+    let mut snapshot = long_find();
+    snapshot.insert("readConcern", doc! { "level": "snapshot" });
+    for command in [long_find(), long_update(), retryable, snapshot, within(long_find(), &session(1), 1, true)] {
+        client.send(0, command);
+        let id = wait_for(&mut other, 1)[0];
+        other.ok(doc! { "killOp": 1, "op": id, "$db": "admin" });
+        let reply = client.receive().1;
+        assert_eq!(reply.get_i32("code").unwrap(), 11601, "{reply}");
+    }
+    server.release();
+    let counted = client.ok(doc! { "count": "c", "query": { "n": 0 } });
+    assert_eq!(counted.get_i32("n").unwrap(), 1000, "no update was made");
+}
+
+#[test]
+fn a_command_that_waits_for_its_session_is_killed_and_has_a_time() {
+    let server = BusyServer::start();
+    let (mut client, mut other, mut third) = (server.client(), server.client(), server.client());
+    client.send(0, within(long_find(), &session(1), 1, true));
+    let first = wait_for(&mut other, 1)[0];
+    let mut command = within(long_find(), &session(1), 1, false);
+    command.insert("maxTimeMS", 30);
+    third.refused(command, 50);
+    third.send(0, within(long_find(), &session(1), 1, false));
+    let second = wait_for(&mut other, 2).into_iter().find(|id| *id != first).unwrap();
+    other.ok(doc! { "killOp": 1, "op": second, "$db": "admin" });
+    assert_eq!(third.receive().1.get_i32("code").unwrap(), 11601);
+    assert_eq!(running(&mut other), [first]);
+}
+
+#[test]
+fn a_command_that_waits_ends_with_its_client() {
+    let server = BusyServer::start();
+    let mut other = server.client();
+    for command in [long_find(), long_update(), within(long_find(), &session(1), 1, true)] {
+        let mut client = server.client();
+        client.send(0, command);
+        wait_for(&mut other, 1);
+        drop(client);
+        wait_for(&mut other, 0);
+    }
+}
+
+#[test]
+fn a_command_that_waits_ends_when_the_server_stops() {
+    let mut server = BusyServer::start();
+    let (mut client, mut other) = (server.client(), server.client());
+    client.send(0, long_update());
+    wait_for(&mut other, 1);
+    server.shutdown.now();
+    let reply = client.receive().1;
+    assert_eq!(reply.get_i32("code").unwrap(), 11601, "{reply}");
+    server.release();
+    let count = doc! { "count": "c", "query": { "n": 0 }, "$db": "shop" };
+    let counted = server.database.command(count).unwrap().get_i32("n").unwrap();
+    assert_eq!(counted, 1000, "no update was made");
+}

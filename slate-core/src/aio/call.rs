@@ -13,7 +13,9 @@ use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
     Distinct, ExistingCollections, Expire, Expired, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete,
     FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
-    Watch, api::setters::setters, interrupt::WaitBudget,
+    Watch,
+    api::{scoped_request::TriedCall, setters::setters},
+    interrupt::WaitBudget,
 };
 
 /// A builder of the blocking API whose call is awaited: `builder.await` and `builder.run().await` do the same.
@@ -261,28 +263,14 @@ impl Call<Verify<'static>> {
     }
 }
 
-/// Implements [`Short`] by the type's own method `within_budget`.
-macro_rules! short {
-    ($([$($generics:tt)*] $call:ty;)*) => {
-        $(
-            impl<$($generics)*> Short for $call {
-                fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
-                    Self::within_budget(self, budget)
-                }
-            }
-        )*
-    };
+impl<B: TriedCall + Send + 'static> Short for B {
+    fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
+        TriedCall::within_budget(self, budget)
+    }
 }
 
-short! {
-    [T: 'static] Find<T>;
-    [T: 'static] FindOne<T>;
-    [T: 'static] Aggregate<T>;
-    [] Count;
-    [] Distinct;
-    [] Update;
-    [] Delete;
-    [T: 'static] FindOneAndUpdate<T>;
-    [T: 'static] FindOneAndDelete<T>;
-    [T: 'static] crate::ReadCollection<T>;
+impl<T: 'static> Short for crate::ReadCollection<T> {
+    fn within_budget(&self, budget: &WaitBudget) -> Option<Self> {
+        Self::within_budget(self, budget)
+    }
 }

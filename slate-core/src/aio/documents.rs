@@ -15,10 +15,9 @@ use slate_query::raw::Doc;
 use super::{in_place::InPlace, job::Answer, operation::CancelOnDrop, runner::on_pool};
 use crate::{
     Aggregate, CancelToken, Error, Find, Result, Row,
-    api::find::deserialize_current,
+    api::{find::deserialize_current, scoped_request::TriedCall},
     document::{As, as_raw, from_raw},
     exec,
-    interrupt::WaitBudget,
 };
 
 /// Lends the documents of a query, one at a time, without a copy for each.
@@ -76,27 +75,17 @@ struct Rows {
 }
 
 /// A builder whose documents are streamed.
-pub(super) trait Streamed {
-    /// Returns the budget of a read that must not wait; `None` for a read that may wait.
-    fn budget(&self) -> Option<&WaitBudget>;
+pub(super) trait Streamed: TriedCall {
     fn cursor(self) -> Result<crate::Cursor>;
 }
 
 impl<T> Streamed for Find<T> {
-    fn budget(&self) -> Option<&WaitBudget> {
-        Self::budget(self)
-    }
-
     fn cursor(self) -> Result<crate::Cursor> {
         Self::cursor(self)
     }
 }
 
 impl<T> Streamed for Aggregate<T> {
-    fn budget(&self) -> Option<&WaitBudget> {
-        Self::budget(self)
-    }
-
     fn cursor(self) -> Result<crate::Cursor> {
         Self::cursor(self)
     }

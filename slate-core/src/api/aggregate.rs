@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
-    api::setters::setters,
+    api::{scoped_request::ScopedRequest, setters::setters},
     call::{Request, RequestSource, Scope},
     document::As,
     namespace::{self, DatabaseName},
@@ -14,9 +14,7 @@ use crate::{
 /// [`Database::aggregate`](crate::Database::aggregate).
 #[must_use = "nothing is read until `run`, `cursor`, `first` or `explain`"]
 pub struct Aggregate<T> {
-    scope: Scope,
-    collection: Arc<str>,
-    request: Request,
+    pub(super) scoped: ScopedRequest,
     documents: As<T>,
 }
 
@@ -40,7 +38,7 @@ impl<T> Aggregate<T> {
     ) -> Self {
         let database = database.as_deref().unwrap_or(namespace::DEFAULT_DATABASE);
         let mut aggregate = Self::within(database, scope, &NO_COLLECTION.into(), pipeline);
-        aggregate.request.source = RequestSource::Pipeline;
+        aggregate.scoped.request.source = RequestSource::Pipeline;
         aggregate
     }
 
@@ -53,22 +51,21 @@ impl<T> Aggregate<T> {
         let mut request = Request::default();
         request.pipeline(pipeline);
         request.name_collections(database);
-        Self { scope, collection: Arc::clone(collection), request, documents: PhantomData }
+        Self { scoped: ScopedRequest::new(scope, collection, request), documents: PhantomData }
     }
 
-    setters! { request: hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit, allow_disk_use, bypass_document_validation }
+    setters! { scoped.request: hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit, allow_disk_use, bypass_document_validation }
 
     /// Executes every stage as written, on all documents of the collection.
     #[cfg(feature = "unstable-testing")]
     pub fn unoptimized(mut self) -> Self {
-        self.request.unoptimized();
+        self.scoped.request.unoptimized();
         self
     }
 
     /// Reads the resulting documents as another type.
     pub fn with_type<U>(self) -> Aggregate<U> {
-        let Self { scope, collection, request, documents: _ } = self;
-        Aggregate { scope, collection, request, documents: PhantomData }
+        Aggregate { scoped: self.scoped, documents: PhantomData }
     }
 
     /// Opens a cursor that lends each resulting document without copying it. A pipeline that ends with `$out` or `$merge` is
@@ -77,7 +74,8 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// Fails if the pipeline is not valid, with MongoDB's code and the stage or path at fault; if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        Ok(self.request.aggregate(&self.scope, &self.collection)?.named(&self.collection))
+        let ScopedRequest { scope, collection, request } = &self.scoped;
+        Ok(request.aggregate(scope, collection)?.named(collection))
     }
 
     /// Returns the pipeline's plan, as [`Find::explain`](crate::Find::explain) does: leading stages are part of the query
@@ -86,19 +84,8 @@ impl<T> Aggregate<T> {
     /// # Errors
     /// Fails as [`Aggregate::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, Request::parse_pipeline)
-    }
-
-    /// Returns the same aggregation, but within a budget, for the async API.
-    #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        let is_tried = !self.request.writes() && self.scope.tries_queries();
-        is_tried.then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
-    }
-
-    #[cfg(feature = "async")]
-    pub(crate) fn budget(&self) -> Option<&crate::interrupt::WaitBudget> {
-        self.request.call.interrupt.budget()
+        let ScopedRequest { scope, collection, request } = &self.scoped;
+        request.explain(scope, collection, verbosity, Request::parse_pipeline)
     }
 }
 
@@ -130,17 +117,12 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
 
 impl<T> Clone for Aggregate<T> {
     fn clone(&self) -> Self {
-        Self {
-            scope: self.scope.clone(),
-            collection: Arc::clone(&self.collection),
-            request: self.request.clone(),
-            documents: PhantomData,
-        }
+        Self { scoped: self.scoped.clone(), documents: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Aggregate<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Aggregate").field("collection", &self.collection).field("request", &self.request).finish()
+        f.debug_tuple("Aggregate").field(&self.scoped).finish()
     }
 }

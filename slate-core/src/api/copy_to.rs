@@ -290,7 +290,7 @@ impl CopyRun<'_, '_> {
         match self.salvage.take() {
             None => {
                 let mut rows = self.snapshot.collection::<RawDocumentBuf>(name).find(RawDocumentBuf::new());
-                rows.target.request.call = self.call.clone();
+                rows.scoped.request.call = self.call.clone();
                 let mut rows = rows.cursor()?;
                 while rows.advance()? {
                     if let Some(row) = rows.current() {

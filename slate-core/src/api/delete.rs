@@ -2,35 +2,26 @@ use std::sync::Arc;
 
 use crate::{
     Explain, ExplainVerbosity, IntoDocument, Result,
-    api::setters::setters,
-    api::update::target_query,
+    api::{scoped_request::ScopedRequest, setters::setters, update::target_query},
     call::{Definitions, Request, Scope},
     exec::Target,
     write::{DeleteRequest, Shows},
 };
 
 /// A deletion of one or many documents; see [`Collection::delete_many`](crate::Collection::delete_many).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[must_use = "nothing is deleted until `run`"]
 pub struct Delete {
-    scope: Scope,
-    collection: Arc<str>,
-    request: Request,
+    pub(super) scoped: ScopedRequest,
     target: Target,
 }
 
 impl Delete {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument, target: Target) -> Self {
-        Self { scope, collection: Arc::clone(collection), request: Request::new(filter), target }
+        Self { scoped: ScopedRequest::new(scope, collection, Request::new(filter)), target }
     }
 
-    /// Returns the same deletion, but within a budget, for the async API.
-    #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
-    }
-
-    setters! { request: hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit }
+    setters! { scoped.request: hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// deleted with any verbosity.
@@ -38,7 +29,8 @@ impl Delete {
     /// # Errors
     /// Fails as [`Delete::run`] does for a filter that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |request, defined| {
+        let ScopedRequest { scope, collection, request } = &self.scoped;
+        request.explain(scope, collection, verbosity, |request, defined| {
             Ok(target_query(request.parse_targets(defined, self.target)?, self.target))
         })
     }
@@ -48,7 +40,7 @@ impl Delete {
     /// # Errors
     /// Fails if the filter is not valid or the storage fails.
     pub fn run(self) -> Result<u64> {
-        let Self { scope, collection, request, target } = &self;
+        let Self { scoped: ScopedRequest { scope, collection, request }, target } = &self;
         let outcome = scope.write(&request.call, |writer| {
             let deletion = delete_request(request, &request.bind(writer.catalog(), collection)?, *target)?;
             writer.delete(collection, &deletion, &request.call)
@@ -60,10 +52,4 @@ impl Delete {
 /// Parses a deletion.
 pub(crate) fn delete_request(request: &Request, defined: &Definitions<'_>, target: Target) -> Result<DeleteRequest> {
     Ok(DeleteRequest { query: request.parse_targets(defined, target)?, target, shows: Shows::Nothing })
-}
-
-impl std::fmt::Debug for Delete {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Delete").field("collection", &self.collection).field("request", &self.request).finish()
-    }
 }

@@ -11,7 +11,7 @@ use slate_query::{
 
 use crate::{
     Cursor, Error, Explain, ExplainVerbosity, IntoDocument, LiveQuery, Result, Row,
-    api::{setters::setters, watch::Following},
+    api::{scoped_request::ScopedRequest, setters::setters, watch::Following},
     call::{Request, Scope, live::LiveState},
     call_context::CallContext,
     document::{As, as_raw, from_raw},
@@ -21,7 +21,7 @@ use crate::{
 /// A query of one collection; see [`ReadCollection::find`](crate::ReadCollection::find).
 #[must_use = "nothing is read until `run`, `cursor`, `first`, `explain`, `count().run` or `distinct(…).run`"]
 pub struct Find<T> {
-    pub(super) target: FindTarget,
+    pub(super) scoped: ScopedRequest,
     documents: As<T>,
 }
 
@@ -30,7 +30,7 @@ pub struct Find<T> {
 #[derive(Clone)]
 #[must_use = "nothing is counted until `run`"]
 pub struct Count {
-    target: FindTarget,
+    pub(super) scoped: ScopedRequest,
 }
 
 /// Collects the distinct values of a field; see [`ReadCollection::distinct`](crate::ReadCollection::distinct) and
@@ -38,60 +38,18 @@ pub struct Count {
 #[derive(Clone)]
 #[must_use = "nothing is read until `run`"]
 pub struct Distinct {
-    target: FindTarget,
+    pub(super) scoped: ScopedRequest,
     path: String,
-}
-
-/// The collection and the parameters of its query.
-#[derive(Clone)]
-pub(super) struct FindTarget {
-    scope: Scope,
-    collection: Arc<str>,
-    pub(super) request: Request,
-}
-
-#[cfg(feature = "async")]
-impl FindTarget {
-    fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
-    }
-}
-
-/// For the async API: the same reads, but within a budget.
-#[cfg(feature = "async")]
-impl<T> Find<T> {
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        Some(Self { target: self.target.within_budget(budget)?, documents: PhantomData })
-    }
-
-    pub(crate) fn budget(&self) -> Option<&crate::interrupt::WaitBudget> {
-        self.target.request.call.interrupt.budget()
-    }
-}
-
-#[cfg(feature = "async")]
-impl Count {
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        Some(Self { target: self.target.within_budget(budget)? })
-    }
-}
-
-#[cfg(feature = "async")]
-impl Distinct {
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        Some(Self { target: self.target.within_budget(budget)?, path: self.path.clone() })
-    }
 }
 
 impl<T> Find<T> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
-        let request = Request::new(filter);
-        Self { target: FindTarget { scope, collection: Arc::clone(collection), request }, documents: PhantomData }
+        Self { scoped: ScopedRequest::new(scope, collection, Request::new(filter)), documents: PhantomData }
     }
 
     setters! {
-        target.request: sort, projection, skip, limit, hint, let_variables, collation, force;
-        target.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
+        scoped.request: sort, projection, skip, limit, hint, let_variables, collation, force;
+        scoped.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
     }
 
     /// Opens a cursor that lends each document without copying it.
@@ -99,13 +57,13 @@ impl<T> Find<T> {
     /// # Errors
     /// Fails if the query is not valid, with MongoDB's code and the path at fault, or if the storage fails.
     pub fn cursor(self) -> Result<Cursor> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         Ok(request.find(scope, collection)?.named(collection))
     }
 
     /// Counts the documents instead of returning them, after skip and limit. The projection is ignored.
     pub fn count(self) -> Count {
-        Count { target: self.target }
+        Count { scoped: self.scoped }
     }
 
     /// Returns the distinct values at `path` instead of the documents, in BSON's order. Each element of an array is a
@@ -113,7 +71,7 @@ impl<T> Find<T> {
     ///
     /// Sort, skip and limit then apply to the values: the sort is by `path` itself, 1 or -1. The projection is ignored.
     pub fn distinct(self, path: &str) -> Distinct {
-        Distinct { target: self.target, path: path.into() }
+        Distinct { scoped: self.scoped, path: path.into() }
     }
 
     /// Returns the query's plan; with [`ExplainVerbosity::ExecutionStats`] also executes it, drops the documents, and
@@ -137,7 +95,7 @@ impl<T> Find<T> {
     /// # Errors
     /// Fails as [`Find::cursor`] does, or if executing fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         request.explain(scope, collection, verbosity, Request::parse_find)
     }
 }
@@ -177,7 +135,7 @@ impl<T: DeserializeOwned + Any> Find<T> {
 
     /// Opens a live query; returns it with the limits of its reads.
     pub(crate) fn open_live(self) -> Result<(LiveState, CallContext, Arc<str>)> {
-        let FindTarget { scope, collection, request } = self.target;
+        let ScopedRequest { scope, collection, request } = self.scoped;
         let call = request.call.clone();
         let state = LiveState::open(scope.database("a live query")?, &collection, request)?;
         Ok((state, call, collection))
@@ -210,14 +168,14 @@ impl<T: DeserializeOwned + Any> Find<T> {
 }
 
 impl Count {
-    setters! { target.request: skip, limit, collation, hint, force; target.request.call: deadline, cancel, memory_limit }
+    setters! { scoped.request: skip, limit, collation, hint, force; scoped.request.call: deadline, cancel, memory_limit }
 
     /// Runs the query and returns the number of documents.
     ///
     /// # Errors
     /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<u64> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         request.count(scope, collection)
     }
 
@@ -226,20 +184,20 @@ impl Count {
     /// # Errors
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         request.explain(scope, collection, verbosity, Request::parse_count)
     }
 }
 
 impl Distinct {
-    setters! { target.request: sort, skip, limit, collation, hint, force; target.request.call: deadline, cancel, memory_limit }
+    setters! { scoped.request: sort, skip, limit, collation, hint, force; scoped.request.call: deadline, cancel, memory_limit }
 
     /// Collects the values.
     ///
     /// # Errors
     /// Fails as [`Find::cursor`] does.
     pub fn run(self) -> Result<Vec<Bson>> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         let mut values = Vec::new();
         request.distinct(scope, collection, &self.path, |value| values.extend(value.to_bson()))?;
         Ok(values)
@@ -262,7 +220,7 @@ impl Distinct {
     /// Fails as [`Find::cursor`] does; with [`ErrorKind::Conversion`](crate::ErrorKind::Conversion) for the first value
     /// that is not a `T`.
     pub fn run_as<T: DeserializeOwned>(self) -> Result<Vec<T>> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         let mut values = Vec::new();
         let mut fault = None;
         request.distinct(scope, collection, &self.path, |value| match deserialize_value(value) {
@@ -279,39 +237,33 @@ impl Distinct {
     /// # Errors
     /// Fails as [`Find::explain`] does.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        let FindTarget { scope, collection, request } = &self.target;
+        let ScopedRequest { scope, collection, request } = &self.scoped;
         request.explain(scope, collection, verbosity, |request, defined| request.parse_distinct(defined, &self.path))
     }
 }
 
 impl<T> Clone for Find<T> {
     fn clone(&self) -> Self {
-        Self { target: self.target.clone(), documents: PhantomData }
+        Self { scoped: self.scoped.clone(), documents: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Find<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.target.fmt(f)
+        self.scoped.fmt(f)
     }
 }
 
 impl fmt::Debug for Count {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.target.fmt(f)
+        self.scoped.fmt(f)
     }
 }
 
 impl fmt::Debug for Distinct {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "distinct {} of ", self.path)?;
-        self.target.fmt(f)
-    }
-}
-
-impl fmt::Debug for FindTarget {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Find").field("collection", &self.collection).field("request", &self.request).finish()
+        self.scoped.fmt(f)
     }
 }
 

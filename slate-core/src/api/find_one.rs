@@ -8,7 +8,7 @@ use crate::{Explain, ExplainVerbosity, Find, IntoDocument, Result, api::setters:
 #[must_use = "nothing is read until `run` or `explain`"]
 pub struct FindOne<T> {
     /// The query with the limit 1.
-    find: Find<T>,
+    pub(super) find: Find<T>,
 }
 
 impl<T> FindOne<T> {
@@ -17,14 +17,8 @@ impl<T> FindOne<T> {
     }
 
     setters! {
-        find.target.request: sort, projection, skip, hint, let_variables, collation, force;
-        find.target.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
-    }
-
-    /// Returns the same read, but within a budget, for the async API.
-    #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        Some(Self { find: self.find.within_budget(budget)? })
+        find.scoped.request: sort, projection, skip, hint, let_variables, collation, force;
+        find.scoped.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
     }
 
     /// Returns the query's plan, as [`Find::explain`] does.

@@ -10,9 +10,7 @@ use slate_query::{
 
 use crate::{
     Error, IntoDocument, IntoUpdate, Result, ReturnDocument,
-    api::delete::delete_request,
-    api::setters::setters,
-    api::update::Change,
+    api::{delete::delete_request, scoped_request::ScopedRequest, setters::setters, update::Change},
     call::{Request, Scope, Writer},
     document::As,
     document::from_raw,
@@ -24,9 +22,7 @@ use crate::{
 /// [`Collection::find_one_and_update`](crate::Collection::find_one_and_update).
 #[must_use = "nothing is updated until `run`"]
 pub struct FindOneAndUpdate<T> {
-    scope: Scope,
-    collection: Arc<str>,
-    request: Request,
+    pub(super) scoped: ScopedRequest,
     change: Change,
     documents: As<T>,
 }
@@ -35,30 +31,8 @@ pub struct FindOneAndUpdate<T> {
 /// [`Collection::find_one_and_delete`](crate::Collection::find_one_and_delete).
 #[must_use = "nothing is deleted until `run`"]
 pub struct FindOneAndDelete<T> {
-    scope: Scope,
-    collection: Arc<str>,
-    request: Request,
+    pub(super) scoped: ScopedRequest,
     documents: As<T>,
-}
-
-/// For the async API: the same writes, but within a budget.
-#[cfg(feature = "async")]
-impl<T> FindOneAndUpdate<T> {
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        let Self { scope, collection, request, change, documents } = self;
-        let (scope, collection, change) = (scope.clone(), Arc::clone(collection), change.clone());
-        let request = scope.tries_queries().then(|| request.within_budget(budget))?;
-        Some(Self { scope, collection, request, change, documents: *documents })
-    }
-}
-
-#[cfg(feature = "async")]
-impl<T> FindOneAndDelete<T> {
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        let Self { scope, collection, request, documents } = self;
-        let request = scope.tries_queries().then(|| request.within_budget(budget))?;
-        Some(Self { scope: scope.clone(), collection: Arc::clone(collection), request, documents: *documents })
-    }
 }
 
 impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
@@ -71,12 +45,12 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     ) -> Self {
         let mut request = Request::new(filter);
         let change = Change::new(&mut request, update, kind);
-        Self { scope, collection: Arc::clone(collection), request, change, documents: PhantomData }
+        Self { scoped: ScopedRequest::new(scope, collection, request), change, documents: PhantomData }
     }
 
     setters! {
-        request: upsert, array_filters, return_document, sort, projection, hint, let_variables, collation, force;
-        request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement
+        scoped.request: upsert, array_filters, return_document, sort, projection, hint, let_variables, collation, force;
+        scoped.request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -84,25 +58,27 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
     /// # Errors
     /// Fails as [`Update::run`](crate::Update::run) does.
     pub fn run(self) -> Result<Option<T>> {
-        let (_, document) = update_one(&self.scope, &self.collection, &self.request, &self.change)?;
-        document.map(|document| from_raw(&self.collection, Doc::new(&document))).transpose()
+        let ScopedRequest { scope, collection, request } = &self.scoped;
+        let (_, document) = update_one(scope, collection, request, &self.change)?;
+        document.map(|document| from_raw(collection, Doc::new(&document))).transpose()
     }
 }
 
 impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
     pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
-        Self { scope, collection: Arc::clone(collection), request: Request::new(filter), documents: PhantomData }
+        Self { scoped: ScopedRequest::new(scope, collection, Request::new(filter)), documents: PhantomData }
     }
 
-    setters! { request: sort, projection, hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit }
+    setters! { scoped.request: sort, projection, hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit }
 
     /// Runs the deletion and returns the document; `None` if none matched.
     ///
     /// # Errors
     /// Fails as [`Delete::run`](crate::Delete::run) does.
     pub fn run(self) -> Result<Option<T>> {
-        let document = delete_one(&self.scope, &self.collection, &self.request)?;
-        document.map(|document| from_raw(&self.collection, Doc::new(&document))).transpose()
+        let ScopedRequest { scope, collection, request } = &self.scoped;
+        let document = delete_one(scope, collection, request)?;
+        document.map(|document| from_raw(collection, Doc::new(&document))).transpose()
     }
 }
 
@@ -157,14 +133,26 @@ fn shape(document: Vec<u8>, projection: Option<&Projection>, filter: &Filter) ->
     Ok(shaped)
 }
 
+impl<T> Clone for FindOneAndUpdate<T> {
+    fn clone(&self) -> Self {
+        Self { scoped: self.scoped.clone(), change: self.change.clone(), documents: PhantomData }
+    }
+}
+
+impl<T> Clone for FindOneAndDelete<T> {
+    fn clone(&self) -> Self {
+        Self { scoped: self.scoped.clone(), documents: PhantomData }
+    }
+}
+
 impl<T> std::fmt::Debug for FindOneAndUpdate<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FindOneAndUpdate").field("collection", &self.collection).finish_non_exhaustive()
+        f.debug_tuple("FindOneAndUpdate").field(&self.scoped).finish()
     }
 }
 
 impl<T> std::fmt::Debug for FindOneAndDelete<T> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FindOneAndDelete").field("collection", &self.collection).finish_non_exhaustive()
+        f.debug_tuple("FindOneAndDelete").field(&self.scoped).finish()
     }
 }

@@ -36,6 +36,7 @@
 //! |---|---|
 //! | [`collection`], [`database`], [`snapshot`], [`transaction`] | the handles |
 //! | [`setters`] | options that several builders have (`sort`, `limit`, `hint`, `deadline`, …), each declared and described once |
+//! | [`scoped_request`] | the request of a builder, with its collection and scope; trying a call without waiting |
 //! | [`find`], [`row`] | beside the query: rows as they are lent, and as values of a type |
 //! | [`document`](crate::document) | arguments that are documents, and conversion from and to `T` |
 //! | [`options`](crate::options) | enums that the other folders read, too |
@@ -66,6 +67,7 @@ pub(crate) mod live;
 pub(crate) mod migrations;
 pub(crate) mod modifications;
 pub(crate) mod row;
+pub(crate) mod scoped_request;
 pub(crate) mod setters;
 pub(crate) mod snapshot;
 pub(crate) mod transaction;

@@ -5,7 +5,7 @@ use slate_query::raw::{Kind, OwnedValue, Value, Writer};
 
 use crate::{
     Explain, ExplainVerbosity, IntoDocument, IntoUpdate, Result, UpdateModifications,
-    api::setters::setters,
+    api::{scoped_request::ScopedRequest, setters::setters},
     call::{Definitions, Request, Scope},
     exec::Target,
     plan::Query,
@@ -13,12 +13,10 @@ use crate::{
 };
 
 /// An update of one or many documents; see [`Collection::update_many`](crate::Collection::update_many).
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 #[must_use = "nothing is updated until `run`"]
 pub struct Update {
-    scope: Scope,
-    collection: Arc<str>,
-    request: Request,
+    pub(super) scoped: ScopedRequest,
     change: Change,
     target: Target,
 }
@@ -81,16 +79,10 @@ impl Update {
     ) -> Self {
         let mut request = Request::new(filter);
         let change = Change::new(&mut request, update, kind);
-        Self { scope, collection: Arc::clone(collection), request, change, target }
+        Self { scoped: ScopedRequest::new(scope, collection, request), change, target }
     }
 
-    /// Returns the same update, but within a budget, for the async API.
-    #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Option<Self> {
-        self.scope.tries_queries().then(|| Self { request: self.request.within_budget(budget), ..self.clone() })
-    }
-
-    setters! { request: upsert, array_filters, sort, hint, let_variables, collation, force; request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement }
+    setters! { scoped.request: upsert, array_filters, sort, hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated with any verbosity.
@@ -98,7 +90,8 @@ impl Update {
     /// # Errors
     /// Fails as [`Update::run`] does for an update that is not valid, or if executing the query fails.
     pub fn explain(self, verbosity: ExplainVerbosity) -> Result<Explain> {
-        self.request.explain(&self.scope, &self.collection, verbosity, |request, defined| {
+        let ScopedRequest { scope, collection, request } = &self.scoped;
+        request.explain(scope, collection, verbosity, |request, defined| {
             Ok(target_query(self.change.parse(request, defined, self.target)?.query, self.target))
         })
     }
@@ -109,7 +102,7 @@ impl Update {
     /// Fails with MongoDB's code and the path at fault if the update is not valid; with
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if it violates a unique index.
     pub fn run(self) -> Result<UpdateResult> {
-        let Self { scope, collection, request, change, target } = &self;
+        let Self { scoped: ScopedRequest { scope, collection, request }, change, target } = &self;
         let outcome = scope.write(&request.call, |writer| {
             let update = change.parse(request, &request.bind(writer.catalog(), collection)?, *target)?;
             writer.update(collection, &update, &request.call)
@@ -128,10 +121,4 @@ pub(crate) fn target_query(mut query: Query, target: Target) -> Query {
         query.limit = Some(1);
     }
     query
-}
-
-impl std::fmt::Debug for Update {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Update").field("collection", &self.collection).field("change", &self.change).finish()
-    }
 }

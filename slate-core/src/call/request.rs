@@ -213,12 +213,6 @@ impl Request {
         self.optimization = Optimization::Off;
     }
 
-    /// Returns the same request with this budget.
-    #[cfg(feature = "async")]
-    pub(crate) fn within_budget(&self, budget: &crate::interrupt::WaitBudget) -> Self {
-        Self { call: self.call.within_budget(budget), ..self.clone() }
-    }
-
     /// Looks up in `catalog` what the request reads or writes.
     ///
     /// # Errors

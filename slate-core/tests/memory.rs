@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "memory/beside_a_snapshot.rs"]
+mod beside_a_snapshot;
 mod common;
 #[path = "memory/expressions.rs"]
 mod expressions;

@@ -387,17 +387,19 @@ fn the_oldest_snapshot_is_shown_with_its_age_and_what_it_holds() {
         numbers.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run().unwrap();
 
         let oldest = db.metrics().oldest_snapshot.unwrap();
-        // 100 commits of at least a page each.
-        assert_eq!(oldest.held_bytes.is_some_and(|bytes| bytes > 100 * 4096), url.starts_with("redb"), "{oldest:?}");
+        // On redb 100 commits of at least a page each; in memory not more than a hundred small documents and the index on their `_id`s.
+        let held = oldest.held_bytes.unwrap();
+        let possible = if url.starts_with("redb") { 100 * 4096..100 << 20 } else { 100 * 16..40_000 };
+        assert!(possible.contains(&held), "{url}: {held}");
         std::thread::sleep(Duration::from_millis(2));
         let stats = db.stats().unwrap();
         let measured = stats.oldest_snapshot.unwrap();
         assert!(measured.age >= oldest.age + Duration::from_millis(2), "{url}");
         assert_eq!(measured.version, oldest.version, "{url}");
-        assert_eq!(stats.to_string().contains("held by the oldest snapshot"), url.starts_with("redb"), "{stats}");
+        assert!(stats.to_string().contains("held by the oldest snapshot"), "{stats}");
         let text = db.metrics().prometheus().to_string();
         assert!(text.contains("\nslate_oldest_snapshot_seconds "), "{text}");
-        assert_eq!(text.contains("\nslate_oldest_snapshot_held_bytes "), url.starts_with("redb"), "{text}");
+        assert!(text.contains("\nslate_oldest_snapshot_held_bytes "), "{text}");
 
         drop(first);
         assert_eq!(db.metrics().oldest_snapshot.unwrap().version, oldest.version, "{url}: the cursor reads it, too");

@@ -48,16 +48,15 @@ impl<T> Superseded<T> {
         state.commits.push(Commit { readers: Arc::downgrade(commit), version, since: Instant::now(), written });
     }
 
-    /// Returns the oldest commit that is still read. `written` as in [`add`](Self::add), at this time; `None` if the store does not
-    /// count its bytes.
-    pub(crate) fn oldest(&self, written: Option<u64>) -> Option<OldestSnapshot> {
+    /// Returns the oldest commit that is still read. `held` returns the bytes that it retains, from the commit and the bytes that the
+    /// store had written when it was replaced.
+    pub(crate) fn oldest(&self, held: impl FnOnce(&T, u64) -> u64) -> Option<OldestSnapshot> {
         let state = self.state();
-        let oldest = state.commits.iter().find(|commit| commit.readers.strong_count() > 0)?;
-        Some(OldestSnapshot {
-            version: oldest.version,
-            age: oldest.since.elapsed(),
-            held_bytes: written.map(|written| written.saturating_sub(oldest.written)),
-        })
+        let (readers, oldest) = state.commits.iter().find_map(|commit| Some((commit.readers.upgrade()?, commit)))?;
+        let (version, age, written) = (oldest.version, oldest.since.elapsed(), oldest.written);
+        // The last reader may be gone by now, and freeing the commit takes time.
+        drop(state);
+        Some(OldestSnapshot { version, age, held_bytes: Some(held(&readers, written)) })
     }
 
     /// Returns whether a commit is still read that was not the last one any more at this time.
@@ -89,14 +88,15 @@ mod tests {
             }
         }
         assert!(superseded.state().commits.len() <= 2 * FEWEST, "{}", superseded.state().commits.len());
-        let oldest =
-            |superseded: &Superseded<u64>| superseded.oldest(Some(20_000)).map(|at| (at.version.0, at.held_bytes));
+        let oldest = |superseded: &Superseded<u64>| {
+            superseded.oldest(|_, written| 20_000 - written).map(|at| (at.version.0, at.held_bytes))
+        };
         assert_eq!(oldest(&superseded), Some((0, Some(20_000))));
         readers.drain(..101);
         assert_eq!(oldest(&superseded), Some((200, Some(18_000))));
         readers.clear();
         assert_eq!(oldest(&superseded), None);
         superseded.add(&Arc::new(7), Version(7), 0);
-        assert_eq!(superseded.oldest(None), None, "a commit without readers");
+        assert_eq!(superseded.oldest(|_, _| 0), None, "a commit without readers");
     }
 }

@@ -18,6 +18,13 @@ const MAX_SINGLE: usize = 4;
 /// Spare capacity of a new leaf, in entries. It is small because few leaves grow, but every leaf takes memory.
 const SPARE: usize = 4;
 
+/// Approximate memory of an entry beyond the bytes of its key and value: unused bytes of the 32-byte key, the value's
+/// pointer and reference counts, and a share of the leaf's spare capacity and of the nodes above it.
+const ENTRY_OVERHEAD: u64 = 56;
+
+/// The most bytes that a change of one entry copies beside a snapshot: a leaf, and the nodes above it.
+const PATH_BYTES: u64 = 16 << 10;
+
 pub(super) type Entry = (Key, Value);
 
 /// A value to put under a key; `None` deletes the key.
@@ -28,17 +35,38 @@ pub(super) type Write = (Key, Option<Value>);
 pub(super) struct Extent {
     pub(super) entries: u64,
     pub(super) bytes: u64,
+    /// How many entries were ever written or removed, and the bytes of those that were replaced or removed.
+    pub(super) ever_changed: u64,
+    pub(super) ever_replaced_bytes: u64,
 }
 
 impl Extent {
     fn add(&mut self, key: &Key, value: &Value) {
         self.entries += 1;
         self.bytes += bytes(key, value);
+        self.ever_changed += 1;
     }
 
     fn remove(&mut self, key: &Key, value: &Value) {
         self.entries = self.entries.saturating_sub(1);
         self.bytes = self.bytes.saturating_sub(bytes(key, value));
+        self.ever_changed += 1;
+        self.ever_replaced_bytes += bytes(key, value);
+    }
+}
+
+impl Extent {
+    /// Returns the memory that the entries take, without what allocators add.
+    pub(super) fn in_memory(&self) -> u64 {
+        self.bytes.saturating_add(self.entries.saturating_mul(ENTRY_OVERHEAD))
+    }
+
+    /// Returns at most how many bytes of an earlier version of a tree are not part of the last one; `None` if the tree was dropped.
+    pub(super) fn held_beside(&self, last: Option<Self>) -> u64 {
+        let Some(last) = last else { return self.in_memory() };
+        let changed = last.ever_changed.saturating_sub(self.ever_changed);
+        let replaced = last.ever_replaced_bytes.saturating_sub(self.ever_replaced_bytes);
+        replaced.saturating_add(changed.saturating_mul(PATH_BYTES)).min(self.in_memory())
     }
 }
 

@@ -17,6 +17,15 @@ impl Root {
         self.keyspaces.get(&keyspace)
     }
 
+    /// Returns about how many bytes are in memory only because this commit is still read, and at most how many: a snapshot retains what was
+    /// replaced since, and copies of what was next to it, but not more than all that it shows.
+    pub(super) fn held_beside(&self, last: &Self) -> u64 {
+        self.keyspaces
+            .iter()
+            .map(|(keyspace, tree)| tree.extent().held_beside(last.tree(*keyspace).map(Tree::extent)))
+            .sum()
+    }
+
     pub(super) fn tree_mut(&mut self, keyspace: Keyspace) -> &mut Tree {
         self.keyspaces.entry(keyspace).or_default()
     }

@@ -14,10 +14,6 @@ use crate::{
 /// A database in memory.
 pub type MemoryStore = Optimistic<LocalMemory>;
 
-/// Approximate memory of an entry beyond the bytes of its key and value: unused bytes of the 32-byte key, the value's
-/// pointer and reference counts, and a share of the leaf's spare capacity.
-const ENTRY_OVERHEAD: u64 = 56;
-
 /// The most changes of a commit that may be made in place, while the root is locked. A larger commit is made in a copy.
 /// Bounds the time that a reader waits for the lock to a few milliseconds.
 const MAX_IN_PLACE: usize = 8192;
@@ -149,16 +145,16 @@ impl LocalStore for LocalMemory {
     }
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
-        self.superseded.oldest(None)
+        let last = self.root();
+        self.superseded.oldest(|commit, _| commit.held_beside(&last))
     }
 
     /// `in_memory` is estimated from the number of entries, without values that only old snapshots hold.
     fn size(&self, _: SizeDetail) -> Result<Size> {
         let root = self.root();
         let data: u64 = root.keyspaces.values().map(|tree| tree.extent().bytes).sum();
-        let entries: u64 = root.keyspaces.values().map(|tree| tree.extent().entries).sum();
         Ok(Size {
-            in_memory: Some(data.saturating_add(entries.saturating_mul(ENTRY_OVERHEAD))),
+            in_memory: Some(root.keyspaces.values().map(|tree| tree.extent().in_memory()).sum()),
             data: Some(data),
             on_disk: None,
             free: None,

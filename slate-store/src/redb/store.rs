@@ -124,7 +124,11 @@ impl LocalStore for LocalRedb {
     }
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
-        self.writer.oldest_snapshot()
+        let oldest = self.writer.oldest_snapshot()?;
+        // Some of what was written replaced pages that only this process had, which are used again.
+        let length = self.writer.space.length();
+        let held_bytes = oldest.held_bytes.map(|held| length.map_or(held, |length| held.min(length)));
+        Some(OldestSnapshot { held_bytes, ..oldest })
     }
 
     fn cache_reads(&self) -> CacheReads {

@@ -146,7 +146,8 @@ impl Writer {
 
     /// Returns the oldest commit that is still read, if it is not the last one.
     pub(super) fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
-        let oldest = self.latest.superseded.oldest(Some(self.opened.transferred.written()));
+        let written = self.opened.transferred.written();
+        let oldest = self.latest.superseded.oldest(|_, before| written.saturating_sub(before));
         oldest.filter(|oldest| oldest.version < self.version())
     }
 

@@ -5,7 +5,7 @@ use ::rocksdb::{
 };
 
 use super::error;
-use crate::{Access, Context, Error, Keyspace, Result};
+use crate::{Access, Context, Error, Keyspace, Result, Version};
 
 pub(super) type Db = DBWithThreadMode<SingleThreaded>;
 
@@ -32,6 +32,13 @@ impl Opened {
     /// Returns a numeric property of RocksDB, 0 if it is not known.
     pub(super) fn property(&self, name: &::rocksdb::properties::PropName) -> Result<u64> {
         Ok(self.db.property_int_value(name).map_err(error::storage)?.unwrap_or_default())
+    }
+
+    /// Returns the version of the oldest open snapshot.
+    pub(super) fn oldest_snapshot(&self) -> Option<Version> {
+        // 0 without a snapshot.
+        let number = self.db.property_int_value(c"rocksdb.oldest-snapshot-sequence").ok().flatten();
+        number.filter(|number| *number > 0).map(Version)
     }
 
     /// Returns the only column family.

@@ -27,6 +27,7 @@ mod stepping_reader;
 mod store;
 mod tuning;
 mod writer;
+mod written;
 
 pub use cursor::RocksCursor;
 pub use options::Options;

@@ -85,13 +85,13 @@ impl LocalStore for LocalRocks {
 
     fn oldest_snapshot(&self) -> Option<OldestSnapshot> {
         let database = &self.writer.opened.db;
-        // Both are 0 without a snapshot.
-        let number = |name| database.property_int_value(name).ok().flatten().filter(|value| *value > 0);
-        let version = Version(number(c"rocksdb.oldest-snapshot-sequence")?);
+        let version = self.writer.opened.oldest_snapshot()?;
         let last = database.latest_sequence_number();
-        let opened_at = UNIX_EPOCH.checked_add(Duration::from_secs(number(c"rocksdb.oldest-snapshot-time")?))?;
-        let age = SystemTime::now().duration_since(opened_at).unwrap_or_default();
-        (version.0 < last).then_some(OldestSnapshot { version, age, held_bytes: None })
+        let seconds = database.property_int_value(c"rocksdb.oldest-snapshot-time").ok().flatten()?;
+        let age =
+            SystemTime::now().duration_since(UNIX_EPOCH.checked_add(Duration::from_secs(seconds))?).unwrap_or_default();
+        let held_bytes = self.writer.held_since(version).ok();
+        (version.0 < last).then_some(OldestSnapshot { version, age, held_bytes })
     }
 
     /// Does not report `data`: it would have to read every key. `free` is RocksDB's estimate of data that was deleted or replaced and

@@ -1,17 +1,19 @@
 use std::sync::Arc;
 
-use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, WriteBatch, properties};
+use ::rocksdb::{BottommostLevelCompaction, CompactOptions, FlushOptions, Range, WriteBatch, properties};
 
 use super::{
     error,
     handle::Opened,
     key::{self, Prefixed},
+    written::{Amount, Written},
 };
 use crate::{Access, Bounds, Change, Changes, Context, Error, Result, TooLarge, Version};
 
 /// Makes commits, flushes and compactions.
 pub(super) struct Writer {
     pub(super) opened: Arc<Opened>,
+    pub(super) written: Written,
 }
 
 /// The size in bytes of RocksDB's write buffer from which it is flushed after a keyspace in it is dropped. Reads skip the deleted keys of a
@@ -38,7 +40,7 @@ enum Wait {
 
 impl Writer {
     pub(super) fn new(opened: Opened) -> Self {
-        Self { opened: Arc::new(opened) }
+        Self { opened: Arc::new(opened), written: Written::default() }
     }
 
     /// Writes the changes as one batch, in the order in which they come: RocksDB inserts ascending keys fastest.
@@ -48,7 +50,7 @@ impl Writer {
     pub(super) fn apply(&self, changes: &mut Changes<'_>) -> Result<Version> {
         let db = self.opened.writable()?;
         let (family, version) = (self.opened.family()?, Version(db.latest_sequence_number() + 1));
-        let (mut batch, mut has_dropped) = (WriteBatch::default(), false);
+        let (mut batch, mut has_dropped, mut amount) = (WriteBatch::default(), false, Amount::default());
         changes.each(version, |keyspace, change| {
             match change {
                 Change::Writes(writes) => {
@@ -57,14 +59,20 @@ impl Writer {
                         let whole = prefixed.with(key);
                         match value {
                             Some(value) => batch.put(whole, value),
-                            None => batch.delete(whole),
+                            None => {
+                                amount.deletes += 1;
+                                batch.delete(whole);
+                            }
                         }
                     }
                 }
                 Change::DeleteRange(bounds) => {
                     has_dropped |= bounds == Bounds::ALL;
                     let end = key::end(keyspace, bounds).unwrap_or_else(|| key::beyond(keyspace));
-                    batch.delete_range_cf(family, key::start(keyspace, bounds), end);
+                    let start = key::start(keyspace, bounds);
+                    let sizes = db.get_approximate_sizes(&[Range::new(&start, &end)]);
+                    amount.bytes = amount.bytes.saturating_add(sizes.iter().sum());
+                    batch.delete_range_cf(family, start, end);
                 }
             }
             check_size(batch.size_in_bytes())
@@ -73,13 +81,26 @@ impl Writer {
             // An exclusive guard conflicts as a write does, so it needs its own version.
             batch.put(key::VERSION, []);
         }
+        amount.bytes = amount.bytes.saturating_add(u64::try_from(batch.size_in_bytes()).unwrap_or(u64::MAX));
         db.write(batch).map_err(error::committing)?;
+        self.written.add(version, amount, || self.opened.oldest_snapshot());
         if has_dropped {
             // Until the buffer is flushed, the deleted keys stay in it, and every cursor near them, also of neighbouring
             // keyspaces, steps over them one by one. A failure shows at the next commit.
             let _ = self.flush_buffer(MIN_FLUSHED, Wait::No);
         }
         Ok(version)
+    }
+
+    /// Returns about how many bytes are retained because of a snapshot of this version: what was written since, also if it was written
+    /// again meanwhile, but at most all that the database takes. What was deleted counts as much as an entry has on average.
+    pub(super) fn held_since(&self, snapshot: Version) -> Result<u64> {
+        let property = |name| self.opened.property(name);
+        let Amount { bytes, deletes } = self.written.since(snapshot);
+        let entries = property(properties::ESTIMATE_NUM_KEYS)?.max(1);
+        let all =
+            property(properties::TOTAL_SST_FILES_SIZE)?.saturating_add(property(properties::SIZE_ALL_MEM_TABLES)?);
+        Ok(bytes.saturating_add(deletes.saturating_mul(all / entries)).min(all))
     }
 
     /// Writes a write buffer of at least this size in bytes to a table, in the background unless the caller waits.

@@ -161,3 +161,35 @@ fn closing_writes_a_large_buffer_to_tables() {
     assert!(store.size(SizeDetail::Known).unwrap().on_disk.unwrap() < 4 << 20);
     assert_eq!(keys(&store).len(), 16_001);
 }
+
+/// `SLATE_UPDATES=20000 cargo test -p slate-store --features rocksdb --test rocksdb retains -- --nocapture` prints what docs/tuning.md says.
+#[test]
+fn what_a_snapshot_retains_is_bounded() {
+    const ENTRIES: u32 = 1_000;
+    let updates: u32 = std::env::var("SLATE_UPDATES").map_or(2_000, |updates| updates.parse().unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let store = open(&made(folder.path()));
+    let write =
+        |number: u32, byte: u8| put(&store, &(number % ENTRIES).to_be_bytes(), &[byte; 450], Durability::Deferred);
+    (0..ENTRIES).for_each(|number| write(number, 1).unwrap());
+    store.flush().unwrap();
+    let length = || store.size(SizeDetail::Known).unwrap().on_disk.unwrap();
+    let (before, snapshot) = (length(), store.snapshot().unwrap());
+    assert_eq!(store.oldest_snapshot(), None, "it shows the last commit");
+    (0..updates).for_each(|number| write(number, 2).unwrap());
+    store.flush().unwrap();
+    let held = || store.oldest_snapshot().unwrap().held_bytes.unwrap();
+    let (grown, held_by_updates) = (length() - before, held());
+    println!("{updates} updates, {grown} bytes more, {held_by_updates} held by the snapshot");
+    assert!(grown <= 2 * u64::from(updates) * 500 + (8 << 20), "{grown} bytes");
+    let written = u64::from(updates) * 450;
+    assert!((written..2 * written).contains(&held_by_updates), "{held_by_updates} bytes");
+    let mut transaction = begin(&store);
+    (0..ENTRIES / 2).for_each(|number| transaction.delete(A, &number.to_be_bytes()).unwrap());
+    transaction.commit(Durability::Deferred).unwrap();
+    assert!(held() >= held_by_updates + u64::from(ENTRIES / 2) * 400, "{} bytes", held());
+    store.compact(LONG).unwrap();
+    assert!(held() <= length() + (1 << 20), "{} bytes", held());
+    drop(snapshot);
+    assert_eq!(store.oldest_snapshot(), None);
+}

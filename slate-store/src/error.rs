@@ -30,8 +30,9 @@ pub enum Error {
     NewerVersion(Box<Context>),
     /// The stored bytes are damaged.
     Corrupt(Box<Context>),
-    /// The device or its quota is full. If a commit fails with this error it was not acknowledged: as after
-    /// [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the database shows all of it or, most likely, nothing.
+    /// The device or its quota is full. If a commit fails with this error it was not acknowledged, and is not visible. A store that goes on
+    /// without being reopened fails with this error until there is room. As after [`OutcomeUnknown`](Self::OutcomeUnknown), reopening the
+    /// database shows all of it or, most likely, nothing.
     Full(Box<Context>),
     /// A key, a value or all writes of a transaction exceed the backend's limit. The transaction stays usable.
     TooLarge(Box<TooLarge>),

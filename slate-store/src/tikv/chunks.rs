@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tikv_client::{Error as ClientError, transaction::Mutation};
+use tikv_client::transaction::Mutation;
 use tokio::task::JoinSet;
 
 use super::{cluster::Cluster, error};
-use crate::Result;
+use crate::{Context, Error, Result};
 
 /// How many chunks are stored side by side.
 const TOGETHER: usize = 4;
@@ -32,10 +32,10 @@ async fn store_one(cluster: Arc<Cluster>, key: Vec<u8>, value: Vec<u8>) -> Resul
     let mut attempt = 0;
     loop {
         attempt += 1;
-        match commit(&cluster, vec![Mutation::Put(key.clone().into(), value.clone())]).await? {
+        match commit(&cluster, vec![Mutation::Put(key.clone().into(), value.clone())]).await {
             Ok(()) => return Ok(()),
             Err(_) if attempt < ATTEMPTS => {}
-            Err(failed) => return Err(error::of_request(failed, "a part of a large value was not stored")),
+            Err(failed) => return Err(failure(failed, "a part of a large value was not stored")),
         }
     }
 }
@@ -43,15 +43,15 @@ async fn store_one(cluster: Arc<Cluster>, key: Vec<u8>, value: Vec<u8>) -> Resul
 /// Deletes chunks.
 pub(super) async fn remove(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Result<()> {
     let deletes = keys.into_iter().map(|key| Mutation::Delete(key.into())).collect();
-    commit(&cluster, deletes)
-        .await?
-        .map_err(|failed| error::of_request(failed, "the parts of a value were not removed"))
+    commit(&cluster, deletes).await.map_err(|failed| failure(failed, "the parts of a value were not removed"))
 }
 
-async fn commit(cluster: &Cluster, mutations: Vec<Mutation>) -> Result<Result<(), ClientError>> {
+/// The outcome of the transaction that the chunks are for is known: it was not committed.
+fn failure(cause: Error, what: &'static str) -> Error {
+    Error::Io(Box::new(Context::new(what).because(cause)))
+}
+
+async fn commit(cluster: &Cluster, mutations: Vec<Mutation>) -> Result<()> {
     let mut transaction = cluster.begin(Duration::ZERO).await?;
-    if let Err(failed) = transaction.batch_mutate(mutations).await {
-        return Ok(Err(failed));
-    }
-    Ok(cluster.commit(&mut transaction).await.map(drop))
+    cluster.commit(&mut transaction, mutations, Vec::new()).await.map(drop).map_err(|failed| failed.error)
 }

@@ -1,12 +1,10 @@
 use std::{
     collections::BTreeMap,
-    future::{Future, poll_fn},
-    pin::pin,
+    future::Future,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    task::Poll,
     time::{Duration, Instant},
 };
 
@@ -36,7 +34,7 @@ pub(super) struct Cluster {
     dropped: Mutex<BTreeMap<Keyspace, Version>>,
     round_trips: AtomicU64,
     /// Whether transactions ask for a commit in one phase.
-    in_one_phase: AtomicBool,
+    pub(super) in_one_phase: AtomicBool,
 }
 
 /// The longest answer that is accepted: a request for [`MAX_KEYS`](super::read::MAX_KEYS) values, each in one piece, is never longer.
@@ -47,16 +45,13 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// The first and the longest pause before a read is repeated.
 const FIRST_PAUSE: Duration = Duration::from_millis(2);
-const LONGEST_PAUSE: Duration = Duration::from_millis(200);
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_millis(200);
 
 /// The longest pause before the client sends a request of a commit again.
 const LONGEST_REGION_PAUSE: Duration = Duration::from_millis(500);
 
-/// The round trips of a commit in two phases.
-const TWO_PHASES: u64 = 3;
-
 /// The time that one attempt has at least, whatever the patience.
-const LEAST_TIME: Duration = Duration::from_millis(100);
+pub(super) const LEAST_TIME: Duration = Duration::from_millis(100);
 
 impl Cluster {
     pub(super) fn connect(address: &Address, options: &Options) -> Result<Arc<Self>> {
@@ -105,56 +100,6 @@ impl Cluster {
         };
         let begun = persist(wait.max(self.options.patience), begin).await;
         begun.map_err(|failed| error::of_request(failed, "the cluster gives no timestamp"))
-    }
-
-    /// Commits a transaction, or waits for it for four times the patience of a read, because a large commit takes long by itself. Then its
-    /// outcome is unknown.
-    pub(super) async fn commit(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
-        let longest = self.options.patience.saturating_mul(4).max(LEAST_TIME);
-        let committed = match timeout(longest, self.commit_when_ready(begun)).await {
-            Ok(committed) => committed,
-            Err(_) => {
-                let late = ClientError::StringError(format!("no answer within {longest:?}"));
-                Err(ClientError::UndeterminedError(Box::new(late)))
-            }
-        };
-        let Err(failed) = committed else { return committed };
-        if let ClientError::OnePcFailure = failed {
-            // Nodes that do not commit in one phase leave locks, and the client has no way from these to a commit.
-            self.in_one_phase.store(false, Ordering::Relaxed);
-        }
-        // The client sent the commit again, because the answer to the first one was lost.
-        match error::own_commit(&failed, begun.start_timestamp().version()) {
-            Some(at) => Ok(Some(Timestamp::from_version(at))),
-            None => Err(failed),
-        }
-    }
-
-    /// Undoes a transaction whose commit was refused. Fails if a node does not confirm it, and does so for a transaction that was committed.
-    pub(super) async fn roll_back(&self, begun: &mut Transaction) -> Result<(), ClientError> {
-        let patience = self.options.patience.max(LEAST_TIME);
-        let late = |_| ClientError::StringError(format!("no answer within {patience:?}"));
-        timeout(patience, begun.rollback()).await.map_err(late)?
-    }
-
-    /// Commits again while nodes ask for that.
-    async fn commit_when_ready(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
-        loop {
-            let (mut waits, mut commit) = (0, pin!(begun.commit()));
-            // What a commit waits for is a round trip: its writes; if these did not commit it, a timestamp and the commit of the first key.
-            // Writes to several regions travel side by side, and can wake it several times.
-            let committed = poll_fn(|context| {
-                let poll = commit.as_mut().poll(context);
-                waits += u64::from(matches!(poll, Poll::Pending));
-                poll
-            });
-            let committed = committed.await;
-            self.count(waits.clamp(1, TWO_PHASES));
-            match committed {
-                Err(failed) if error::is_not_ready(&failed) => tokio::time::sleep(LONGEST_PAUSE).await,
-                committed => return committed,
-            }
-        }
     }
 
     /// The longest time after its beginning in which a request of a commit can still be sent: the client repeats those that were not

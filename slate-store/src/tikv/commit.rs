@@ -31,6 +31,7 @@
 //!   commit. A node that answers with a conflict instead names this transaction as the other one, which is a success
 //!   ([`own_commit`](error::own_commit)); if a third transaction has written a key since then, it names that one. So a refusal is
 //!   believed after the transaction was undone, which nodes refuse for one that was committed. If that fails, the outcome is unknown.
+//! - *A busy node* may have made the commit that it does not want to answer: see [`committer`](super::committer).
 //! - *A region that splits in between.* The repeated writes are in two phases, and find the commit in the same way.
 //! - *A node that does not commit in one phase* leaves locks. They are removed, the transaction is repeated as after a conflict, and this process
 //!   does not ask for one phase any more.
@@ -40,12 +41,12 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use tikv_client::{TimestampExt, transaction::Mutation};
+use tikv_client::transaction::Mutation;
 
 use super::{
     after, chunks,
     cluster::Cluster,
-    error,
+    error::{self, CommitFailure},
     layout::{ChunksAt, Layout},
     read::{self, Direction, Page},
     snapshot::TikvSnapshot,
@@ -126,24 +127,15 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     }
     let mutations: Vec<Mutation> = made.mutations.into_iter().map(|(key, value)| mutation(key, value)).collect();
     let (wrote, own) = (!writes.set.is_empty(), Arc::clone(cluster));
-    let (committed, begun) = cluster.runtime.wait(async move {
-        let committed = async {
-            begun.batch_mutate(mutations).await?;
-            begun.lock_keys(locks).await?;
-            own.commit(&mut begun).await
-        }
-        .await;
-        Ok((committed, begun))
-    })?;
-    match committed {
+    let committed = cluster.runtime.wait(async move { Ok(own.commit(&mut begun, mutations, locks).await) });
+    match committed.map_err(error::lost_commit)? {
         Ok(at) => {
-            let at = at.map(|at| at.version());
             if let Some(taken) = &mut taken {
                 taken.written = at;
             }
             Ok(at.filter(|_| wrote).map_or(base, Version))
         }
-        Err(failed) => Err(fail(cluster, failed, begun, chunks, taken)),
+        Err(failure) => Err(fail(cluster, failure, chunks, taken)),
     }
 }
 
@@ -154,50 +146,24 @@ fn mutation(key: Vec<u8>, value: Option<Vec<u8>>) -> Mutation {
     }
 }
 
-/// Ends a transaction whose commit has failed.
-fn fail(
-    cluster: &Arc<Cluster>,
-    failed: tikv_client::Error,
-    begun: tikv_client::Transaction,
-    stored: Vec<Vec<u8>>,
-    mut taken: Option<Taken<'_>>,
-) -> Error {
-    let failure = error::of_commit(failed, &cluster.layout);
+/// Returns the error of a commit, and removes the chunks that were stored for it if it certainly was not made.
+fn fail(cluster: &Arc<Cluster>, failure: CommitFailure, stored: Vec<Vec<u8>>, mut taken: Option<Taken<'_>>) -> Error {
     if let Some((key, at)) = &failure.conflict
         && let Some(stripe) = cluster.layout.read_stripe(key)
     {
         cluster.stripes.written(stripe, *at);
     }
-    let mut error = failure.error;
     if failure.is_certain {
-        // Otherwise the locks would be in the way of the next attempt until they expire. After an unknown outcome they must stay: removing
-        // them could undo a part of a commit.
-        match undo(cluster, begun, stored) {
-            Ok(()) => return error,
-            Err(refused) => error = error::not_undone(error, refused),
+        if !stored.is_empty() {
+            // Chunks that stay behind are deleted with their keyspace.
+            let _ = cluster.runtime.wait(chunks::remove(Arc::clone(cluster), stored));
         }
-    }
-    if let Some(taken) = &mut taken {
+    } else if let Some(taken) = &mut taken {
         // It may have been written at any time from now on.
         let own = Arc::clone(cluster);
         taken.written = cluster.runtime.wait(async move { own.now().await }).ok();
     }
-    error
-}
-
-/// Removes the locks and the chunks of a transaction that was not committed. Fails if nodes do not confirm that it was not.
-fn undo(cluster: &Arc<Cluster>, mut begun: tikv_client::Transaction, stored: Vec<Vec<u8>>) -> Result<()> {
-    let own = Arc::clone(cluster);
-    cluster.count(1);
-    cluster.runtime.wait(async move {
-        let undone = own.roll_back(&mut begun).await;
-        undone.map_err(|failed| error::of_request(failed, "the transaction was not undone"))?;
-        if !stored.is_empty() {
-            // Chunks that stay behind are deleted with their keyspace.
-            let _ = chunks::remove(own, stored).await;
-        }
-        Ok(())
-    })
+    failure.error
 }
 
 /// Fails if this process has dropped the keyspace since the transaction began. Of another process's drop a transaction learns by the

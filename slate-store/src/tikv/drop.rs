@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use tikv_client::TimestampExt;
+use tikv_client::transaction::Mutation;
 
-use super::{after, cluster::Cluster, error, layout::Area, read};
+use super::{after, cluster::Cluster, layout::Area, read};
 use crate::{Keyspace, Result, Version};
 
 /// The keys that one step deletes.
@@ -44,21 +44,9 @@ async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Optio
     let keys = read::keys(Arc::clone(cluster), now, range, STEP).await?;
     let Some(last) = keys.last().cloned() else { return Ok(None) };
     let mut transaction = cluster.begin(std::time::Duration::ZERO).await?;
-    let deletes = keys.into_iter().map(|key| tikv_client::transaction::Mutation::Delete(key.into()));
-    let written = transaction.batch_mutate(deletes).await;
-    let committed = match written {
-        Ok(()) => cluster.commit(&mut transaction).await,
-        Err(error) => Err(error),
-    };
-    match committed {
-        Ok(at) => Ok(Some((Version(at.map_or(now, |at| at.version())), last))),
-        Err(failed) => {
-            let failure = error::of_commit(failed, &cluster.layout);
-            if failure.is_certain {
-                // Locks that stay behind expire.
-                let _ = cluster.roll_back(&mut transaction).await;
-            }
-            Err(failure.error)
-        }
+    let deletes = keys.into_iter().map(|key| Mutation::Delete(key.into())).collect();
+    match cluster.commit(&mut transaction, deletes, Vec::new()).await {
+        Ok(at) => Ok(Some((Version(at.unwrap_or(now)), last))),
+        Err(failed) => Err(failed.error),
     }
 }

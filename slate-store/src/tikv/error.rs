@@ -1,6 +1,6 @@
 //! Maps the errors of TiKV's client; the only place that does so.
 
-use tikv_client::{Error as ClientError, ProtoKeyError};
+use tikv_client::{Error as ClientError, ProtoKeyError, ProtoRegionError};
 
 use super::layout::Layout;
 use crate::{Context, Error};
@@ -70,10 +70,26 @@ pub(super) fn of_read(error: &ClientError) -> ReadFailure {
     }
 }
 
-/// Whether a node refused a commit only temporarily: it became the leader a short time ago, or is busy.
+/// Whether a node asks to send a commit again because it became the leader a short time ago. It does so only in answer to writes that would
+/// commit in one phase.
 pub(super) fn is_not_ready(error: &ClientError) -> bool {
+    is_region_error(error, |error| error.max_timestamp_not_synced.is_some())
+}
+
+/// Whether a node was too busy for a part of a commit, in either phase.
+pub(super) fn is_busy(error: &ClientError) -> bool {
+    is_region_error(error, |error| error.server_is_busy.is_some())
+}
+
+fn is_region_error(error: &ClientError, is: impl Fn(&ProtoRegionError) -> bool) -> bool {
+    all(error).iter().any(|error| matches!(error, ClientError::RegionError(error) if is(error)))
+}
+
+/// Whether a node knows nothing of a transaction whose key it was asked for: neither a lock, nor a commit, nor that it was undone.
+pub(super) fn is_unwritten(error: &ClientError) -> bool {
     all(error).iter().any(|error| match error {
-        ClientError::RegionError(error) => error.max_timestamp_not_synced.is_some() || error.server_is_busy.is_some(),
+        ClientError::KeyError(error) => error.txn_not_found.is_some(),
+        ClientError::TxnNotFound(_) => true,
         _ => false,
     })
 }
@@ -150,6 +166,17 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
     CommitFailure { error: Error::OutcomeUnknown(Box::new(context)), is_certain: false, conflict: None }
 }
 
+/// Maps the error of a commit that busy nodes have not made, once it was settled.
+pub(super) fn of_busy(error: ClientError) -> CommitFailure {
+    let error = Error::Conflict(Box::new(Context::new("the nodes were too busy for the commit").because(error)));
+    CommitFailure { error, is_certain: true, conflict: None }
+}
+
+/// Returns the error of a commit whose task has ended without an answer.
+pub(super) fn lost_commit(cause: Error) -> Error {
+    Error::OutcomeUnknown(Box::new(Context::new("a commit ended without an answer").because(cause)))
+}
+
 /// Returns the error of a commit that was refused, whose locks could not be removed. It is not retryable: the refusal may have been that of a
 /// commit that was sent again after it had succeeded.
 pub(super) fn not_undone(refused: Error, cause: Error) -> Error {
@@ -222,15 +249,18 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_sent_again_where_nodes_ask_for_it() {
-        let region = |change: &dyn Fn(&mut tikv_client::ProtoRegionError)| {
-            let mut error = tikv_client::ProtoRegionError::default();
+    fn a_commit_is_sent_again_only_where_nodes_have_not_written_anything() {
+        let region = |change: &dyn Fn(&mut ProtoRegionError)| {
+            let mut error = ProtoRegionError::default();
             change(&mut error);
             ClientError::RegionError(Box::new(error))
         };
         assert!(is_not_ready(&region(&|error| error.max_timestamp_not_synced = Some(Default::default()))));
-        assert!(is_not_ready(&region(&|error| error.server_is_busy = Some(Default::default()))));
-        assert!(!is_not_ready(&region(&|error| error.not_leader = Some(Default::default()))));
+        let busy = region(&|error| error.server_is_busy = Some(Default::default()));
+        assert!(!is_not_ready(&busy) && is_busy(&busy), "the first key may be committed");
+        let moved = region(&|error| error.not_leader = Some(Default::default()));
+        assert!(!is_not_ready(&moved) && !is_busy(&moved));
+        assert!(of_busy(busy).error.is_retryable());
         let layout = Layout::of("shop");
         let refused = of_commit(ClientError::OnePcFailure, &layout);
         assert!(refused.is_certain && refused.error.is_retryable());

@@ -6,7 +6,7 @@
 //!   │                 ├─ TikvCursor            pages of a range (read.rs), the next one ahead
 //!   │                 └─ TikvPointReader       many keys in one round trip
 //!   └─ begin() ──── TikvTransaction            a snapshot, and writes and guards in memory
-//!                     └─ commit (commit.rs)    mutations of an optimistic transaction of the client
+//!                     └─ commit (commit.rs)    mutations of an optimistic transaction of the client (committer.rs)
 //! ```
 //!
 //! A version is a timestamp, so versions of all processes are in one order. The cluster has snapshot isolation: of two transactions that
@@ -31,6 +31,7 @@ mod address;
 mod chunks;
 mod cluster;
 mod commit;
+mod committer;
 mod cursor;
 mod drop;
 mod error;

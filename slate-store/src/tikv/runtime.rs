@@ -61,3 +61,17 @@ impl Drop for Runtime {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_commit_whose_task_ends_has_an_unknown_outcome() {
+        let runtime = Runtime::start().unwrap();
+        let other = Builder::new_current_thread().build().unwrap();
+        let lost = other.block_on(async { runtime.wait::<()>(async { panic!("as the client can") }) });
+        let error = lost.map_err(error::lost_commit).unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown(_)) && !error.is_retryable(), "{error}");
+    }
+}

@@ -17,7 +17,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tikv_client::{Timestamp, TimestampExt};
+use tikv_client::{Timestamp, TimestampExt, transaction::Mutation};
 
 use super::{
     cluster::{Cluster, persist},
@@ -73,12 +73,9 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
         if stored(&cluster).await? >= safepoint {
             return Ok(());
         }
-        let put = transaction.put(Layout::safepoint(), value::inline(&safepoint.to_be_bytes())).await;
-        let committed = match put {
-            Ok(()) => cluster.commit(&mut transaction).await,
-            Err(error) => Err(error),
-        };
-        committed.map(drop).map_err(|failed| error::of_commit(failed, &cluster.layout).error)
+        let put = Mutation::Put(Layout::safepoint().into(), value::inline(&safepoint.to_be_bytes()));
+        let committed = cluster.commit(&mut transaction, vec![put], Vec::new()).await;
+        committed.map(drop).map_err(|failed| failed.error)
     }
 }
 

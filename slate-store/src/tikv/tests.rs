@@ -126,6 +126,54 @@ fn a_commit_that_conflicts_leaves_no_locks() {
     }
 }
 
+/// Writes two values that are committed in two phases, in a request each. The nodes of the tests are busy once where a key asks for it:
+/// `slate-tikv-cluster/README.md`.
+fn two_phases(store: &TikvStore, first: &[u8], second: &[u8]) -> super::TikvTransaction {
+    let mut transaction = store.begin(NOW).unwrap();
+    for key in [first, second] {
+        transaction.put(A, key, &vec![1; 20 << 10]).unwrap();
+    }
+    transaction
+}
+
+#[test]
+fn a_commit_is_not_torn_by_a_node_that_made_it_and_says_that_it_is_busy() {
+    let Some(store) = open() else { return };
+    let (first, second) = (b"busy-after-commit", b"second");
+    let transaction = two_phases(&store, first, second);
+    std::thread::scope(|scope| {
+        let committing = scope.spawn(|| transaction.commit(Durability::Sync));
+        // A read of the second key would complete the commit.
+        let view = loop {
+            let (has_ended, view) = (committing.is_finished(), store.snapshot().unwrap());
+            if view.get(A, first, |_| ()).unwrap().is_some() {
+                break view;
+            }
+            assert!(!has_ended, "the first key is committed");
+        };
+        let committed = committing.join().unwrap();
+        assert!(view.get(A, second, |_| ()).unwrap().is_some(), "both keys have one timestamp");
+        assert!(matches!(committed, Err(Error::OutcomeUnknown(_))), "{committed:?}");
+    });
+}
+
+#[test]
+fn a_commit_that_a_busy_node_has_not_written_is_undone_and_can_be_repeated() {
+    let Some(store) = open() else { return };
+    // The second key is not written, or the first one, which decides.
+    for (busy, other) in [(&b"second busy-in-prewrite"[..], &b"first"[..]), (b"busy-in-prewrite", b"second")] {
+        let error = two_phases(&store, busy, other).commit(Durability::Sync).unwrap_err();
+        assert!(error.is_retryable(), "{error}");
+        let (start, view) = (Instant::now(), store.snapshot().unwrap());
+        assert!([busy, other].iter().all(|key| view.get(A, key, |_| ()).unwrap().is_none()));
+        put_all(&store, [(other.to_vec(), b"next".to_vec())]);
+        assert!(start.elapsed() < Duration::from_secs(2), "locks would expire after three seconds");
+        let mut remove = store.begin(NOW).unwrap();
+        remove.delete(A, other).unwrap();
+        remove.commit(Durability::Sync).unwrap();
+    }
+}
+
 #[test]
 fn a_small_commit_takes_one_round_trip_and_a_large_one_three() {
     let Some(store) = open() else { return };

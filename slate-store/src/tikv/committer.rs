@@ -1,0 +1,158 @@
+//! Commits a transaction of the client, and ends it if that fails.
+//!
+//! ```text
+//!                    ┌─ made ──────────────────────────────────────────▶ its timestamp
+//! writes ─▶ commit ──┼─ refused ───────────────▶ undo ─┬─ confirmed ───▶ Conflict
+//!                    ├─ a node is busy ─▶ settle ─▶ ┘  └─ not confirmed ▶ OutcomeUnknown
+//!                    └─ no answer ────────────────────────────────────▶ OutcomeUnknown
+//! ```
+//!
+//! A node can be busy in the second phase, too: it has then committed the first key perhaps, and that decides about all others. To commit
+//! once more would give the others a later timestamp, and to undo the transaction would remove the others from a commit that was made,
+//! because nodes undo their keys side by side. So it is *settled*: the first key, if it was written and is not committed, is undone for good,
+//! and then all others become what it is. After that nothing can be torn: undoing succeeds everywhere or is refused everywhere.
+
+use std::{
+    future::{Future, poll_fn},
+    pin::pin,
+    sync::atomic::Ordering,
+    task::Poll,
+    time::Instant,
+};
+
+use tikv_client::{
+    Backoff, Error as ClientError, ProtoLockInfo, Timestamp, TimestampExt, Transaction, transaction::Mutation,
+};
+use tokio::time::timeout;
+
+use super::{
+    cluster::{Cluster, LEAST_TIME, LONGEST_PAUSE, persist},
+    error::{self, CommitFailure, ReadFailure},
+};
+
+/// The round trips of a commit in two phases.
+const TWO_PHASES: u64 = 3;
+
+impl Cluster {
+    /// Commits mutations, and locks of other keys. Returns the timestamp of the commit, `None` if there is nothing to commit.
+    ///
+    /// Waits for it for four times the patience of a read, because a large commit takes long by itself. Then its outcome is unknown. After
+    /// a failure that is certain nothing of the transaction is left.
+    pub(super) async fn commit(
+        &self,
+        begun: &mut Transaction,
+        mutations: Vec<Mutation>,
+        locks: Vec<Vec<u8>>,
+    ) -> Result<Option<u64>, CommitFailure> {
+        let began = begun.start_timestamp();
+        let keys: Vec<Vec<u8>> =
+            mutations.iter().map(|mutation| mutation.key().clone().into()).chain(locks.iter().cloned()).collect();
+        let committed = async {
+            begun.batch_mutate(mutations).await?;
+            begun.lock_keys(locks).await?;
+            self.attempt(begun).await
+        };
+        let failed = match committed.await {
+            Ok(at) => return Ok(at.map(|at| at.version())),
+            Err(failed) => failed,
+        };
+        if let ClientError::OnePcFailure = failed {
+            // Nodes that do not commit in one phase leave locks, and the client has no way from these to a commit.
+            self.in_one_phase.store(false, Ordering::Relaxed);
+        }
+        // The client sent the commit again, because the answer to the first one was lost.
+        if let Some(at) = error::own_commit(&failed, began.version()) {
+            return Ok(Some(at));
+        }
+        let failure = match error::is_busy(&failed) {
+            false => error::of_commit(failed, &self.layout),
+            true => match self.settle(began, keys).await {
+                Ok(()) => error::of_busy(failed),
+                Err(_) => error::of_commit(failed, &self.layout),
+            },
+        };
+        Err(self.undo(begun, failure).await)
+    }
+
+    /// Removes the locks of a transaction that was refused. Nodes refuse that for one that was committed.
+    ///
+    /// After an unknown outcome the locks stay: removing them could undo a part of a commit.
+    async fn undo(&self, begun: &mut Transaction, mut failure: CommitFailure) -> CommitFailure {
+        if failure.is_certain
+            && let Err(refused) = self.roll_back(begun).await
+        {
+            let refused = error::of_request(refused, "the transaction was not undone");
+            failure.error = error::not_undone(failure.error, refused);
+            failure.is_certain = false;
+        }
+        failure
+    }
+
+    async fn roll_back(&self, begun: &mut Transaction) -> Result<(), ClientError> {
+        let (start, patience) = (Instant::now(), self.options.patience.max(LEAST_TIME));
+        loop {
+            self.count(1);
+            let left = patience.saturating_sub(start.elapsed()).max(LEAST_TIME);
+            match timeout(left, begun.rollback()).await {
+                Err(_) => return Err(ClientError::StringError(format!("no answer within {patience:?}"))),
+                // A busy node, or one that elects a leader.
+                Ok(Err(failed)) if error::of_read(&failed) == ReadFailure::Transient && start.elapsed() < patience => {
+                    tokio::time::sleep(LONGEST_PAUSE).await;
+                }
+                Ok(undone) => return undone,
+            }
+        }
+    }
+
+    /// Decides about a transaction by the first of its keys, and makes all others follow it.
+    async fn settle(&self, began: Timestamp, keys: Vec<Vec<u8>>) -> Result<(), ClientError> {
+        let Some(primary) = keys.first().cloned() else { return Ok(()) };
+        // Their time to live is 0, which asks for a decision at once. The client resolves one of each region, and with it all of that region.
+        let lock = |key| ProtoLockInfo {
+            key,
+            primary_lock: primary.clone(),
+            lock_version: began.version(),
+            ..ProtoLockInfo::default()
+        };
+        let locks: Vec<ProtoLockInfo> = keys.into_iter().map(lock).collect();
+        let resolve = async || {
+            self.count(1);
+            match self.client.resolve_locks(locks.clone(), began.clone(), Backoff::no_backoff()).await {
+                // The first key was never written, so no commit was sent, and none is on its way.
+                Err(failed) if error::is_unwritten(&failed) => Ok(Vec::new()),
+                undecided => undecided,
+            }
+        };
+        let undecided = persist(self.options.patience, resolve).await?;
+        if undecided.is_empty() { Ok(()) } else { Err(ClientError::ResolveLockError(undecided)) }
+    }
+
+    async fn attempt(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
+        let longest = self.options.patience.saturating_mul(4).max(LEAST_TIME);
+        let late = |_| {
+            let late = ClientError::StringError(format!("no answer within {longest:?}"));
+            ClientError::UndeterminedError(Box::new(late))
+        };
+        timeout(longest, self.commit_when_ready(begun)).await.map_err(late)?
+    }
+
+    /// Commits again while nodes ask for that before they have written anything.
+    async fn commit_when_ready(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
+        loop {
+            let (mut waits, mut commit) = (0, pin!(begun.commit()));
+            // What a commit waits for is a round trip: its writes; if these did not commit it, a timestamp and the commit of the first key.
+            // Writes to several regions travel side by side, and can wake it several times.
+            let committed = poll_fn(|context| {
+                let poll = commit.as_mut().poll(context);
+                waits += u64::from(matches!(poll, Poll::Pending));
+                poll
+            });
+            let committed = committed.await;
+            self.count(waits.clamp(1, TWO_PHASES));
+            match committed {
+                Err(failed) if error::is_not_ready(&failed) => tokio::time::sleep(LONGEST_PAUSE).await,
+                committed => return committed,
+            }
+        }
+    }
+}

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The chunks of large values are committed before, each by itself: a commit of many large keys can exceed the largest entry of Raft's log,
-//! and nobody reads them until the key refers to them.
+//! and nobody reads them until the key refers to them. The commit of that key is made later than theirs ([`store_before`]).
 //!
 //! The cluster refuses a mutation of a key that was committed after the transaction's snapshot; `stripes` says what stripes are for. A
 //! lock leaves a record in TiKV, so two guards of one key outside keyspace 0 conflict, whatever their kind.
@@ -111,12 +111,12 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
     }
     locks.retain(|key| !made.mutations.contains_key(key));
     let chunks: Vec<Vec<u8>> = made.chunks.iter().map(|(key, _)| key.clone()).collect();
-    let large = std::mem::take(&mut made.chunks);
+    let (large, pointers) = (std::mem::take(&mut made.chunks), std::mem::take(&mut made.pointers));
     // Garbage collection also removes the traces of later deletes and guards, by which the cluster would find a conflict. It waits for the
     // commits that begin here.
     let ready = snapshot.checked(|| match large.is_empty() {
         true => Ok(()),
-        false => cluster.runtime.wait(chunks::store(Arc::clone(cluster), large)),
+        false => cluster.runtime.wait(store_before(Arc::clone(cluster), large, pointers)),
     });
     if let Err(failed) = ready {
         if !chunks.is_empty() {
@@ -137,6 +137,23 @@ pub(super) fn commit(transaction: TikvTransaction) -> Result<Version> {
         }
         Err(failure) => Err(fail(cluster, failure, chunks, taken)),
     }
+}
+
+/// Stores chunks so that every snapshot that will show one of the keys that refer to them shows the chunks.
+///
+/// The commit of these keys begins with an older timestamp than the chunks have. A node that commits in one phase chooses a timestamp after
+/// those of its reads, which need not be after that of the chunks either: a read of the keys makes sure of that.
+async fn store_before(
+    cluster: Arc<Cluster>,
+    chunks: Vec<(Vec<u8>, Vec<u8>)>,
+    mut pointers: Vec<Vec<u8>>,
+) -> Result<()> {
+    chunks::store(Arc::clone(&cluster), chunks).await?;
+    let now = cluster.now().await?;
+    pointers.sort_unstable();
+    pointers.dedup();
+    cluster.count(1);
+    read::many(cluster, now, pointers).await.map(drop)
 }
 
 fn mutation(key: Vec<u8>, value: Option<Vec<u8>>) -> Mutation {
@@ -182,12 +199,14 @@ struct Made<'l> {
     /// The number of large values.
     values: u32,
     chunks: Vec<(Vec<u8>, Vec<u8>)>,
+    /// The keys that refer to them.
+    pointers: Vec<Vec<u8>>,
     mutations: Mutations,
 }
 
 impl<'l> Made<'l> {
     fn new(layout: &'l Layout, began: u64) -> Self {
-        Self { layout, began, values: 0, chunks: Vec::new(), mutations: Mutations::new() }
+        Self { layout, began, values: 0, chunks: Vec::new(), pointers: Vec::new(), mutations: Mutations::new() }
     }
 
     /// `replaced` returns where the chunks are of a key's value in the snapshot, as far as the transaction has read it.
@@ -196,11 +215,15 @@ impl<'l> Made<'l> {
             if let Some(chunks) = replaced(key) {
                 self.delete_chunks(keyspace, chunks);
             }
+            let at = self.layout.entry(keyspace, key);
             let stored = value.map(|value| match value.len() {
                 0..=CHUNK => value::inline(value),
-                _ => self.chunks(keyspace, value),
+                _ => {
+                    self.pointers.push(at.clone());
+                    self.chunks(keyspace, value)
+                }
             });
-            self.mutations.insert(self.layout.entry(keyspace, key), stored);
+            self.mutations.insert(at, stored);
             if keyspace == DEFINITIONS {
                 self.all_stripes(keyspace, key);
             }

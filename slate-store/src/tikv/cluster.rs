@@ -19,6 +19,7 @@ use super::{
     error::{self, ReadFailure},
     layout::Layout,
     options::Options,
+    regions::Regions,
     runtime::Runtime,
     stripes::Stripes,
 };
@@ -31,6 +32,7 @@ pub(super) struct Cluster {
     pub(super) layout: Layout,
     pub(super) options: Options,
     pub(super) stripes: Stripes,
+    pub(super) regions: Regions,
     dropped: Mutex<BTreeMap<Keyspace, Version>>,
     round_trips: AtomicU64,
     /// Whether transactions ask for a commit in one phase.
@@ -38,7 +40,7 @@ pub(super) struct Cluster {
 }
 
 /// The longest answer that is accepted: a request for [`MAX_KEYS`](super::read::MAX_KEYS) values, each in one piece, is never longer.
-const MAX_MESSAGE: usize = 320 << 20;
+pub(super) const MAX_MESSAGE: usize = 320 << 20;
 
 /// The time between two renewals of the locks of a commit that takes long. The locks of a small commit expire after three seconds.
 const HEARTBEAT: Duration = Duration::from_secs(1);
@@ -56,6 +58,7 @@ pub(super) const LEAST_TIME: Duration = Duration::from_millis(100);
 impl Cluster {
     pub(super) fn connect(address: &Address, options: &Options) -> Result<Arc<Self>> {
         let runtime = Runtime::start()?;
+        let regions = Regions::new(address)?;
         let mut config =
             Config::default().with_timeout(options.request_timeout).with_grpc_max_decoding_message_size(MAX_MESSAGE);
         if let Some(tls) = &address.tls {
@@ -74,6 +77,7 @@ impl Cluster {
             layout: Layout::of(&address.database),
             options: options.clone(),
             stripes: Stripes::default(),
+            regions,
             dropped: Mutex::default(),
             round_trips: AtomicU64::default(),
             in_one_phase: AtomicBool::new(true),
@@ -135,7 +139,7 @@ impl Cluster {
     }
 
     pub(super) fn round_trips(&self) -> u64 {
-        self.round_trips.load(Ordering::Relaxed)
+        self.round_trips.load(Ordering::Relaxed) + self.regions.asked()
     }
 
     /// The keyspaces that this process has dropped, and from which version on each is empty.

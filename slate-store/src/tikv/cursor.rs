@@ -26,6 +26,8 @@ pub struct TikvCursor {
     /// Whether entries within the bounds may precede or follow these.
     more_below: bool,
     more_above: bool,
+    /// Where the entries are continued in a direction, if not beside these.
+    continued: Option<(Direction, Vec<u8>)>,
     /// The current entry.
     at: Option<usize>,
     /// Its value, if that is large: the values of other entries are not kept.
@@ -48,7 +50,19 @@ impl TikvCursor {
     pub(super) fn new(snapshot: TikvSnapshot, keyspace: Keyspace, bounds: Bounds<'_>) -> Self {
         let bounds = OwnedBounds::of(bounds);
         let (entries, at, large, next, ahead) = (Vec::new(), None, None, FIRST_PAGE, None);
-        Self { snapshot, keyspace, bounds, entries, more_below: false, more_above: false, at, large, next, ahead }
+        Self {
+            snapshot,
+            keyspace,
+            bounds,
+            entries,
+            more_below: false,
+            more_above: false,
+            continued: None,
+            at,
+            large,
+            next,
+            ahead,
+        }
     }
 
     /// Opens cursors over several ranges, each at an edge of its range. The first pages, together about `bytes` long, are read side by
@@ -139,7 +153,7 @@ impl TikvCursor {
     }
 
     fn forget(&mut self) {
-        (self.at, self.large, self.ahead) = (None, None, None);
+        (self.at, self.large, self.ahead, self.continued) = (None, None, None, None);
         self.entries.clear();
         (self.more_below, self.more_above) = (false, false);
     }
@@ -155,8 +169,9 @@ impl TikvCursor {
 
     /// Makes the entries of a page the current ones, and the first of them the position.
     fn enter(&mut self, page: Page, direction: Direction) -> Result<bool> {
-        let Page { entries, has_more, next } = page;
+        let Page { entries, has_more, end, next } = page;
         (self.entries, self.next) = (entries, next);
+        self.continued = end.map(|end| (direction, end));
         let Some(last) = self.entries.len().checked_sub(1) else {
             self.forget();
             return Ok(false);
@@ -176,9 +191,11 @@ impl TikvCursor {
     /// Returns the range of the entries that follow the current ones.
     fn range_beyond(&self, direction: Direction) -> Option<(Vec<u8>, Vec<u8>)> {
         let (start, end) = self.snapshot.cluster.layout.range(self.keyspace, self.bounds.bounds())?;
+        let continued = self.continued.as_ref().filter(|(continued, _)| *continued == direction);
+        let continued = continued.map(|(_, at)| at.clone());
         let range = match direction {
-            Direction::Up => (after(self.entries.last()?.0.clone()), end),
-            Direction::Down => (start, self.entries.first()?.0.clone()),
+            Direction::Up => (continued.or_else(|| Some(after(self.entries.last()?.0.clone())))?, end),
+            Direction::Down => (start, continued.or_else(|| Some(self.entries.first()?.0.clone()))?),
         };
         (range.0 < range.1).then_some(range)
     }

@@ -39,6 +39,7 @@ mod layout;
 mod options;
 mod point_reader;
 mod read;
+mod regions;
 mod runtime;
 mod safepoint;
 mod snapshot;

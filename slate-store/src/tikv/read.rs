@@ -6,6 +6,7 @@ use tikv_client::{Error as ClientError, Key, KvPair};
 use tokio::task::JoinSet;
 
 use super::{
+    after,
     cluster::{Cluster, persist},
     error::{self, ReadFailure},
     value::{self, Chunks, Stored},
@@ -24,6 +25,9 @@ const PAGE_BYTES: usize = 2 << 20;
 /// The fewest and the most entries of a page.
 pub(super) const FIRST_PAGE: u32 = 64;
 const MAX_PAGE: u32 = 4096;
+
+/// From the first stored key up to, but without, the last.
+pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 /// The values of stored keys.
 pub(super) type Values = HashMap<Vec<u8>, Vec<u8>>;
@@ -84,15 +88,49 @@ pub(super) struct Page {
     pub(super) entries: Vec<(Vec<u8>, Stored)>,
     /// Whether the range can have more entries, in the direction of the read.
     pub(super) has_more: bool,
+    /// Where these begin, if that is not beside the last one of the page: at the end of the region.
+    pub(super) end: Option<Vec<u8>>,
     /// How many entries the next page should have.
     pub(super) next: u32,
 }
 
-/// Reads the first entries of a range, at most `most`; fewer if they are too long for a message.
+/// Reads the first entries of a range, at most `most`; fewer if they are too long for a message, or not all in one region. A page without
+/// entries has no more.
 pub(super) async fn page(
     cluster: Arc<Cluster>,
     at: u64,
-    (start, end): (Vec<u8>, Vec<u8>),
+    mut range: Range,
+    direction: Direction,
+    most: u32,
+) -> Result<Page> {
+    loop {
+        let (part, has_rest) = cluster.regions.first_part(range.clone(), direction).await;
+        let mut page = of_part(Arc::clone(&cluster), at, part.clone(), direction, most).await?;
+        if page.has_more || !has_rest {
+            page.has_more |= has_rest;
+            return Ok(page);
+        }
+        let end = match direction {
+            Direction::Up => part.1,
+            Direction::Down => part.0,
+        };
+        if !page.entries.is_empty() {
+            (page.has_more, page.end) = (true, Some(end));
+            return Ok(page);
+        }
+        cluster.count(1);
+        match direction {
+            Direction::Up => range.0 = end,
+            Direction::Down => range.1 = end,
+        }
+    }
+}
+
+/// Reads the first entries of a part of a range. The client asks every region that has some of it for `most` entries.
+async fn of_part(
+    cluster: Arc<Cluster>,
+    at: u64,
+    (start, end): Range,
     direction: Direction,
     mut most: u32,
 ) -> Result<Page> {
@@ -119,7 +157,7 @@ pub(super) async fn page(
         pairs.reverse();
     }
     let entry = |KvPair(key, value): KvPair| Stored::read(value).map(|stored| (key.into(), stored));
-    Ok(Page { entries: pairs.into_iter().map(entry).collect::<Result<_>>()?, has_more, next })
+    Ok(Page { entries: pairs.into_iter().map(entry).collect::<Result<_>>()?, has_more, end: None, next })
 }
 
 /// Returns how many entries the page after one with `entries` entries and `bytes` bytes should have.
@@ -129,18 +167,28 @@ fn next_page(most: u32, entries: usize, bytes: usize) -> u32 {
     fit.clamp(1, MAX_PAGE.min(most.saturating_mul(4)))
 }
 
-/// Reads the first keys of a range, without values.
-pub(super) async fn keys(
-    cluster: Arc<Cluster>,
-    at: u64,
-    (start, end): (Vec<u8>, Vec<u8>),
-    most: u32,
-) -> Result<Vec<Vec<u8>>> {
+/// The first keys of a range.
+pub(super) struct Keys {
+    pub(super) keys: Vec<Vec<u8>>,
+    /// What of the range is still to be read.
+    pub(super) rest: Option<Range>,
+}
+
+/// Reads the first keys of a range without values, at most `most`, all of one region. There can be more also after none.
+pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, range: Range, most: u32) -> Result<Keys> {
+    let end = range.1.clone();
+    let ((start, part_end), has_rest) = cluster.regions.first_part(range, Direction::Up).await;
     let request = || {
-        let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(end.clone()));
+        let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(part_end.clone()));
         async move { Ok::<Vec<Vec<u8>>, ClientError>(snapshot.scan_keys(range, most).await?.map(Into::into).collect()) }
     };
-    persist(cluster.options.patience, request).await.map_err(unreadable)
+    let keys = persist(cluster.options.patience, request).await.map_err(unreadable)?;
+    let is_full = keys.len() >= usize::try_from(most).unwrap_or(usize::MAX);
+    let rest = match keys.last().filter(|_| is_full) {
+        Some(last) => Some((after(last.clone()), end)),
+        None => has_rest.then_some((part_end, end)),
+    };
+    Ok(Keys { keys, rest })
 }
 
 #[cfg(test)]

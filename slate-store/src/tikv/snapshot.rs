@@ -158,21 +158,19 @@ impl View for TikvSnapshot {
         bounds: Bounds<'_>,
         mut should_continue: impl FnMut(u64) -> bool,
     ) -> Result<Option<u64>> {
-        let Some((mut start, end)) = self.cluster.layout.range(keyspace, bounds) else { return Ok(Some(0)) };
-        let mut counted = 0;
-        loop {
+        let (mut counted, mut rest) = (0, self.cluster.layout.range(keyspace, bounds));
+        while let Some(range) = rest {
             self.count_trips(1);
-            let keys = read::keys(Arc::clone(&self.cluster), self.at, (start, end.clone()), COUNTED);
+            let keys = read::keys(Arc::clone(&self.cluster), self.at, range, COUNTED);
             let keys = self.checked(|| self.cluster.runtime.wait(keys))?;
-            for _ in &keys {
+            for _ in &keys.keys {
                 if !should_continue(counted) {
                     return Ok(None);
                 }
                 counted += 1;
             }
-            let is_full = keys.len() >= usize::try_from(COUNTED).unwrap_or(usize::MAX);
-            let Some(last) = keys.into_iter().next_back().filter(|_| is_full) else { return Ok(Some(counted)) };
-            start = super::after(last);
+            rest = keys.rest;
         }
+        Ok(Some(counted))
     }
 }

@@ -39,7 +39,7 @@ fn put_all(store: &TikvStore, entries: impl IntoIterator<Item = (Vec<u8>, Vec<u8
 fn stored(store: &TikvStore, area: Area, keyspace: Keyspace) -> usize {
     let (cluster, at) = (Arc::clone(&store.cluster), store.snapshot().unwrap().at);
     let range = cluster.layout.all(area, keyspace);
-    store.cluster.runtime.wait(read::keys(cluster, at, range, 10_000)).unwrap().len()
+    store.cluster.runtime.wait(read::keys(cluster, at, range, 10_000)).unwrap().keys.len()
 }
 
 #[test]

@@ -1,0 +1,291 @@
+//! Where the region ends that has a key.
+//!
+//! The client knows this too, and tells nobody. It is needed for a page of a scan, whose limit the client sends to *every* region in the range.
+//!
+//! What is kept can be outdated: a page is then shorter, or comes from several regions.
+
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{
+        Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use prost::Message;
+use tikv_client::{Key, SecurityManager};
+use tokio::time::timeout;
+use tonic::{Request, client::Grpc, codec::ProstCodec, codegen::http::uri::PathAndQuery, transport::Channel};
+
+use super::{address::Address, error, read::Direction};
+use crate::Result;
+
+/// How long a placement driver may take to answer.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// The age from which on a region is asked for again: it may have split.
+const MAX_AGE: Duration = Duration::from_secs(60);
+
+/// The most regions that are kept.
+const MAX_KEPT: usize = 65_536;
+
+pub(super) struct Regions {
+    drivers: Vec<String>,
+    security: SecurityManager,
+    /// By their first keys.
+    kept: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
+    leader: tokio::sync::Mutex<Option<Leader>>,
+    asked: AtomicU64,
+}
+
+/// A range of keys that is stored and replicated together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Region {
+    start: Vec<u8>,
+    /// `None` for the last region.
+    end: Option<Vec<u8>>,
+}
+
+impl Region {
+    fn contains(&self, key: &[u8]) -> bool {
+        *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
+    }
+}
+
+/// The placement driver that answers.
+#[derive(Clone)]
+struct Leader {
+    channel: Channel,
+    cluster: u64,
+}
+
+impl Regions {
+    pub(super) fn new(address: &Address) -> Result<Self> {
+        let unreadable = |failed| error::of_request(failed, "the certificates are not readable");
+        let security = match &address.tls {
+            Some(tls) => SecurityManager::load(&tls.authority, &tls.certificate, &tls.key).map_err(unreadable)?,
+            None => SecurityManager::default(),
+        };
+        let drivers = address.drivers.clone();
+        Ok(Self { drivers, security, kept: Mutex::default(), leader: Default::default(), asked: AtomicU64::default() })
+    }
+
+    /// Returns the number of round trips to placement drivers.
+    pub(super) fn asked(&self) -> u64 {
+        self.asked.load(Ordering::Relaxed)
+    }
+
+    /// Returns the region of a key if it is known.
+    fn known(&self, key: &[u8]) -> Option<Region> {
+        let kept = lock(&self.kept);
+        let upto = (Bound::Unbounded, Bound::Included(key));
+        let (_, (region, asked)) = kept.range::<[u8], _>(upto).next_back()?;
+        (region.contains(key) && asked.elapsed() < MAX_AGE).then(|| region.clone())
+    }
+
+    /// Returns the region of a key; `None` if no placement driver tells it in time.
+    async fn of(&self, key: &[u8]) -> Option<Region> {
+        match self.known(key) {
+            Some(region) => Some(region),
+            None => self.ask("/pdpb.PD/GetRegion", key).await,
+        }
+    }
+
+    /// Returns the part of a range that is in its first region in a direction, and whether that is not all of it. The whole range if the
+    /// region is not known.
+    pub(super) async fn first_part(
+        &self,
+        (start, end): (Vec<u8>, Vec<u8>),
+        direction: Direction,
+    ) -> ((Vec<u8>, Vec<u8>), bool) {
+        match direction {
+            Direction::Up => match self.of(&start).await.and_then(|region| region.end) {
+                Some(region_end) if region_end < end => ((start, region_end), true),
+                _ => ((start, end), false),
+            },
+            Direction::Down => match self.below(&end).await {
+                Some(region) if region.start > start => ((region.start, end), true),
+                _ => ((start, end), false),
+            },
+        }
+    }
+
+    /// Returns the region of the last key below another one.
+    async fn below(&self, end: &[u8]) -> Option<Region> {
+        let known = {
+            let kept = lock(&self.kept);
+            let below = kept.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(end))).next_back();
+            let reaches = |region: &Region| region.end.as_ref().is_none_or(|last| *end <= **last);
+            below
+                .filter(|(_, (region, asked))| reaches(region) && asked.elapsed() < MAX_AGE)
+                .map(|(_, (region, _))| region.clone())
+        };
+        if known.is_some() {
+            return known;
+        }
+        let region = self.of(end).await?;
+        if *region.start < *end { Some(region) } else { self.ask("/pdpb.PD/GetPrevRegion", end).await }
+    }
+
+    async fn ask(&self, method: &'static str, key: &[u8]) -> Option<Region> {
+        let asked = timeout(PATIENCE, self.try_ask(method, key)).await;
+        if !matches!(asked, Ok(Some(_))) {
+            *self.leader.lock().await = None;
+        }
+        let region = asked.ok().flatten()?;
+        let mut kept = lock(&self.kept);
+        if kept.len() >= MAX_KEPT {
+            kept.clear();
+        }
+        kept.insert(region.start.clone(), (region.clone(), Instant::now()));
+        Some(region)
+    }
+
+    async fn try_ask(&self, method: &'static str, key: &[u8]) -> Option<Region> {
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let Leader { channel, cluster } = self.leader().await?;
+        let region_key = Key::from(key.to_vec()).to_encoded().into();
+        let request = proto::GetRegion { header: Some(proto::Header { cluster }), region_key };
+        let answer: proto::RegionAnswer = call(channel, method, request).await.ok()?;
+        let region = answer.region?;
+        let end = if region.end.is_empty() { None } else { Some(decode(&region.end)?) };
+        Some(Region { start: decode(&region.start)?, end })
+    }
+
+    async fn leader(&self) -> Option<Leader> {
+        let mut kept = self.leader.lock().await;
+        if kept.is_none() {
+            for driver in &self.drivers {
+                if let Some(found) = self.find_leader(driver).await {
+                    *kept = Some(found);
+                    break;
+                }
+            }
+        }
+        kept.clone()
+    }
+
+    async fn find_leader(&self, driver: &str) -> Option<Leader> {
+        let any = self.connect(driver).await?;
+        let members: proto::Members = call(any, "/pdpb.PD/GetMembers", proto::GetMembers {}).await.ok()?;
+        let cluster = members.header?.cluster;
+        let channel = self.connect(members.leader?.urls.first()?).await?;
+        Some(Leader { channel, cluster })
+    }
+
+    async fn connect(&self, address: &str) -> Option<Channel> {
+        self.security.connect(address, |channel| channel).await.ok()
+    }
+}
+
+/// Sends a request that has one answer.
+async fn call<Q, A>(channel: Channel, method: &'static str, request: Q) -> std::result::Result<A, tonic::Status>
+where
+    Q: Message + 'static,
+    A: Message + Default + 'static,
+{
+    let mut client = Grpc::new(channel).max_decoding_message_size(super::cluster::MAX_MESSAGE);
+    let not_ready = |error: tonic::transport::Error| tonic::Status::unavailable(error.to_string());
+    client.ready().await.map_err(not_ready)?;
+    let path = PathAndQuery::from_static(method);
+    Ok(client.unary(Request::new(request), path, ProstCodec::default()).await?.into_inner())
+}
+
+/// No code under these locks can panic between two dependent updates.
+fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
+    kept.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Decodes a key of a region: groups of 8 bytes, each with a byte behind it that says how many of them are padding.
+fn decode(mut encoded: &[u8]) -> Option<Vec<u8>> {
+    const GROUP: usize = 8;
+    let mut key = Vec::with_capacity(encoded.len());
+    if encoded.is_empty() {
+        return Some(key);
+    }
+    loop {
+        let (group, rest) = encoded.split_first_chunk::<GROUP>()?;
+        let (mark, rest) = rest.split_first()?;
+        let padding = usize::from(u8::MAX - mark);
+        key.extend_from_slice(group.get(..GROUP.checked_sub(padding)?)?);
+        if padding > 0 {
+            return Some(key);
+        }
+        encoded = rest;
+    }
+}
+
+/// The parts of the protocol's messages that are needed: kvproto's `pdpb.proto` and `metapb.proto`.
+mod proto {
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct Header {
+        #[prost(uint64, tag = "1")]
+        pub cluster: u64,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct GetMembers {}
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct Members {
+        #[prost(message, optional, tag = "1")]
+        pub header: Option<Header>,
+        #[prost(message, optional, tag = "3")]
+        pub leader: Option<Member>,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct Member {
+        #[prost(string, repeated, tag = "4")]
+        pub urls: Vec<String>,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct GetRegion {
+        #[prost(message, optional, tag = "1")]
+        pub header: Option<Header>,
+        #[prost(bytes = "vec", tag = "2")]
+        pub region_key: Vec<u8>,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct RegionAnswer {
+        #[prost(message, optional, tag = "2")]
+        pub region: Option<Region>,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct Region {
+        #[prost(bytes = "vec", tag = "2")]
+        pub start: Vec<u8>,
+        #[prost(bytes = "vec", tag = "3")]
+        pub end: Vec<u8>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_keys_of_regions_are_decoded() {
+        for length in 0..40_u8 {
+            let key: Vec<u8> = (0..length).map(|n| n.wrapping_mul(37)).collect();
+            let encoded: Vec<u8> = Key::from(key.clone()).to_encoded().into();
+            assert_eq!(decode(&encoded), Some(key));
+            assert_eq!(decode(&encoded[..encoded.len() - 1]), None);
+        }
+        assert_eq!(decode(b""), Some(Vec::new()), "the first region begins before all keys");
+        assert_eq!(decode(&[0, 0, 0, 0, 0, 0, 0, 0, 3]), None, "more padding than bytes");
+    }
+
+    #[test]
+    fn a_region_has_its_first_key_and_not_its_end() {
+        let region = |start: &[u8], end: Option<&[u8]>| Region { start: start.into(), end: end.map(Into::into) };
+        let middle = region(b"b", Some(b"d"));
+        assert!(middle.contains(b"b") && middle.contains(b"c") && !middle.contains(b"d") && !middle.contains(b"a"));
+        assert!(region(b"b", None).contains(b"z"));
+    }
+}

@@ -412,6 +412,11 @@ impl Rows for Cursor {
         }
     }
 
+    fn park(&mut self) {
+        self.pause();
+        self.rows.park();
+    }
+
     #[cfg(feature = "async")]
     fn shared(&self) -> Option<Arc<[u8]>> {
         // The reader of shared rows must not be held up by a move that reads many records.

@@ -175,7 +175,7 @@ impl CommandCursor {
         let CursorRows::Query(rows) = &mut self.rows else { return Ok(After::Nothing) };
         while self.left != Some(0) {
             if batch.is_full() {
-                rows.pause();
+                rows.park();
                 return Ok(After::More);
             }
             if !self.has_current {
@@ -183,7 +183,7 @@ impl CommandCursor {
             }
             let Some(document) = rows.current().filter(|_| self.has_current) else { return Ok(After::Nothing) };
             if !batch.has_room_for(document) {
-                rows.pause();
+                rows.park();
                 return Ok(After::More);
             }
             batch.add(document);

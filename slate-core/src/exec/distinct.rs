@@ -119,6 +119,10 @@ impl DistinctRows {
 }
 
 impl Rows for DistinctRows {
+    fn park(&mut self) {
+        self.sorter.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         while self.sorter.advance()? {

@@ -28,6 +28,10 @@ pub(crate) fn gather<'v, V: View + 'v>(
 }
 
 impl Rows for SpoolRows {
+    fn park(&mut self) {
+        self.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         SpoolRows::advance(self)
     }

@@ -38,6 +38,10 @@ impl<I> MeasuredRows<I> {
 }
 
 impl<I: Rows> Rows for MeasuredRows<I> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         Ok(self.measure(|input| input.advance().map(u64::from))? > 0)
     }

@@ -96,6 +96,10 @@ struct ProjectRows<'v> {
 }
 
 impl Rows for ProjectRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         let mut buffer = self.row.take().unwrap_or_default();
         if !self.input.advance()? {

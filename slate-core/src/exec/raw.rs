@@ -320,6 +320,10 @@ impl<I: Rows> FilterRows<I> {
 }
 
 impl<I: Rows> Rows for FilterRows<I> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         if self.can_fail {
@@ -410,6 +414,10 @@ impl<I: Rows> SliceRows<I> {
 }
 
 impl<I: Rows> Rows for SliceRows<I> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     #[inline]
     fn advance(&mut self) -> Result<bool> {
         Ok(self.advance_with(|input, _| input.advance().map(u64::from))? > 0)

@@ -35,6 +35,10 @@ pub(crate) trait Rows {
     /// Ends a batch: the time until the next move is that of the reader, not of the call.
     fn pause(&mut self) {}
 
+    /// Ends a batch of a cursor that waits, perhaps for long and among many: operators that hold rows give up memory that others need, and
+    /// pass the call on to their input.
+    fn park(&mut self) {}
+
     /// Returns the current row in its stored form as a shared buffer. `None` if it has to be copied.
     #[inline]
     fn shared(&self) -> Option<Arc<[u8]>> {
@@ -108,6 +112,10 @@ impl<R: Rows + ?Sized> Rows for Box<R> {
 
     fn pause(&mut self) {
         (**self).pause();
+    }
+
+    fn park(&mut self) {
+        (**self).park();
     }
 
     #[inline]

@@ -177,6 +177,13 @@ impl<I: RecordRows> SortRows<I> {
 }
 
 impl<I: RecordRows> Rows for SortRows<I> {
+    fn park(&mut self) {
+        self.sorter.park();
+        if let Some(input) = &mut self.input {
+            input.park();
+        }
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         if self.left == 0 {
@@ -239,6 +246,10 @@ impl<'v> Numbered<'v> {
 }
 
 impl Rows for Numbered<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.has_row = self.input.advance()?;
         if let Some(document) = self.input.current().filter(|_| self.has_row) {

@@ -59,6 +59,11 @@ impl Arena {
             + (self.order.capacity() + self.radix_buffer.capacity()) * size_of::<SortEntry>()
     }
 
+    /// Returns the bytes that the rows and the buffers hold, shared payloads included.
+    pub(super) fn held(&self) -> usize {
+        self.size().max(self.capacity())
+    }
+
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.starts.clear();
@@ -149,7 +154,12 @@ impl Arena {
 
     /// Returns the rows in the current order.
     pub(super) fn iter(&self) -> impl Iterator<Item = Row<'_>> {
-        (0..self.len()).filter_map(|at| self.get(at))
+        self.iter_from(0)
+    }
+
+    /// Returns the rows in the current order from a position on. Those before may have been released.
+    pub(super) fn iter_from(&self, at: usize) -> impl Iterator<Item = Row<'_>> {
+        (at..self.len()).filter_map(|at| self.get(at))
     }
 
     /// Releases the shared payload of the row at this position, which must not be read again. Its reference count is next

@@ -99,6 +99,14 @@ impl RowReader {
         Ok(true)
     }
 
+    /// Keeps the current row alone in memory.
+    pub(super) fn park(&mut self) {
+        let behind = self.buffer.len().saturating_sub(self.row.end);
+        self.unread.start = self.unread.start.saturating_sub(u64::try_from(behind).unwrap_or_default());
+        self.buffer = self.buffer.get(self.row.clone()).unwrap_or_default().to_vec();
+        self.row = 0..self.buffer.len();
+    }
+
     #[inline]
     pub(super) fn current(&self) -> Option<Row<'_>> {
         self.buffer.get(self.row.clone()).and_then(Row::parse)

@@ -2,7 +2,10 @@ use std::{
     fs::File,
     io,
     path::Path,
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
 };
 
 use slate_query::{Code, pipeline::GroupStates};
@@ -50,6 +53,28 @@ const DEFAULT_LIMIT: usize = 64 << 20;
 struct BufferPool {
     rows: Mutex<Arena>,
     groups: Mutex<GroupStates>,
+    /// The bytes of rows that are parked in memory.
+    parked: AtomicUsize,
+}
+
+/// How many bytes all cursors of a database together may hold in memory between their batches, without those of at most
+/// [`SMALL_PARKED`]: as many as one operation.
+const MAX_PARKED: usize = DEFAULT_LIMIT;
+
+/// Rows of fewer bytes are not worth a file of their own.
+const SMALL_PARKED: usize = 16 << 10;
+
+/// Memory of rows that are parked between two batches of their cursor, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct ParkedCharge {
+    pool: Arc<BufferPool>,
+    bytes: usize,
+}
+
+impl Drop for ParkedCharge {
+    fn drop(&mut self) {
+        self.pool.parked.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
 }
 
 /// Maximum number of bytes that the pool holds of each kind: as many as one operation uses at the default limit.
@@ -107,6 +132,14 @@ impl Memory {
     /// Returns the limit that the caller or the opener of the database has set.
     pub(crate) fn given_limit(&self) -> Option<usize> {
         self.limit
+    }
+
+    /// Lets rows of this size stay in memory between two batches. `None` if they are to be written to a file.
+    pub(super) fn park(&self, bytes: usize) -> Option<ParkedCharge> {
+        let bytes = if bytes <= SMALL_PARKED { 0 } else { bytes };
+        let charge = ParkedCharge { pool: Arc::clone(&self.pool), bytes };
+        let before = self.pool.parked.fetch_add(bytes, Ordering::Relaxed);
+        (before.saturating_add(bytes) <= MAX_PARKED || bytes == 0).then_some(charge)
     }
 
     /// Takes the pooled buffers for rows, or new ones if the pool has none.

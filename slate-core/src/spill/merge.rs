@@ -39,6 +39,18 @@ impl Merge {
         Ok(!self.runs.is_empty())
     }
 
+    /// Gives up what was read ahead.
+    pub(super) fn park(&mut self) {
+        // The heap lends its elements only one at a time. Their order stays.
+        self.runs = std::mem::take(&mut self.runs)
+            .into_iter()
+            .map(|mut run| {
+                run.rows.park();
+                run
+            })
+            .collect();
+    }
+
     #[inline]
     pub(super) fn current(&self) -> Option<Row<'_>> {
         self.runs.peek().and_then(|run| run.rows.current())

@@ -50,7 +50,7 @@ impl Runs {
         })
     }
 
-    fn create(memory: &Memory) -> Result<Self> {
+    pub(super) fn create(memory: &Memory) -> Result<Self> {
         let writer = RowWriter::create(memory)?;
         Ok(Self { memory: memory.clone(), writer, runs: Vec::new(), largest_row: 0, spilled: Spilled::default() })
     }

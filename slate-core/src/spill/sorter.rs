@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::{
     arena::Arena,
-    memory::Memory,
+    memory::{Memory, ParkedCharge},
     merge::Merge,
     row::Row,
     runs::{Runs, SortedRuns},
@@ -25,6 +25,8 @@ pub(crate) struct Sorter {
     runs: Option<Runs>,
     output: SorterOutput,
     spilled: Spilled,
+    /// The memory of rows that have been parked.
+    parked: Option<ParkedCharge>,
 }
 
 /// Rows with this key or a greater one are rejected.
@@ -57,7 +59,7 @@ impl Sorter {
     /// Creates a sorter that returns the `max_rows` least rows.
     pub(crate) fn new(memory: Memory, max_rows: u64) -> Self {
         let (arena, spilled) = (memory.take_buffers(), Spilled::default());
-        Self { memory, max_rows, arena, bound: None, runs: None, output: SorterOutput::None, spilled }
+        Self { memory, max_rows, arena, bound: None, runs: None, output: SorterOutput::None, spilled, parked: None }
     }
 
     /// Removes all rows, and sets how many of the next rows are returned.
@@ -67,6 +69,7 @@ impl Sorter {
         self.bound = None;
         self.runs = None;
         self.output = SorterOutput::None;
+        self.parked = None;
     }
 
     /// Adds a row. Rows are ordered by `sort_key`, then by `tie_key`. No sort key may be a proper prefix of another.
@@ -205,6 +208,47 @@ impl Sorter {
             }
         }
         Ok(())
+    }
+
+    /// Ends a batch of a finished sorter: its rows wait for a reader who may never come. They go to a file if the cursors of the database
+    /// hold too much memory. The sorter cannot be [rewound](Self::rewind) afterwards.
+    pub(crate) fn park(&mut self) {
+        match &mut self.output {
+            SorterOutput::None => {}
+            SorterOutput::Merge(merge, ..) => {
+                merge.park();
+                self.memory.return_buffers(std::mem::take(&mut self.arena));
+            }
+            SorterOutput::Arena(at) => {
+                let at = *at;
+                if self.parked.is_some() {
+                    return;
+                }
+                self.parked = self.memory.park(self.arena.held());
+                // Rows that cannot be written stay where they are.
+                if self.parked.is_none()
+                    && let Ok(output) = self.write_rest(at)
+                {
+                    self.output = output;
+                    self.memory.return_buffers(std::mem::take(&mut self.arena));
+                }
+            }
+        }
+    }
+
+    /// Writes the rows in memory from the current one on, and returns a reader of them that stands where the sorter does.
+    fn write_rest(&mut self, at: Option<usize>) -> Result<SorterOutput> {
+        let mut runs = Runs::create(&self.memory)?;
+        runs.write(self.arena.iter_from(at.unwrap_or_default()))?;
+        let (runs, spilled) = runs.merge(u64::MAX, &mut Interrupt::default())?;
+        self.spilled += spilled;
+        let (mut merge, mut left) = (Box::new(runs.read()?), u64::try_from(self.arena.len()).unwrap_or(u64::MAX));
+        if let Some(at) = at {
+            merge.advance()?;
+            left = left.saturating_sub(u64::try_from(at).unwrap_or(u64::MAX).saturating_add(1));
+        }
+        merge.park();
+        Ok(SorterOutput::Merge(merge, left, runs))
     }
 
     /// Moves to the next row. Returns `false` after the last row and before [`finish`](Self::finish).
@@ -347,6 +391,61 @@ mod tests {
         let keys = keys(20);
         let (rows, spilled) = sorted(1_000, u64::MAX, &keys, &vec![7; 100_000]);
         assert_eq!((rows.len(), spilled.runs), (20, 20));
+    }
+
+    /// Moves to the next row, and returns its key.
+    fn next(sorter: &mut Sorter) -> Option<Vec<u8>> {
+        sorter.advance().unwrap().then(|| {
+            let row = sorter.current().unwrap();
+            [row.sort_key(), row.tie_key()].concat()
+        })
+    }
+
+    #[test]
+    fn rows_go_on_where_they_were_parked_and_all_together_hold_a_limited_memory() {
+        let keys = keys(2_000);
+        let mut right: Vec<Vec<u8>> = keys.iter().map(|(key, tie_key)| [&key[..], tie_key].concat()).collect();
+        right.sort();
+        let memory = Memory::default();
+        // 80 sorters of a mebibyte and more do not fit, and the last ones are spilled anyway.
+        let mut sorters = Vec::new();
+        for number in 0..90 {
+            let limit = if number < 85 { 64 << 20 } else { 100_000 };
+            let mut sorter = Sorter::new(memory.limited(Some(limit)), u64::MAX);
+            for (key, tie_key) in &keys {
+                if number % 2 == 0 {
+                    sorter.push(key, tie_key, &[7; 500]).unwrap();
+                } else {
+                    sorter.push_shared(key, tie_key, Arc::from([7; 500])).unwrap();
+                }
+            }
+            sorter.finish(&mut Interrupt::default()).unwrap();
+            // Before the first row, at a row, at the last row, and behind it.
+            let read = [0, 1, 700, 2_000, 2_001][number % 5];
+            let before: Vec<_> = (0..read).filter_map(|_| next(&mut sorter)).collect();
+            sorter.park();
+            sorters.push((sorter, before));
+        }
+        let in_memory = |(sorter, _): &&(Sorter, Vec<Vec<u8>>)| sorter.arena.capacity() > 0;
+        let held: usize = sorters.iter().filter(in_memory).map(|(sorter, _)| sorter.arena.capacity()).sum();
+        assert!(held > 0 && held <= 64 << 20, "{held}");
+        assert!(sorters.iter().filter(|(sorter, _)| matches!(sorter.output, SorterOutput::Merge(..))).count() > 20);
+        for (mut sorter, mut rows) in sorters {
+            // Before the first move there may be a current row.
+            if let Some(row) = sorter.current().filter(|_| !rows.is_empty()) {
+                assert_eq!(Some([row.sort_key(), row.tie_key()].concat()), rows.last().cloned());
+                assert_eq!(row.payload, [7; 500]);
+            }
+            for place in 0.. {
+                let Some(row) = next(&mut sorter) else { break };
+                rows.push(row);
+                if place % 300 == 0 {
+                    sorter.park();
+                }
+            }
+            assert!(rows == right, "{} rows", rows.len());
+        }
+        assert!(memory.park(64 << 20).is_some(), "all was given back");
     }
 
     #[test]

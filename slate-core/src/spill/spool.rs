@@ -3,7 +3,7 @@ use std::{fs::File, sync::Arc};
 use super::{
     arena::Arena,
     file::{RowReader, buffer_size},
-    memory::Memory,
+    memory::{Memory, ParkedCharge},
     runs::Runs,
 };
 use crate::{Result, metrics::Spilled};
@@ -40,7 +40,12 @@ impl Spool {
     }
 
     /// Ends writing.
-    pub(crate) fn finish(self) -> Result<Spooled> {
+    pub(crate) fn finish(mut self) -> Result<Spooled> {
+        // All rows are in one place.
+        if let Some(runs) = &mut self.runs {
+            runs.write(self.arena.iter())?;
+            self.memory.return_buffers(std::mem::take(&mut self.arena));
+        }
         let written = self.runs.map(Runs::into_file).transpose()?;
         Ok(Spooled { memory: self.memory, arena: self.arena, written })
     }
@@ -50,8 +55,24 @@ impl Spool {
 pub(crate) struct Spooled {
     memory: Memory,
     arena: Arena,
-    /// The spilled rows, which precede those in the arena, and their size in bytes.
+    /// The rows if they were spilled, and their size in bytes.
     written: Option<(Arc<File>, u64)>,
+}
+
+impl Spooled {
+    /// Writes the rows in memory from the current one on, and returns a reader that stands at it.
+    fn write_rest(&mut self, at: Option<usize>) -> Result<RowReader> {
+        let mut runs = Runs::create(&self.memory)?;
+        runs.write(self.arena.iter_from(at.unwrap_or_default()))?;
+        let (file, size) = runs.into_file()?;
+        let mut written = RowReader::new(file, 0..size, buffer_size(&self.memory, 1));
+        if at.is_some() {
+            written.advance()?;
+        }
+        written.park();
+        self.memory.return_buffers(std::mem::take(&mut self.arena));
+        Ok(written)
+    }
 }
 
 impl Drop for Spooled {
@@ -66,6 +87,8 @@ pub(crate) struct SpoolRows {
     written: Option<RowReader>,
     /// Position in the arena of the row after the current one.
     next: usize,
+    /// The memory of rows that have been parked.
+    parked: Option<ParkedCharge>,
 }
 
 impl SpoolRows {
@@ -73,7 +96,7 @@ impl SpoolRows {
     pub(crate) fn of(rows: &Arc<Spooled>) -> Self {
         let buffer = buffer_size(&rows.memory, 1);
         let written = rows.written.as_ref().map(|(file, size)| RowReader::new(Arc::clone(file), 0..*size, buffer));
-        Self { rows: Arc::clone(rows), written, next: 0 }
+        Self { rows: Arc::clone(rows), written, next: 0, parked: None }
     }
 
     pub(crate) fn advance(&mut self) -> Result<bool> {
@@ -85,6 +108,24 @@ impl SpoolRows {
         }
         self.next = self.next.saturating_add(1);
         Ok(self.next <= self.rows.arena.len())
+    }
+
+    /// Ends a batch: the rows wait for a reader who may never come. They go to a file if the cursors of the database hold too much memory, and
+    /// nobody else reads them.
+    pub(crate) fn park(&mut self) {
+        if let Some(written) = &mut self.written {
+            written.park();
+            return;
+        }
+        let at = self.next.checked_sub(1);
+        let Some(rows) = Arc::get_mut(&mut self.rows).filter(|_| self.parked.is_none()) else { return };
+        self.parked = rows.memory.park(rows.arena.held());
+        // Rows that cannot be written stay where they are.
+        if self.parked.is_none()
+            && let Ok(written) = rows.write_rest(at)
+        {
+            (self.written, self.next) = (Some(written), 0);
+        }
     }
 
     pub(crate) fn current(&self) -> Option<&[u8]> {
@@ -99,6 +140,37 @@ impl SpoolRows {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rows_go_on_where_they_were_parked() {
+        let memory = Memory::default();
+        // Nothing more may be held in memory.
+        let full = memory.park(64 << 20).unwrap();
+        for limit in [1_000, 1 << 30] {
+            for read in [0, 1, 50, 100, 101] {
+                let mut spool = Spool::new(memory.limited(Some(limit)));
+                (0..100_u8).for_each(|n| spool.push(&[n; 1_000]).unwrap());
+                let mut rows = spool.into_rows().unwrap();
+                let mut seen: Vec<u8> = Vec::new();
+                for _ in 0..read {
+                    if rows.advance().unwrap() {
+                        seen.push(rows.current().unwrap()[0]);
+                    }
+                }
+                rows.park();
+                assert_eq!(rows.rows.arena.capacity(), 0);
+                if (1..=100).contains(&read) {
+                    assert_eq!(rows.current(), Some(&[seen[read - 1]; 1_000][..]));
+                }
+                while rows.advance().unwrap() {
+                    seen.push(rows.current().unwrap()[0]);
+                    rows.park();
+                }
+                assert!(seen == Vec::from_iter(0..100), "{read} of {limit}: {seen:?}");
+            }
+        }
+        drop(full);
+    }
 
     #[test]
     fn rows_are_read_in_the_order_in_which_they_were_pushed() {

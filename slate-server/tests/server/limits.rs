@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::{DateTime, doc};
+use bson::{DateTime, Document, doc};
 use slate_core::Database;
 use slate_server::{Server, TestServer};
 
@@ -64,6 +64,42 @@ fn cursors_and_sessions_have_limits() {
     client.refused(doc! { "startSession": 1 }, 261);
     client.ok(doc! { "endSessions": [session(1)] });
     client.ok(doc! { "find": "c", "lsid": session(3) });
+}
+
+#[test]
+fn sorts_whose_cursors_wait_hold_a_limited_memory() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    let documents: Vec<Document> =
+        (0..2_000).map(|n| doc! { "_id": n, "n": n * 7919 % 2_000, "text": "x".repeat(1_000) }).collect();
+    client.ok(doc! { "insert": "c", "documents": documents });
+    // Each sort fits into the memory of a query several times. All of them do not, nor those of a transaction.
+    let sorted = doc! { "find": "c", "sort": { "n": 1 }, "batchSize": 10 };
+    let grouped = doc! {
+        "aggregate": "c", "cursor": { "batchSize": 10 },
+        "pipeline": [{ "$set": { "m": "$n" } }, { "$sort": { "m": 1 } }, { "$unset": "m" }],
+    };
+    let mut cursors = Vec::new();
+    for number in 0..60_u8 {
+        let command = if number % 2 == 0 { sorted.clone() } else { grouped.clone() };
+        let (first, id) = batch(&client.ok(command));
+        cursors.push((first, id, None));
+    }
+    for number in 0..10 {
+        let find = doc! { "find": "c", "sort": { "n": 1 }, "batchSize": 10 };
+        let lsid = session(number);
+        let (first, id) = batch(&client.ok(within(find, &lsid, 1, true)));
+        cursors.push((first, id, Some(lsid)));
+    }
+    let metrics = server.database().metrics();
+    assert!(metrics.spills > 20 && metrics.spilled_bytes > 20 << 20, "{} {}", metrics.spills, metrics.spilled_bytes);
+    for (first, id, lsid) in cursors {
+        let more = doc! { "getMore": id, "collection": "c" };
+        let more = lsid.map_or_else(|| more.clone(), |lsid| within(more.clone(), &lsid, 1, false));
+        let (rest, end) = batch(&client.ok(more));
+        let read: Vec<i32> = first.iter().chain(&rest).map(|document| document.get_i32("n").unwrap()).collect();
+        assert!(end == 0 && read == Vec::from_iter(0..2_000));
+    }
 }
 
 #[test]

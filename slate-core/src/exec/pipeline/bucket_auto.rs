@@ -67,6 +67,10 @@ impl<'v> BucketAutoRows<'v> {
 }
 
 impl Rows for BucketAutoRows<'_> {
+    fn park(&mut self) {
+        self.sorter.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         if let Some(input) = self.input.take() {

@@ -51,6 +51,10 @@ impl<'v> DensifyRows<'v> {
 }
 
 impl Rows for DensifyRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         let Self { input, densify, rows, position, row, interrupt } = self;
         loop {

@@ -60,6 +60,10 @@ impl<'v, V: View + 'v> GraphLookupRows<'v, V> {
 }
 
 impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         self.interrupt.tick()?;

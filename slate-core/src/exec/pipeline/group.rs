@@ -220,6 +220,13 @@ impl<'v> GroupRows<'v> {
 }
 
 impl Rows for GroupRows<'_> {
+    fn park(&mut self) {
+        self.order.sorter.park();
+        if let Some(rest) = &mut self.rest {
+            rest.sorted.sorter.park();
+        }
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         if let Some(input) = self.input.take() {

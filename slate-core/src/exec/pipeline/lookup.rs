@@ -414,6 +414,10 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
 }
 
 impl<'v, V: View + 'v> Rows for LookupRows<'v, V> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         Ok(self.advance_run(1)? > 0)
     }

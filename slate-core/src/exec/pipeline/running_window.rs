@@ -48,6 +48,10 @@ impl<'v> RunningWindowRows<'v> {
 }
 
 impl Rows for RunningWindowRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         self.has_row = false;

@@ -40,6 +40,10 @@ impl<'v> SortedGroupRows<'v> {
 }
 
 impl Rows for SortedGroupRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.states.clear();
         self.has_row = false;

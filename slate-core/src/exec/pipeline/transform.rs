@@ -45,6 +45,10 @@ impl<'v> TransformRows<'v> {
 }
 
 impl Rows for TransformRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         while self.input.advance()? {

@@ -41,6 +41,12 @@ impl<'v, V: View + 'v> UnionRows<'v, V> {
 }
 
 impl<'v, V: View + 'v> Rows for UnionRows<'v, V> {
+    fn park(&mut self) {
+        match &mut self.source {
+            UnionInput::Input(rows) | UnionInput::Other(rows) => rows.park(),
+        }
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.interrupt.tick()?;
         if let UnionInput::Input(input) = &mut self.source {

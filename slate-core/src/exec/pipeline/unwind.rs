@@ -37,6 +37,10 @@ impl<'v> UnwindRows<'v> {
 }
 
 impl Rows for UnwindRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         Ok(self.advance_run(1)? > 0)
     }

@@ -122,6 +122,10 @@ impl<'v> WindowRows<'v> {
 }
 
 impl Rows for WindowRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         self.has_row = false;
         loop {

@@ -48,6 +48,14 @@ impl<'v> WindowSource<'v> {
         sorter.advance()
     }
 
+    /// Ends a batch; see [`Rows::park`].
+    pub(super) fn park(&mut self) {
+        match self {
+            Self::Ordered(input) => input.park(),
+            Self::Sorted(_, sorter) => sorter.park(),
+        }
+    }
+
     pub(super) fn current(&self) -> Option<Doc<'_>> {
         match self {
             Self::Ordered(input) => input.current(),

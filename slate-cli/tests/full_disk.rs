@@ -90,3 +90,34 @@ fn check(store: &str) {
     assert_eq!(*insert, "\"new\"\n[exit 0]\n");
     assert!(verified.ends_with(", 0 faults\n[exit 0]\n"), "{store}: {verified}");
 }
+
+/// The file system has room, but the file may not become longer: nothing foretells that a commit does not fit.
+#[test]
+fn a_file_that_may_not_become_longer_loses_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    lines(&folder.path().join("few.jsonl"), 0..1_000);
+    lines(&folder.path().join("many.jsonl"), 1_000..40_000);
+    let slate = env!("CARGO_BIN_EXE_slate");
+    let script = format!(
+        r#"
+        slate() {{ echo '> '; '{slate}' redb:db "$@" 2>&1; echo "[exit $?]"; }}
+        trap '' XFSZ
+        ulimit -S -f 16384
+        slate import few.jsonl --collection c
+        slate import many.jsonl --collection c
+        ulimit -S -f unlimited
+        slate count c '{{ _id: {{ $lt: 1000 }} }}'
+        slate insert c '{{ _id: "new" }}'
+        slate verify
+        "#
+    );
+    let output = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).output().unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<&str> = printed.split("> \n").skip(1).collect();
+    let [few, many, count, insert, verified] = &*answers else { unreachable!("five answers: {printed}") };
+    assert_eq!(*few, "few.jsonl: 1000 inserted, collection c\n[exit 0]\n");
+    assert!(many.ends_with("\n[exit 1]\n") && many.contains("File too large"), "{many}");
+    assert_eq!(*count, "1000\n[exit 0]\n", "what was imported before is there");
+    assert_eq!(*insert, "\"new\"\n[exit 0]\n");
+    assert!(verified.ends_with(", 0 faults\n[exit 0]\n"), "{verified}");
+}

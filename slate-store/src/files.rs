@@ -35,6 +35,15 @@ pub(crate) fn is_full(kind: io::ErrorKind) -> bool {
     matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
+/// Returns how many bytes the file system of a file has left for its user; `None` if that is not known.
+#[cfg(feature = "redb")]
+pub(crate) fn free_space(path: &Path) -> Option<u64> {
+    #[cfg(unix)]
+    return rustix::fs::statvfs(path).ok().map(|device| device.f_bavail.saturating_mul(device.f_frsize));
+    #[cfg(not(unix))]
+    None
+}
+
 /// A new file or directory, in a folder next to its target that only its user can enter. It is removed unless it is published, so the
 /// target is either complete or absent. It has the permissions of any new file, so the published one has them, too.
 pub(crate) struct Draft {

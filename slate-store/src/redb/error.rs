@@ -89,7 +89,7 @@ pub(super) fn full(source: io::Error) -> Error {
     Error::Full(Box::new(Context::new(detail).because(source)))
 }
 
-/// Maps an error of undoing a commit that did not fit on the device.
+/// Maps the error of a commit that did not fit on the device and is visible nevertheless.
 pub(super) fn not_undone(error: Error) -> Error {
     let detail =
         "it did not fit on the device, and could not be undone; reopen the database to see which commits it has";

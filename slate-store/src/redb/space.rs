@@ -208,6 +208,14 @@ impl Space {
         Some(self.path.as_ref()?.metadata().ok()?.len())
     }
 
+    /// Returns whether the end of the next commit may not fit on the device. True where the system does not tell.
+    pub(super) fn is_scarce(&self) -> bool {
+        /// What is written at the end of a commit, when it becomes visible, is at most redb's write buffer, a part of the cache. What is
+        /// written before shows in time that there is no room.
+        const ENOUGH: u64 = 1 << 30;
+        self.path.as_deref().and_then(files::free_space).is_none_or(|free| free < ENOUGH)
+    }
+
     /// Returns how long the file is, or, if it is large and little was written, how many bytes it takes on the device. redb doubles a file
     /// that is full, and the device has nothing of the second half until it is written. Compacting a large file takes seconds, which few writes
     /// are not worth.

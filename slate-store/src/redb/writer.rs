@@ -270,22 +270,27 @@ impl Writer {
         let begin = Instant::now();
         let transaction = self.begin(permit)?;
         let version = Version(self.version().0 + 1);
-        let is_undoable = durability == Durability::Sync && self.opened.sharing == Sharing::Exclusive;
+        let sharing = self.opened.sharing;
+        let is_undoable = durability == Durability::Sync && sharing == Sharing::Exclusive && self.space.is_scarce();
         let before = is_undoable.then(|| transaction.ephemeral_savepoint()).transpose().map_err(error::storage)?;
         let mut applying = Applying::new(&transaction, &self.opened.storage);
         changes.each(version, |keyspace, change| applying.apply(keyspace, change))?;
         let written = applying.written;
         drop(applying);
         version::write(&transaction, version)?;
-        match (before, self.opened.sharing) {
-            (Some(before), _) => {
+        match (before, durability, sharing) {
+            (Some(before), _, _) => {
                 self.commit_or_undo(permit, transaction, version, &before)?;
                 drop(before);
                 self.free_replaced(permit, written);
             }
+            (None, Durability::Sync, Sharing::Exclusive) => {
+                self.commit_with_room(permit, transaction, version)?;
+                self.free_replaced(permit, written);
+            }
             // Other processes see every commit, and must not see one that is not on the device.
-            (None, Sharing::WithReaders) => self.commit_to_device(permit, transaction, version)?,
-            (None, Sharing::Exclusive) => self.commit_to_memory(transaction, version)?,
+            (None, _, Sharing::WithReaders) => self.commit_to_device(permit, transaction, version)?,
+            (None, Durability::Deferred, Sharing::Exclusive) => self.commit_to_memory(transaction, version)?,
         }
         self.space.committed(written, begin.elapsed());
         if let Some(stepping) = &mut permit.stepping {
@@ -294,12 +299,26 @@ impl Writer {
         Ok(version)
     }
 
-    /// Commits durably. If the device is full, returns to the state `before` the transaction.
+    /// Commits durably to a device that has much room.
     ///
-    /// The savepoint also keeps redb from freeing, right after the commit, the pages that it has replaced. What redb writes about that
-    /// would stay in its write buffer until the next durable commit. Meanwhile every page that is read from the file while the cache is full
-    /// would cost a search of the whole buffer: two microseconds, half of the time of a scan (redb 4.6). Instead the next commit
+    /// The reader of the commit before keeps redb from freeing, right after the commit, the pages that it has replaced. What redb writes about
+    /// that would stay in its write buffer until the next durable commit. Meanwhile every page that is read from the file while the cache is
+    /// full would cost a search of the whole buffer: two microseconds, half of the time of a scan (redb 4.6). Instead the next commit
     /// frees these pages. In a file shared with readers it always does.
+    fn commit_with_room(&self, permit: &mut Permit<'_>, transaction: WriteTransaction, version: Version) -> Result<()> {
+        let storage = &self.opened.storage;
+        if storage.is_behind() {
+            return Err(error::full(storage.full()));
+        }
+        let _before = self.opened.handle().begin_read()?;
+        match self.commit_to_device(permit, transaction, version) {
+            Err(full @ Error::Full(_)) if storage.is_behind() => Err(error::not_undone(full)),
+            made => made,
+        }
+    }
+
+    /// Commits durably. If the device is full, returns to the state `before` the transaction. The savepoint costs the commit two pages, and keeps
+    /// redb from freeing pages as the reader of [`commit_with_room`](Self::commit_with_room) does.
     fn commit_or_undo(
         &self,
         permit: &mut Permit<'_>,

@@ -463,3 +463,51 @@ impl work::Limit for InterruptEnds {
         self.deadline.get()
     }
 }
+
+/// Counts and limits the looks at the end of a call.
+#[cfg(test)]
+pub(crate) mod looks {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering::Relaxed},
+        },
+        time::Instant,
+    };
+
+    use slate_query::{
+        Code, Error,
+        work::{self, Limit},
+    };
+
+    use crate::Result;
+
+    /// Allows a number of looks.
+    struct Looks(AtomicUsize);
+
+    impl Limit for Looks {
+        fn check(&self) -> slate_query::Result<()> {
+            let left = self.0.load(Relaxed);
+            self.0.store(left.saturating_sub(1), Relaxed);
+            if left > 0 { Ok(()) } else { Err(Error::new(Code::INTERRUPTED, "no looks left")) }
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    /// Calls `work` and returns how often it looked.
+    pub(crate) fn of<R>(work: impl FnOnce() -> Result<R>) -> usize {
+        let looks = Arc::new(Looks(AtomicUsize::new(usize::MAX)));
+        work::during(looks.clone(), || work().unwrap()).unwrap();
+        usize::MAX - looks.0.load(Relaxed)
+    }
+
+    /// Calls `work`, which must end with its call at the look after this number of them.
+    pub(crate) fn end_after<R>(looks: usize, work: impl FnOnce() -> Result<R>) {
+        let mut is_ended = false;
+        let ended = work::during(Arc::new(Looks(AtomicUsize::new(looks))), || is_ended = work().is_err());
+        assert!(ended.is_err() && is_ended, "it did not end after {looks} looks");
+    }
+}

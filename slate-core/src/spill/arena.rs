@@ -4,6 +4,7 @@ use branches::prefetch_read_data;
 use slate_query::{raw::leading, work};
 
 use super::{
+    counted_sort::{SORTED_AT_ONCE, count_row, sort_counted},
     prefix_sort::{SortEntry, leading_bytes_mask, sort_by_key, sort_by_prefix},
     row::{HEADER, Row, write_row},
 };
@@ -34,6 +35,12 @@ type Payload = Arc<[u8]>;
 
 /// Bytes that a row takes in addition to its encoding: its offset and sort entry, doubled for the scratch space.
 const OVERHEAD: usize = 2 * (size_of::<SortEntry>() + size_of::<usize>());
+
+/// The most rows of which the least are selected without a look at the end of the call: a few tens of milliseconds.
+const SELECTED_AT_ONCE: usize = 1 << 19;
+
+/// The rows that are renumbered between two looks at the end of the call.
+const RENUMBERED_AT_ONCE: usize = 1 << 14;
 
 impl Arena {
     pub(super) fn len(&self) -> usize {
@@ -174,55 +181,78 @@ impl Arena {
     }
 
     /// Sorts the rows by their keys.
-    pub(super) fn sort(&mut self) {
+    ///
+    /// # Errors
+    /// The error of the call that ended, here and in [`retain_least`](Self::retain_least). The rows are then lost.
+    pub(super) fn sort(&mut self) -> Result<()> {
         if self.order.len() < 2 {
-            return;
+            return Ok(());
         }
-        let prefixes = self.load_prefixes();
+        let prefixes = self.load_prefixes()?;
         let Self { bytes, starts, order, radix_buffer, .. } = self;
         match prefixes.decisive {
-            Some(mask) => sort_by_prefix(order, mask, radix_buffer),
+            Some(mask) => sort_by_prefix(order, mask, radix_buffer)?,
             None => {
                 let key = |entry: &SortEntry| {
                     let row = starts.get(entry.row).and_then(|&start| row_at(bytes, start));
                     row.map_or(&[][..], |row| if prefixes.ties_ascend { row.sort_key() } else { row.key })
                 };
-                sort_by_key(order, key, prefixes.common);
+                sort_by_key(order, key, prefixes.common, radix_buffer)?;
             }
         }
-        self.renumber();
+        self.renumber()
     }
 
     /// Renumbers the rows in their order, so that reading them in order accesses `starts` and `shared` sequentially.
-    fn renumber(&mut self) {
+    fn renumber(&mut self) -> Result<()> {
         let Self { starts, shared, order, renumbered: (new_starts, new_shared), .. } = self;
         new_starts.clear();
-        new_starts.extend(order.iter().filter_map(|entry| starts.get(entry.row)));
+        for entries in order.chunks(RENUMBERED_AT_ONCE) {
+            work::take(entries.len())?;
+            new_starts.extend(entries.iter().filter_map(|entry| starts.get(entry.row)));
+        }
         std::mem::swap(starts, new_starts);
         if !shared.is_empty() {
             new_shared.clear();
-            new_shared.extend(order.iter().map(|entry| shared.get_mut(entry.row).and_then(Option::take)));
+            for entries in order.chunks(RENUMBERED_AT_ONCE) {
+                work::take(entries.len())?;
+                new_shared.extend(entries.iter().map(|entry| shared.get_mut(entry.row).and_then(Option::take)));
+            }
             std::mem::swap(shared, new_shared);
         }
         order.iter_mut().enumerate().for_each(|(at, entry)| entry.row = at);
+        Ok(())
     }
 
     /// Retains the `count` rows with the least keys, the greatest of them last, and frees the space of the others. Takes
-    /// linear time.
-    pub(super) fn retain_least(&mut self, count: usize) {
-        let Some(last) = count.checked_sub(1) else { return self.clear() };
+    /// linear time, unless there are very many rows.
+    pub(super) fn retain_least(&mut self, count: usize) -> Result<()> {
+        let Some(last) = count.checked_sub(1) else {
+            self.clear();
+            return Ok(());
+        };
         if self.order.len() <= count {
-            return;
+            return Ok(());
         }
-        let prefixes = self.load_prefixes();
-        let Self { bytes, starts, order, shared, shared_bytes, .. } = self;
-        order.select_nth_unstable_by(last, |a, b| compare(bytes, starts, prefixes.common, a, b));
+        let prefixes = self.load_prefixes()?;
+        let Self { bytes, starts, order, shared, shared_bytes, radix_buffer, .. } = self;
+        if order.len() > SELECTED_AT_ONCE {
+            sort_counted(order, radix_buffer, |a, b| compare(bytes, starts, prefixes.common, a, b))?;
+        } else {
+            work::take(order.len())?;
+            order.select_nth_unstable_by(last, |a, b| compare(bytes, starts, prefixes.common, a, b));
+        }
         order.truncate(count);
         let greatest = order.last().map(|entry| entry.row);
-        order.sort_unstable_by_key(|entry| entry.row);
+        if order.len() > SORTED_AT_ONCE {
+            sort_counted(order, radix_buffer, |a, b| a.row.cmp(&b.row))?;
+        } else {
+            order.sort_unstable_by_key(|entry| entry.row);
+        }
         let mut end = 0;
         let mut moved_greatest = None;
         for (at, entry) in order.iter_mut().enumerate() {
+            count_row(at)?;
             let Some(&start) = starts.get(entry.row) else { continue };
             let Some(length) = row_at(bytes, start).map(|row| row.written_len()) else { continue };
             bytes.copy_within(start..start + length, end);
@@ -246,17 +276,19 @@ impl Arena {
         if let Some(at) = moved_greatest {
             order.swap(at, last);
         }
+        Ok(())
     }
 
     /// Sets the prefix of every sort entry to the eight bytes of its key after the prefix that all keys share.
-    fn load_prefixes(&mut self) -> Prefixes {
+    fn load_prefixes(&mut self) -> Result<Prefixes> {
         let Self { bytes, starts, order, .. } = self;
         let row = |entry: &SortEntry| starts.get(entry.row).and_then(|&start| row_at(bytes, start));
         let key = |entry: &SortEntry| row(entry).map_or(&[][..], |row| row.key);
         let first = order.first().map_or(&[][..], key);
         let mut common = first.len();
         let (mut longest, mut ties_ascend, mut last) = (0, true, None);
-        for entry in order.iter() {
+        for (position, entry) in order.iter().enumerate() {
+            count_row(position)?;
             let Some(row) = row(entry) else { continue };
             if !share_prefix(row.key, first, common) {
                 common = first.iter().zip(row.key).take_while(|(a, b)| a == b).count();
@@ -268,10 +300,13 @@ impl Arena {
         }
         // A prefix can include bytes of the tie key, which would decide next anyway. A short key is padded with zeros, so
         // equal prefixes do not imply equal keys.
-        order.iter_mut().for_each(|entry| entry.prefix = leading(key(entry).get(common..).unwrap_or_default()));
+        for (position, entry) in order.iter_mut().enumerate() {
+            count_row(position)?;
+            entry.prefix = leading(key(entry).get(common..).unwrap_or_default());
+        }
         let deciding_bytes = longest.saturating_sub(common);
         let decisive = ties_ascend && deciding_bytes <= size_of::<u64>();
-        Prefixes { common, ties_ascend, decisive: decisive.then(|| leading_bytes_mask(deciding_bytes)) }
+        Ok(Prefixes { common, ties_ascend, decisive: decisive.then(|| leading_bytes_mask(deciding_bytes)) })
     }
 }
 
@@ -310,6 +345,7 @@ fn compare(bytes: &[u8], starts: &[usize], common: usize, a: &SortEntry, b: &Sor
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interrupt::looks;
 
     /// Returns an arena of rows with these sort and tie keys; payloads equal the sort keys.
     fn arena<K: AsRef<[u8]>>(keys: impl IntoIterator<Item = (K, K)>) -> Arena {
@@ -326,7 +362,7 @@ mod tests {
 
     fn sorted<const N: usize>(pushed: [(&str, &str); N]) -> Vec<String> {
         let mut arena = arena(pushed);
-        arena.sort();
+        arena.sort().unwrap();
         keys(&arena).into_iter().map(String::from).collect()
     }
 
@@ -357,7 +393,7 @@ mod tests {
             rows.iter().for_each(|(sort, tie)| arena.push(sort.as_bytes(), tie, b"", usize::MAX).unwrap());
             let mut expected: Vec<_> = rows.iter().map(|(sort, tie)| [sort.as_bytes(), tie].concat()).collect();
             expected.sort();
-            arena.sort();
+            arena.sort().unwrap();
             assert!(arena.iter().map(|row| row.key).eq(expected.iter().map(Vec::as_slice)));
         }
     }
@@ -376,7 +412,7 @@ mod tests {
             for _ in 0..2 {
                 arena.clear();
                 rows.clone().for_each(|(sort, tie)| arena.push(&sort, &tie, b"", usize::MAX).unwrap());
-                arena.sort();
+                arena.sort().unwrap();
                 assert!(arena.iter().map(|row| row.key).eq(expected.iter().map(Vec::as_slice)), "{mask:x}");
             }
         }
@@ -399,10 +435,10 @@ mod tests {
         assert_eq!(shared.size(), copied.size());
         let rows = |arena: &Arena| arena.iter().map(|row| (row.key.to_vec(), row.payload.to_vec())).collect::<Vec<_>>();
         for arena in [&mut copied, &mut shared] {
-            arena.retain_least(3);
+            arena.retain_least(3).unwrap();
             assert!(rows(arena).iter().all(|(key, payload)| key == payload));
             arena.push(b"a2", b"", b"a2", usize::MAX).unwrap();
-            arena.sort();
+            arena.sort().unwrap();
         }
         assert_eq!(rows(&shared), rows(&copied));
         assert_eq!(rows(&shared).len(), 4);
@@ -414,11 +450,35 @@ mod tests {
     #[test]
     fn retain_least_frees_the_space_of_the_other_rows() {
         let mut arena = arena(["d", "a", "e", "c", "b"].map(|key| (key, "")));
-        arena.retain_least(3);
+        arena.retain_least(3).unwrap();
         assert_eq!(keys(&arena).last(), Some(&"c"), "the greatest retained row is last");
         assert_eq!(arena.size(), 3 * (HEADER + 2 + OVERHEAD));
-        arena.sort();
+        arena.sort().unwrap();
         assert_eq!(keys(&arena), ["a", "b", "c"]);
         assert!(arena.iter().all(|row| row.payload == row.key));
+    }
+
+    #[test]
+    fn each_part_of_a_sort_ends_with_the_call() {
+        let many = 300_000_u32;
+        let scattered = |n: u32| n.wrapping_mul(0x9e37_79b9);
+        // Keys that are sorted by their bytes, by eight bytes that differ, by a radix sort, and by several words.
+        let keys: [fn(u32, u32) -> Vec<u8>; 3] = [
+            |n, _| n.to_be_bytes().to_vec(),
+            |_, n| (n & 0x00ff_00ff).to_be_bytes().to_vec(),
+            |_, n| [&[b'a'; 20], &n.to_be_bytes()[..1], &[b'b'; 20], &n.to_be_bytes()[..]].concat(),
+        ];
+        for key in keys {
+            let filled = || arena((0..many).map(|n| (key(n, scattered(n)), n.to_be_bytes().to_vec())));
+            let mut arena = filled();
+            let looks = looks::of(|| arena.sort());
+            // A look for each 2^17 steps at least: two passes over the keys, the sort, the new numbers.
+            assert!(looks > 4 * (many as usize >> 17), "{looks} looks");
+            for ended in [0, looks / 2, looks * 3 / 4] {
+                let mut arena = filled();
+                looks::end_after(ended, || arena.sort());
+            }
+            looks::end_after(10, || filled().retain_least(280_000));
+        }
     }
 }

@@ -1,7 +1,8 @@
 use ahash::RandomState;
 use hashbrown::HashTable;
+use slate_query::work;
 
-use super::{memory::Memory, sorter::Sorter};
+use super::{counted_sort::SORTED_AT_ONCE, memory::Memory, sorter::Sorter};
 use crate::{Result, interrupt::Interrupt};
 
 /// A set of keys in memory: a hash table over keys stored in one buffer. Keys are compared by their bytes, never by
@@ -42,14 +43,22 @@ impl KeySet {
         self.bytes.len() + self.offsets.allocation_size() > self.memory.limit()
     }
 
-    /// Writes the keys to a file as a sorted run. They count as seen: equal keys that follow are repetitions.
+    /// Writes the keys to a file as sorted runs. They count as seen: equal keys that follow are repetitions.
     pub(crate) fn overflow(self) -> Result<KeyOverflow> {
         // `KeyOverflow::finish` uses two sorters at the same time, after this set has been freed.
         let memory = self.memory.shared_by(2);
         let mut sorter = Sorter::new(memory.clone(), u64::MAX);
-        let mut keys: Vec<&[u8]> = self.offsets.iter().map(|&offset| key_at(&self.bytes, offset)).collect();
-        keys.sort_unstable();
-        sorter.push_run(&keys, &SEEN)?;
+        let (mut offsets, mut keys) = (self.offsets.iter(), Vec::new());
+        loop {
+            keys.clear();
+            keys.extend(offsets.by_ref().take(SORTED_AT_ONCE).map(|&offset| key_at(&self.bytes, offset)));
+            if keys.is_empty() {
+                break;
+            }
+            work::take(keys.len())?;
+            keys.sort_unstable();
+            sorter.push_run(&keys, &SEEN)?;
+        }
         Ok(KeyOverflow { memory, sorter, pushed: 0 })
     }
 }

@@ -9,6 +9,7 @@
 //! process is killed. Rows are bytes here: a key that orders them, and a payload.
 
 mod arena;
+mod counted_sort;
 mod file;
 mod first_rows;
 mod key_set;
@@ -20,6 +21,7 @@ mod runs;
 mod sorter;
 mod spool;
 
+pub(crate) use counted_sort::sort_counted;
 pub(crate) use first_rows::FirstRows;
 pub(crate) use key_set::KeySet;
 pub(crate) use memory::{Budget, DiskUse, Memory};

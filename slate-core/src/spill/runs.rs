@@ -1,5 +1,7 @@
 use std::{fs::File, ops::Range, sync::Arc};
 
+use slate_query::work;
+
 use super::{
     file::{RowReader, RowWriter, buffer_size},
     memory::Memory,
@@ -71,6 +73,7 @@ impl Runs {
     }
 
     pub(super) fn add(&mut self, row: Row<'_>) -> Result<()> {
+        work::take(1)?;
         self.largest_row = self.largest_row.max(row.written_len());
         self.writer.write(row)
     }

@@ -111,10 +111,10 @@ impl Sorter {
     fn enforce_limits(&mut self) -> Result<()> {
         let max_rows = usize::try_from(self.max_rows).unwrap_or(usize::MAX);
         if self.arena.len() >= max_rows.max(MIN_RETAINED).saturating_mul(2) {
-            self.retain_least(max_rows);
+            self.retain_least(max_rows)?;
         }
         if self.arena.size() > self.memory.limit() {
-            self.retain_least(max_rows);
+            self.retain_least(max_rows)?;
             // Rows that fit in half of the memory leave enough space for more.
             if self.arena.size() > self.memory.limit() / 2 {
                 self.spill()?;
@@ -123,11 +123,11 @@ impl Sorter {
         Ok(())
     }
 
-    fn retain_least(&mut self, max_rows: usize) {
+    fn retain_least(&mut self, max_rows: usize) -> Result<()> {
         if self.arena.len() <= max_rows {
-            return;
+            return Ok(());
         }
-        self.arena.retain_least(max_rows);
+        self.arena.retain_least(max_rows)?;
         if let Some(greatest) = max_rows.checked_sub(1).and_then(|last| self.arena.get(last)) {
             let RowBound { sort_key, tie_key, is_new } = self.bound.get_or_insert_default();
             sort_key.clear();
@@ -136,6 +136,7 @@ impl Sorter {
             tie_key.extend_from_slice(greatest.tie_key());
             *is_new = true;
         }
+        Ok(())
     }
 
     /// Returns the number of rows in memory.
@@ -156,7 +157,7 @@ impl Sorter {
 
     /// Sorts the rows in memory and writes them as a run.
     pub(super) fn spill(&mut self) -> Result<()> {
-        self.arena.sort();
+        self.arena.sort()?;
         Runs::get_or_create(&mut self.runs, &self.memory)?.write(self.arena.iter())?;
         self.arena.clear();
         Ok(())
@@ -189,8 +190,8 @@ impl Sorter {
                 SorterOutput::Merge(Box::new(runs.read()?), self.max_rows, runs)
             }
             None => {
-                self.retain_least(usize::try_from(self.max_rows).unwrap_or(usize::MAX));
-                self.arena.sort();
+                self.retain_least(usize::try_from(self.max_rows).unwrap_or(usize::MAX))?;
+                self.arena.sort()?;
                 SorterOutput::Arena(None)
             }
         };

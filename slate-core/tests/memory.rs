@@ -7,6 +7,8 @@ mod beside_a_snapshot;
 mod common;
 #[path = "memory/expressions.rs"]
 mod expressions;
+#[path = "memory/lookups.rs"]
+mod lookups;
 
 use allocation_counter::{AllocationInfo, measure};
 use bson::{RawDocumentBuf, doc};

@@ -13,7 +13,7 @@ use common::{
     raw, refusal,
 };
 use proptest::{collection::vec, prelude::*, test_runner::TestCaseError};
-use slate_core::{Aggregate, Collection, ErrorKind, ExplainVerbosity, Index};
+use slate_core::{Aggregate, Collection, CollectionOptions, ErrorKind, ExplainVerbosity, Index, View};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -476,6 +476,30 @@ fn a_lookup_is_the_same_by_hash_by_index_and_beyond_the_memory() {
             let nothing = doc! { "$match": { "pad": "none" } };
             let explained = orders.aggregate([&nothing, lookup]).explain(ExplainVerbosity::ExecutionStats).unwrap();
             assert_eq!(documents(&explained), 700, "no document is joined: {explained}");
+        }
+    });
+}
+
+#[test]
+fn matches_in_a_view_are_in_the_order_of_their_ids_within_any_memory() {
+    on_every_store(|database| {
+        let (orders, items) = (database.collection("orders"), database.collection("items"));
+        orders.insert_many(&(0..3).map(|n| raw(&doc! { "_id": n, "item": n })).collect::<Vec<_>>()).run().unwrap();
+        let item = |n: i32| raw(&doc! { "_id": n, "code": n % 2, "x": n, "pad": "y".repeat(50) });
+        items.insert_many(&(0..100).map(item).collect::<Vec<_>>()).run().unwrap();
+        let latest = database.collection("latest");
+        latest
+            .create_with(&CollectionOptions::new().view(&View::new("items", [doc! { "$sort": { "x": -1 } }])))
+            .unwrap();
+        let lookup =
+            doc! { "$lookup": { "from": "latest", "localField": "item", "foreignField": "code", "as": "found" } };
+        let ids: Vec<i32> = (0..100).filter(|n| n % 2 == 0).chain((0..100).filter(|n| n % 2 == 1)).collect();
+        for limit in [64 << 20, 3_000, 0] {
+            let unwound = [lookup.clone(), doc! { "$unwind": "$found" }];
+            let found = rows(orders.aggregate(unwound).memory_limit(limit)).unwrap();
+            let found: Vec<i32> =
+                found.iter().map(|row| row.get_document("found").unwrap().get_i32("_id").unwrap()).collect();
+            assert_eq!(found, ids, "{limit} bytes");
         }
     });
 }

@@ -5,6 +5,7 @@ use slate_query::{
     Code, key,
     pipeline::GraphLookup,
     raw::{Doc, Kind, OwnedValue, SmallBytes, Value, Writer},
+    work,
 };
 use slate_store::View;
 
@@ -35,14 +36,21 @@ pub(crate) struct GraphLookupRows<'v, V: View> {
 /// The documents reached from one document may use this much memory, in bytes, even if the limit is lower.
 const LEAST: usize = 16 << 20;
 
+/// About how many bytes a value that was searched for takes in addition to its key.
+const SEARCHED: usize = 64;
+
+/// About how many bytes a value takes that the next step searches for: itself, as a part of the condition, and its bounds in an index.
+const SOUGHT: usize = 192;
+
 /// The documents reached from one document.
-#[derive(Default)]
 struct Reached {
     /// The documents by the keys of their `_id`s.
     documents: BTreeMap<Vec<u8>, Vec<u8>>,
     /// The keys of the values that were searched for.
     searched: HashSet<SmallBytes, RandomState>,
     bytes: usize,
+    /// The most bytes.
+    limit: usize,
 }
 
 impl<'v, V: View + 'v> GraphLookupRows<'v, V> {
@@ -71,9 +79,10 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
             return Ok(false);
         }
         let Some(document) = self.input.current() else { return Ok(false) };
-        let mut reached = Reached::default();
+        let mut reached = Reached::new(self.foreign.memory_limit().max(LEAST));
         let mut frontier = Vec::new();
         self.graph.visit_start(document, &mut |value| reached.lead_to(value, &mut frontier))?;
+        reached.check(&frontier)?;
         let mut depth = 0;
         while !frontier.is_empty() && depth <= self.graph.max_depth() {
             let values = std::mem::take(&mut frontier);
@@ -81,8 +90,10 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
             while rows.advance()? {
                 self.interrupt.tick()?;
                 let Some(found) = rows.current() else { break };
-                if reached.add(&self.graph, found, depth, self.foreign.memory_limit().max(LEAST))? {
+                work::take_copied(found.bytes().len())?;
+                if reached.add(&self.graph, found, depth) {
                     self.graph.visit_next(found, &mut |value| reached.lead_to(value, &mut frontier));
+                    reached.check(&frontier)?;
                 }
             }
             depth += 1;
@@ -102,31 +113,48 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
 }
 
 impl Reached {
-    /// Adds a value to those that are searched for next, unless it was searched for before.
+    fn new(limit: usize) -> Self {
+        Self { documents: BTreeMap::new(), searched: HashSet::default(), bytes: 0, limit }
+    }
+
+    /// Returns whether what is held exceeds the limit.
+    fn is_full(&self, frontier: &[OwnedValue]) -> bool {
+        self.bytes + frontier.len() * SOUGHT > self.limit
+    }
+
+    fn check(&self, frontier: &[OwnedValue]) -> Result<()> {
+        if !self.is_full(frontier) {
+            return Ok(());
+        }
+        let message =
+            format!("what $graphLookup reaches from one document needs more than {} bytes of memory", self.limit);
+        Err(Error::new(ErrorKind::TooLarge, Code(40_099), message))
+    }
+
+    /// Adds a value to those that are searched for next, unless it was searched for before or the limit is exceeded.
     fn lead_to(&mut self, value: Value<'_>, frontier: &mut Vec<OwnedValue>) {
+        if self.is_full(frontier) {
+            return;
+        }
         let mut key = Vec::new();
         key::encode(value, &mut key);
-        self.bytes += key.len();
         if self.searched.insert(key.as_slice().into()) {
+            self.bytes += SEARCHED + key.len();
             frontier.push(value.to_owned());
         }
     }
 
     /// Adds a found document. Returns false if it was found before.
-    fn add(&mut self, graph: &GraphLookup, found: Doc<'_>, depth: u64, most: usize) -> Result<bool> {
+    fn add(&mut self, graph: &GraphLookup, found: Doc<'_>, depth: u64) -> bool {
         let mut id = Vec::new();
         key::encode(found.get("_id").unwrap_or(Value::NULL), &mut id);
         if self.documents.contains_key(&id) {
-            return Ok(false);
+            return false;
         }
         let mut document = Vec::new();
         graph.write_found(found, depth, &mut document);
         self.bytes += document.len();
-        if self.bytes > most {
-            let message = format!("what $graphLookup reaches from one document needs more than {most} bytes of memory");
-            return Err(Error::new(ErrorKind::TooLarge, Code(40_099), message));
-        }
         self.documents.insert(id, document);
-        Ok(true)
+        true
     }
 }

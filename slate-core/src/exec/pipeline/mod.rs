@@ -8,7 +8,10 @@ mod facet;
 mod foreign;
 mod graph_lookup;
 mod group;
+mod join_stages;
+mod join_table;
 mod lookup;
+mod lookup_batches;
 mod open;
 mod repeat;
 mod running_window;
@@ -17,6 +20,7 @@ mod statistics;
 mod transform;
 mod union_with;
 mod unwind;
+mod wanted_rows;
 mod window;
 mod window_source;
 

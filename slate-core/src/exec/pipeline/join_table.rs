@@ -1,0 +1,129 @@
+use std::collections::HashMap;
+
+use ahash::RandomState;
+use slate_query::{
+    pipeline::Join,
+    raw::{Doc, SmallBytes, Value},
+    work,
+};
+
+use crate::{Result, spill::sort_counted};
+
+/// The numbers of the documents of another collection by the values that they are joined by.
+#[derive(Debug, Default)]
+pub(super) struct JoinTable {
+    /// The numbers of the documents with a value, in ascending order, by the key of the value.
+    numbers: HashMap<SmallBytes, Vec<usize>, RandomState>,
+    /// What was added, in bytes.
+    memory: usize,
+}
+
+/// About how many bytes an entry takes in addition to its key.
+pub(super) const ENTRY: usize = 64;
+
+impl JoinTable {
+    /// Returns the memory that documents take, in bytes, without that of the [wanted](Self::want) values.
+    pub(super) fn memory(&self) -> usize {
+        self.memory
+    }
+
+    /// Adds a document of the other collection under each of its values. Documents are added in the order of their numbers.
+    pub(super) fn add(&mut self, join: &Join, document: Doc<'_>, number: usize, key: &mut Vec<u8>) -> Result<()> {
+        work::take_copied(document.bytes().len())?;
+        join.visit_foreign_keys(document, key, &mut |key| {
+            self.memory += ENTRY + key.len();
+            let numbers = match self.numbers.get_mut(key) {
+                Some(numbers) => numbers,
+                None => self.numbers.entry(key.into()).or_default(),
+            };
+            push_once(numbers, number);
+        });
+        Ok(())
+    }
+
+    /// Makes the table take documents with this value. Returns its key if the table did not take them before.
+    pub(super) fn want(&mut self, value: Value<'_>, key: &mut Vec<u8>) -> Option<SmallBytes> {
+        encode(value, key);
+        if self.numbers.contains_key(key.as_slice()) {
+            return None;
+        }
+        let key = SmallBytes::from(key.as_slice());
+        self.numbers.insert(key.clone(), Vec::new());
+        Some(key)
+    }
+
+    /// Adds a document of the other collection under each of its values that is [wanted](Self::want). Returns whether any is.
+    pub(super) fn add_wanted(
+        &mut self,
+        join: &Join,
+        document: Doc<'_>,
+        number: usize,
+        key: &mut Vec<u8>,
+    ) -> Result<bool> {
+        work::take_copied(document.bytes().len())?;
+        let mut is_wanted = false;
+        join.visit_foreign_keys(document, key, &mut |key| {
+            if let Some(numbers) = self.numbers.get_mut(key) {
+                is_wanted = true;
+                self.memory += push_once(numbers, number);
+            }
+        });
+        Ok(is_wanted)
+    }
+
+    /// Replaces `matches` by the numbers of the documents that a local document is equal to, in ascending order.
+    pub(super) fn find(
+        &self,
+        join: &Join,
+        document: Doc<'_>,
+        key: &mut Vec<u8>,
+        matches: &mut Vec<usize>,
+    ) -> Result<()> {
+        matches.clear();
+        work::take_copied(document.bytes().len())?;
+        // Most documents have one value, whose list needs no other one.
+        let (mut first, mut others): (&[usize], Vec<&[usize]>) = (&[], Vec::new());
+        join.visit_local(document, &mut |value| {
+            encode(value, key);
+            match self.numbers.get(key.as_slice()).filter(|numbers| !numbers.is_empty()) {
+                Some(numbers) if first.is_empty() => first = numbers,
+                Some(numbers) => others.push(numbers),
+                None => {}
+            }
+        });
+        matches.extend_from_slice(first);
+        // An array can have the same value many times. Equal values have one list.
+        sort_counted(&mut others, &mut Vec::new(), |a, b| a.as_ptr().cmp(&b.as_ptr()))?;
+        others.dedup_by_key(|numbers| numbers.as_ptr());
+        others.retain(|numbers| numbers.as_ptr() != first.as_ptr());
+        for numbers in &others {
+            work::take(numbers.len())?;
+            matches.extend_from_slice(numbers);
+        }
+        if !others.is_empty() {
+            sort_counted(matches, &mut Vec::new(), usize::cmp)?;
+            matches.dedup();
+        }
+        Ok(())
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+        self.memory = 0;
+    }
+}
+
+/// Adds a number, unless it is the last of the list. Returns the memory that it takes, in bytes.
+fn push_once(numbers: &mut Vec<usize>, number: usize) -> usize {
+    if numbers.last() == Some(&number) {
+        return 0;
+    }
+    numbers.push(number);
+    size_of::<usize>()
+}
+
+/// Replaces `key` by the key of a value.
+pub(super) fn encode(value: Value<'_>, key: &mut Vec<u8>) {
+    key.clear();
+    slate_query::key::encode(value, key);
+}

@@ -4,6 +4,7 @@ use slate_query::{
     Code,
     pipeline::Kept,
     raw::{Doc, Kind, Value, Writer},
+    work,
 };
 use slate_store::View;
 
@@ -118,7 +119,10 @@ impl<'v, V: View + 'v> FacetRows<'v, V> {
             }
             if is_replayed {
                 self.kept.copy_stored(document, &mut copy);
-                (0..times).try_for_each(|_| held.push(&copy))?;
+                (0..times).try_for_each(|_| {
+                    work::take(1)?;
+                    held.push(&copy)
+                })?;
             }
         }
         self.meter.spilled(held.spilled());

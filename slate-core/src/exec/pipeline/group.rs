@@ -2,6 +2,7 @@ use slate_query::{
     held,
     pipeline::{Group, GroupStates, Kept},
     raw::Doc,
+    work,
 };
 
 use crate::{
@@ -295,6 +296,7 @@ impl Rest {
 
     fn push(&mut self, times: u64) -> Result<()> {
         for _ in 0..times {
+            work::take(1)?;
             self.sorted.sorter.push(&self.key, &self.number.to_be_bytes(), &self.copy)?;
             self.number = self.number.saturating_add(1);
         }

@@ -110,6 +110,10 @@ impl AccumulatorState for AddToSet {
         value.map_or(Ok(()), |value| self.0.insert(value))
     }
 
+    fn most_equal(&self) -> u64 {
+        1
+    }
+
     fn collate(&mut self, collation: &Collation) {
         self.0.collation = Some(collation.clone());
     }
@@ -130,6 +134,10 @@ pub(super) struct SetUnion(Different);
 impl AccumulatorState for SetUnion {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         each("$setUnion", value, |element| self.0.insert(element))
+    }
+
+    fn most_equal(&self) -> u64 {
+        1
     }
 
     fn collate(&mut self, collation: &Collation) {

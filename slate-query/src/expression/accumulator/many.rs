@@ -50,6 +50,10 @@ impl AccumulatorState for FirstN {
         Ok(())
     }
 
+    fn most_equal(&self) -> u64 {
+        u64::try_from(self.n).unwrap_or(u64::MAX)
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
         array(&self.values)
     }
@@ -82,6 +86,10 @@ impl AccumulatorState for LastN {
         self.bytes += size(&value);
         self.values.push_back(value);
         Ok(())
+    }
+
+    fn most_equal(&self) -> u64 {
+        u64::try_from(self.n).unwrap_or(u64::MAX)
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
@@ -181,6 +189,10 @@ impl AccumulatorState for Extremes {
         Ok(())
     }
 
+    fn most_equal(&self) -> u64 {
+        u64::try_from(self.n).unwrap_or(u64::MAX)
+    }
+
     fn collate(&mut self, collation: &Collation) {
         self.collation = Some(collation.clone());
     }
@@ -247,6 +259,10 @@ impl AccumulatorState for Ordered {
         self.bytes += entry_bytes(key, &value);
         self.values.insert((key.to_vec(), self.added), value);
         Ok(())
+    }
+
+    fn most_equal(&self) -> u64 {
+        u64::try_from(self.n).unwrap_or(u64::MAX)
     }
 
     fn finish(&mut self) -> Evaluated<'static> {

@@ -39,6 +39,10 @@ impl AccumulatorState for MergeObjects {
         Ok(())
     }
 
+    fn most_equal(&self) -> u64 {
+        1
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
         let mut writer = Writer::new();
         self.fields.iter().for_each(|(name, value)| writer.append(name, value.as_value()));

@@ -21,7 +21,7 @@ use spec::AccumulatorForm;
 pub(super) use spec::{NUMBER_CODES, number};
 
 use super::Evaluated;
-use crate::{Code, Error, Result, collation::Collation, held, raw::Value};
+use crate::{Code, Error, Result, collation::Collation, held, raw::Value, work};
 
 /// What an accumulator has gathered.
 pub(super) trait AccumulatorState: std::fmt::Debug + Send {
@@ -31,7 +31,15 @@ pub(super) trait AccumulatorState: std::fmt::Debug + Send {
 
     /// Adds the value `times` times, for `times` documents with the same value.
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
-        (0..times).try_for_each(|_| self.add(value, key))
+        (0..times.min(self.most_equal())).try_for_each(|_| {
+            work::take(1)?;
+            self.add(value, key)
+        })
+    }
+
+    /// Returns how often adding the same value can change the state: adding it more often has the same result.
+    fn most_equal(&self) -> u64 {
+        u64::MAX
     }
 
     /// Compares strings by a collation. Called before values are added.
@@ -160,6 +168,10 @@ impl AccumulatorState for Stored {
         of_state!(self, state => state.add_times(value, key, times))
     }
 
+    fn most_equal(&self) -> u64 {
+        of_state!(self, state => state.most_equal())
+    }
+
     fn collate(&mut self, collation: &Collation) {
         of_state!(self, state => state.collate(collation));
     }
@@ -234,7 +246,98 @@ pub(super) fn start(name: &str, n: usize, collation: Option<&Collation>) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{
+            Arc,
+            atomic::{AtomicUsize, Ordering::Relaxed},
+        },
+        time::Instant,
+    };
+
     use super::*;
+    use crate::{raw::Kind, work::Limit};
+
+    /// Allows a number of checks.
+    struct Checks(AtomicUsize);
+
+    impl Limit for Checks {
+        fn check(&self) -> Result<()> {
+            let left = self.0.load(Relaxed);
+            self.0.store(left.saturating_sub(1), Relaxed);
+            if left > 0 { Ok(()) } else { Err(Error::new(Code::INTERRUPTED, "no checks left")) }
+        }
+
+        fn deadline(&self) -> Option<Instant> {
+            None
+        }
+    }
+
+    /// Accumulators whose state a run of equal values changes once or `n` times, those that compute the sum of a run, and those that
+    /// add each value.
+    const BOUNDED: [&str; 15] = [
+        "$addToSet",
+        "$bottom",
+        "$bottomN",
+        "$first",
+        "$firstN",
+        "$last",
+        "$lastN",
+        "$max",
+        "$maxN",
+        "$mergeObjects",
+        "$min",
+        "$minN",
+        "$setUnion",
+        "$top",
+        "$topN",
+    ];
+    const SUMMED: [&str; 3] = ["$avg", "$count", "$sum"];
+    const EACH: [&str; 4] = ["$concatArrays", "$push", "$stdDevPop", "$stdDevSamp"];
+
+    fn values(name: &str) -> Vec<Value<'static>> {
+        match name {
+            "$mergeObjects" => vec![Value::new(Kind::Document, b"\x08\0\0\0\x0aa\0\0")],
+            "$setUnion" | "$concatArrays" => {
+                vec![Value::new(Kind::Array, b"\x0c\0\0\0\x100\0\x07\0\0\0\0")]
+            }
+            _ => [b"\x02\0\0\0", b"\x01\0\0\0", b"\x02\0\0\0", b"\x03\0\0\0"]
+                .map(|number| Value::new(Kind::Int32, number))
+                .to_vec(),
+        }
+    }
+
+    #[test]
+    fn a_run_of_equal_values_adds_each_of_them() {
+        for name in BOUNDED.into_iter().chain(SUMMED).chain(EACH) {
+            for times in 1..5 {
+                let (mut together, mut apart) = (start(name, 3, None).unwrap(), start(name, 3, None).unwrap());
+                for value in values(name) {
+                    let key = value.bytes().first().copied().unwrap_or_default();
+                    together.add_times(Some(value), &[key], times).unwrap();
+                    (0..times).for_each(|_| apart.add(Some(value), &[key]).unwrap());
+                }
+                let [together, apart] =
+                    [together, apart].map(|mut state| state.finish().as_value().map(Value::to_owned));
+                assert_eq!(format!("{together:?}"), format!("{apart:?}"), "{name}, {times} times");
+            }
+        }
+    }
+
+    #[test]
+    fn a_long_run_of_equal_values_takes_few_steps_or_counts_them() {
+        let long = 1 << 20;
+        let add = |name| {
+            let mut state = start(name, 3, None).unwrap();
+            let value = values(name)[0];
+            work::during(Arc::new(Checks(AtomicUsize::new(2))), || state.add_times(Some(value), &[], long))
+        };
+        for name in BOUNDED.into_iter().chain(SUMMED) {
+            assert!(add(name).is_ok_and(|added| added.is_ok()), "{name}");
+        }
+        for name in EACH {
+            assert_eq!(add(name).unwrap_err().code(), Code::INTERRUPTED, "{name}");
+        }
+    }
 
     #[test]
     fn the_table_is_sorted_by_name() {

@@ -19,6 +19,10 @@ impl AccumulatorState for First {
         Ok(())
     }
 
+    fn most_equal(&self) -> u64 {
+        1
+    }
+
     fn finish(&mut self) -> Evaluated<'static> {
         value(self.0.as_ref())
     }
@@ -36,6 +40,10 @@ impl AccumulatorState for Last {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         self.0 = Some(value.unwrap_or(Value::NULL).to_owned());
         Ok(())
+    }
+
+    fn most_equal(&self) -> u64 {
+        1
     }
 
     fn finish(&mut self) -> Evaluated<'static> {

@@ -3,7 +3,7 @@
 //! The rows of the result are held in their order, each with its sort key. A change of the collection is evaluated by the filter of the query and put
 //! where its key belongs. If a limited result loses a row, or one may have moved behind those that are held, the query is executed again on the
 //! snapshot whose log was read, which the indexes serve like any query; also if the collection was dropped, or the log no longer reaches
-//! back. What changed is then the difference between the two lists of rows.
+//! back, or there are so many changes that this costs less. What changed is then the difference between the two lists of rows.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 
@@ -13,11 +13,13 @@ use slate_query::{
     filter::Filter,
     raw::{Doc, SmallBytes},
     sort::Sort,
+    work,
 };
 
 use super::{
     DatabaseHandle, Request, SharedReader,
     change_stream::{Follower, ReadOutcome, not_logged},
+    live_steps::steps_between,
 };
 use crate::{
     Error, Result,
@@ -40,12 +42,15 @@ pub(crate) enum LiveStep {
 
 /// A row of the result.
 #[derive(Clone, Debug)]
-struct Row {
+pub(super) struct Row {
     /// The sort key, and the key of the record, which decides between equal ones.
-    order: SmallBytes,
-    id: SmallBytes,
-    document: Arc<RawDocumentBuf>,
+    pub(super) order: SmallBytes,
+    pub(super) id: SmallBytes,
+    pub(super) document: Arc<RawDocumentBuf>,
 }
+
+/// The most rows that are looked at to apply changes. To execute the query again then costs less.
+const MOST_LOOKED_AT: usize = 1 << 24;
 
 /// A query, parsed for the collection as it is.
 struct Parsed {
@@ -157,14 +162,16 @@ impl LiveState {
             return Ok(None);
         }
         let (mut rows, mut had_all) = (self.rows.clone(), self.has_all(&self.rows));
-        let mut interrupt = call.interrupt.clone();
+        let (mut interrupt, mut looked_at) = (call.interrupt.clone(), 0);
         let stopped = reader.changes(self.position, &mut |_, _, event| {
             interrupt.tick()?;
             let is_ours = self.watched.includes(event.source.name) || event.renamed_to() == Some(&self.collection);
             if !is_ours || matches!(event.kind, EventKind::CreateIndexes | EventKind::DropIndexes) {
                 return Ok(ControlFlow::Continue(()));
             }
-            if !self.apply(&mut rows, had_all, event)? {
+            work::take(rows.len())?;
+            looked_at += rows.len();
+            if looked_at > MOST_LOOKED_AT || !self.apply(&mut rows, had_all, event)? {
                 return Ok(ControlFlow::Break(()));
             }
             had_all = had_all && self.has_all(&rows);
@@ -203,9 +210,8 @@ impl Follower for LiveState {
                 self.execute(&reader)?
             }
         };
-        (self.log, self.position) = (log, end);
-        differences(&self.rows, &rows, &mut self.steps);
-        self.rows = rows;
+        self.steps = steps_between(&self.rows, &rows)?;
+        (self.log, self.position, self.rows) = (log, end, rows);
         Ok(if self.steps.is_empty() { ReadOutcome::AtEnd } else { ReadOutcome::Ready })
     }
 
@@ -235,56 +241,4 @@ fn parse(reader: &SharedReader, collection: &str, request: &Request) -> Result<P
     }
     let (filter, sort) = (query.filter.clone(), query.sort.clone());
     Ok(Parsed { query, filter, sort })
-}
-
-/// Adds the steps from one list of rows to the other.
-fn differences(before: &[Row], after: &[Row], steps: &mut VecDeque<LiveStep>) {
-    let positions: ahash::AHashMap<&[u8], usize> =
-        after.iter().enumerate().map(|(position, row)| (row.id.as_slice(), position)).collect();
-    let mut rows: Vec<&Row> = before.iter().collect();
-    for position in (0..rows.len()).rev() {
-        if rows.get(position).is_some_and(|row| !positions.contains_key(row.id.as_slice())) {
-            rows.remove(position);
-            steps.push_back(LiveStep::Removed { position });
-        }
-    }
-    for (position, row) in after.iter().enumerate() {
-        loop {
-            let there = rows.get(position).copied();
-            match there {
-                Some(there) if there.id == row.id => {
-                    if !Arc::ptr_eq(&there.document, &row.document) && there.document != row.document {
-                        let document = Arc::clone(&row.document);
-                        steps.push_back(LiveStep::Changed { position, document });
-                    }
-                    break;
-                }
-                // The row that is here belongs further behind, if the one behind it belongs here.
-                Some(there) if rows.get(position + 1).is_some_and(|next| next.id == row.id) => {
-                    let wanted = positions.get(there.id.as_slice()).copied().unwrap_or(position);
-                    let to = wanted.min(rows.len() - 1);
-                    let moved = rows.remove(position);
-                    rows.insert(to, moved);
-                    let document = after.get(wanted).map_or(&there.document, |row| &row.document);
-                    steps.push_back(LiveStep::Moved { from: position, to, document: Arc::clone(document) });
-                    if let (Some(place), Some(row)) = (rows.get_mut(to), after.get(wanted)) {
-                        *place = row;
-                    }
-                }
-                _ => {
-                    let document = Arc::clone(&row.document);
-                    match rows.iter().skip(position).position(|other| other.id == row.id) {
-                        Some(behind) => {
-                            let from = position + behind;
-                            rows.remove(from);
-                            steps.push_back(LiveStep::Moved { from, to: position, document });
-                        }
-                        None => steps.push_back(LiveStep::Added { position, document }),
-                    }
-                    rows.insert(position, row);
-                    break;
-                }
-            }
-        }
-    }
 }

@@ -33,6 +33,7 @@ mod database_calls;
 mod definitions;
 mod engine;
 pub(crate) mod live;
+mod live_steps;
 mod measured;
 mod open;
 pub(crate) mod open_transactions;

@@ -16,11 +16,14 @@ mod full_device;
 use bson::{Document, doc};
 use btree::BTreeStore;
 use distant::{DistantStore, LocalDistant};
-use slate_core::{CancelToken, Database, ErrorKind, Hint, Index};
-use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version};
+use slate_core::{CancelToken, Database, ErrorKind, Hint, Index, RenameTarget};
+use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version, memory::MemoryStore};
 use std::{
     path::Path,
-    sync::atomic::{AtomicBool, AtomicU64, Ordering},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     thread,
     time::Duration,
 };
@@ -45,6 +48,88 @@ fn a_database_over_a_custom_store_works_like_any_other() {
     assert_eq!(films.count_documents(doc! { "year": 1951 }).run().unwrap(), 0);
     db.transact(|tx| tx.collection::<Document>("films").delete_many(doc! { "tags": "a" }).run()).unwrap();
     assert_eq!(films.estimated_document_count().unwrap(), 0);
+}
+
+/// What others do once, at a chosen time.
+type Act = Box<dyn FnOnce() + Send>;
+
+/// The memory store, which lets others act right before it reads a key for a point read.
+#[derive(Clone, Default)]
+struct RacingStore {
+    store: MemoryStore,
+    act: Arc<Mutex<Option<Act>>>,
+}
+
+impl Store for RacingStore {
+    type Snapshot = <MemoryStore as Store>::Snapshot;
+    type Transaction = <MemoryStore as Store>::Transaction;
+
+    fn capabilities(&self) -> Capabilities {
+        self.store.capabilities()
+    }
+
+    fn snapshot(&self) -> Result<Self::Snapshot> {
+        self.store.snapshot()
+    }
+
+    fn try_get<R>(
+        &self,
+        keyspace: Keyspace,
+        key: &[u8],
+        visitor: impl FnOnce(&[u8]) -> R,
+    ) -> Result<Option<Option<R>>> {
+        let act = self.act.lock().unwrap().take();
+        act.into_iter().for_each(|act| act());
+        self.store.try_get(keyspace, key, visitor)
+    }
+
+    fn begin(&self, wait: Duration) -> Result<Self::Transaction> {
+        self.store.begin(wait)
+    }
+
+    fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
+        self.store.drop_keyspace(keyspace, wait)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.store.flush()
+    }
+
+    fn backup(&self, to: &Path) -> Result<()> {
+        self.store.backup(to)
+    }
+
+    fn size(&self, detail: SizeDetail) -> Result<Size> {
+        self.store.size(detail)
+    }
+}
+
+#[test]
+fn a_point_read_finds_no_document_that_was_written_after_its_collection_was_renamed() {
+    let store = RacingStore::default();
+    let db = Database::with_store(store.clone()).unwrap();
+    for id in [1, 2] {
+        let a = db.collection::<Document>("a");
+        a.insert_one(&doc! { "_id": 1 }).unwrap();
+        assert!(a.find_by_id(1).unwrap().is_some());
+        let other = db.clone();
+        let act = move || {
+            let rename = other.collection::<Document>("a").rename("b", RenameTarget::DropExisting);
+            rename.unwrap();
+            let b = other.collection::<Document>("b");
+            // It is inserted, or the one that `a` had is deleted after `a` has another one.
+            if id == 2 {
+                b.insert_one(&doc! { "_id": 2 }).unwrap();
+            } else {
+                other.collection::<Document>("a").insert_one(&doc! { "_id": 1 }).unwrap();
+                b.delete_one(doc! { "_id": 1 }).run().unwrap();
+            }
+        };
+        *store.act.lock().unwrap() = Some(Box::new(act));
+        assert_eq!(a.find_by_id(id).unwrap().is_some(), id == 1, "{id}");
+        assert!(store.act.lock().unwrap().is_none(), "the read was a point read");
+        db.collection::<Document>("a").drop().unwrap();
+    }
 }
 
 /// A store on a network that other processes also write to.

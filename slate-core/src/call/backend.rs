@@ -109,20 +109,26 @@ impl<S: Store> Backend<S> {
                     Ok(found.records)
                 }
             };
-            let records = match self.shared.catalogs.try_with(records) {
+            let catalogs = &self.shared.catalogs;
+            let (records, version) = match catalogs.try_with(records) {
                 None => return Ok(PointRead::Postponed),
-                Some(Err(read)) => return Ok(read),
-                Some(Ok(records)) => records,
+                Some((Err(read), _)) => return Ok(read),
+                Some((Ok(records), version)) => (records, version),
             };
-            let read = self.store.try_get(records, key, |stored| PointRead::visit(Doc::stored(stored), visitor))?;
-            let Some(found) = read else {
+            // The store reads its latest commit, in which the records can be those of another collection: after a rename, and a write
+            // to what was renamed.
+            let read = self.store.try_get(records, key, |stored| {
+                catalogs.is_unchanged_since(version).then(|| PointRead::visit(Doc::stored(stored), visitor))
+            })?;
+            let is_missing = || catalogs.is_unchanged_since(version).then_some(Ok(PointRead::Missing));
+            let Some(found) = read.and_then(|found| found.unwrap_or_else(is_missing)) else {
                 // The caller repeats the read on another thread, where it is counted again.
                 let uncount =
                     |catalog: &Catalog| catalog.collection(collection).map(|found| found.uses.ids.take_back());
-                self.shared.catalogs.try_with(uncount);
+                catalogs.try_with(uncount);
                 return Ok(PointRead::Postponed);
             };
-            found.unwrap_or(Ok(PointRead::Missing))
+            found
         })
     }
 

@@ -137,14 +137,20 @@ impl CatalogCache {
         }
     }
 
-    /// Calls `visitor` with the catalog of the latest commit if it is cached and no commit is changing it.
-    pub(crate) fn try_with<R>(&self, visitor: impl FnOnce(&Catalog) -> R) -> Option<R> {
+    /// Calls `visitor` with the catalog of the latest commit if it is cached and no commit is changing it. Also returns the version
+    /// for [`is_unchanged_since`](Self::is_unchanged_since).
+    pub(crate) fn try_with<R>(&self, visitor: impl FnOnce(&Catalog) -> R) -> Option<(R, Version)> {
         if !self.is_exclusive {
             return None;
         }
         let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
         let cached = last.as_ref().filter(|cached| self.changes.is_unchanged_since(cached.read_at))?;
-        Some(visitor(&cached.catalog))
+        Some((visitor(&cached.catalog), cached.read_at))
+    }
+
+    /// Returns whether no commit has changed the catalog that [`try_with`](Self::try_with) lent, and none is changing it.
+    pub(crate) fn is_unchanged_since(&self, version: Version) -> bool {
+        self.changes.is_unchanged_since(version)
     }
 
     #[cold]

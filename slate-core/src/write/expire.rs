@@ -7,7 +7,7 @@ use slate_query::{
 use slate_store::{Bounds, PointReader, Transaction, View};
 
 use super::{Session, unique::record_key};
-use crate::{Result, call_context::CallContext, catalog::IndexInfo};
+use crate::{Result, call_context::CallContext, catalog::IndexInfo, interrupt::Interrupt};
 
 /// The result of a round of expiry.
 #[derive(Clone, Copy, Debug, Default)]
@@ -42,7 +42,8 @@ impl<T: Transaction> Session<T> {
             return Ok(outcome);
         };
         let due = now_millis.saturating_sub(i64::from(seconds).saturating_mul(1_000));
-        let keys = self.due_records(index, due, limit, &mut outcome)?;
+        let mut interrupt = call.interrupt.clone();
+        let keys = due_records(&self.view(), index, due, limit, &mut interrupt, &mut outcome)?;
         self.read_all(&collection);
         let mut changes = self.change_set(&collection, call);
         {
@@ -66,33 +67,35 @@ impl<T: Transaction> Session<T> {
         self.apply(&collection, changes, call)?;
         Ok(outcome)
     }
+}
 
-    /// Returns the keys of the records with a date up to `due`, at most `limit` of them.
-    fn due_records(
-        &self,
-        index: &IndexInfo,
-        due: i64,
-        limit: u64,
-        outcome: &mut ExpireOutcome,
-    ) -> Result<BTreeSet<Vec<u8>>> {
-        let (start, end) = due_bounds(index, due);
-        let mut keys = BTreeSet::new();
-        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
-        let bounds = Bounds { start: Some(&start), end: Some(&end) };
-        let broken = self.view().scan(index.keyspace, bounds, |entry, value| {
-            if keys.len() >= limit {
-                outcome.is_full = true;
-                return ControlFlow::Break(Ok(()));
-            }
-            match record_key(index, entry, value) {
-                Ok(key) => keys.insert(key.to_vec()),
-                Err(error) => return ControlFlow::Break(Err(error)),
-            };
-            ControlFlow::Continue(())
-        })?;
-        broken.transpose()?;
-        Ok(keys)
-    }
+/// Returns the keys of the records with a date up to `due`, at most `limit` of them.
+fn due_records(
+    view: &impl View,
+    index: &IndexInfo,
+    due: i64,
+    limit: u64,
+    interrupt: &mut Interrupt,
+    outcome: &mut ExpireOutcome,
+) -> Result<BTreeSet<Vec<u8>>> {
+    let (start, end) = due_bounds(index, due);
+    let mut keys = BTreeSet::new();
+    let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+    let bounds = Bounds { start: Some(&start), end: Some(&end) };
+    let broken = view.scan(index.keyspace, bounds, |entry, value| {
+        if keys.len() >= limit {
+            outcome.is_full = true;
+            return ControlFlow::Break(Ok(()));
+        }
+        // An array has many entries of one record.
+        match interrupt.tick().and_then(|()| record_key(index, entry, value)) {
+            Ok(key) => keys.insert(key.to_vec()),
+            Err(error) => return ControlFlow::Break(Err(error)),
+        };
+        ControlFlow::Continue(())
+    })?;
+    broken.transpose()?;
+    Ok(keys)
 }
 
 /// Returns the range of the entries whose first value is a date up to `due`.
@@ -111,5 +114,42 @@ fn due_bounds(index: &IndexInfo, due: i64) -> (Vec<u8>, Vec<u8>) {
     match direction {
         Direction::Ascending => (date(i64::MIN), above(date(due))),
         Direction::Descending => (date(due), above(date(i64::MIN))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Arc, time::Duration};
+
+    use bson::rawdoc;
+    use slate_store::{Durability, Keyspace, Store, TransactionExt, memory::MemoryStore};
+
+    use super::*;
+    use crate::{CancelToken, ErrorKind, entry};
+
+    #[test]
+    fn the_scan_of_one_record_with_many_dates_ends_with_its_call() {
+        let definition = rawdoc! { "name": "i", "keyspace": 40_i64, "key": { "t": 1 } };
+        let index = IndexInfo::read(Doc::from(&definition)).unwrap().unwrap();
+        let record = entry::record_key(Value::new(Kind::Int32, &[1, 0, 0, 0])).unwrap();
+        let store = MemoryStore::default();
+        let mut transaction = store.begin(Duration::ZERO).unwrap();
+        for millis in 0..1_000_i64 {
+            let (mut date, bytes) = (Vec::new(), millis.to_le_bytes());
+            let value = Value::new(Kind::DateTime, &bytes);
+            key::encode_directed(Some(value), Direction::Ascending, &mut date);
+            let length = u8::try_from(date.len()).unwrap();
+            transaction.put(Keyspace(40), &[&date[..], &record, &[length]].concat(), &[]).unwrap();
+        }
+        transaction.commit(Durability::Deferred).unwrap();
+        let (view, index, token) = (store.snapshot().unwrap(), Arc::new(index), CancelToken::new());
+        let due = |interrupt: &mut Interrupt| {
+            due_records(&view, &index, 1_000, u64::MAX, interrupt, &mut ExpireOutcome::default())
+        };
+        assert_eq!(due(&mut Interrupt::default()).unwrap(), BTreeSet::from([record]));
+        let mut interrupt = Interrupt::default();
+        interrupt.cancel(token.clone());
+        token.cancel();
+        assert_eq!(due(&mut interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
     }
 }

@@ -23,9 +23,52 @@ pub(crate) enum Validation {
 pub(crate) struct OptimisticValidator {
     /// Locked for reading by plain commits, for writing by commits that are validated.
     commits: RwLock<()>,
-    /// The last commit that wrote to each collection.
-    written: Mutex<AHashMap<Box<str>, Version>>,
+    written: Mutex<WrittenNames>,
 }
+
+/// The last commit that wrote to each collection. A program can write to any number of them, and drop them again.
+#[derive(Debug, Default)]
+struct WrittenNames {
+    last: AHashMap<Box<str>, Version>,
+    /// A collection that is not listed was not written by a later commit than this.
+    forgotten: Version,
+}
+
+/// The most names that are listed: they take about 7 MB. Beyond it the half that was written first is forgotten.
+const MOST_NAMES: usize = 1 << 16;
+
+impl WrittenNames {
+    fn last(&self, name: &str) -> Version {
+        self.last.get(name).copied().unwrap_or(self.forgotten)
+    }
+
+    fn add(&mut self, name: &str, version: Version) {
+        match self.last.get_mut(name) {
+            // The later of two concurrent commits may be recorded first.
+            Some(last) => *last = version.max(*last),
+            None => drop(self.last.insert(name.into(), version)),
+        }
+        if self.last.len() > MOST_NAMES {
+            self.forget();
+        }
+    }
+
+    #[cold]
+    fn forget(&mut self) {
+        // What may have been written at an unknown version stays listed: forgotten, it would make all others conflict.
+        let mut versions: Vec<Version> = self.last.values().copied().filter(|version| *version != UNKNOWN).collect();
+        let middle = versions.len() / 2;
+        if middle == 0 {
+            return;
+        }
+        let (_, middle, _) = versions.select_nth_unstable(middle);
+        self.last.retain(|_, version| *version > *middle);
+        self.forgotten = self.forgotten.max(*middle);
+    }
+}
+
+/// The version of a commit that may have become visible at any version.
+const UNKNOWN: Version = Version(u64::MAX);
 
 impl OptimisticValidator {
     /// Runs the commit of a transaction that reads version `base`, has read the collections of `read_set` as a whole,
@@ -46,7 +89,7 @@ impl OptimisticValidator {
         if let Some(first) = read_set.next() {
             _exclusive = self.commits.write().unwrap_or_else(PoisonError::into_inner);
             let last = self.written();
-            let is_changed = |name: &str| last.get(name).is_some_and(|version| *version > base);
+            let is_changed = |name: &str| last.last(name) > base;
             if let Some(changed) = std::iter::once(first).chain(read_set).find(|name| is_changed(name)) {
                 return Err(Error::read_conflict(changed));
             }
@@ -63,23 +106,58 @@ impl OptimisticValidator {
         let version = match &committed {
             Ok(version) => *version,
             Err(error) if error.leaves_nothing() => return committed,
-            // The commit may have become visible at an unknown version.
-            Err(_) => Version(u64::MAX),
+            Err(_) => UNKNOWN,
         };
         let mut last = self.written();
-        for name in written {
-            match last.get_mut(name) {
-                // The later of two concurrent commits may be recorded first.
-                Some(last) => *last = version.max(*last),
-                None => drop(last.insert(name.into(), version)),
-            }
-        }
+        written.for_each(|name| last.add(name, version));
         drop(last);
         committed
     }
 
-    fn written(&self) -> MutexGuard<'_, AHashMap<Box<str>, Version>> {
+    fn written(&self) -> MutexGuard<'_, WrittenNames> {
         // No code under this lock can panic between two dependent updates.
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slate_query::Code;
+
+    use super::*;
+    use crate::ErrorKind;
+
+    fn write(validator: &OptimisticValidator, name: &str, commit: impl FnOnce() -> Result<Version>) -> Result<Version> {
+        validator.commit(Version(0), [].into_iter(), [name].into_iter(), &Interrupt::default(), commit)
+    }
+
+    /// Whether a transaction that has read the collection at this version conflicts.
+    fn conflicts(validator: &OptimisticValidator, name: &str, base: u64) -> bool {
+        let commit = || Ok(Version(base));
+        let read = [name].into_iter();
+        validator.commit(Version(base), read, [].into_iter(), &Interrupt::default(), commit).is_err()
+    }
+
+    #[test]
+    fn names_are_forgotten_and_then_count_as_written_by_the_latest_commit_that_was() {
+        let validator = OptimisticValidator::default();
+        let commits = 3 * MOST_NAMES as u64;
+        let lost = || Err(Error::new(ErrorKind::Io, Code(8), "the device failed"));
+        write(&validator, "unknown", lost).unwrap_err();
+        for version in 1..=commits {
+            write(&validator, &format!("job{version}"), || Ok(Version(version))).unwrap();
+        }
+        let (listed, forgotten) = {
+            let written = validator.written();
+            (written.last.len(), written.forgotten.0)
+        };
+        assert!((MOST_NAMES / 2..=MOST_NAMES).contains(&listed), "{listed} names");
+        assert!(forgotten > 0 && forgotten < commits - MOST_NAMES as u64 / 4, "{forgotten}");
+        for version in [1, forgotten, forgotten + 1, commits] {
+            let name = format!("job{version}");
+            assert!(conflicts(&validator, &name, version - 1), "{name}");
+            assert!(!conflicts(&validator, &name, version.max(forgotten)), "{name}");
+        }
+        assert!(conflicts(&validator, "unknown", commits) && !conflicts(&validator, "never", commits));
     }
 }

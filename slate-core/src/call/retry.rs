@@ -104,7 +104,7 @@ impl<'r> Attempts<'r> {
             return Err(failure.error);
         }
         let pause = jittered(self.pause, self.start.elapsed().subsec_nanos());
-        if self.retry.limits.end().is_some_and(|end| Instant::now() + pause >= end) {
+        if self.retry.limits.end().is_some_and(|end| Instant::now().checked_add(pause).is_none_or(|at| at >= end)) {
             return Err(failure.error);
         }
         self.begun += 1;
@@ -163,5 +163,15 @@ mod tests {
         token.cancel();
         limits.cancel(token);
         assert_eq!(attempts(&Retry { limits, ..endless }), (1, ErrorKind::Interrupted));
+    }
+
+    #[test]
+    fn a_pause_that_never_ends_is_beyond_every_deadline() {
+        let hour = Duration::from_secs(3_600);
+        let mut limits = Interrupt::default();
+        limits.deadline(hour);
+        let retry =
+            Retry { within: hour, retries: 5, first_pause: Duration::MAX, longest_pause: Duration::MAX, limits };
+        assert_eq!(attempts(&retry), (1, ErrorKind::Conflict));
     }
 }

@@ -191,7 +191,8 @@ pub(crate) fn read(
             if position > after && visitor(position, head.time, &event)?.is_break() {
                 return Ok(Some(position));
             }
-            position.event += 1;
+            // The number of events of a commit is limited far below: the key of the entry is damaged.
+            position.event = position.event.checked_add(1).ok_or_else(damaged)?;
             events = rest;
         }
         more = cursor.step_forward()?;
@@ -347,7 +348,7 @@ fn last_before(view: &impl View, log: &ChangeLogInfo, end: &[u8]) -> Result<Posi
             // The invalidation that follows such an event is made of it, so that a stream which has read just the event has lost something.
             return Ok(if event.kind.is_of_document() { position } else { Position::after(position.version) });
         }
-        position.event += 1;
+        position.event = position.event.checked_add(1).ok_or_else(damaged)?;
         events = rest;
     }
 }
@@ -356,4 +357,39 @@ fn last_before(view: &impl View, log: &ChangeLogInfo, end: &[u8]) -> Result<Posi
 pub(crate) fn trimmed(view: &impl View, log: &ChangeLogInfo) -> Result<Position> {
     let last = catalog::trimmed_changes(view, log)?;
     Ok(last.map_or(Position::after(0), |(version, event)| Position { version, event }))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use slate_store::{Durability, Store, Transaction, TransactionExt, memory::MemoryStore};
+
+    use super::*;
+    use crate::{
+        ChangeLog, ErrorKind,
+        changes::{EventBuffer, EventKind, EventSource, Images},
+    };
+
+    #[test]
+    fn more_events_of_a_commit_than_can_be_numbered_are_damage() {
+        let log = ChangeLogInfo { keyspace: Keyspace(40), id: 1, since: 0, limits: ChangeLog::new() };
+        let mut events = EventBuffer::default();
+        for _ in 0..2 {
+            let source = EventSource { name: "c", records: None, images: Images::None };
+            events.push(EventKind::Drop, source, &[&[5, 0, 0, 0, 0]]);
+        }
+        let mut entry = Vec::new();
+        EntryHead { time: CommitTime::default(), before: 0 }.write(&mut entry);
+        events.iter().for_each(|event| entry.extend_from_slice(event));
+        let store = MemoryStore::default();
+        let mut transaction = store.begin(Duration::ZERO).unwrap();
+        transaction.put(log.keyspace, &Position { version: 7, event: u32::MAX }.key(), &entry).unwrap();
+        transaction.commit(Durability::Deferred).unwrap();
+        let view = store.snapshot().unwrap();
+        let read = read(&view, &log, Position::default(), |_, _, _| Ok(ControlFlow::Continue(())));
+        assert_eq!(read.unwrap_err().kind(), ErrorKind::Corrupt);
+        let end = Position { version: 8, event: 0 }.key();
+        assert_eq!(last_before(&view, &log, &end).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
 }

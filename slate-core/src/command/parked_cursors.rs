@@ -311,12 +311,15 @@ impl InUse<'_> {
         if filled? == After::Nothing {
             return Ok(Filled { id: 0, token });
         }
+        let Some(mut cursor) = self.cursor.take() else { return Ok(Filled { id: 0, token }) };
+        cursor.facts.used();
         let mut cursors = self.cursors.lock();
-        // A cursor that was killed meanwhile is no longer there.
-        let (Some(parked), Some(mut cursor)) = (cursors.get_mut(&self.id), self.cursor.take()) else {
+        let Some(parked) = cursors.get_mut(&self.id) else {
+            // The cursor was killed meanwhile. Dropping it closes its temporary files: not under the lock of all cursors.
+            drop(cursors);
+            drop(cursor);
             return Ok(Filled { id: 0, token });
         };
-        cursor.facts.used();
         *parked = Parked::Waiting { cursor, since: Instant::now() };
         Ok(Filled { id: self.id, token })
     }

@@ -28,6 +28,8 @@ struct ErrorInner {
     place: Option<ErrorPlace>,
     details: Option<Document>,
     source: Option<Box<dyn StdError + Send + Sync>>,
+    /// Whether a commit failed before it wrote anything.
+    is_unwritten: bool,
 }
 
 /// What an error is about: a collection, a key of one of its indexes, or a document.
@@ -124,6 +126,7 @@ impl Error {
             place: None,
             details: None,
             source: None,
+            is_unwritten: false,
         }))
     }
 
@@ -323,7 +326,7 @@ impl Error {
 
     /// Copies the error without its cause, which cannot be cloned.
     pub(crate) fn again(&self) -> Self {
-        let ErrorInner { kind, code, message, path, unsupported, place, details, source: _ } = &*self.0;
+        let ErrorInner { kind, code, message, path, unsupported, place, details, source: _, is_unwritten } = &*self.0;
         Self(Box::new(ErrorInner {
             kind: *kind,
             code: *code,
@@ -333,6 +336,7 @@ impl Error {
             place: place.clone(),
             details: details.clone(),
             source: None,
+            is_unwritten: *is_unwritten,
         }))
     }
 
@@ -412,7 +416,13 @@ impl Error {
 
     /// Returns whether a commit that fails with this error has surely written nothing.
     pub(crate) fn leaves_nothing(&self) -> bool {
-        self.is_retryable() || self.kind() == ErrorKind::TooLarge
+        self.is_retryable() || self.kind() == ErrorKind::TooLarge || self.0.is_unwritten
+    }
+
+    /// States that the commit that failed with this error has written nothing.
+    pub(crate) fn unwritten(mut self) -> Self {
+        self.0.is_unwritten = true;
+        self
     }
 }
 
@@ -471,6 +481,7 @@ impl From<slate_query::Error> for Error {
             place: None,
             details: None,
             source: None,
+            is_unwritten: false,
         }))
     }
 }

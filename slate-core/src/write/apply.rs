@@ -56,17 +56,7 @@ impl LastStage<'_> {
         if self.log.is_none() && self.unapplied.is_none() {
             return Ok(transaction.commit(durability)?);
         }
-        let mut unreadable = None;
-        let mut last = |version: Version, into: &mut dyn LastWrites| {
-            self.write(version, into).map_err(|unwritten| match unwritten {
-                Unwritten::Store(error) => error,
-                Unwritten::Unreadable(error) => {
-                    unreadable = Some(error);
-                    slate_store::Error::Io(Box::new("the changes of the call could not be read".into()))
-                }
-            })
-        };
-        transaction.commit_with(durability, &mut last).map_err(|error| unreadable.unwrap_or_else(|| error.into()))
+        commit_with(transaction, durability, |version, into| self.write(version, into))
     }
 
     fn write(&mut self, version: Version, into: &mut dyn LastWrites) -> Result<(), Unwritten> {
@@ -81,6 +71,30 @@ impl LastStage<'_> {
         }
         Ok(log.map_or(Ok(()), |log| log.finish(into))?)
     }
+}
+
+/// Commits the transaction together with what `write` writes.
+fn commit_with(
+    transaction: impl Transaction,
+    durability: Durability,
+    mut write: impl FnMut(Version, &mut dyn LastWrites) -> Result<(), Unwritten>,
+) -> Result<Version> {
+    let (mut is_written, mut unreadable) = (true, None);
+    let mut last = |version: Version, into: &mut dyn LastWrites| {
+        let written = write(version, into);
+        is_written = written.is_ok();
+        written.map_err(|unwritten| match unwritten {
+            Unwritten::Store(error) => error,
+            Unwritten::Unreadable(error) => {
+                unreadable = Some(error);
+                slate_store::Error::Io(Box::new("the changes of the call could not be read".into()))
+            }
+        })
+    };
+    let committed = transaction.commit_with(durability, &mut last);
+    let failed = |error: slate_store::Error| unreadable.unwrap_or_else(|| error.into());
+    // A commit whose last stage fails writes nothing.
+    committed.map_err(failed).map_err(|error| if is_written { error } else { error.unwritten() })
 }
 
 /// Why changes could not be written.
@@ -273,5 +287,41 @@ impl<T: Transaction> Session<T> {
         }
         self.bytes_written = total;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use slate_query::Code;
+    use slate_store::{Keyspace, Store, TransactionExt, View, memory::MemoryStore};
+
+    use super::*;
+    use crate::{ErrorKind, catalog::CatalogCache, commit::OptimisticValidator, interrupt::Interrupt};
+
+    #[test]
+    fn changes_that_cannot_be_read_back_leave_nothing_and_no_other_transaction_conflicts_for_it() {
+        let (store, cache, validator) =
+            (MemoryStore::default(), CatalogCache::new(true), OptimisticValidator::default());
+        let unreadable = || Unwritten::Unreadable(Error::new(ErrorKind::Io, Code(8), "the temporary disk failed"));
+        let full = || Unwritten::Store(slate_store::Error::Io(Box::new("the device failed".into())));
+        cache.load(&store.snapshot().unwrap()).unwrap();
+        for fails in [unreadable as fn() -> Unwritten, full] {
+            let mut transaction = store.begin(Duration::ZERO).unwrap();
+            transaction.put(Keyspace(9), b"key", b"value").unwrap();
+            let base = transaction.view().version();
+            let limits = Interrupt::default();
+            let failed = cache.change(["c"].into_iter(), || {
+                validator.commit(base, [].into_iter(), ["c"].into_iter(), &limits, || {
+                    commit_with(transaction, Durability::Deferred, |_, _| Err(fails()))
+                })
+            });
+            assert!(failed.is_err_and(|error| error.leaves_nothing() && error.kind() != ErrorKind::TooLarge));
+            assert!(cache.try_with(|_| ()).is_some(), "no change of the catalog is pending");
+            let reads_all = validator.commit(base, ["c"].into_iter(), [].into_iter(), &limits, || Ok(base));
+            assert!(reads_all.is_ok(), "nothing was written to the collection");
+            assert_eq!(store.snapshot().unwrap().version(), base);
+        }
     }
 }

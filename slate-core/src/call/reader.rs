@@ -55,7 +55,13 @@ impl<V: Snapshot> SnapshotReader<V> {
     }
 }
 
-impl<V: Snapshot> Reader for SnapshotReader<V> {
+impl<V: Snapshot> ReadOn for SnapshotReader<V> {
+    type View<'v> = V;
+
+    fn read<R>(&self, read: impl FnOnce(ReadSource<'_, V>) -> Result<R>) -> Result<R> {
+        read(self.source()).map_err(|error| located(error, &self.catalog))
+    }
+
     fn catalog(&self) -> &Arc<Catalog> {
         &self.catalog
     }
@@ -87,8 +93,63 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         Ok(Cursor::new(rows, measured, &self.catalog, collection).limited(query, call, &self.memory))
     }
 
+    fn limited(&self, call: &CallContext) -> CallContext {
+        call.clone()
+    }
+}
+
+/// What reads are executed on: a snapshot, or an open transaction.
+pub(super) trait ReadOn: 'static {
+    type View<'v>: View;
+
+    fn catalog(&self) -> &Arc<Catalog>;
+
+    fn memory(&self) -> &Memory;
+
+    /// Executes a read. Its error names the collection and the index that it is about.
+    ///
+    /// # Errors
+    /// The errors of the read, and of a transaction that has ended.
+    fn read<R>(&self, read: impl FnOnce(ReadSource<'_, Self::View<'_>>) -> Result<R>) -> Result<R>;
+
+    /// As [`Reader::find`].
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor>;
+
+    /// Returns the call with the limits of the transaction.
+    fn limited(&self, call: &CallContext) -> CallContext;
+
+    /// Executes and counts an inspection of a collection, or of an empty one if it does not exist.
+    fn inspect<R>(
+        &self,
+        collection: &str,
+        inspection: impl FnOnce(&Self::View<'_>, &CollectionInfo) -> Result<R>,
+    ) -> Result<R> {
+        self.read(|source| {
+            MeasuredCall::measure(source.memory.observer(), OperationKind::Inspection, Some(collection), || {
+                inspection(source.view, &*source.resolve(collection)?)
+            })
+        })
+    }
+}
+
+impl<S: ReadOn> Reader for S {
+    fn catalog(&self) -> &Arc<Catalog> {
+        ReadOn::catalog(self)
+    }
+
+    fn memory(&self) -> &Memory {
+        ReadOn::memory(self)
+    }
+
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
+        ReadOn::find(self, collection, query, call)
+    }
+
     fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        self.source().get(collection, key, visitor)
+        self.read(|source| {
+            let visit = || source.visit(collection, key, IdMatch::Key, || Ok(true), visitor);
+            trace::point_read(collection, || source.memory.observer().point_read(collection, visit))
+        })
     }
 
     fn explain(
@@ -98,35 +159,58 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         verbosity: ExplainVerbosity,
         call: &CallContext,
     ) -> Result<Explained> {
-        self.source().explain(collection, query, verbosity, call)
+        let call = &self.limited(call);
+        self.read(|source| {
+            MeasuredCall::measure(source.memory.observer(), OperationKind::Explain, Some(&collection.name), || {
+                let mut explained = source.planned(collection, query)?;
+                if verbosity == ExplainVerbosity::ExecutionStats {
+                    let resources = source.resources(query, call);
+                    let analysis = exec::analyze(explained.plan.clone(), source.view, collection, &resources)?;
+                    explained.analysis = Some(analysis);
+                }
+                Ok(explained)
+            })
+        })
     }
 
     fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>> {
-        self.source().changes(after, visitor)
+        self.read(|source| match source.catalog.change_log() {
+            Some(log) => changes::read(source.view, log, after, visitor),
+            None => Ok(None),
+        })
     }
 
     fn last_change(&self) -> Result<Position> {
-        self.source().last_change()
+        self.read(|source| match source.catalog.change_log() {
+            Some(log) => changes::last_position(source.view, log),
+            None => Ok(Position::default()),
+        })
     }
 
     fn change_at(&self, stamp: u64) -> Result<Option<Position>> {
-        self.source().change_at(stamp)
+        self.read(|source| match source.catalog.change_log() {
+            Some(log) => changes::position_at(source.view, log, stamp),
+            None => Ok(None),
+        })
     }
 
     fn trimmed_changes(&self) -> Result<Position> {
-        self.source().trimmed_changes()
+        self.read(|source| match source.catalog.change_log() {
+            Some(log) => changes::trimmed(source.view, log),
+            None => Ok(Position::default()),
+        })
     }
 
     fn change_counts(&self) -> Result<Option<LogCounts>> {
-        self.source().change_counts()
+        self.read(|source| source.catalog.change_log().map(|log| changes::counts(source.view, log)).transpose())
     }
 
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
-        self.source().stats(collection, call)
+        self.inspect(collection, |view, collection| stats::stats(view, collection, &call.interrupt))
     }
 
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        self.source().verify(collection, run)
+        self.inspect(collection, |view, collection| verify::verify(view, collection, run))
     }
 
     fn salvage(
@@ -136,7 +220,7 @@ impl<V: Snapshot> Reader for SnapshotReader<V> {
         run: &mut VerifyRun<'_>,
         visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
     ) -> Result<()> {
-        self.source().salvage(collection, damages, run, visitor)
+        self.inspect(collection, |view, collection| verify::salvage(view, collection, damages, run, visitor))
     }
 }
 
@@ -158,12 +242,6 @@ impl<V: View> ReadSource<'_, V> {
             exec::gather(plan, self.view, collection, &resources)
         })?;
         Ok(Cursor::new(Box::new(gathered), measured, self.catalog, collection))
-    }
-
-    /// Calls `visitor` with the record of a key, if it exists, and counts the read.
-    pub(super) fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        let visit = || self.visit(collection, key, IdMatch::Key, || Ok(true), visitor);
-        trace::point_read(collection, || self.memory.observer().point_read(collection, visit))
     }
 
     fn visit(
@@ -198,44 +276,6 @@ impl<V: View> ReadSource<'_, V> {
         }
     }
 
-    pub(super) fn explain(
-        &self,
-        collection: &CollectionInfo,
-        query: &Query,
-        verbosity: ExplainVerbosity,
-        call: &CallContext,
-    ) -> Result<Explained> {
-        MeasuredCall::measure(self.memory.observer(), OperationKind::Explain, Some(&collection.name), || {
-            let mut explained = self.planned(collection, query)?;
-            if verbosity == ExplainVerbosity::ExecutionStats {
-                let resources = self.resources(query, call);
-                explained.analysis = Some(exec::analyze(explained.plan.clone(), self.view, collection, &resources)?);
-            }
-            Ok(explained)
-        })
-    }
-
-    pub(super) fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>> {
-        let Some(log) = self.catalog.change_log() else { return Ok(None) };
-        changes::read(self.view, log, after, visitor)
-    }
-
-    pub(super) fn last_change(&self) -> Result<Position> {
-        self.catalog.change_log().map_or(Ok(Position::default()), |log| changes::last_position(self.view, log))
-    }
-
-    pub(super) fn change_at(&self, stamp: u64) -> Result<Option<Position>> {
-        self.catalog.change_log().map_or(Ok(None), |log| changes::position_at(self.view, log, stamp))
-    }
-
-    pub(super) fn trimmed_changes(&self) -> Result<Position> {
-        self.catalog.change_log().map_or(Ok(Position::default()), |log| changes::trimmed(self.view, log))
-    }
-
-    pub(super) fn change_counts(&self) -> Result<Option<LogCounts>> {
-        self.catalog.change_log().map(|log| changes::counts(self.view, log)).transpose()
-    }
-
     fn planned(&self, collection: &CollectionInfo, query: &Query) -> Result<Explained> {
         let name = Arc::clone(&collection.name);
         // A stage can have its own documents (`$documents`).
@@ -247,30 +287,6 @@ impl<V: View> ReadSource<'_, V> {
         let rules = query.rules(rules).collect();
         let candidates = plan::candidate_count(collection, query);
         Ok(Explained { collection: name, plan, rules, candidates, analysis: None })
-    }
-
-    pub(super) fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
-        MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
-            stats::stats(self.view, &*self.resolve(collection)?, &call.interrupt)
-        })
-    }
-
-    pub(super) fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
-            verify::verify(self.view, &*self.resolve(collection)?, run)
-        })
-    }
-
-    pub(super) fn salvage(
-        &self,
-        collection: &str,
-        damages: &[Damage],
-        run: &mut VerifyRun<'_>,
-        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
-    ) -> Result<()> {
-        MeasuredCall::measure(self.memory.observer(), OperationKind::Inspection, Some(collection), || {
-            verify::salvage(self.view, &*self.resolve(collection)?, damages, run, visitor)
-        })
     }
 
     /// Returns the resources of a query's execution.
@@ -287,5 +303,29 @@ impl<V: View> ReadSource<'_, V> {
             return Err(not_on_view(name));
         }
         Ok(self.catalog.collection_or_empty(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use slate_store::{Context, Error, Keyspace, Store, memory::MemoryStore};
+
+    use super::*;
+
+    #[test]
+    fn damage_that_any_read_finds_names_its_collection() {
+        let records = Keyspace(40);
+        let mut catalog = Catalog::default();
+        catalog.put(CollectionInfo::new("users", records));
+        let view = MemoryStore::default().snapshot().unwrap();
+        let reader = SnapshotReader::new(view, Arc::new(catalog), Memory::default());
+        let damage = || crate::Error::from(Error::Corrupt(Box::new(Context::new("").on(records, b"key"))));
+        let errors = [
+            reader.read(|_| Err::<(), _>(damage())).unwrap_err(),
+            reader.inspect("users", |_, _| Err::<(), _>(damage())).unwrap_err(),
+        ];
+        for error in errors {
+            assert_eq!(error.collection(), Some("users"), "{error:?}");
+        }
     }
 }

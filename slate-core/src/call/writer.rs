@@ -3,24 +3,22 @@
 use std::sync::Arc;
 
 use bson::RawDocument;
-use slate_query::raw::Doc;
-use slate_store::{Damage, Durability, Keyspace, Transaction};
+use slate_store::{Durability, Keyspace, Transaction};
 
 use super::{
-    engine::{ChangeVisitor, ReadSet, Reader, RecordVisitor, Writer},
+    engine::{ReadSet, Reader, Writer},
     measured::{Cursor, MeasuredCall},
-    reader::ReadSource,
+    reader::{ReadOn, ReadSource},
 };
 use crate::{
-    ChangeLog, CollectionStats, Error, ExplainVerbosity, RenameTarget, Result,
+    ChangeLog, Error, RenameTarget, Result,
     call_context::CallContext,
     catalog::{Catalog, CollectionInfo, ResolvedView},
-    changes::{Images, LogCounts, Position},
+    changes::Images,
     exec::Rows,
-    metrics::{OperationKind, PointRead, Subject},
-    plan::{Explained, Query},
+    metrics::{OperationKind, Subject},
+    plan::Query,
     spill::Memory,
-    verify::VerifyRun,
     write::{
         AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
         DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads,
@@ -28,7 +26,9 @@ use crate::{
     },
 };
 
-impl<T: Transaction> Reader for Session<T> {
+impl<T: Transaction> ReadOn for Session<T> {
+    type View<'v> = T::View<'v>;
+
     fn catalog(&self) -> &Arc<Catalog> {
         Session::catalog(self)
     }
@@ -37,71 +37,23 @@ impl<T: Transaction> Reader for Session<T> {
         Session::memory(self)
     }
 
-    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
-        let call = &self.limited(call);
-        call.during(|| self.read(|source| source.gather(collection, query, call)))
-    }
-
-    fn get(&self, collection: &str, key: &[u8], visitor: RecordVisitor<'_>) -> Result<PointRead> {
-        self.read(|source| source.get(collection, key, visitor))
-    }
-
-    fn explain(
-        &self,
-        collection: &CollectionInfo,
-        query: &Query,
-        verbosity: ExplainVerbosity,
-        call: &CallContext,
-    ) -> Result<Explained> {
-        self.read(|source| source.explain(collection, query, verbosity, &self.limited(call)))
-    }
-
-    fn changes(&self, after: Position, visitor: ChangeVisitor<'_>) -> Result<Option<Position>> {
-        self.read(|source| source.changes(after, visitor))
-    }
-
-    fn last_change(&self) -> Result<Position> {
-        self.read(|source| source.last_change())
-    }
-
-    fn change_at(&self, stamp: u64) -> Result<Option<Position>> {
-        self.read(|source| source.change_at(stamp))
-    }
-
-    fn trimmed_changes(&self) -> Result<Position> {
-        self.read(|source| source.trimmed_changes())
-    }
-
-    fn change_counts(&self) -> Result<Option<LogCounts>> {
-        self.read(|source| source.change_counts())
-    }
-
-    fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats> {
-        self.read(|source| source.stats(collection, call))
-    }
-
-    fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()> {
-        self.read(|source| source.verify(collection, run))
-    }
-
-    fn salvage(
-        &self,
-        collection: &str,
-        damages: &[Damage],
-        run: &mut VerifyRun<'_>,
-        visitor: &mut dyn FnMut(Doc<'_>) -> Result<()>,
-    ) -> Result<()> {
-        self.read(|source| source.salvage(collection, damages, run, visitor))
-    }
-}
-
-impl<T: Transaction> Session<T> {
     fn read<R>(&self, read: impl FnOnce(ReadSource<'_, T::View<'_>>) -> Result<R>) -> Result<R> {
         self.check_open()?;
         let source = ReadSource { view: &self.view(), catalog: self.catalog(), memory: self.memory() };
         read(source).map_err(|error| located(error, self.catalog()))
     }
 
+    fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor> {
+        let call = &self.limited(call);
+        call.during(|| self.read(|source| source.gather(collection, query, call)))
+    }
+
+    fn limited(&self, call: &CallContext) -> CallContext {
+        Session::limited(self, call)
+    }
+}
+
+impl<T: Transaction> Session<T> {
     /// Records what a query of the collection or view `name` reads.
     fn reads_of(&mut self, name: &str, query: &Query) -> Result<()> {
         let matches = Reads::Matches(&query.filter);

@@ -1,5 +1,5 @@
-//! The optimistic layer under a scheduler: transactions, validation, group commit and failures of the device, in interleavings that a seed
-//! determines.
+//! The optimistic layer under a scheduler: transactions, validation, group commit, failures of the device and crashes, in interleavings that
+//! a seed determines.
 //!
 //! `slate-store-simulated` is the source of `slate-store` compiled with the locks of `shuttle`. One thread runs at a time, and at each
 //! lock, atomic access and step of the simulated device the scheduler chooses the next one. A schedule that breaks a promise is executed
@@ -9,10 +9,14 @@
 //! threads ── Optimistic (the real one) ── SimulatedDevice ── LocalMemory (the real one)
 //!                                          waits at each step, fails when the seed says so,
 //!                                          remembers every commit, and which are on the device
+//!
+//! life 1: threads, until all have ended or the device fails ── crash ── the device keeps what is on it, and perhaps commits after that
+//! life 2: the layer is opened over what was kept: are the acknowledged commits there, and whole? ── threads … ── crash ── life 3
 //! ```
 
 mod check;
 mod device;
+mod recovery;
 
 use std::{
     panic::{self, AssertUnwindSafe},
@@ -30,7 +34,10 @@ use slate_store_simulated::{
     Bounds, Durability, Error, Guard, Keyspace, Optimistic, Result, Store, Transaction, TransactionExt, Version, View,
 };
 
-use self::device::SimulatedDevice;
+use self::{
+    device::SimulatedDevice,
+    recovery::{Recovered, check_recovered},
+};
 use crate::Broken;
 
 /// What is tried.
@@ -54,9 +61,16 @@ pub enum Sabotage {
     EarlyFlush,
     /// A commit loses one of its writes.
     LostWrite,
+    /// A crash loses commits that are on the device.
+    LostSync,
+    /// A crash leaves a commit in part.
+    TornCommit,
 }
 
+/// Counters: each transaction adds one to those that it writes.
 const KEYS: Keyspace = Keyspace(1);
+/// For each counter the version of the commit that has written it, if its last stage has stored it.
+const STAMPS: Keyspace = Keyspace(3);
 /// Dropped now and then. Nothing depends on it.
 const SCRATCH: Keyspace = Keyspace(2);
 
@@ -69,7 +83,23 @@ struct Attempt {
     /// Keys that no other transaction may have changed since.
     guarded: Vec<u8>,
     writes: Vec<(u8, u64)>,
+    durability: Durability,
+    /// Whether the commit stores its version beside each counter that it writes; otherwise it removes what is there.
+    stamps: Stamps,
     outcome: Outcome,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stamps {
+    Stored,
+    Removed,
+}
+
+impl Attempt {
+    /// Returns what is stored beside each counter that it has written, if it became this commit.
+    fn stamp(&self, version: Version) -> Option<Version> {
+        (self.stamps == Stamps::Stored).then_some(version)
+    }
 }
 
 #[derive(Debug)]
@@ -83,14 +113,22 @@ enum Outcome {
     Failed,
 }
 
+/// The transactions of a schedule, and how often the layer was opened over what a crash had left.
+#[derive(Default)]
+struct Schedule {
+    attempts: Vec<Attempt>,
+    reopened: u32,
+}
+
 /// Executes schedules until one breaks a promise. Reports what was done.
 pub fn run(trial: &SimulationTrial, mut report: impl FnMut(&str)) -> Broken {
-    let (mut committed, mut conflicts, mut failed) = (0, 0, 0);
+    let (mut committed, mut conflicts, mut failed, mut reopened) = (0, 0, 0, 0);
     for number in 0..trial.schedules {
         let seed = trial.seed.wrapping_add(number.into());
         match schedule(seed, trial.sabotage) {
-            Ok(attempts) => {
-                for attempt in attempts {
+            Ok(schedule) => {
+                reopened += schedule.reopened;
+                for attempt in schedule.attempts {
                     match attempt.outcome {
                         Outcome::Committed { .. } => committed += 1,
                         Outcome::Conflict => conflicts += 1,
@@ -102,19 +140,19 @@ pub fn run(trial: &SimulationTrial, mut report: impl FnMut(&str)) -> Broken {
         }
     }
     report(&format!(
-        "{} schedules, {committed} commits, {conflicts} conflicts, {failed} ended by a failure of the device",
+        "{} schedules, {committed} commits, {conflicts} conflicts, {failed} ended by a failure of the device, {reopened} reopened after a crash",
         trial.schedules
     ));
     Vec::new()
 }
 
 /// Executes the schedule of a seed, and checks it.
-fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Vec<Attempt>, String> {
+fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Schedule, String> {
     let mut config = Config::new();
     config.failure_persistence = FailurePersistence::None;
     // A schedule takes a few thousand steps; one without an end is a livelock.
     config.max_steps = MaxSteps::FailAfter(1_000_000);
-    let found = Arc::new(Mutex::new(Ok(Vec::new())));
+    let found = Arc::new(Mutex::new(Ok(Schedule::default())));
     let into = Arc::clone(&found);
     let body = move || {
         let checked = scenario(&mut Rng::with_seed(seed), sabotage);
@@ -128,16 +166,37 @@ fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Vec<Attempt>, 
     if ran.is_err() {
         return Err("a thread panicked, or all wait for each other".into());
     }
-    std::mem::replace(&mut *found.lock().unwrap_or_else(PoisonError::into_inner), Ok(Vec::new()))
+    std::mem::replace(&mut *found.lock().unwrap_or_else(PoisonError::into_inner), Ok(Schedule::default()))
 }
 
-/// Runs threads with transactions on one store, and checks what they saw.
-fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Vec<Attempt>, String> {
-    let device = Arc::new(SimulatedDevice::new(random, sabotage));
-    let store = Optimistic::over(device::Handle(Arc::clone(&device)));
+/// Runs some lives of a database, with a crash between two of them, and checks each.
+fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Schedule, String> {
+    let lives = random.u32(1..4);
+    let keeps = if lives > 1 { device::Keeps::Commits } else { device::Keeps::Nothing };
+    let mut device = Arc::new(SimulatedDevice::new(random, sabotage, keeps));
+    let mut schedule = Schedule::default();
+    loop {
+        let attempts = live(&device, random)?;
+        if schedule.reopened + 1 == lives {
+            schedule.attempts.extend(attempts);
+            return Ok(schedule);
+        }
+        let next = Arc::new(device.after_crash(random).ok_or("the device has kept nothing")?);
+        let found =
+            Recovered::read(&next).map_err(|error| format!("the database cannot be read after a crash: {error}"))?;
+        check_recovered(device.begin(), &attempts, &found)?;
+        schedule.attempts.extend(attempts);
+        schedule.reopened += 1;
+        device = next;
+    }
+}
+
+/// Runs threads with transactions on one store until they have ended, and checks what they saw.
+fn live(device: &Arc<SimulatedDevice>, random: &mut Rng) -> std::result::Result<Vec<Attempt>, String> {
+    let store = Optimistic::over(device::Handle(Arc::clone(device)));
     let threads: Vec<_> = (0..random.usize(2..5))
         .map(|_| {
-            let (store, device, mut random) = (store.clone(), Arc::clone(&device), Rng::with_seed(random.u64(..)));
+            let (store, device, mut random) = (store.clone(), Arc::clone(device), Rng::with_seed(random.u64(..)));
             thread::spawn(move || {
                 (0..random.usize(1..4)).filter_map(|_| step(&store, &device, &mut random)).collect::<Vec<_>>()
             })
@@ -147,7 +206,7 @@ fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Vec<Att
     for thread in threads {
         attempts.extend(thread.join().map_err(|_| "a thread panicked")?);
     }
-    check::check(&device, &attempts)?;
+    check::check(device, &attempts)?;
     match (device.has_failed(), store.begin(Duration::ZERO)) {
         (true, Ok(_)) => Err("a transaction begins after a failure of the device".into()),
         (false, Err(error)) => Err(format!("no transaction begins: {error}")),
@@ -203,7 +262,18 @@ fn transaction(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) ->
     if writes.is_empty() && guarded.is_empty() {
         return None;
     }
-    let outcome = match transaction.commit(durability) {
+    let stamps = if !writes.is_empty() && random.bool() { Stamps::Stored } else { Stamps::Removed };
+    let committed = match stamps {
+        Stamps::Stored => transaction.commit_with(durability, &mut |version, last| {
+            let stamp = version.0.to_be_bytes();
+            writes.iter().try_for_each(|(key, _)| last.write(STAMPS, &[(&[*key], Some(&stamp))]))
+        }),
+        Stamps::Removed => {
+            writes.iter().try_for_each(|(key, _)| transaction.write(STAMPS, &[(&[*key], None)])).ok()?;
+            transaction.commit(durability)
+        }
+    };
+    let outcome = match committed {
         // A commit of guards alone makes no version of its own and needs no device.
         Ok(version) => {
             let is_durable = durability == Durability::Deferred || writes.is_empty() || device.is_durable(version);
@@ -212,7 +282,7 @@ fn transaction(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) ->
         Err(Error::Conflict(_)) => Outcome::Conflict,
         Err(_) => Outcome::Failed,
     };
-    Some(Attempt { base, reads, guarded, writes, outcome })
+    Some(Attempt { base, reads, guarded, writes, durability, stamps, outcome })
 }
 
 fn read(view: &impl View, key: u8) -> Result<u64> {

@@ -95,7 +95,7 @@ fn no_interleaving_of_commits_breaks_a_promise() {
 
 #[test]
 fn the_simulation_finds_a_device_that_breaks_its_contract() {
-    for sabotage in [Sabotage::EarlyFlush, Sabotage::LostWrite] {
+    for sabotage in [Sabotage::EarlyFlush, Sabotage::LostWrite, Sabotage::LostSync, Sabotage::TornCommit] {
         let trial = SimulationTrial { schedules: 300, seed: 1, sabotage };
         assert_eq!(simulation::run(&trial, |_| ()).len(), 1, "{sabotage:?}");
     }

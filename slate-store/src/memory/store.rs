@@ -51,6 +51,12 @@ impl MemoryStore {
 }
 
 impl LocalMemory {
+    /// Creates a store whose last commit is that of a snapshot: what a crash leaves of a simulated device.
+    #[cfg(simulated)]
+    pub fn of(snapshot: &MemorySnapshot) -> Self {
+        Self { root: RwLock::new(Arc::new(snapshot.root().clone())), superseded: Superseded::default() }
+    }
+
     /// Makes a commit with a last stage, which knows the version of the commit and may fail. A few changes are gathered, and then made as
     /// those of any other commit. More than that go into a copy at once, so that they are not held.
     fn apply_with_last_stage(&self, changes: &mut Changes<'_>) -> Result<Version> {

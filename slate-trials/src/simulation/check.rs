@@ -6,16 +6,17 @@ use slate_store_simulated::Version;
 
 use super::{
     Attempt, Outcome,
-    device::{SimulatedDevice, State},
+    device::{Counter, SimulatedDevice, State},
 };
 
 /// Fails with a sentence about the first promise that was broken.
 pub(super) fn check(device: &SimulatedDevice, attempts: &[Attempt]) -> Result<(), String> {
-    let commits: BTreeMap<Version, State> = device.commits().into_iter().collect();
+    let commits: BTreeMap<Version, State> =
+        device.commits().into_iter().map(|commit| (commit.version, commit.state)).collect();
     let nothing = State::new();
     let at = |version: Version| commits.range(..=version).next_back().map_or(&nothing, |(_, state)| state);
     let before = |version: Version| commits.range(..version).next_back().map_or(&nothing, |(_, state)| state);
-    let value = |state: &State, key: u8| state.get(&key).copied().unwrap_or_default();
+    let value = |state: &State, key: u8| state.get(&key).map(|counter| counter.value).unwrap_or_default();
     for attempt in attempts {
         for (key, read) in &attempt.reads {
             let there = value(at(attempt.base), *key);
@@ -27,6 +28,9 @@ pub(super) fn check(device: &SimulatedDevice, attempts: &[Attempt]) -> Result<()
         if !is_durable {
             return Err(format!("the commit {version:?} was acknowledged before it was on the device"));
         }
+        if !attempt.writes.is_empty() && version <= device.begin().version {
+            return Err(format!("the commit {version:?} is not greater than those before the crash"));
+        }
         // A commit of guards alone is not checked against what was committed after its base, if that is the last commit.
         for key in attempt.guarded.iter().chain(attempt.writes.iter().map(|(key, _)| key)) {
             let (seen, found) = (value(at(attempt.base), *key), value(before(version), *key));
@@ -37,8 +41,10 @@ pub(super) fn check(device: &SimulatedDevice, attempts: &[Attempt]) -> Result<()
             }
         }
         for (key, written) in &attempt.writes {
-            if commits.get(&version).map(|state| value(state, *key)) != Some(*written) {
-                return Err(format!("the commit {version:?} does not show its write {written} of key {key}"));
+            let wanted = Counter { value: *written, stamp: attempt.stamp(version) };
+            let found = commits.get(&version).and_then(|state| state.get(key));
+            if found != Some(&wanted) {
+                return Err(format!("the commit {version:?} wrote {wanted:?} for key {key} and shows {found:?}"));
             }
         }
     }
@@ -49,6 +55,7 @@ pub(super) fn check(device: &SimulatedDevice, attempts: &[Attempt]) -> Result<()
         let of = |holds: fn(&Outcome) -> bool| {
             u64::try_from(attempts.iter().filter(writes).filter(|attempt| holds(&attempt.outcome)).count())
         };
+        let counted = &(counted.value - value(&device.begin().state, *key));
         let known = of(|outcome| matches!(outcome, Outcome::Committed { .. })).unwrap_or_default();
         let unknown = of(|outcome| matches!(outcome, Outcome::Failed)).unwrap_or_default();
         if !(known..=known + unknown).contains(counted) {

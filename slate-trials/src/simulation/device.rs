@@ -1,35 +1,63 @@
-//! A local store whose steps take time and can fail.
+//! A local store whose steps take time and can fail, and which keeps what a crash leaves.
 
 use std::{
     collections::BTreeMap,
     ops::ControlFlow,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use fastrand::Rng;
 use shuttle::thread;
 use slate_store_simulated::{
-    Bounds, Capabilities, Changes, Context, Durability, Error, Flushing, LocalStore, Result, Version, View,
+    Bounds, Capabilities, Changes, Context, Durability, Error, Flushing, LocalStore, Optimistic, Result, Store,
+    Transaction, TransactionExt, Version, View,
     memory::{LocalMemory, MemorySnapshot},
 };
 
-use super::{KEYS, Sabotage};
+use super::{KEYS, STAMPS, Sabotage};
+
+/// A counter, and the version that is stored beside it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Counter {
+    pub(super) value: u64,
+    pub(super) stamp: Option<Version>,
+}
 
 /// The state of all keys.
-pub(super) type State = BTreeMap<u8, u64>;
+pub(super) type State = BTreeMap<u8, Counter>;
+
+/// A commit as it was when it became visible.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Commit {
+    pub(super) version: Version,
+    pub(super) state: State,
+}
+
+/// Whether a device can be opened again after a crash. Then it holds a snapshot of each commit, so that none is made in place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keeps {
+    Nothing,
+    Commits,
+}
 
 pub(super) struct SimulatedDevice {
     memory: LocalMemory,
     flushing: Flushing,
     sabotage: Sabotage,
+    keeps: Keeps,
+    /// What was there when the device was opened.
+    begin: Commit,
     /// Never locked while another thread can run: the scheduler does not switch between its lock and its release.
     log: Mutex<DeviceLog>,
 }
 
 #[derive(Default)]
 struct DeviceLog {
-    /// The state after each commit, in the order in which they became visible.
-    commits: Vec<(Version, State)>,
+    /// Each commit, in the order in which they became visible, after what was there at the beginning.
+    commits: Vec<Commit>,
+    /// Snapshots of the commits, if they are kept.
+    kept: Vec<MemorySnapshot>,
     durable: Version,
     /// The calls that are left until one fails, and how; `None` if none does.
     failure: Option<(usize, Failure)>,
@@ -45,12 +73,55 @@ enum Failure {
 }
 
 impl SimulatedDevice {
-    pub(super) fn new(random: &mut Rng, sabotage: Sabotage) -> Self {
+    /// Creates an empty device. A failure, and when it comes, are drawn.
+    pub(super) fn new(random: &mut Rng, sabotage: Sabotage, keeps: Keeps) -> Self {
+        Self::over(LocalMemory::default(), Commit::default(), random, sabotage, keeps)
+    }
+
+    fn over(memory: LocalMemory, begin: Commit, random: &mut Rng, sabotage: Sabotage, keeps: Keeps) -> Self {
         let failure = (random.u8(0..3) == 0)
             .then(|| (random.usize(1..6), if random.bool() { Failure::Before } else { Failure::After }));
         let flushing = if random.bool() { Flushing::Apart } else { Flushing::DuringCommits };
-        let log = Mutex::new(DeviceLog { failure, ..DeviceLog::default() });
-        Self { memory: LocalMemory::default(), flushing, sabotage, log }
+        let kept = if keeps == Keeps::Commits { memory.snapshot().into_iter().collect() } else { Vec::new() };
+        let commits = vec![begin.clone()];
+        let log = Mutex::new(DeviceLog { commits, kept, durable: begin.version, failure, ..DeviceLog::default() });
+        Self { memory, flushing, sabotage, keeps, begin, log }
+    }
+
+    /// Returns the device as it is after a crash: with the commits up to one that is drawn, among them all that are on the device. `None`
+    /// if it has kept none.
+    pub(super) fn after_crash(&self, random: &mut Rng) -> Option<Self> {
+        let (sabotage, keeps) = (self.sabotage, self.keeps);
+        let (commit, kept) = {
+            let log = self.log();
+            let synced = log.commits.partition_point(|commit| commit.version <= log.durable);
+            let last = log.commits.len();
+            let number =
+                if sabotage == Sabotage::LostSync { random.usize(1..=synced) } else { random.usize(synced..=last) };
+            (log.commits.get(number - 1)?.clone(), log.kept.get(number - 1)?.clone())
+        };
+        let mut next = Self::over(LocalMemory::of(&kept), commit, random, sabotage, keeps);
+        if sabotage == Sabotage::TornCommit {
+            next = next.torn(random)?;
+        }
+        Some(next)
+    }
+
+    /// Returns the device without one of its keys.
+    fn torn(self, random: &mut Rng) -> Option<Self> {
+        let begin = self.begin.clone();
+        let device = Arc::new(Self { sabotage: Sabotage::None, ..self });
+        device.log().failure = None;
+        let mut transaction = Optimistic::over(Handle(Arc::clone(&device))).begin(Duration::ZERO).ok()?;
+        transaction.delete(KEYS, &[random.u8(0..3)]).ok()?;
+        transaction.commit(Durability::Sync).ok()?;
+        let memory = LocalMemory::of(&device.memory.snapshot().ok()?);
+        Some(Self::over(memory, begin, random, Sabotage::TornCommit, device.keeps))
+    }
+
+    /// Returns what was there when the device was opened.
+    pub(super) fn begin(&self) -> &Commit {
+        &self.begin
     }
 
     pub(super) fn is_durable(&self, version: Version) -> bool {
@@ -61,8 +132,8 @@ impl SimulatedDevice {
         self.log().has_failed
     }
 
-    /// Returns the state after each commit.
-    pub(super) fn commits(&self) -> Vec<(Version, State)> {
+    /// Returns each commit, after what was there at the beginning.
+    pub(super) fn commits(&self) -> Vec<Commit> {
         self.log().commits.clone()
     }
 
@@ -79,6 +150,25 @@ impl SimulatedDevice {
         log.has_failed |= failure.is_some();
         failure
     }
+}
+
+/// Returns all counters of a view.
+pub(super) fn state_of(view: &impl View) -> Result<State> {
+    let mut state = State::new();
+    let number = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_be_bytes);
+    view.scan(KEYS, Bounds::ALL, |key, value| {
+        if let [key] = key {
+            state.insert(*key, Counter { value: number(value), stamp: None });
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    view.scan(STAMPS, Bounds::ALL, |key, stamp| {
+        if let [key] = key {
+            state.entry(*key).or_default().stamp = Some(Version(number(stamp)));
+        }
+        ControlFlow::<()>::Continue(())
+    })?;
+    Ok(state)
 }
 
 /// A handle on the device that the store owns.
@@ -114,17 +204,16 @@ impl LocalStore for Handle {
         let version = device.memory.apply(changes, durability)?;
         // Others may see the commit before this one goes on, but not another commit.
         let snapshot = device.memory.snapshot()?;
-        let mut state = State::new();
-        snapshot.scan(KEYS, Bounds::ALL, |key, value| {
-            if let ([key], Ok(value)) = (key, value.try_into()) {
-                state.insert(*key, u64::from_be_bytes(value));
-            }
-            ControlFlow::<()>::Continue(())
-        })?;
+        let mut state = state_of(&snapshot)?;
         if device.sabotage == Sabotage::LostWrite {
             state.pop_last();
         }
-        device.log().commits.push((version, state));
+        let mut log = device.log();
+        log.commits.push(Commit { version, state });
+        if device.keeps == Keeps::Commits {
+            log.kept.push(snapshot);
+        }
+        drop(log);
         thread::yield_now();
         match failure {
             Some(_) => Err(failed()),
@@ -139,7 +228,7 @@ impl LocalStore for Handle {
 
     fn flush(&self) -> Result<()> {
         let device = &*self.0;
-        let reaches = device.log().commits.last().map(|(version, _)| *version);
+        let reaches = device.log().commits.last().map(|commit| commit.version);
         thread::yield_now();
         if device.failure().is_some() {
             return Err(failed());

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "memory/arguments.rs"]
+mod arguments;
 #[path = "memory/beside_a_snapshot.rs"]
 mod beside_a_snapshot;
 mod common;

@@ -73,6 +73,9 @@ const BYTES_PER_STEP: usize = 64;
 /// What a program that backtracks takes for each byte of its pattern, about.
 const BACKTRACKING: usize = 1 << 10;
 
+/// What the linear engine takes for each pattern beside what it says, in bytes: its settings and the properties of the pattern, 2.7 KB.
+const LINEAR: usize = 3 << 10;
+
 /// The steps of compiling the shortest pattern: some ten microseconds.
 const COMPILED: usize = 1 << 10;
 
@@ -116,7 +119,7 @@ impl Pattern {
                 let regex = linear(&translated.text)?;
                 let bytes = regex.memory_usage();
                 work::take(bytes / BYTES_PER_STEP)?;
-                (Compiled::Linear(regex), bytes)
+                (Compiled::Linear(regex), bytes + LINEAR)
             }
             Engine::Backtracking => {
                 let compiled = Backtracking::new(&translated.text, translated.growth)?;

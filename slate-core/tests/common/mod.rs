@@ -7,9 +7,12 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
     reason = "a test fails by panicking"
 )]
 
+pub mod operands;
 pub mod random;
 pub mod random_pipelines;
 pub mod random_values;

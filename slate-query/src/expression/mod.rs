@@ -27,4 +27,4 @@ pub use evaluated::Evaluated;
 pub(crate) use evaluated::{check_depth, check_row};
 pub use needs::Needs;
 pub use node::Expression;
-pub(crate) use operators::{DIVISION_BY_ZERO, date::Unit as DateUnit, names as operator_names};
+pub(crate) use operators::{DIVISION_BY_ZERO, date::Unit as DateUnit, names as operator_names, ranges};

@@ -23,6 +23,7 @@ mod misc;
 mod named;
 mod object;
 mod percentile;
+mod ranges;
 mod regex;
 mod set;
 mod string;
@@ -30,6 +31,7 @@ mod text;
 mod variables;
 
 pub(crate) use arithmetic::DIVISION_BY_ZERO;
+pub(crate) use ranges::ranges;
 
 use super::{
     Expression, Variables,

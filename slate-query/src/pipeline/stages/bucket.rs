@@ -1,12 +1,12 @@
-//! `$bucket`: groups documents by the range that an expression's value is in. It is parsed as a `$group` by a
-//! `$switch`. A group stage returns its groups in the order of their ids, which is the order of the ranges.
+//! `$bucket`: groups documents by the range that an expression's value is in. It is parsed as a `$group` by an expression of its own,
+//! [`ranges`]. A group stage returns its groups in the order of their ids, which is the order of the ranges.
 
 use std::cmp::Ordering;
 
 use super::group;
 use crate::{
     Code, Error, Result,
-    expression::{Bindings, Expression},
+    expression::{Bindings, Expression, ranges},
     order,
     pipeline::Stage,
     raw::{Doc, Kind, OwnedValue, Value, Writer},
@@ -51,8 +51,10 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
             return Err(refused(40_199, message));
         }
     }
-    let spec = desugared(group_by, &boundaries, default.as_ref(), output);
-    group::parse(Value::new(Kind::Document, &spec), bindings)
+    let spec = grouped(group_by, &boundaries, default.as_ref(), output);
+    let value = Expression::parse(group_by, bindings.names()).map_err(|error| error.at("_id"))?;
+    let id = ranges(value, boundaries, default, bindings.collation()).map_err(|error| error.at("_id"))?;
+    Ok(vec![Stage::Group(group::group_by(Some(id), Doc::new(&spec), bindings)?)])
 }
 
 /// Checks that a stage groups by a path or an operator.
@@ -94,45 +96,24 @@ fn parse_boundaries(value: Value<'_>, bindings: &Bindings) -> Result<Vec<OwnedVa
     Ok(boundaries)
 }
 
-/// Returns the argument of the `$group`.
-fn desugared(
+/// Returns the argument of the `$group` as it is shown.
+fn grouped(
     group_by: Value<'_>,
     boundaries: &[OwnedValue],
     default: Option<&OwnedValue>,
     output: Option<Doc<'_>>,
 ) -> Vec<u8> {
-    let literal = |writer: &mut Writer, name: &[u8], value: &OwnedValue| {
-        writer.open_document(name);
-        writer.append(b"$literal", value.as_value());
-        writer.close();
-    };
-    let compare = |writer: &mut Writer, name: &[u8], operator: &[u8], value: &OwnedValue| {
-        writer.open_document(name);
-        writer.open_array(operator);
-        writer.append(b"0", group_by);
-        literal(writer, b"1", value);
-        writer.close();
-        writer.close();
-    };
     let mut writer = Writer::new();
     writer.open_document(b"_id");
-    writer.open_document(b"$switch");
-    writer.open_array(b"branches");
-    for (place, pair) in boundaries.windows(2).enumerate() {
-        let [lower, upper] = pair else { continue };
-        writer.open_document(place.to_string().as_bytes());
-        writer.open_document(b"case");
-        writer.open_array(b"$and");
-        compare(&mut writer, b"0", b"$gte", lower);
-        compare(&mut writer, b"1", b"$lt", upper);
-        writer.close();
-        writer.close();
-        literal(&mut writer, b"then", lower);
-        writer.close();
+    writer.open_document(b"$bucket");
+    writer.append(b"groupBy", group_by);
+    writer.open_array(b"boundaries");
+    for (position, boundary) in boundaries.iter().enumerate() {
+        writer.append(position.to_string().as_bytes(), boundary.as_value());
     }
     writer.close();
     if let Some(default) = default {
-        literal(&mut writer, b"default", default);
+        writer.append(b"default", default.as_value());
     }
     writer.close();
     writer.close();
@@ -149,5 +130,24 @@ pub(super) fn write_output(writer: &mut Writer, output: Option<Doc<'_>>) {
             writer.append(b"$sum", Value::new(Kind::Int32, &1_i32.to_le_bytes()));
             writer.close();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::doc;
+
+    use super::*;
+
+    #[test]
+    fn the_expression_is_not_repeated_for_each_boundary() {
+        let text = "x".repeat(10_000);
+        let boundaries: Vec<i32> = (0..1_000).collect();
+        let bucket = doc! { "groupBy": { "$strLenCP": { "$concat": ["$a", text] } }, "boundaries": boundaries };
+        let argument = bson::RawDocumentBuf::try_from(&doc! { "": bucket }).unwrap();
+        let argument_bytes = argument.as_bytes().len();
+        let stages = parse(Doc::from(&argument).get("").unwrap(), &Bindings::new(0)).unwrap();
+        let shown: usize = stages.iter().map(|stage| stage.to_string().len()).sum();
+        assert!(shown < 2 * argument_bytes, "{shown} characters of {argument_bytes} bytes");
     }
 }

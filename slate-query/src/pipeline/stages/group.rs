@@ -68,12 +68,20 @@ pub(super) fn parse(argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stag
 
 /// Parses the argument of a `$group`.
 pub(super) fn parse_group(spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
-    let (mut id, mut fields) = (None, Vec::new());
+    group_by(None, spec, bindings)
+}
+
+/// Parses the argument of a `$group`. Its `_id` is only shown if there is an expression in its place.
+pub(super) fn group_by(mut id: Option<Expression>, spec: Doc<'_>, bindings: &Bindings) -> Result<Group> {
+    let (mut has_id, mut fields) = (false, Vec::new());
     for element in spec.elements() {
         let name = element.display_name();
         if name == "_id" {
-            if id.is_some() {
+            if std::mem::replace(&mut has_id, true) {
                 return Err(Error::new(Code(15_948), "a group's _id may only be specified once"));
+            }
+            if id.is_some() {
+                continue;
             }
             refuse_inclusion(element.value).map_err(|error| error.at("_id"))?;
             id = Some(Expression::parse(element.value, bindings.names()).map_err(|error| error.at("_id"))?);

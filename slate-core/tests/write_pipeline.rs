@@ -11,7 +11,7 @@ mod counting;
 use std::sync::Arc;
 
 use bson::{Bson, Document, doc};
-use common::{STORES, Store, elsewhere};
+use common::{STORES, Store, elsewhere, raw, rows};
 use counting::CountingStore;
 use slate_core::{Collection, Database, Durability, Error, ErrorKind, Index, WriteOperation};
 use slate_store::Capabilities;
@@ -517,5 +517,38 @@ fn a_refused_out_leaves_the_collection_as_it_was() {
         source.aggregate([doc! { "$set": { "u": "$_id" } }, doc! { "$out": "target" }]).run().unwrap();
         assert_eq!(target.count_documents(doc! { "u": { "$gte": 0 } }).run().unwrap(), 600);
         assert!(test.db.verify().run().unwrap().is_sound());
+    }
+}
+
+#[test]
+fn a_pipeline_that_fails_half_way_ends_its_transaction() {
+    for store in STORES {
+        let test = store.open();
+        let [source, target] = ["source", "target"].map(|name| test.collection(name));
+        for id in 1..4 {
+            source.insert_one(&raw(&doc! { "_id": id, "n": id })).unwrap();
+        }
+        target.insert_one(&raw(&doc! { "_id": 1, "n": 0 })).unwrap();
+        target.insert_one(&raw(&doc! { "_id": 3, "n": 0 })).unwrap();
+        let before = rows(target.find(doc! {})).unwrap();
+        let merges = [
+            // The second document is not there.
+            doc! { "into": "target", "whenMatched": "replace", "whenNotMatched": "fail" },
+            // It is refused before anything is written: no index is unique.
+            doc! { "into": "new", "on": "n" },
+        ];
+        for merge in merges {
+            let transaction = test.db.begin().unwrap();
+            let failed = transaction
+                .collection::<Document>("source")
+                .aggregate([doc! { "$sort": { "_id": 1 } }, doc! { "$merge": merge.clone() }])
+                .run();
+            let code = failed.err().unwrap().code();
+            assert!([13_113, 51_183].contains(&code), "{store:?}: {code}");
+            // A call that has written nothing leaves the transaction as it was.
+            let is_over = transaction.commit().is_err();
+            assert_eq!(is_over, code == 13_113, "{store:?}: {merge}");
+            assert_eq!(rows(target.find(doc! {})).unwrap(), before, "{store:?}: {merge}");
+        }
     }
 }

@@ -14,8 +14,8 @@ use crate::{
 /// changes to what it only read depends on its [isolation](crate::TransactionOptions::isolation).
 ///
 /// Dropping it rolls it back. A write that is rejected or interrupted leaves it unchanged, and it can be used further;
-/// the operations of a bulk write before the rejected one remain. If the storage fails during a write, the transaction
-/// ends: later calls fail and nothing is committed.
+/// the operations of a bulk write before the rejected one remain. If the storage fails during a write, or a pipeline with `$out` or
+/// `$merge` fails after it has written something, the transaction ends: later calls fail and nothing is committed.
 #[must_use = "a transaction that is dropped is rolled back"]
 pub struct Transaction {
     database: DatabaseHandle,

@@ -39,14 +39,18 @@ pub(super) fn write(writer: &mut dyn Writer, source: &str, request: &Request) ->
     let mut rows = reader.find(defined.source(), &query, &request.call)?;
     // The memory limit is that of the pipeline. Writes have their own.
     let call = CallContext { memory: Budget::default(), ..request.call.clone() };
-    let mut target = Destination { writer, into: sink.into(), call };
-    match sink {
-        Sink::Out(_) => {
-            target.create()?;
-            target.writer.replace_all(target.into, &mut rows, &target.call).map(drop)
-        }
+    let mut target = Destination { writer, into: sink.into(), call, has_written: false };
+    let written = match sink {
+        Sink::Out(_) => target.replace(&mut rows),
         Sink::Merge(merge) => target.merge(merge, rows),
+    };
+    if let Err(error) = &written
+        && target.has_written
+    {
+        // A transaction of the caller would otherwise commit a part.
+        target.writer.end(&format!("a pipeline failed after it had written some of its documents: {error}"));
     }
+    written
 }
 
 /// The collection that is written.
@@ -54,6 +58,8 @@ struct Destination<'w> {
     writer: &'w mut dyn Writer,
     into: &'w str,
     call: CallContext,
+    /// Whether a part of what is to be written is in the transaction, so that a failure has to end it.
+    has_written: bool,
 }
 
 impl Destination<'_> {
@@ -61,8 +67,14 @@ impl Destination<'_> {
     fn create(&mut self) -> Result<()> {
         if self.writer.collection(self.into)?.is_none() {
             self.writer.create_collection(self.into, &CollectionSpec::default())?;
+            self.has_written = true;
         }
         Ok(())
+    }
+
+    fn replace(&mut self, rows: &mut Cursor) -> Result<()> {
+        self.create()?;
+        self.writer.replace_all(self.into, rows, &self.call).map(drop)
     }
 
     fn merge(&mut self, merge: &Merge, rows: Cursor) -> Result<()> {
@@ -80,6 +92,7 @@ impl Destination<'_> {
         while rows.advance()? {
             let Some(document) = rows.current() else { break };
             self.merge_one(merge, document, nulls)?;
+            self.has_written = true;
         }
         Ok(())
     }

@@ -226,30 +226,29 @@ fn others(random: &mut Random, bytes: usize) -> Vec<Call> {
         Bson::Document(document) => document.clone(),
         other => doc! { "a": other.clone() },
     };
+    let one = std::slice::from_ref(&document);
     vec![
-        Call::new("filter", &[document.clone()], find),
-        Call::new("projection", &[document.clone()], |c, arguments| {
+        Call::new("filter", one, find),
+        Call::new("projection", one, |c, arguments| {
             c.find(doc! {}).projection(&arguments[0]).run()?.try_for_each(|row| row.map(drop))
         }),
-        Call::new("sort", &[document.clone()], |c, arguments| {
+        Call::new("sort", one, |c, arguments| {
             c.find(doc! {}).sort(&arguments[0]).run()?.try_for_each(|row| row.map(drop))
         }),
-        Call::new("keys of an index", &[document.clone()], |c, arguments| {
+        Call::new("keys of an index", one, |c, arguments| {
             c.create_index(Index::on(&arguments[0]).named("drawn")).run().and_then(|_| c.drop_index("drawn")).map(drop)
         }),
-        Call::new("projection of a wildcard index", &[document.clone()], |c, arguments| {
+        Call::new("projection of a wildcard index", one, |c, arguments| {
             let index = Index::on(doc! { "$**": 1 }).wildcard_projection(&arguments[0]).named("drawn");
             c.create_index(index).run().and_then(|_| c.drop_index("drawn")).map(drop)
         }),
-        Call::new("upsert", &[document.clone()], |c, arguments| {
+        Call::new("upsert", one, |c, arguments| {
             let result = c.update_many(&arguments[0], doc! { "$set": { "w": 1 } }).upsert().run().map(drop);
             c.delete_many(doc! {}).run()?;
             result
         }),
         Call::new("stages", &[doc! { "$project": document.clone() }, doc! { "$set": document.clone() }], aggregate),
-        Call::new("replacement", &[document.clone()], |c, arguments| {
-            c.replace_one(doc! {}, &arguments[0]).run().map(drop)
-        }),
+        Call::new("replacement", one, |c, arguments| c.replace_one(doc! {}, &arguments[0]).run().map(drop)),
         Call::new("$in", &[doc! { "a": { "$in": operand.clone() } }], find),
         Call::new("delete", &[doc! { "$or": operand }], |c, arguments| c.delete_many(&arguments[0]).run().map(drop)),
     ]

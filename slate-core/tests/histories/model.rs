@@ -1,291 +1,238 @@
-//! A model of the database without a store: a list of documents for each collection, which the calls change one after the other. It uses
-//! the language (filters, updates, sorts) and neither plans nor indexes, transactions or files.
+//! A model of the database without a store: for each collection or view a list of documents and a map of options, which the calls change
+//! one after the other. It uses the language (filters, updates, sorts) and neither plans nor indexes, transactions or files.
+//!
+//! ```text
+//! Model ── name ── Namespace   options     { validator, validationLevel, collation, viewOn, … }
+//!                              indexes     name ── { key, unique, hidden, expireAfterSeconds, … }
+//!                              documents   in the order of `_id`
+//! ```
 
-use std::collections::BTreeMap;
+#[path = "model/definitions.rs"]
+mod definitions;
+#[path = "model/expiry.rs"]
+mod expiry;
+#[path = "model/interleaved.rs"]
+mod interleaved;
+#[path = "model/reads.rs"]
+mod reads;
+#[path = "model/writes.rs"]
+mod writes;
 
-use bson::{Bson, Document, RawDocumentBuf};
-use slate_core::UpdateModifications;
+use std::{collections::BTreeMap, fmt};
+
+use bson::{Bson, Document, RawDocumentBuf, doc};
+use slate_core::Database;
 use slate_query::{
+    collation::Collation,
     expression::Bindings,
     filter::Filter,
-    order,
     raw::{Doc, Value},
-    sort::Sort,
-    update::{Context, Update, merge},
 };
 
-use super::{Call, raw};
+use super::call::{self, Answer, Call, NAMES, Outcome, split};
+use crate::common::{Refusal, raw};
 
-/// The documents of a collection, in the order of `_id`.
-type Documents = Vec<RawDocumentBuf>;
+pub(crate) use interleaved::merged;
 
-/// The documents of all collections.
+/// The options of a collection, a view or an index, by their names.
+#[derive(Clone, Default, PartialEq)]
+pub(crate) struct Options(RawDocumentBuf);
+
+/// A collection or a view.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Model(BTreeMap<&'static str, Documents>);
-
-/// Returns the state after a statement; `None` if it fails.
-type Operation<'o> = &'o dyn Fn(&Model) -> Option<Model>;
-
-/// A state after a call, and whether the call has succeeded.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Possible {
-    pub(crate) state: Model,
-    pub(crate) has_succeeded: bool,
+pub(crate) struct Namespace {
+    options: Options,
+    indexes: BTreeMap<String, Options>,
+    documents: Vec<RawDocumentBuf>,
 }
 
+/// All collections and views.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Model(BTreeMap<&'static str, Namespace>);
+
+/// The states that a call can leave, with what it then returns. More than one is possible where the order of equal documents is not
+/// defined. `None`: it must fail.
+type Effects = Option<Vec<(Model, Answer)>>;
+
+impl Options {
+    fn of(fields: Document) -> Self {
+        let sorted: BTreeMap<String, Bson> = fields.into_iter().collect();
+        Self(raw(&sorted.into_iter().collect()))
+    }
+
+    fn fields(&self) -> Document {
+        Document::try_from(self.0.as_ref()).unwrap()
+    }
+
+    fn get(&self, name: &str) -> Option<Bson> {
+        self.fields().remove(name)
+    }
+
+    /// Returns the options with others, each set or removed.
+    fn with(&self, others: impl IntoIterator<Item = (&'static str, Option<Bson>)>) -> Self {
+        let mut fields = self.fields();
+        for (name, value) in others {
+            fields.remove(name);
+            fields.extend(value.map(|value| (name.to_owned(), value)));
+        }
+        Self::of(fields)
+    }
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.fields())
+    }
+}
+
+impl Namespace {
+    fn is_view(&self) -> bool {
+        self.options.get("viewOn").is_some()
+    }
+
+    fn collation(&self) -> Option<Collation> {
+        let collation = self.options.get("collation")?;
+        Collation::parse(Doc::from(&raw(collation.as_document()?))).unwrap()
+    }
+}
+
+/// The codes with which an index refuses what the model accepts: a key that is there already, two arrays, too many entries, a name
+/// that is a position and a field.
+const OF_INDEXES: [i32; 4] = [11_000, 171, 201, 16_746];
+
+pub(crate) fn is_of_index((code, _): &Refusal) -> bool {
+    OF_INDEXES.contains(code)
+}
+
+/// A view is read with another collation than its own.
+const OTHER_COLLATION: i32 = 167;
+
 impl Model {
-    pub(crate) fn of(collections: impl IntoIterator<Item = (&'static str, Documents)>) -> Self {
-        Self(collections.into_iter().filter(|(_, documents)| !documents.is_empty()).collect())
+    /// Returns what a database contains.
+    pub(crate) fn of(db: &Database) -> Self {
+        let mut model = Self::default();
+        for name in NAMES {
+            let (database, own) = split(name);
+            let listed = raw(&doc! { "listCollections": 1, "$db": database, "filter": { "name": own } });
+            let reply = Document::try_from(db.command(&listed).unwrap().as_ref()).unwrap();
+            let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+            let Some(found) = batch.first().and_then(Bson::as_document) else { continue };
+            let collection = db.collection::<RawDocumentBuf>(name);
+            let options = Options::of(found.get_document("options").unwrap().clone());
+            let mut namespace = Namespace { options, ..Namespace::default() };
+            if !namespace.is_view() {
+                let indexes = collection.list_indexes().unwrap();
+                let defined = |index: &slate_core::IndexDescription| {
+                    Options::of(Document::try_from(index.to_definition().as_ref()).unwrap())
+                };
+                namespace.indexes = indexes.iter().map(|index| (index.name.clone(), defined(index))).collect();
+                namespace.documents = call::all(&collection).unwrap();
+            }
+            model.0.insert(name, namespace);
+        }
+        model
+    }
+
+    /// Returns the names that exist, and whether each is a collection.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (&'static str, bool)> {
+        self.0.iter().map(|(name, namespace)| (*name, !namespace.is_view()))
     }
 
     fn documents(&self, name: &str) -> &[RawDocumentBuf] {
-        self.0.get(name).map_or(&[], Vec::as_slice)
+        self.0.get(name).map_or(&[], |namespace| namespace.documents.as_slice())
     }
 
-    fn with(&self, name: &'static str, mut documents: Documents) -> Self {
-        documents.sort_by(|a, b| order::compare(id(a), id(b)));
+    fn is_view(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(Namespace::is_view)
+    }
+
+    /// Returns the state with these documents in a collection, which is created if it does not exist; `None` for a view.
+    fn with(&self, name: &'static str, mut documents: Vec<RawDocumentBuf>) -> Option<Self> {
+        if self.is_view(name) {
+            return None;
+        }
+        documents.sort_by(|a, b| slate_query::order::compare(id(a), id(b)));
         let mut next = self.clone();
-        next.0.remove(name);
-        if !documents.is_empty() {
-            next.0.insert(name, documents);
-        }
-        next
-    }
-
-    /// Returns the states that a call can leave. More than one is possible where the order of equal documents is not defined, or an index
-    /// can refuse what the model accepts.
-    pub(crate) fn after(&self, name: &'static str, call: &Call) -> Vec<Possible> {
-        let refused = || Possible { state: self.clone(), has_succeeded: false };
-        let succeeded = |state| Possible { state, has_succeeded: true };
-        let one = |changed: Option<Self>| changed.map_or_else(|| vec![refused()], |state| vec![succeeded(state)]);
-        let each = |changed: Option<Vec<Self>>| {
-            changed.map_or_else(|| vec![refused()], |states| states.into_iter().map(succeeded).collect())
-        };
-        match call {
-            Call::Insert(documents) => one(self.insert(name, documents)),
-            Call::Update { filter, update, many, upsert } => {
-                one(self.update(name, filter, &update_value(update), *many, *upsert))
-            }
-            Call::Replace { filter, replacement, upsert } => {
-                one(self.update(name, filter, &Bson::Document(replacement.clone()), false, *upsert))
-            }
-            Call::Delete { filter, many } => one(self.delete(name, filter, *many)),
-            Call::FindOneAndUpdate { filter, update, sort } => {
-                each(self.first(name, filter, sort).and_then(|firsts| {
-                    if firsts.is_empty() {
-                        return self.update(name, filter, &update_value(update), false, false).map(|state| vec![state]);
-                    }
-                    firsts.into_iter().map(|first| self.change(name, &[first], &update_value(update))).collect()
-                }))
-            }
-            Call::FindOneAndDelete { filter, sort } => each(self.first(name, filter, sort).map(|firsts| {
-                let without = |first: usize| {
-                    let mut documents = self.documents(name).to_vec();
-                    documents.remove(first);
-                    self.with(name, documents)
-                };
-                if firsts.is_empty() { vec![self.clone()] } else { firsts.into_iter().map(without).collect() }
-            })),
-            Call::UpsertMany(documents) => one(self.merge(name, documents, |_, new| Some(new.clone()))),
-            Call::MergeMany(documents) => one(self.merge(name, documents, merged)),
-            Call::BulkWrite { inserted, filter, update, ordered } => {
-                self.bulk(name, inserted, filter, update, *ordered)
-            }
-            Call::Write { filter, stage } => one(self.write(name, filter, stage)),
-            Call::Rename(to) if *to == name => vec![refused()],
-            Call::Rename(to) => {
-                let mut moved = self.clone();
-                let documents = moved.0.remove(name).unwrap_or_default();
-                // Of an empty collection the model does not know whether it exists.
-                let may_be_missing = documents.is_empty().then(refused);
-                may_be_missing.into_iter().chain([succeeded(moved.with(to, documents))]).collect()
-            }
-            Call::DropCollection => one(Some(self.with(name, Vec::new()))),
-            // Indexes change no document, whether they are accepted or not.
-            Call::HideIndex(..) | Call::CreateIndex(_) | Call::DropIndex(_) => vec![refused(), succeeded(self.clone())],
-        }
-    }
-
-    fn place(&self, name: &str, id: Value<'_>) -> Option<usize> {
-        self.documents(name).iter().position(|document| order::equal(self::id(document), id))
-    }
-
-    fn insert(&self, name: &'static str, new: &[Document]) -> Option<Self> {
-        let mut next = self.clone();
-        for document in new {
-            let document = raw(document);
-            if next.place(name, id(&document)).is_some() {
-                return None;
-            }
-            let mut documents = next.documents(name).to_vec();
-            documents.push(document);
-            next = next.with(name, documents);
-        }
+        next.0.entry(name).or_default().documents = documents;
         Some(next)
     }
 
-    /// Returns the places of the documents that match.
+    /// Returns how calls on a collection or a view compare strings.
+    fn bindings(&self, name: &str) -> Bindings {
+        Bindings::new(0).with_collation(self.0.get(name).and_then(Namespace::collation))
+    }
+
+    fn filter(&self, name: &str, filter: &Document) -> Option<Filter> {
+        Filter::parse_with(Doc::from(&raw(filter)), &self.bindings(name)).ok()
+    }
+
+    /// Returns the positions of the documents that match.
     fn matching(&self, name: &str, filter: &Document) -> Option<Vec<usize>> {
-        let filter = raw(filter);
-        let filter = Filter::parse_with(Doc::from(&filter), &Bindings::new(0)).ok()?;
-        let mut places = Vec::new();
-        for (place, document) in self.documents(name).iter().enumerate() {
+        let filter = self.filter(name, filter)?;
+        let mut positions = Vec::new();
+        for (position, document) in self.documents(name).iter().enumerate() {
             if filter.evaluate(Doc::from(document)).ok()? {
-                places.push(place);
+                positions.push(position);
             }
         }
-        Some(places)
+        Some(positions)
     }
 
-    fn update(&self, name: &'static str, filter: &Document, update: &Bson, many: bool, upsert: bool) -> Option<Self> {
-        let mut places = self.matching(name, filter)?;
-        let wrapped = bson::doc! { "u": update.clone() };
-        let wrapped = raw(&wrapped);
-        let value = Doc::from(&wrapped).get("u")?;
-        let parsed = Update::parse(value, &[], &Bindings::new(0)).ok()?;
-        if places.is_empty() && upsert {
-            let filter = raw(filter);
-            let filter = Filter::parse_with(Doc::from(&filter), &Bindings::new(0)).ok()?;
-            let new = parsed.upsert(&filter, &Context::insert(0)).ok()?;
-            let new = with_id_first(&RawDocumentBuf::from_bytes(new).ok()?)?;
-            if self.place(name, id(&new)).is_some() {
-                return None;
+    /// Returns the states in which a call that returned this can leave the database; none if it cannot return this.
+    pub(crate) fn after(&self, name: &'static str, call: &Call, outcome: &Outcome) -> Vec<Self> {
+        let effects = match call {
+            Call::Read(read) => return if self.reads(name, read, outcome) { vec![self.clone()] } else { Vec::new() },
+            Call::BulkWrite { operations, ordered } => {
+                let operations: Vec<(&'static str, &Call)> = operations.iter().map(|call| (name, call)).collect();
+                return self.bulk(&operations, *ordered, outcome);
             }
-            let mut documents = self.documents(name).to_vec();
-            documents.push(new);
-            return Some(self.with(name, documents));
-        }
-        if !many {
-            places.truncate(1);
-        }
-        self.change(name, &places, update)
-    }
-
-    /// Updates the documents at these places.
-    fn change(&self, name: &'static str, places: &[usize], update: &Bson) -> Option<Self> {
-        let wrapped = bson::doc! { "u": update.clone() };
-        let wrapped = raw(&wrapped);
-        let parsed = Update::parse(Doc::from(&wrapped).get("u")?, &[], &Bindings::new(0)).ok()?;
-        let mut documents = self.documents(name).to_vec();
-        for place in places {
-            let document = documents.get_mut(*place)?;
-            let Some(changed) = parsed.apply(Doc::from(&*document), &Context::modify(0, None)).ok()? else { continue };
-            let changed = with_id_first(&RawDocumentBuf::from_bytes(changed).ok()?)?;
-            if id(&changed) != id(document) {
-                return None;
+            Call::Insert { documents, mode, checks } => {
+                return self.insert_many(name, documents, *mode, *checks, outcome);
             }
-            *document = changed;
-        }
-        Some(self.with(name, documents))
+            Call::Write { filter, sink } => self.write(name, filter, sink),
+            Call::Create(_)
+            | Call::SetView(_)
+            | Call::SetValidator(_)
+            | Call::KeepImages(_)
+            | Call::Rename { .. }
+            | Call::HideIndex(..)
+            | Call::CreateIndex(_)
+            | Call::CreateTtl { .. }
+            | Call::DropIndex(_)
+            | Call::DropCollection => self.definition(name, call),
+            _ => self.document_write(name, call),
+        };
+        self.judged(call, outcome, effects)
     }
 
-    fn delete(&self, name: &'static str, filter: &Document, many: bool) -> Option<Self> {
-        let mut places = self.matching(name, filter)?;
-        if !many {
-            places.truncate(1);
+    /// Returns those of the effects that agree with the outcome.
+    fn judged(&self, call: &Call, outcome: &Outcome, effects: Effects) -> Vec<Self> {
+        match (outcome, effects) {
+            (Ok(answer), Some(effects)) => {
+                let agrees = |expected: &Answer| matches!(expected, Answer::Other(_)) || expected == answer;
+                effects.into_iter().filter(|(_, expected)| agrees(expected)).map(|(state, _)| state).collect()
+            }
+            (Ok(_), None) => Vec::new(),
+            (Err(_), None) => vec![self.clone()],
+            (Err(refusal), Some(_)) => {
+                let creates_index = matches!(call, Call::CreateIndex(_) | Call::CreateTtl { .. });
+                let is_view = matches!(call, Call::Create(_) | Call::SetView(_) | Call::Write { .. });
+                let is_allowed = is_of_index(refusal) || creates_index || is_view && refusal.0 == OTHER_COLLATION;
+                if is_allowed { vec![self.clone()] } else { Vec::new() }
+            }
         }
-        let kept = self.documents(name).iter().enumerate().filter(|(place, _)| !places.contains(place));
-        Some(self.with(name, kept.map(|(_, document)| document.clone()).collect()))
     }
 
-    /// Returns the places of the documents that come first in the order of the sort.
-    fn first(&self, name: &str, filter: &Document, sort: &Document) -> Option<Vec<usize>> {
-        let places = self.matching(name, filter)?;
-        let sort = raw(sort);
-        let sort = Sort::parse(Doc::from(&sort)).ok()?;
-        let mut keys = Vec::new();
-        for place in &places {
-            let mut key = Vec::new();
-            sort.key(Doc::from(self.documents(name).get(*place)?), &mut key).ok()?;
-            keys.push(key);
-        }
-        let least = keys.iter().min().cloned();
-        Some(
-            places.iter().zip(&keys).filter(|(_, key)| Some(*key) == least.as_ref()).map(|(place, _)| *place).collect(),
-        )
-    }
-
-    /// Writes documents by their `_id`: new ones as they are, known ones as `with` says.
-    fn merge(
-        &self,
-        name: &'static str,
-        new: &[Document],
-        with: impl Fn(&RawDocumentBuf, &RawDocumentBuf) -> Option<RawDocumentBuf>,
-    ) -> Option<Self> {
+    /// Returns the state without the collections and views of a database.
+    pub(crate) fn without_database(&self, database: &str) -> Self {
         let mut next = self.clone();
-        for document in new {
-            let document = raw(document);
-            let mut documents = next.documents(name).to_vec();
-            match next.place(name, id(&document)) {
-                Some(place) => documents[place] = with(&documents[place], &document)?,
-                None => documents.push(document),
-            }
-            next = next.with(name, documents);
-        }
-        Some(next)
-    }
-
-    /// Returns the states after an insert, an update and a delete, each of which an index may refuse.
-    fn bulk(
-        &self,
-        name: &'static str,
-        inserted: &Document,
-        filter: &Document,
-        update: &UpdateModifications,
-        ordered: bool,
-    ) -> Vec<Possible> {
-        let operations: [Operation<'_>; 3] = [
-            &|state| state.insert(name, std::slice::from_ref(inserted)),
-            &|state| state.update(name, filter, &update_value(update), true, false),
-            &|state| state.delete(name, filter, false),
-        ];
-        let (mut going, mut ended) = (vec![self.clone()], Vec::new());
-        for operation in operations {
-            let mut next = Vec::new();
-            for state in going {
-                next.extend(operation(&state));
-                if ordered { ended.push(state) } else { next.push(state) }
-            }
-            next.dedup();
-            going = next;
-        }
-        let mut states = going;
-        states.extend(ended);
-        // A statement that cannot be parsed refuses all.
-        let refused = Possible { state: self.clone(), has_succeeded: false };
-        states.into_iter().map(|state| Possible { state, has_succeeded: true }).chain([refused]).collect()
-    }
-
-    fn write(&self, name: &'static str, filter: &Document, stage: &Document) -> Option<Self> {
-        let places = self.matching(name, filter)?;
-        let rows: Vec<Document> =
-            places.iter().map(|place| Document::try_from(self.documents(name)[*place].as_ref()).unwrap()).collect();
-        if stage.contains_key("$out") {
-            return Some(self.with("y", rows.iter().map(raw).collect()));
-        }
-        let merge = stage.get_document("$merge").unwrap();
-        let into = if merge.get_str("into").unwrap() == "x" { "x" } else { "y" };
-        match merge.get_str("whenMatched").unwrap() {
-            "merge" => self.merge(into, &rows, merged),
-            "replace" => self.merge(into, &rows, |_, new| Some(new.clone())),
-            _ => self.merge(into, &rows, |old, _| Some(old.clone())),
-        }
+        next.0.retain(|name, _| split(name).0 != database);
+        next
     }
 }
 
 fn id(document: &RawDocumentBuf) -> Value<'_> {
     Doc::from(document).get("_id").unwrap_or(Value::NULL)
-}
-
-fn merged(old: &RawDocumentBuf, new: &RawDocumentBuf) -> Option<RawDocumentBuf> {
-    // An `_id` that is equal, but of another type, is not changed.
-    let mut patch = Document::try_from(new.as_ref()).ok()?;
-    patch.remove("_id");
-    let patch = raw(&patch);
-    match merge(Doc::from(old), Doc::from(&patch)).ok()? {
-        Some(changed) => RawDocumentBuf::from_bytes(changed).ok(),
-        None => Some(old.clone()),
-    }
 }
 
 /// Stored documents begin with their `_id`.
@@ -295,15 +242,4 @@ fn with_id_first(document: &RawDocumentBuf) -> Option<RawDocumentBuf> {
     let mut sorted = bson::doc! { "_id": id };
     sorted.extend(fields);
     Some(raw(&sorted))
-}
-
-fn update_value(update: &UpdateModifications) -> Bson {
-    match update {
-        UpdateModifications::Operators(operators) => Document::try_from(operators.as_ref()).unwrap().into(),
-        UpdateModifications::Pipeline(stages) => {
-            let stages = stages.iter().map(|stage| Bson::from(Document::try_from(stage.as_ref()).unwrap()));
-            Bson::Array(stages.collect())
-        }
-        other => panic!("an update of another kind: {other:?}"),
-    }
 }

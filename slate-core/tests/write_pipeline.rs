@@ -326,6 +326,29 @@ fn an_index_beyond_the_transaction_limit_is_not_defined() {
 }
 
 #[test]
+fn an_index_with_more_entries_than_a_transaction_may_write_is_built_in_rounds() {
+    let db = with_limits(|limits| limits.max_transaction_keys = Some(100));
+    let c = db.collection::<Document>("c");
+    let numbers = |from: i32, count: i32| (from..from + count).collect::<Vec<i32>>();
+    (0..30).for_each(|id| drop(c.insert_one(&doc! { "_id": id, "a": numbers(id * 10, 10) }).unwrap()));
+    // This one and the documents before it are too many together.
+    c.insert_one(&doc! { "_id": 30, "a": numbers(300, 80) }).unwrap();
+    c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    assert_eq!(c.list_indexes().unwrap().len(), 1);
+    let report = c.verify().run().unwrap();
+    assert!(report.is_sound() && report.documents == 31, "{:?}", report.findings);
+    for (a, id) in [(0, 0), (155, 15), (379, 30)] {
+        let found = c.find_one(doc! { "a": a }).run().unwrap().unwrap();
+        assert_eq!(found.get_i32("_id").unwrap(), id);
+    }
+    // One document with more entries than that cannot be indexed.
+    c.insert_one(&doc! { "_id": 31, "b": numbers(0, 200) }).unwrap();
+    let error = c.create_index(Index::on(doc! { "b": 1 })).run().unwrap_err();
+    assert!(error.kind() == ErrorKind::TooLarge && error.message().contains("keys"), "{error}");
+    assert_eq!(c.list_indexes().unwrap().len(), 1);
+}
+
+#[test]
 fn inserts_of_a_bulk_write_that_exceed_the_transaction_limit_together_are_accepted_one_by_one() {
     let large = |id: i32| WriteOperation::insert_one(doc! { "_id": id, "text": "x".repeat(4_000) });
     let small = |id: i32| WriteOperation::insert_one(doc! { "_id": id });

@@ -25,6 +25,8 @@ pub struct Capabilities {
     /// The most bytes of keys and values that one transaction may write before the [last stage](crate::Transaction::commit_with) of its
     /// commit; `None` for no limit.
     pub max_transaction_bytes: Option<usize>,
+    /// The most keys that one transaction may write and guard, about; `None` for no limit. Long keys and values can lower it.
+    pub max_transaction_keys: Option<usize>,
     /// Whether reads and commits are round trips over a network: then few large requests are better than many small ones.
     pub remote: bool,
     /// Whether the deletion of a range or a keyspace conflicts with open transactions that wrote or guarded any key in it, and deletes also
@@ -51,6 +53,7 @@ impl Capabilities {
         max_key: crate::MAX_KEY,
         max_value: crate::MAX_VALUE,
         max_transaction_bytes: None,
+        max_transaction_keys: None,
         remote: false,
         ranges_conflict: true,
         shared_guards: true,

@@ -13,7 +13,7 @@ use crate::{
     },
     call_context::CallContext,
     metrics::trace,
-    write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, Created, IndexSpec},
+    write::{BUILD_ROUND, BuildProgress, BuildRound, BuildStart, BuildSteps, Created, IndexSpec},
 };
 
 /// Creates an index while writers of the collection continue. Returns its name, and whether it is new.
@@ -28,14 +28,22 @@ pub(crate) fn create(
     call: &CallContext,
 ) -> Result<(String, Created)> {
     call.check()?;
-    match database.write(call, |writer| writer.begin_build(collection, spec))? {
-        BuildStart::Exists(name) => Ok((name, Created::Exists)),
-        BuildStart::Small(name) => {
-            let start = Instant::now();
-            let created = database.write(call, |writer| writer.create_index(collection, spec, &mut *progress, call));
-            trace::index_built(collection, &name, start.elapsed(), created.as_ref().err());
-            created
+    let begin = |steps| database.write(call, |writer| writer.begin_build(collection, spec, steps));
+    let mut begun = begin(BuildSteps::Any)?;
+    if let BuildStart::Small(name) = &begun {
+        let start = Instant::now();
+        let created = database.write(call, |writer| writer.create_index(collection, spec, &mut *progress, call));
+        match created {
+            // Its documents are few, but have more entries than a transaction may write.
+            Err(error) if error.kind() == ErrorKind::TooLarge => begun = begin(BuildSteps::Rounds)?,
+            created => {
+                trace::index_built(collection, name, start.elapsed(), created.as_ref().err());
+                return created;
+            }
         }
+    }
+    match begun {
+        BuildStart::Exists(name) | BuildStart::Small(name) => Ok((name, Created::Exists)),
         BuildStart::Declared { name, keyspace } => {
             finish(database, BuildTarget { collection, index: &name, keyspace }, progress, call)?;
             // If this fails, queries use the index without statistics.
@@ -55,21 +63,28 @@ pub(crate) fn create_all(
 ) -> Result<(Option<usize>, usize)> {
     call.check()?;
     // What is wrong with one of the definitions is found before anything is built.
-    let (before, created, declared) = database.write(call, |writer| {
-        let before = writer.collection(collection)?.map(|there| there.indexes.len());
-        let (mut created, mut declared) = (0, Vec::new());
-        for spec in specs {
-            match writer.begin_build(collection, spec)? {
-                BuildStart::Exists(_) => {}
-                BuildStart::Small(_) => {
-                    let (_, made) = writer.create_index(collection, spec, &mut |_| {}, call)?;
-                    created += usize::from(made == Created::New);
+    let begin = |steps| {
+        database.write(call, |writer| {
+            let before = writer.collection(collection)?.map(|there| there.indexes.len());
+            let (mut created, mut declared) = (0, Vec::new());
+            for spec in specs {
+                match writer.begin_build(collection, spec, steps)? {
+                    BuildStart::Exists(_) => {}
+                    BuildStart::Small(_) => {
+                        let (_, made) = writer.create_index(collection, spec, &mut |_| {}, call)?;
+                        created += usize::from(made == Created::New);
+                    }
+                    BuildStart::Declared { name, keyspace } => declared.push((name, keyspace)),
                 }
-                BuildStart::Declared { name, keyspace } => declared.push((name, keyspace)),
             }
-        }
-        Ok((before, created, declared))
-    })?;
+            Ok((before, created, declared))
+        })
+    };
+    let (before, created, declared) = match begin(BuildSteps::Any) {
+        // The documents are few, but have more entries than a transaction may write.
+        Err(error) if error.kind() == ErrorKind::TooLarge => begin(BuildSteps::Rounds)?,
+        begun => begun?,
+    };
     for (at, (index, keyspace)) in declared.iter().enumerate() {
         let target = BuildTarget { collection, index, keyspace: *keyspace };
         if let Err(error) = finish(database, target, &mut |_| {}, call) {
@@ -166,6 +181,8 @@ fn fill(
                 let message = "the index was dropped while it was being built";
                 return Err(Error::new(ErrorKind::NotFound, Code::INDEX_BUILD_ABORTED, message));
             }
+            // The documents of this round have more entries than a transaction may write.
+            Err(error) if error.kind() == ErrorKind::TooLarge && limit > 1 => limit /= 2,
             // A round of fewer documents is less likely to conflict with a writer.
             Err(error) if error.is_retryable() && last_success.elapsed() < database.lock_timeout() => {
                 limit = (limit / 2).max(1);

@@ -20,9 +20,9 @@ use crate::{
     spill::Memory,
     verify::VerifyRun,
     write::{
-        AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec,
-        Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind,
-        PutOutcome, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
+        AfterCommit, BeginOptions, BuildProgress, BuildRound, BuildStart, BuildSteps, BulkOperation, BulkOutcome,
+        CollectionSpec, Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome,
+        PutKind, PutOutcome, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility,
     },
 };
 
@@ -225,7 +225,7 @@ pub(crate) trait Writer: Send {
     /// Returns whether the index existed.
     fn drop_index(&mut self, collection: &str, index: &str) -> Result<bool>;
     /// Declares an index that later transactions fill.
-    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart>;
+    fn begin_build(&mut self, collection: &str, spec: &IndexSpec, steps: BuildSteps) -> Result<BuildStart>;
     /// Fills a declared index from at most `limit` documents.
     fn build_round(
         &mut self,

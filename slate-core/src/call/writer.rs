@@ -20,9 +20,10 @@ use crate::{
     plan::Query,
     spill::Memory,
     write::{
-        AfterCommit, BuildProgress, BuildRound, BuildStart, BulkOperation, BulkOutcome, CollectionSpec, Created,
-        DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind, PutOutcome, Reads,
-        Session, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome, key_place,
+        AfterCommit, BuildProgress, BuildRound, BuildStart, BuildSteps, BulkOperation, BulkOutcome, CollectionSpec,
+        Created, DeleteOutcome, DeleteRequest, ExpireOutcome, IndexSpec, InsertMode, InsertOutcome, PutKind,
+        PutOutcome, Reads, Session, UpdateOutcome, UpdateRequest, ValidatorSpec, ViewSpec, Visibility, WriteOutcome,
+        key_place,
     },
 };
 
@@ -268,9 +269,9 @@ impl<T: Transaction> Writer for Session<T> {
         self.defined(collection, |session| session.drop_index(collection, index))
     }
 
-    fn begin_build(&mut self, collection: &str, spec: &IndexSpec) -> Result<BuildStart> {
+    fn begin_build(&mut self, collection: &str, spec: &IndexSpec, steps: BuildSteps) -> Result<BuildStart> {
         self.measured(OperationKind::IndexBuild, Subject::collection(collection), |session| {
-            session.begin_build(collection, spec)
+            session.begin_build(collection, spec, steps)
         })
     }
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use slate_query::{raw::SmallBytes, work};
-use slate_store::{Durability, Guard, Keyspace, LastWrites, Transaction, Version};
+use slate_store::{Capabilities, Durability, Guard, Keyspace, LastWrites, Transaction, Version};
 
 use super::{
     Session,
@@ -277,15 +277,24 @@ impl<T: Transaction> Session<T> {
     /// # Errors
     /// `TooLarge` if the changes do not fit in the transaction.
     pub(super) fn check_transaction_size(&mut self, collection: &CollectionInfo, changes: &ChangeSet) -> Result<()> {
-        let Some(limit) = self.capabilities().max_transaction_bytes else { return Ok(()) };
-        let total = self.bytes_written.saturating_add(changes.bytes());
-        if total > limit {
+        let Capabilities { max_transaction_bytes, max_transaction_keys, .. } = self.capabilities();
+        let within = |total: usize, limit: usize, what: &str| {
+            if total <= limit {
+                return Ok(total);
+            }
             let name = &collection.name;
-            return Err(Error::too_large(format!(
-                "with this write of collection {name} the transaction has {total} bytes; the store's limit is {limit}"
-            )));
+            Err(Error::too_large(format!(
+                "with this write of collection {name} the transaction has {total} {what}; the store's limit is {limit}"
+            )))
+        };
+        let (mut bytes, mut keys) = (self.bytes_written, self.keys_written);
+        if let Some(limit) = max_transaction_bytes {
+            bytes = within(bytes.saturating_add(changes.bytes()), limit, "bytes")?;
         }
-        self.bytes_written = total;
+        if let Some(limit) = max_transaction_keys {
+            keys = within(keys.saturating_add(changes.keys()), limit, "keys")?;
+        }
+        (self.bytes_written, self.keys_written) = (bytes, keys);
         Ok(())
     }
 }

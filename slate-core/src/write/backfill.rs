@@ -24,6 +24,15 @@ use crate::{
 /// Bytes of entries, with their bookkeeping, after which a round ends: it bounds the memory of a round, and how long other writers wait for it.
 const ROUND_BYTES: usize = 4 << 20;
 
+/// How an index is to be built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BuildSteps {
+    /// In one transaction if the collection is small, else in rounds.
+    Any,
+    /// In rounds.
+    Rounds,
+}
+
 /// What the first step of an index creation found, which decides how the index is built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BuildStart {
@@ -47,8 +56,8 @@ pub(crate) enum BuildRound {
 }
 
 impl<T: Transaction> Session<T> {
-    /// Declares an index that is filled in rounds.
-    pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec) -> Result<BuildStart> {
+    /// Declares an index that is filled in rounds, unless one transaction may and can create it.
+    pub(crate) fn begin_build(&mut self, name: &str, spec: &IndexSpec, steps: BuildSteps) -> Result<BuildStart> {
         self.begin_call()?;
         let collection = self.written_or_new(name)?;
         let wanted = parse(spec, &collection)?;
@@ -59,7 +68,7 @@ impl<T: Transaction> Session<T> {
         if let Some(unfinished) = find_same(&collection.building, &wanted)? {
             return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });
         }
-        if self.fits_in_a_round(&collection)? {
+        if steps == BuildSteps::Any && self.fits_in_a_round(&collection)? {
             return Ok(BuildStart::Small(wanted.name.to_string()));
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
@@ -71,7 +80,7 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Returns whether the collection is so small that one round would read it. An entry takes more space than the value that it
-    /// indexes, but not by orders of magnitude.
+    /// indexes, but not by orders of magnitude. Where the store limits the number of keys, the entries can still be too many.
     fn fits_in_a_round(&self, collection: &CollectionInfo) -> Result<bool> {
         let (mut documents, mut bytes) = (0, 0);
         let exceeded = self.view().scan(collection.records, Bounds::ALL, |_, stored| {
@@ -92,11 +101,13 @@ impl<T: Transaction> Session<T> {
         };
         self.written(&collection.name)?;
         let mut changes = self.change_set(&collection, call);
+        // The other half is room for the entries of one more document.
+        let most_keys = self.capabilities().max_transaction_keys.map_or(usize::MAX, |limit| limit / 2);
         let after = Some(position.after.as_slice()).filter(|key| !key.is_empty());
         let last = self.read_records(&collection, after, call, |key, document| {
             changes.guards.push((collection.records, key.into()));
             changes.index(&collection, at, key, document)?;
-            let is_full = changes.guards.len() >= limit || changes.size() >= ROUND_BYTES;
+            let is_full = changes.guards.len() >= limit || changes.size() >= ROUND_BYTES || changes.keys() >= most_keys;
             Ok(if is_full { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
         })?;
         changes.check_unique(&self.view(), &collection)?;

@@ -47,6 +47,8 @@ pub(super) struct ChangeSet {
     log: Option<Box<CallEvents>>,
     /// Bytes of the keys and values in `spilled`.
     spilled_bytes: usize,
+    /// Number of the keys in `spilled`.
+    spilled_keys: usize,
 }
 
 /// Where a block of writes goes. Indexes are written before records. redb puts the pages of a commit into the lowest free
@@ -90,6 +92,7 @@ impl ChangeSet {
             growth: 0,
             log: None,
             spilled_bytes: 0,
+            spilled_keys: 0,
         }
     }
 
@@ -254,6 +257,15 @@ impl ChangeSet {
         in_memory.fold(self.spilled_bytes + events, |bytes, (key, value)| bytes + key.len() + value.len())
     }
 
+    /// Returns the number of all keys that are written or guarded, without those of the log.
+    pub(super) fn keys(&self) -> usize {
+        self.written_keys() + self.guards.len()
+    }
+
+    fn written_keys(&self) -> usize {
+        self.spilled_keys + self.records.len() + self.indexes.iter().map(Entries::len).sum::<usize>()
+    }
+
     /// Whether copying the writes would cost more than a few microseconds.
     pub(super) fn is_large(&self) -> bool {
         self.spilled.is_some() || self.size() > LARGE
@@ -267,6 +279,7 @@ impl ChangeSet {
     fn spill(&mut self) -> Result<()> {
         self.log_inserts();
         self.spilled_bytes = self.bytes();
+        self.spilled_keys = self.written_keys();
         let Self { records, indexes, spilled, memory, log, .. } = self;
         let sorter = spilled.get_or_insert_with(|| Box::new(Sorter::new(memory.clone(), u64::MAX)));
         let mut key = Vec::new();

@@ -29,7 +29,7 @@ mod session;
 mod unique;
 mod update;
 
-pub(crate) use backfill::{BuildRound, BuildStart};
+pub(crate) use backfill::{BuildRound, BuildStart, BuildSteps};
 pub(crate) use build::{
     BuildProgress, IndexSpec, ROUND as BUILD_ROUND, check_id_index, hidden_id_index, not_of_id_index,
 };

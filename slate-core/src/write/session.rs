@@ -50,6 +50,8 @@ pub(crate) struct Session<T> {
     wrote_entries: bool,
     /// Bytes of documents and entries written so far, where the store limits them.
     pub(super) bytes_written: usize,
+    /// Number of the keys that were written and guarded, where the store limits it.
+    pub(super) keys_written: usize,
     isolation: Isolation,
     validation: Validation,
     pub(super) pending_drops: Vec<Keyspace>,
@@ -113,6 +115,7 @@ impl<T: Transaction> Session<T> {
             collections: CollectionStates::default(),
             wrote_entries: false,
             bytes_written: 0,
+            keys_written: 0,
             isolation: options.isolation,
             validation,
             pending_drops: Vec::new(),

@@ -11,7 +11,7 @@ use super::{
     options::Options,
     safepoint,
     snapshot::TikvSnapshot,
-    transaction::{MAX_TRANSACTION_BYTES, TikvTransaction},
+    transaction::{MAX_TRANSACTION_BYTES, MAX_TRANSACTION_KEYS, TikvTransaction},
 };
 use crate::{Capabilities, Context, Error, Keyspace, Result, Size, SizeDetail, Store, Version};
 
@@ -26,6 +26,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     remote: true,
     max_key: super::MAX_KEY,
     max_transaction_bytes: Some(MAX_TRANSACTION_BYTES),
+    max_transaction_keys: Some(MAX_TRANSACTION_KEYS),
     ranges_conflict: false,
     shared_guards: false,
     commit_versions: false,

@@ -46,6 +46,29 @@ impl Writes {
         self.charge(writes.iter().map(charge).sum())?;
         if !writes.is_empty() {
             self.set.write(keyspace, writes);
+/// The most short keys that a transaction may write or guard, less some for what a commit adds.
+pub(super) const MAX_TRANSACTION_KEYS: usize = MAX_TRANSACTION_BYTES / LEAST_CHARGE - 1_024;
+
+/// The most bytes of lists of keys that a commit may send. The client sends the list of all keys with each part of a commit, and has all parts
+/// in memory where nodes answer slowly: the bytes are those of the list times the number of parts. This allows for 32,000 keys of 50 bytes with 100
+/// bytes of value each.
+const MAX_LISTED: usize = 1 << 30;
+
+/// The bytes of a part, and what is added to each key.
+const PART: usize = 16 << 10;
+const KEY_OVERHEAD: usize = 32;
+
+impl CommitSize {
+    fn with(self, key: usize, value: usize) -> Self {
+        let key = key + KEY_OVERHEAD;
+        Self { keys: self.keys + key, all: self.all + key + value }
+    }
+
+    fn listed(self) -> usize {
+        self.keys.saturating_mul(self.all / PART + 1)
+    }
+}
+
         }
         Ok(())
     }

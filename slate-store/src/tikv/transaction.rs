@@ -30,22 +30,22 @@ pub struct TikvTransaction {
 pub(super) struct Writes {
     pub(super) set: WriteSet,
     charged: usize,
+    size: CommitSize,
+}
+
+/// The bytes that a commit sends.
+#[derive(Clone, Copy, Default)]
+struct CommitSize {
+    keys: usize,
+    all: usize,
 }
 
 /// The most bytes of keys and values that a transaction may write.
 pub(super) const MAX_TRANSACTION_BYTES: usize = 64 << 20;
 
-/// What a written or guarded key counts for at least. The client sends the list of all keys with each part of a commit, so its cost grows
-/// with the square of their number: this allows for about 32,000, which take some seconds.
+/// What a written or guarded key counts for at least: this allows for about 32,000, which take some seconds.
 const LEAST_CHARGE: usize = 2 << 10;
 
-impl Writes {
-    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
-        CAPABILITIES.check_sizes(writes)?;
-        let charge = |(key, value): &Write<'_>| LEAST_CHARGE.max(key.len() + value.map_or(0, <[u8]>::len));
-        self.charge(writes.iter().map(charge).sum())?;
-        if !writes.is_empty() {
-            self.set.write(keyspace, writes);
 /// The most short keys that a transaction may write or guard, less some for what a commit adds.
 pub(super) const MAX_TRANSACTION_KEYS: usize = MAX_TRANSACTION_BYTES / LEAST_CHARGE - 1_024;
 
@@ -69,17 +69,30 @@ impl CommitSize {
     }
 }
 
+impl Writes {
+    fn write(&mut self, keyspace: Keyspace, writes: &[Write<'_>]) -> Result<()> {
+        CAPABILITIES.check_sizes(writes)?;
+        self.charge(writes.iter().map(|(key, value)| (key.len(), value.map_or(0, <[u8]>::len))))?;
+        if !writes.is_empty() {
+            self.set.write(keyspace, writes);
         }
         Ok(())
     }
 
-    fn charge(&mut self, bytes: usize) -> Result<()> {
-        let size = self.charged.saturating_add(bytes);
-        if size > MAX_TRANSACTION_BYTES {
-            let limit = MAX_TRANSACTION_BYTES;
-            return Err(Error::TooLarge(Box::new(TooLarge { what: "transaction", size, limit })));
+    /// Adds keys and values of these lengths, or none if they are too many.
+    fn charge(&mut self, added: impl Iterator<Item = (usize, usize)>) -> Result<()> {
+        let (mut charged, mut size) = (self.charged, self.size);
+        for (key, value) in added {
+            charged = charged.saturating_add(LEAST_CHARGE.max(key + value));
+            size = size.with(key, value);
         }
-        self.charged = size;
+        let within = |what, size, limit| match size <= limit {
+            true => Ok(()),
+            false => Err(Error::TooLarge(Box::new(TooLarge { what, size, limit }))),
+        };
+        within("transaction", charged, MAX_TRANSACTION_BYTES)?;
+        within("list of keys of a transaction, for all parts of its commit,", size.listed(), MAX_LISTED)?;
+        (self.charged, self.size) = (charged, size);
         Ok(())
     }
 }
@@ -118,7 +131,7 @@ impl Transaction for TikvTransaction {
     fn guard(&mut self, keyspace: Keyspace, key: &[u8], guard: Guard) -> Result<()> {
         CAPABILITIES.check_sizes(&[(key, None)])?;
         // A guarded key is part of the commit as a written one is.
-        self.writes.charge(LEAST_CHARGE)?;
+        self.writes.charge(std::iter::once((key.len(), 0)))?;
         self.guards.push(Guarded { keyspace, key: key.into(), guard });
         Ok(())
     }
@@ -133,5 +146,27 @@ impl Transaction for TikvTransaction {
     fn commit_with(mut self, _: Durability, last: LastStage<'_>) -> Result<Version> {
         last(Version(self.snapshot.at), &mut self.writes)?;
         commit::commit(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_long_keys_are_refused_and_as_many_short_ones_or_few_large_values_are_not() {
+        let put = |keys: u32, key: usize, value: usize| {
+            let (mut writes, value) = (Writes::default(), vec![1; value]);
+            (0..keys).try_for_each(|number| {
+                let mut key = vec![0; key];
+                key[..4].copy_from_slice(&number.to_be_bytes());
+                writes.write(Keyspace(1), &[(&key, Some(&value))])
+            })
+        };
+        put(32_000, 50, 100).unwrap();
+        put(3_000, 1_000, 10).unwrap();
+        put(1_000, 50, 60_000).unwrap();
+        let error = put(16_000, 1_000, 10).unwrap_err();
+        assert!(matches!(&error, Error::TooLarge(excess) if excess.what.contains("list of keys")), "{error}");
     }
 }

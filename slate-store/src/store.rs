@@ -53,6 +53,19 @@ pub trait Store: Send + Sync + 'static {
         self.try_snapshot().map(|snapshot| snapshot.get(keyspace, key, visitor)).transpose()
     }
 
+    /// Returns the values of keys, each in the last commit of its key, if the store can tell in fewer round trips than through a snapshot;
+    /// `None` otherwise, and by default. The keys are different.
+    ///
+    /// Each value is the last one at some time between the call and its return, not all of them at the same time.
+    ///
+    /// # Errors
+    ///
+    /// Any failure of the backend's storage.
+    fn latest(&self, keys: &[(Keyspace, &[u8])]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+        let _ = keys;
+        Ok(None)
+    }
+
     /// Begins a write transaction over the last commit.
     ///
     /// Never waits for open transactions: any number may be open at once. A backend on a network waits at most `wait` for it; others

@@ -140,6 +140,13 @@ impl<S: Store> Backend<S> {
         if read != PointRead::Postponed {
             return Ok(read);
         }
+        let latest = || self.visit_latest(collection, key, id, visitor);
+        if self.shared.capabilities.remote {
+            let read = self.observer().point_read(collection, latest)?;
+            if read != PointRead::Postponed {
+                return Ok(read);
+            }
+        }
         let (reader, check) = self.reader_ahead()?;
         let confirm = || check.map_or(Ok(true), |check| Engine::confirm(self, check));
         let read = self.observer().point_read(collection, || reader.visit(collection, key, id, confirm, visitor))?;
@@ -148,6 +155,29 @@ impl<S: Store> Backend<S> {
         }
         let reader = self.reader()?;
         self.observer().point_read(collection, || reader.visit(collection, key, id, || Ok(true), visitor))
+    }
+
+    /// Calls `visitor` with the latest record, if it exists, in one round trip: with the last known catalog, and beside the record the number
+    /// of its definitions. Postponed if another process has changed these, or the store does not tell.
+    ///
+    /// The two can be read at different times, one by one. The number only grows, so the definitions held until it was read. If the record
+    /// was read later, a drop in between is harmless: nobody writes to what was dropped, so the record is as it was just before, or is
+    /// missing as it was just after. A collection that was renamed in between can have got writes under its new name.
+    fn visit_latest(&self, collection: &str, key: &[u8], id: IdMatch, visitor: RecordVisitor<'_>) -> Result<PointRead> {
+        let Some((catalog, version)) = self.shared.catalogs.last_read() else { return Ok(PointRead::Postponed) };
+        let Some(found) = catalog.collection(collection) else { return Ok(PointRead::Postponed) };
+        if id == IdMatch::Filter && found.collation.is_some() {
+            return Ok(PointRead::Postponed);
+        }
+        let latest = self.store.latest(&[catalog::DEFINITIONS_VERSION, (found.records, key)])?;
+        let Some([definitions, record]) = latest.and_then(|latest| <[_; 2]>::try_from(latest).ok()) else {
+            return Ok(PointRead::Postponed);
+        };
+        if !version.has_definitions(definitions.as_deref()) {
+            return Ok(PointRead::Postponed);
+        }
+        found.uses.ids.add();
+        record.map_or(Ok(PointRead::Missing), |record| PointRead::visit(Doc::stored(&record), visitor))
     }
 
     fn reader_ahead(&self) -> Result<(SnapshotReader<S::Snapshot>, Option<CatalogCheck>)> {

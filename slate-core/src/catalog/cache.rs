@@ -118,6 +118,13 @@ impl CatalogCache {
         Ok((self.load(view)?, None))
     }
 
+    /// Returns the last catalog that was read, and its version, on a store that other processes change. They may have changed it since.
+    pub(crate) fn last_read(&self) -> Option<(Arc<Catalog>, CatalogVersion)> {
+        let last = self.last.read().unwrap_or_else(PoisonError::into_inner);
+        let Cached { catalog, stored, .. } = last.as_ref()?;
+        Some((Arc::clone(catalog), (*stored)?))
+    }
+
     /// Waits for the check. Returns the changes of definitions that are announced in the view; `None` if the view does not have the catalog
     /// that it was read with, so that its call has to begin anew.
     pub(crate) fn confirm(&self, check: CatalogCheck) -> Result<Option<Vec<Announced>>> {

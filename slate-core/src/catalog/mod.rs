@@ -294,6 +294,9 @@ pub(crate) enum Change {
     Definition,
 }
 
+/// The place of the counter of changes of definitions.
+pub(crate) const DEFINITIONS_VERSION: (Keyspace, &[u8]) = (CATALOG, keys::VERSION);
+
 /// The version of the catalog's content, by which a process notices changes that others make. Each part grows with every commit
 /// that changes its part of the catalog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -328,6 +331,14 @@ impl CatalogVersion {
             }
         }
         Ok((version, announced))
+    }
+
+    /// Whether `stored`, the value of [`DEFINITIONS_VERSION`], is that of the definitions of this version. It grows with each change of them.
+    pub(crate) fn has_definitions(self, stored: Option<&[u8]>) -> bool {
+        match stored {
+            None => self.definitions == 0,
+            Some(stored) => stored.try_into().is_ok_and(|stored| u64::from_be_bytes(stored) == self.definitions),
+        }
     }
 
     fn bounds() -> Bounds<'static> {

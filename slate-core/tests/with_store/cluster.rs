@@ -106,7 +106,16 @@ fn calls_make_few_round_trips() {
         let updated = items.update_one(doc! { "_id": 7 }, doc! { "$set": { "b": 1 } }).run().unwrap();
         assert_eq!(updated.modified, 1);
     });
-    spent("a read by _id", 2, &|| assert!(items.find_by_id(7).unwrap().is_some()));
+    // The first one also asks for the address of the node.
+    assert!(items.find_by_id(1).unwrap().is_some());
+    spent("a read by _id", 1, &|| assert!(items.find_by_id(7).unwrap().is_some()));
+    spent("a read of a missing _id", 1, &|| assert!(items.find_by_id(-7).unwrap().is_none()));
+    let command = bson::rawdoc! { "find": "items", "filter": { "_id": 7 }, "limit": 1 };
+    spent("a find command by _id", 1, &|| {
+        let reply = db.command(&command).unwrap();
+        let batch = reply.get_document("cursor").unwrap().get_array("firstBatch").unwrap();
+        assert_eq!(batch.into_iter().count(), 1);
+    });
     spent("a find by _id", 2, &|| assert!(items.find_one(doc! { "_id": 7 }).run().unwrap().is_some()));
     spent("5,000 documents through an index", 30, &|| {
         let found = items.find(doc! { "a": { "$gte": 0 } }).hint(Hint::Name("a_1".into())).run().unwrap();
@@ -119,6 +128,47 @@ fn calls_make_few_round_trips() {
     let explained = items.find(doc! { "a": 4 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
     assert!(explained.execution_stats().unwrap().round_trips.is_some_and(|trips| trips > 0), "{explained}");
     assert!(explained.to_string().contains("round trips: "), "{explained}");
+}
+
+#[test]
+fn a_read_by_id_in_one_round_trip_sees_what_other_processes_have_done() {
+    let Some(url) = url() else { return };
+    let [db, other] = [(); 2].map(|()| Database::open(&url).unwrap());
+    let read = |id: i32| items(&db).find_by_id(id).unwrap().map(|found| found.get_str("text").unwrap().len());
+    assert_eq!(read(1), None, "there is no collection");
+    items(&other).insert_one(&doc! { "_id": 1, "text": "x" }).unwrap();
+    assert_eq!(read(1), Some(1));
+    for length in [2, 100_000, 3 << 20, 5] {
+        items(&other).replace_one(doc! { "_id": 1 }, &doc! { "_id": 1, "text": "x".repeat(length) }).run().unwrap();
+        assert_eq!(read(1), Some(length));
+    }
+    // A transaction in two phases: each read sees the last one that was acknowledged, or the next one.
+    let large = |n: usize| doc! { "_id": 2, "text": "x".repeat(20_000 + n) };
+    items(&other).insert_one(&large(0)).unwrap();
+    let acknowledged = std::sync::atomic::AtomicUsize::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 1..40 {
+                items(&other).replace_one(doc! { "_id": 2 }, &large(n)).run().unwrap();
+                acknowledged.store(n, Ordering::SeqCst);
+            }
+        });
+        let mut last = 0;
+        while last < 39 {
+            let before = acknowledged.load(Ordering::SeqCst);
+            let found = read(2).unwrap() - 20_000;
+            assert!(found >= before.max(last), "{found} after {before} was acknowledged and {last} was read");
+            last = found;
+        }
+    });
+    // Other definitions.
+    drop(items(&other).rename("old", slate_core::RenameTarget::MustNotExist).unwrap());
+    assert_eq!(read(1), None);
+    assert_eq!(db.collection::<Document>("old").find_by_id(1).unwrap().unwrap().get_str("text").unwrap().len(), 5);
+    items(&other).insert_one(&doc! { "_id": 1, "text": "new" }).unwrap();
+    assert_eq!(read(1), Some(3));
+    assert!(items(&other).drop().unwrap());
+    assert_eq!(read(1), None);
 }
 
 #[test]

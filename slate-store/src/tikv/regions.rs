@@ -1,8 +1,10 @@
-//! Where the region ends that has a key.
+//! Which region has a key, and which node leads it.
 //!
-//! The client knows this too, and tells nobody. It is needed for a page of a scan, whose limit the client sends to *every* region in the range.
+//! The client knows this too, and tells nobody. It is needed where a request must concern one region: for a page of a scan, whose limit the
+//! client sends to *every* region in the range, and for reads of the latest commit ([`latest`](super::latest)).
 //!
-//! What is kept can be outdated: a page is then shorter, or comes from several regions.
+//! What is kept can be outdated. A page is then shorter, or comes from several regions; a node refuses a request for a region that it does
+//! not lead, and the region is forgotten.
 
 use std::{
     collections::BTreeMap,
@@ -36,20 +38,24 @@ pub(super) struct Regions {
     security: SecurityManager,
     /// By their first keys.
     kept: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
+    nodes: Mutex<BTreeMap<u64, Channel>>,
     leader: tokio::sync::Mutex<Option<Leader>>,
     asked: AtomicU64,
 }
 
 /// A range of keys that is stored and replicated together.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Region {
-    start: Vec<u8>,
+pub(super) struct Region {
+    pub(super) id: u64,
+    pub(super) epoch: proto::Epoch,
+    pub(super) leader: proto::Peer,
+    pub(super) start: Vec<u8>,
     /// `None` for the last region.
-    end: Option<Vec<u8>>,
+    pub(super) end: Option<Vec<u8>>,
 }
 
 impl Region {
-    fn contains(&self, key: &[u8]) -> bool {
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
     }
 }
@@ -69,7 +75,14 @@ impl Regions {
             None => SecurityManager::default(),
         };
         let drivers = address.drivers.clone();
-        Ok(Self { drivers, security, kept: Mutex::default(), leader: Default::default(), asked: AtomicU64::default() })
+        Ok(Self {
+            drivers,
+            security,
+            kept: Mutex::default(),
+            nodes: Mutex::default(),
+            leader: Default::default(),
+            asked: AtomicU64::default(),
+        })
     }
 
     /// Returns the number of round trips to placement drivers.
@@ -78,7 +91,7 @@ impl Regions {
     }
 
     /// Returns the region of a key if it is known.
-    fn known(&self, key: &[u8]) -> Option<Region> {
+    pub(super) fn known(&self, key: &[u8]) -> Option<Region> {
         let kept = lock(&self.kept);
         let upto = (Bound::Unbounded, Bound::Included(key));
         let (_, (region, asked)) = kept.range::<[u8], _>(upto).next_back()?;
@@ -86,7 +99,7 @@ impl Regions {
     }
 
     /// Returns the region of a key; `None` if no placement driver tells it in time.
-    async fn of(&self, key: &[u8]) -> Option<Region> {
+    pub(super) async fn of(&self, key: &[u8]) -> Option<Region> {
         match self.known(key) {
             Some(region) => Some(region),
             None => self.ask("/pdpb.PD/GetRegion", key).await,
@@ -129,6 +142,10 @@ impl Regions {
         if *region.start < *end { Some(region) } else { self.ask("/pdpb.PD/GetPrevRegion", end).await }
     }
 
+    pub(super) fn forget(&self, region: &Region) {
+        lock(&self.kept).remove(&region.start);
+    }
+
     async fn ask(&self, method: &'static str, key: &[u8]) -> Option<Region> {
         let asked = timeout(PATIENCE, self.try_ask(method, key)).await;
         if !matches!(asked, Ok(Some(_))) {
@@ -149,9 +166,9 @@ impl Regions {
         let region_key = Key::from(key.to_vec()).to_encoded().into();
         let request = proto::GetRegion { header: Some(proto::Header { cluster }), region_key };
         let answer: proto::RegionAnswer = call(channel, method, request).await.ok()?;
-        let region = answer.region?;
+        let (region, leader) = (answer.region?, answer.leader?);
         let end = if region.end.is_empty() { None } else { Some(decode(&region.end)?) };
-        Some(Region { start: decode(&region.start)?, end })
+        Some(Region { id: region.id, epoch: region.epoch?, leader, start: decode(&region.start)?, end })
     }
 
     async fn leader(&self) -> Option<Leader> {
@@ -175,13 +192,38 @@ impl Regions {
         Some(Leader { channel, cluster })
     }
 
+    /// Returns a connection with the node that leads a region.
+    pub(super) async fn node(&self, region: &Region) -> Option<Channel> {
+        let store = region.leader.store;
+        if let Some(channel) = lock(&self.nodes).get(&store) {
+            return Some(channel.clone());
+        }
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let Leader { channel, cluster } = self.leader().await?;
+        let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
+        let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
+        let channel = self.connect(&answer.store?.address).await?;
+        lock(&self.nodes).insert(store, channel.clone());
+        Some(channel)
+    }
+
+    /// Forgets a region and the connection with its leader, after a request without an answer.
+    pub(super) fn lost(&self, region: &Region) {
+        lock(&self.nodes).remove(&region.leader.store);
+        self.forget(region);
+    }
+
     async fn connect(&self, address: &str) -> Option<Channel> {
         self.security.connect(address, |channel| channel).await.ok()
     }
 }
 
 /// Sends a request that has one answer.
-async fn call<Q, A>(channel: Channel, method: &'static str, request: Q) -> std::result::Result<A, tonic::Status>
+pub(super) async fn call<Q, A>(
+    channel: Channel,
+    method: &'static str,
+    request: Q,
+) -> std::result::Result<A, tonic::Status>
 where
     Q: Message + 'static,
     A: Message + Default + 'static,
@@ -218,7 +260,7 @@ fn decode(mut encoded: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The parts of the protocol's messages that are needed: kvproto's `pdpb.proto` and `metapb.proto`.
-mod proto {
+pub(super) mod proto {
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub(crate) struct Header {
         #[prost(uint64, tag = "1")]
@@ -254,14 +296,58 @@ mod proto {
     pub(crate) struct RegionAnswer {
         #[prost(message, optional, tag = "2")]
         pub region: Option<Region>,
+        #[prost(message, optional, tag = "3")]
+        pub leader: Option<Peer>,
     }
 
     #[derive(Clone, PartialEq, ::prost::Message)]
     pub(crate) struct Region {
+        #[prost(uint64, tag = "1")]
+        pub id: u64,
         #[prost(bytes = "vec", tag = "2")]
         pub start: Vec<u8>,
         #[prost(bytes = "vec", tag = "3")]
         pub end: Vec<u8>,
+        #[prost(message, optional, tag = "4")]
+        pub epoch: Option<Epoch>,
+    }
+
+    #[derive(Clone, Copy, Eq, PartialEq, ::prost::Message)]
+    pub(crate) struct Epoch {
+        #[prost(uint64, tag = "1")]
+        pub conf_ver: u64,
+        #[prost(uint64, tag = "2")]
+        pub version: u64,
+    }
+
+    #[derive(Clone, Copy, Eq, PartialEq, ::prost::Message)]
+    pub(crate) struct Peer {
+        #[prost(uint64, tag = "1")]
+        pub id: u64,
+        #[prost(uint64, tag = "2")]
+        pub store: u64,
+        #[prost(int32, tag = "3")]
+        pub role: i32,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct GetStore {
+        #[prost(message, optional, tag = "1")]
+        pub header: Option<Header>,
+        #[prost(uint64, tag = "2")]
+        pub store: u64,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct StoreAnswer {
+        #[prost(message, optional, tag = "2")]
+        pub store: Option<Store>,
+    }
+
+    #[derive(Clone, PartialEq, ::prost::Message)]
+    pub(crate) struct Store {
+        #[prost(string, tag = "2")]
+        pub address: String,
     }
 }
 
@@ -283,7 +369,13 @@ mod tests {
 
     #[test]
     fn a_region_has_its_first_key_and_not_its_end() {
-        let region = |start: &[u8], end: Option<&[u8]>| Region { start: start.into(), end: end.map(Into::into) };
+        let region = |start: &[u8], end: Option<&[u8]>| Region {
+            id: 1,
+            epoch: proto::Epoch::default(),
+            leader: proto::Peer::default(),
+            start: start.into(),
+            end: end.map(Into::into),
+        };
         let middle = region(b"b", Some(b"d"));
         assert!(middle.contains(b"b") && middle.contains(b"c") && !middle.contains(b"d") && !middle.contains(b"a"));
         assert!(region(b"b", None).contains(b"z"));

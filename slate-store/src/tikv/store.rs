@@ -7,7 +7,7 @@ use std::{
 use super::{
     address::Address,
     cluster::Cluster,
-    drop,
+    drop, latest,
     options::Options,
     safepoint,
     snapshot::TikvSnapshot,
@@ -79,6 +79,22 @@ impl Store for TikvStore {
         let (cluster, opened) = (Arc::clone(&self.cluster), Instant::now());
         let now = self.cluster.runtime.wait(async move { cluster.now().await })?;
         Ok(TikvSnapshot::new(Arc::clone(&self.cluster), now, opened, None))
+    }
+
+    fn latest(&self, keys: &[(Keyspace, &[u8])]) -> Result<Option<Vec<Option<Vec<u8>>>>> {
+        if keys.iter().any(|(_, key)| key.len() > super::MAX_KEY) {
+            return Ok(None);
+        }
+        let stored: Vec<Vec<u8>> =
+            keys.iter().map(|(keyspace, key)| self.cluster.layout.entry(*keyspace, key)).collect();
+        let (cluster, wanted) = (Arc::clone(&self.cluster), stored.clone());
+        let found = self.cluster.runtime.wait(async move { Ok(latest::read(cluster, wanted).await) })?;
+        let Some(mut found) = found else { return Ok(None) };
+        let value = |key: &Vec<u8>| match found.remove(key) {
+            Some(stored) => latest::value(stored).map(Some),
+            None => Some(None),
+        };
+        Ok(stored.iter().map(value).collect())
     }
 
     fn begin(&self, wait: Duration) -> Result<TikvTransaction> {

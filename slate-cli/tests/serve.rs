@@ -15,6 +15,10 @@ use bson::{Document, RawDocumentBuf, doc};
 #[path = "serve/client.rs"]
 mod client;
 
+#[cfg(feature = "tikv")]
+#[path = "serve/processes.rs"]
+mod processes;
+
 struct Server {
     child: Child,
     lines: BufReader<std::process::ChildStdout>,

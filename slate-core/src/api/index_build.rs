@@ -18,8 +18,8 @@ use crate::{
 
 /// Creates an index while writers of the collection continue. Returns its name, and whether it is new.
 ///
-/// If the documents violate the index, or the call is interrupted, nothing of the index remains. After a crash or an error of
-/// the storage the index remains as being built, and the next call for the same index continues the build.
+/// If the documents violate the index, nothing of it remains; neither if the call is interrupted, unless another one has begun the build.
+/// After a crash or an error of the storage the index remains as being built, and the next call for the same index continues the build.
 pub(crate) fn create(
     database: &DatabaseHandle,
     collection: &str,
@@ -44,8 +44,8 @@ pub(crate) fn create(
     }
     match begun {
         BuildStart::Exists(name) | BuildStart::Small(name) => Ok((name, Created::Exists)),
-        BuildStart::Declared { name, keyspace } => {
-            finish(database, BuildTarget { collection, index: &name, keyspace }, progress, call)?;
+        BuildStart::Declared { name, keyspace, declared } => {
+            finish(database, collection, &[Build { name: name.clone(), keyspace, declared }], progress, call)?;
             // If this fails, queries use the index without statistics.
             let _ = database.engine_to_write()?.analyze(collection, Duration::ZERO);
             Ok((name, Created::New))
@@ -53,8 +53,10 @@ pub(crate) fn create(
     }
 }
 
-/// Creates indexes while writers of the collection continue: all of them or, as far as the process lives, none. Returns how many indexes
-/// the collection had, without that on `_id`, if it was there, and how many it has.
+/// Creates indexes while writers of the collection continue. All of them become ready at once, or none does, except that one on which
+/// another call works as well is ready when that call has finished it, and that beside a build that this call continues, or that a crash
+/// interrupts, each stands for itself. Returns how many indexes the collection had, without that on `_id`, if it was there, and how
+/// many it has.
 pub(crate) fn create_all(
     database: &DatabaseHandle,
     collection: &str,
@@ -66,7 +68,7 @@ pub(crate) fn create_all(
     let begin = |steps| {
         database.write(call, |writer| {
             let before = writer.collection(collection)?.map(|there| there.indexes.len());
-            let (mut created, mut declared) = (0, Vec::new());
+            let (mut created, mut builds) = (0, Vec::<Build>::new());
             for spec in specs {
                 match writer.begin_build(collection, spec, steps)? {
                     BuildStart::Exists(_) => {}
@@ -74,47 +76,28 @@ pub(crate) fn create_all(
                         let (_, made) = writer.create_index(collection, spec, &mut |_| {}, call)?;
                         created += usize::from(made == Created::New);
                     }
-                    BuildStart::Declared { name, keyspace } => declared.push((name, keyspace)),
+                    BuildStart::Declared { name, keyspace, declared } => {
+                        // A command may name an index twice.
+                        if builds.iter().all(|build| build.keyspace != keyspace) {
+                            builds.push(Build { name, keyspace, declared });
+                        }
+                    }
                 }
             }
-            Ok((before, created, declared))
+            Ok((before, created, builds))
         })
     };
-    let (before, created, declared) = match begin(BuildSteps::Any) {
+    let (before, created, builds) = match begin(BuildSteps::Any) {
         // The documents are few, but have more entries than a transaction may write.
         Err(error) if error.kind() == ErrorKind::TooLarge => begin(BuildSteps::Rounds)?,
         begun => begun?,
     };
-    for (at, (index, keyspace)) in declared.iter().enumerate() {
-        let target = BuildTarget { collection, index, keyspace: *keyspace };
-        if let Err(error) = finish(database, target, &mut |_| {}, call) {
-            if is_final(&error) {
-                undo(database, collection, &declared, at);
-            }
-            return Err(error);
-        }
-    }
-    if !declared.is_empty() {
+    if !builds.is_empty() {
+        finish(database, collection, &builds, &mut |_| {}, call)?;
         // If this fails, queries use the indexes without statistics.
         let _ = database.engine_to_write()?.analyze(collection, Duration::ZERO);
     }
-    Ok((before, before.unwrap_or_default() + created + declared.len()))
-}
-
-/// Drops the indexes whose builds were finished before one that was not, and those whose builds would have followed. What fails here
-/// remains, and can be dropped or finished later.
-fn undo(database: &DatabaseHandle, collection: &str, declared: &[(String, Keyspace)], failed: usize) {
-    for (at, (index, keyspace)) in declared.iter().enumerate().filter(|(at, _)| *at != failed) {
-        let _ = database.write(&CallContext::default(), |writer| match at < failed {
-            true => writer.drop_index(collection, index).map(drop),
-            false => writer.abandon_build(collection, *keyspace).map(drop),
-        });
-    }
-}
-
-/// Whether a build that has ended with this error is not to be continued.
-fn is_final(error: &Error) -> bool {
-    error.is_refusal() || error.kind() == ErrorKind::Interrupted
+    Ok((before, before.unwrap_or_default() + created + builds.len()))
 }
 
 /// Finishes interrupted index builds and returns how many.
@@ -123,37 +106,74 @@ pub(crate) fn resume_all(database: &DatabaseHandle) -> Result<u64> {
     let mut finished = 0;
     for collection in database.catalog()?.collections() {
         for index in &collection.building {
-            let target = BuildTarget { collection: &collection.name, index: &index.name, keyspace: index.keyspace };
-            finish(database, target, &mut |_| {}, call)?;
+            let (name, keyspace) = (index.name.to_string(), index.keyspace);
+            let build = Build { name, keyspace, declared: Created::Exists };
+            finish(database, &collection.name, &[build], &mut |_| {}, call)?;
             finished += 1;
         }
     }
     Ok(finished)
 }
 
-/// The index that is being built.
-#[derive(Clone, Copy)]
-struct BuildTarget<'t> {
-    collection: &'t str,
-    index: &'t str,
+/// An index that is being built.
+struct Build {
+    name: String,
     keyspace: Keyspace,
+    /// `New` if this call has declared it.
+    declared: Created,
 }
 
+/// Fills indexes, and makes all of them ready in one commit. If it fails, those that this call has declared are dropped, unless they are
+/// to be continued later, or another call has finished them.
 fn finish(
     database: &DatabaseHandle,
-    target: BuildTarget<'_>,
+    collection: &str,
+    builds: &[Build],
     progress: BuildProgress<'_>,
     call: &CallContext,
 ) -> Result<()> {
-    let BuildTarget { collection, index, keyspace } = target;
-    let start = Instant::now();
-    let filled = fill(database, target, progress, call);
-    trace::index_built(collection, index, start.elapsed(), filled.as_ref().err());
-    if filled.as_ref().is_err_and(is_final) {
-        // If that fails, too, the index remains as being built and can be dropped or finished later.
-        let _ = database.write(&CallContext::default(), |writer| writer.abandon_build(collection, keyspace));
+    for build in builds {
+        let start = Instant::now();
+        let filled = fill(database, BuildTarget { collection, build }, progress, call);
+        trace::index_built(collection, &build.name, start.elapsed(), filled.as_ref().err());
+        let Err(error) = filled else { continue };
+        // Documents that violate the index do so for each call that builds it.
+        if error.is_refusal() {
+            abandon(database, collection, build);
+        }
+        return Err(abandon_own(database, collection, builds, error));
     }
-    filled
+    let keyspaces: Vec<Keyspace> = builds.iter().map(|build| build.keyspace).collect();
+    match database.write(call, |writer| writer.finish_builds(collection, &keyspaces)) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(abandon_own(database, collection, builds, dropped())),
+        Err(error) => Err(abandon_own(database, collection, builds, error)),
+    }
+}
+
+/// Drops the builds that this call has declared, if they are not to be continued after this error. Returns the error.
+fn abandon_own(database: &DatabaseHandle, collection: &str, builds: &[Build], error: Error) -> Error {
+    if error.is_refusal() || error.kind() == ErrorKind::Interrupted {
+        builds.iter().filter(|build| build.declared == Created::New).for_each(|own| abandon(database, collection, own));
+    }
+    error
+}
+
+/// Drops an index that is being built. If that fails, it remains so, and can be dropped or finished later.
+fn abandon(database: &DatabaseHandle, collection: &str, build: &Build) {
+    let _ = database.write(&CallContext::default(), |writer| writer.abandon_build(collection, build.keyspace));
+}
+
+fn dropped() -> Error {
+    let message = "the index was dropped while it was being built";
+    Error::new(ErrorKind::NotFound, Code::INDEX_BUILD_ABORTED, message)
+}
+
+/// The index that is filled.
+#[derive(Clone, Copy)]
+struct BuildTarget<'t> {
+    collection: &'t str,
+    build: &'t Build,
 }
 
 fn fill(
@@ -173,14 +193,11 @@ fn fill(
                 limit = (limit * 2).min(BUILD_ROUND);
                 (pause, last_success) = (FIRST_PAUSE, Instant::now());
             }
-            Ok(BuildRound::Ready(read)) => {
+            Ok(BuildRound::Filled(read)) => {
                 progress(read);
                 return Ok(());
             }
-            Ok(BuildRound::Gone) => {
-                let message = "the index was dropped while it was being built";
-                return Err(Error::new(ErrorKind::NotFound, Code::INDEX_BUILD_ABORTED, message));
-            }
+            Ok(BuildRound::Gone) => return Err(dropped()),
             // The documents of this round have more entries than a transaction may write.
             Err(error) if error.kind() == ErrorKind::TooLarge && limit > 1 => limit /= 2,
             // A round of fewer documents is less likely to conflict with a writer.
@@ -195,17 +212,13 @@ fn fill(
 }
 
 fn round(database: &DatabaseHandle, target: BuildTarget<'_>, limit: usize, call: &CallContext) -> Result<BuildRound> {
-    let BuildTarget { collection, index, keyspace } = target;
+    let BuildTarget { collection, build } = target;
     let mut writer = database.begin_write(call)?;
-    let round = writer.build_round(collection, keyspace, limit, call)?;
-    let durability = match round {
-        // After a crash, lost rounds are repeated.
-        BuildRound::More(_) => Durability::Deferred,
-        BuildRound::Ready(_) | BuildRound::Gone => database.durability(),
-    };
-    database.finish(writer, durability)?;
-    if let BuildRound::More(documents) | BuildRound::Ready(documents) = &round {
-        trace::index_round(collection, index, *documents);
+    let round = writer.build_round(collection, build.keyspace, limit, call)?;
+    // After a crash, lost rounds are repeated.
+    database.finish(writer, Durability::Deferred)?;
+    if let BuildRound::More(documents) | BuildRound::Filled(documents) = &round {
+        trace::index_round(collection, &build.name, *documents);
     }
     Ok(round)
 }

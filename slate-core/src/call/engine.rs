@@ -234,7 +234,9 @@ pub(crate) trait Writer: Send {
         limit: usize,
         call: &CallContext,
     ) -> Result<BuildRound>;
-    /// Drops a declared index.
+    /// Makes filled indexes available to queries. Returns false, and changes nothing, if one of them was dropped in the meantime.
+    fn finish_builds(&mut self, collection: &str, keyspaces: &[Keyspace]) -> Result<bool>;
+    /// Drops a declared index, unless it is ready.
     fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()>;
     /// Returns the collections for whose sake the transaction conflicts with every writer.
     fn redefines(&self) -> Vec<Box<str>>;

@@ -287,6 +287,12 @@ impl<T: Transaction> Writer for Session<T> {
         })
     }
 
+    fn finish_builds(&mut self, collection: &str, keyspaces: &[Keyspace]) -> Result<bool> {
+        self.measured(OperationKind::IndexBuild, Subject::collection(collection), |session| {
+            session.finish_builds(keyspaces)
+        })
+    }
+
     fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()> {
         self.defined(collection, |session| session.abandon_build(keyspace))
     }

@@ -3,8 +3,8 @@
 //! The first commit declares the index and conflicts with every writer that began earlier; writers that begin later
 //! maintain the index's entries. Then rounds read the documents in key order, put their entries, and store their
 //! progress. A round guards the documents that it reads, and a writer guards the entries that it does not find. If a
-//! round and a writer access the same document, the second to commit conflicts. The round that reads the last document
-//! makes the index ready in the same commit.
+//! round and a writer access the same document, the second to commit conflicts. When the last document is read, one more
+//! commit makes the index ready, together with those of the same call.
 
 use std::{ops::ControlFlow, sync::Arc};
 
@@ -13,6 +13,7 @@ use slate_store::{Bounds, Keyspace, Transaction, View, crash_point};
 use super::{
     Session,
     build::{IndexSpec, ROUND, existing, find_same, parse},
+    definitions::Created,
 };
 use crate::{
     Result,
@@ -40,8 +41,8 @@ pub(crate) enum BuildStart {
     Exists(String),
     /// The collection is so small that one transaction creates the index of this name.
     Small(String),
-    /// The index is declared, now or before a crash, and has to be filled in rounds.
-    Declared { name: String, keyspace: Keyspace },
+    /// The index has to be filled in rounds. It is declared: by this call, or by another one, which may go on or have crashed.
+    Declared { name: String, keyspace: Keyspace, declared: Created },
 }
 
 /// The result of a round.
@@ -49,8 +50,8 @@ pub(crate) enum BuildStart {
 pub(crate) enum BuildRound {
     /// This many documents have been read, and more remain.
     More(u64),
-    /// The index is ready, after this many documents.
-    Ready(u64),
+    /// All documents have been read, this many.
+    Filled(u64),
     /// The index was dropped in the meantime.
     Gone,
 }
@@ -66,17 +67,18 @@ impl<T: Transaction> Session<T> {
             return Ok(BuildStart::Exists(there));
         }
         if let Some(unfinished) = find_same(&collection.building, &wanted)? {
-            return Ok(BuildStart::Declared { name: unfinished.name.to_string(), keyspace: unfinished.keyspace });
+            let (name, keyspace) = (unfinished.name.to_string(), unfinished.keyspace);
+            return Ok(BuildStart::Declared { name, keyspace, declared: Created::Exists });
         }
         if steps == BuildSteps::Any && self.fits_in_a_round(&collection)? {
             return Ok(BuildStart::Small(wanted.name.to_string()));
         }
         let index = IndexInfo { keyspace: self.allocate()?, ..wanted };
-        let start = BuildStart::Declared { name: index.name.to_string(), keyspace: index.keyspace };
+        let (name, keyspace) = (index.name.to_string(), index.keyspace);
         let mut defined = CollectionInfo::clone(&collection);
         defined.building.push(Arc::new(index));
         self.define(&defined)?;
-        Ok(start)
+        Ok(BuildStart::Declared { name, keyspace, declared: Created::New })
     }
 
     /// Returns whether the collection is so small that one round would read it. An entry takes more space than the value that it
@@ -97,7 +99,7 @@ impl<T: Transaction> Session<T> {
         let mut position = BuildPosition::load(&self.view(), keyspace)?;
         let Some((collection, at)) = self.find_build(keyspace) else {
             let is_ready = self.catalog().owner(keyspace).is_some();
-            return Ok(if is_ready { BuildRound::Ready(position.read) } else { BuildRound::Gone });
+            return Ok(if is_ready { BuildRound::Filled(position.read) } else { BuildRound::Gone });
         };
         self.written(&collection.name)?;
         let mut changes = self.change_set(&collection, call);
@@ -121,18 +123,27 @@ impl<T: Transaction> Session<T> {
                 position.store(&mut self.transaction, keyspace)?;
                 Ok(BuildRound::More(position.read))
             }
-            None => {
-                BuildPosition::forget(&mut self.transaction, keyspace)?;
-                self.finish_build(&collection.name, keyspace)?;
-                Ok(BuildRound::Ready(position.read))
-            }
+            // Whoever continues repeats this round.
+            None => Ok(BuildRound::Filled(position.read)),
         }
     }
 
-    /// Makes the index available to queries. Writers that still see it as being built maintain its entries all the
-    /// same, and do not conflict.
-    fn finish_build(&mut self, name: &str, keyspace: Keyspace) -> Result<()> {
-        let Some(collection) = self.catalog().collection(name).cloned() else { return Ok(()) };
+    /// Makes filled indexes available to queries. Returns false, and changes nothing, if one of them was dropped in the meantime.
+    pub(crate) fn finish_builds(&mut self, keyspaces: &[Keyspace]) -> Result<bool> {
+        self.begin_call()?;
+        if keyspaces.iter().any(|keyspace| self.catalog().owner(*keyspace).is_none()) {
+            return Ok(false);
+        }
+        keyspaces.iter().try_for_each(|keyspace| self.finish_build(*keyspace))?;
+        Ok(true)
+    }
+
+    /// Makes an index available to queries, unless another call has done so. Writers that still see it as being built maintain its
+    /// entries all the same, and do not conflict.
+    fn finish_build(&mut self, keyspace: Keyspace) -> Result<()> {
+        let Some((collection, _)) = self.find_build(keyspace) else { return Ok(()) };
+        self.written(&collection.name)?;
+        BuildPosition::forget(&mut self.transaction, keyspace)?;
         let mut defined = CollectionInfo::clone(&collection);
         let Some(at) = defined.building.iter().position(|index| index.keyspace == keyspace) else { return Ok(()) };
         let index = defined.building.remove(at);

@@ -76,3 +76,41 @@ fn all_indexes_are_created_or_none() {
     client.refused(same_name, 86);
     assert_eq!(names(&mut client), ["_id_"]);
 }
+
+#[test]
+fn an_index_that_another_command_was_told_of_stays() {
+    let server = TestServer::start().unwrap();
+    let (mut client, mut other) = (Client::connect(&server), Client::connect(&server));
+    with_documents(&mut client, 5_000);
+    let a = doc! { "key": { "a": 1 }, "name": "a_1" };
+    let both =
+        doc! { "createIndexes": "c", "indexes": [a.clone(), { "key": { "u": 1 }, "name": "u_1", "unique": true }] };
+    let alone = doc! { "createIndexes": "c", "indexes": [a] };
+    for _ in 0..10 {
+        let told = thread::scope(|scope| {
+            let failing = scope.spawn(|| client.refused(both.clone(), 11_000));
+            let told = other.run(alone.clone());
+            failing.join().unwrap();
+            told
+        });
+        // The other command may join the build and be told that it was dropped, but not the contrary.
+        if told.get_f64("ok").unwrap() == 1.0 {
+            assert_eq!(names(&mut client), ["_id_", "a_1"]);
+            client.ok(doc! { "dropIndexes": "c", "index": "a_1" });
+        } else {
+            assert_eq!(told.get_i32("code").unwrap(), 276, "{told}");
+            assert_eq!(names(&mut client), ["_id_"]);
+        }
+    }
+}
+
+#[test]
+fn an_index_that_is_named_twice_counts_once() {
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    with_documents(&mut client, 5_000);
+    let a = doc! { "key": { "a": 1 }, "name": "a_1" };
+    let created = client.ok(doc! { "createIndexes": "c", "indexes": [a.clone(), a] });
+    assert_eq!(created.get_i32("numIndexesAfter").unwrap(), 2);
+    assert_eq!(names(&mut client), ["_id_", "a_1"]);
+}

@@ -297,6 +297,11 @@ impl InUse<'_> {
         token: Option<&CancelToken>,
     ) -> Result<Filled> {
         let Some(cursor) = &mut self.cursor else { return Ok(Filled { id: 0, token: None }) };
+        // That of a change stream does not include the wait for an event.
+        let began = match &cursor.rows {
+            CursorRows::Changes(_) => Instant::now(),
+            CursorRows::Query(_) => began,
+        };
         cursor.interrupt.renew(cursor.max_time.and_then(|within| began.checked_add(within)));
         // The rows know the token of the command that has opened them. That of this command ends them as well.
         let cancels = token.map(|token| token.cancels(&cursor.kill));
@@ -304,8 +309,7 @@ impl InUse<'_> {
         drop(cancels);
         token.map_or(Ok(()), CancelToken::check)?;
         if cursor.kill.is_cancelled() {
-            let message = format!("the cursor {} was killed", self.id);
-            return Err(Error::new(ErrorKind::Interrupted, Code::CURSOR_KILLED, message));
+            return Err(killed(self.id));
         }
         let token = cursor.token();
         if filled? == After::Nothing {
@@ -315,10 +319,10 @@ impl InUse<'_> {
         cursor.facts.used();
         let mut cursors = self.cursors.lock();
         let Some(parked) = cursors.get_mut(&self.id) else {
-            // The cursor was killed meanwhile. Dropping it closes its temporary files: not under the lock of all cursors.
+            // The cursor was killed after the look at its token. Dropping it closes its temporary files: not under the lock of all cursors.
             drop(cursors);
             drop(cursor);
-            return Ok(Filled { id: 0, token });
+            return Err(killed(self.id));
         };
         *parked = Parked::Waiting { cursor, since: Instant::now() };
         Ok(Filled { id: self.id, token })
@@ -331,6 +335,10 @@ impl Drop for InUse<'_> {
             self.cursors.lock().remove(&self.id);
         }
     }
+}
+
+fn killed(id: i64) -> Error {
+    Error::new(ErrorKind::Interrupted, Code::CURSOR_KILLED, format!("the cursor {id} was killed"))
 }
 
 fn already_in_use(id: i64) -> Error {

@@ -64,6 +64,23 @@ impl Connection {
         let connection =
             Self { shared: Arc::clone(shared), id, local, peer, place, login: Login::default(), certificate };
         let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
+        let place = Arc::clone(&connection.place);
+        // Whatever it does: nothing of one that gives way is to remain.
+        tokio::select! {
+            biased;
+            () = place.dismissed() => {}
+            () = connection.exchange(&mut inbox, &mut writes, refusal) => {}
+        }
+    }
+
+    /// Answers requests until the client or the server ends the connection.
+    async fn exchange(
+        self,
+        inbox: &mut Inbox<impl AsyncRead + Unpin>,
+        writes: &mut (impl AsyncWrite + Unpin),
+        refusal: Option<Failure>,
+    ) {
+        let (shared, connection) = (Arc::clone(&self.shared), &self);
         // The stop may come during the TLS handshake, before the connection has a place. A later one notifies each place.
         let has_stopped = shared.stopping.subscribe();
         if *has_stopped.borrow() {
@@ -98,7 +115,7 @@ impl Connection {
                 Ok(None) => return,
                 Err(error) => {
                     if let Some((id, failure)) = too_much(&error) {
-                        connection.say_farewell(id, &failure, &mut inbox, &mut writes).await;
+                        connection.say_farewell(id, &failure, inbox, writes).await;
                     }
                     return;
                 }
@@ -106,10 +123,10 @@ impl Connection {
             connection.place.traffic.received(length);
             let Ok(request) = request else { return };
             if let Some(refusal) = &refusal {
-                connection.say_farewell(request.id, refusal, &mut inbox, &mut writes).await;
+                connection.say_farewell(request.id, refusal, inbox, writes).await;
                 return;
             }
-            match connection.answer(request, &mut inbox, &mut writes).await {
+            match connection.answer(request, inbox, writes).await {
                 Ok(After::Continue) => {}
                 Ok(After::Close) | Err(_) => return,
             }
@@ -210,7 +227,7 @@ impl Connection {
             let kind = if has_more { ReplyKind::MessageWithMore } else { ReplyKind::Message };
             let next = if has_more { response_to.wrapping_add(1) } else { 0 };
             self.send(writes, &Reply { id: next, response_to, kind, document: &reply, compressor }).await?;
-            if !has_more || *self.shared.stopping.borrow() || self.place.is_dismissed() {
+            if !has_more || *self.shared.stopping.borrow() {
                 return Ok(After::Continue);
             }
             response_to = next;

@@ -55,8 +55,10 @@ pub(crate) struct Place {
     running: Mutex<Option<Operation>>,
     /// The id of the next command; a multiple of [`IDS`] if ids are to be taken first. Only the connection's task reads and writes it.
     next_id: AtomicI32,
-    /// Notified when the connection is to end.
+    /// Notified when the server stops.
     ending: Notify,
+    /// Notified when the connection gives way to another one.
+    dismissal: Notify,
     standing: AtomicU8,
     pub(crate) traffic: Traffic,
     /// The collection of the last command.
@@ -132,6 +134,7 @@ impl Operations {
             running: Mutex::default(),
             next_id: AtomicI32::new(0),
             ending: Notify::new(),
+            dismissal: Notify::new(),
             standing: AtomicU8::new(STRANGER),
             traffic: Traffic::default(),
             usage: LastUsage::default(),
@@ -169,7 +172,7 @@ impl Operations {
         // One that logs in meanwhile stays.
         let dismissed = first.standing.compare_exchange(STRANGER, DISMISSED, Ordering::Relaxed, Ordering::Relaxed);
         if dismissed.is_ok() {
-            first.ending.notify_one();
+            first.dismissal.notify_one();
         }
         dismissed.is_ok()
     }
@@ -248,20 +251,20 @@ impl Place {
         self.running().iter_mut().for_each(|operation| operation.progress = Some(Arc::clone(progress)));
     }
 
-    /// Returns when the connection is to end: the server stops, or the connection gives way to another one.
+    /// Returns when the server stops.
     pub(crate) async fn ended(&self) {
         self.ending.notified().await;
+    }
+
+    /// Returns when the connection gives way to another one.
+    pub(crate) async fn dismissed(&self) {
+        self.dismissal.notified().await;
     }
 
     /// Records whether the client has logged in.
     pub(crate) fn set_known(&self, is_known: bool) {
         let (from, to) = if is_known { (STRANGER, KNOWN) } else { (KNOWN, STRANGER) };
         let _ = self.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed);
-    }
-
-    /// Whether the connection gives way to another one.
-    pub(crate) fn is_dismissed(&self) -> bool {
-        self.standing.load(Ordering::Relaxed) == DISMISSED
     }
 
     /// Records what the client says about itself, the first time.

@@ -50,6 +50,9 @@ const MAX_MESSAGE_MEMORY: usize = 1 << 30;
 /// How many connections above the limit receive the error at the same time.
 const REFUSALS: usize = 64;
 
+/// How far the connections may exceed the limit, those included that give way to others or are refused.
+const REPLACED: usize = 2 * REFUSALS;
+
 /// How long a connection above the limit has for its first message.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -57,7 +60,7 @@ const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The default of [`Server::login_patience`]. Drivers watch a server by connections that do not log in, with a message every ten seconds
-/// unless they are told otherwise; a driver whose connection is closed takes the server for lost until it has another one.
+/// unless they are told otherwise, or with one `hello` that is answered again and again; a driver whose connection is closed takes the server for lost until it has another one.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.
@@ -233,8 +236,8 @@ impl Server {
         self
     }
 
-    /// Sets after what time without a message a connection is closed that has not logged in, with [`authentication`](Self::authentication).
-    /// The default is five minutes.
+    /// Sets after what time without a message, while no command of it runs, a connection is closed that has not logged in, with
+    /// [`authentication`](Self::authentication). The default is five minutes.
     pub fn login_patience(mut self, patience: Duration) -> Self {
         self.settings.login_patience = patience;
         self
@@ -412,12 +415,14 @@ async fn expire(shared: Arc<Shared>) {
 /// Serves one client.
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
-    let is_above = open.number > shared.settings.max_connections;
-    // Who has not logged in gives way, so that strangers cannot take all connections.
-    if is_above && !(shared.settings.authentication && shared.operations.dismiss_stranger()) {
+    let most = shared.settings.max_connections;
+    // Who has not logged in gives way, so that strangers cannot take all connections, except during their handshake of TLS. Those who give
+    // way end soon: a few may be open beside the others meanwhile.
+    let may_replace = shared.settings.authentication && open.number <= most.saturating_add(REPLACED);
+    if open.number > most && !(may_replace && shared.operations.dismiss_stranger()) {
         // The client receives an error, unless too many receive one already.
         let Ok(_permit) = shared.refusals.try_acquire() else { return };
-        let message = format!("the server has {} connections, which is its limit", shared.settings.max_connections);
+        let message = format!("the server has {most} connections, which is its limit");
         let refusal = Failure::new(Code(264, "TooManyFilesOpen"), message);
         let refuse = async {
             if let Ok(opened) = accepted.open(&shared.settings).await {

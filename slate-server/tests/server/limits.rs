@@ -164,6 +164,17 @@ fn strangers_give_way_when_all_connections_are_taken() {
 }
 
 #[test]
+fn strangers_give_way_while_they_wait_for_a_change_of_the_topology() {
+    let server = start(|server| server.authentication().max_connections(1));
+    let mut stranger = Client::connect(&server);
+    let topology = stranger.ok(doc! { "hello": 1 }).get_document("topologyVersion").unwrap().clone();
+    stranger.send(0, doc! { "hello": 1, "topologyVersion": topology, "maxAwaitTimeMS": 3_600_000 });
+    let mut late = Client::connect(&server);
+    late.ok(doc! { "hello": 1 });
+    assert!(is_closed(&mut stranger));
+}
+
+#[test]
 fn documents_that_are_due_disappear_by_themselves() {
     let server = start(|server| server.expire_every(Duration::from_millis(10)));
     let mut client = Client::connect(&server);

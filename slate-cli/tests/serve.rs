@@ -103,7 +103,7 @@ fn with_few_files(limit: &str, connections: &str) -> Child {
 #[test]
 fn the_limit_of_open_files_is_raised_or_said_to_be_too_low() {
     for (limit, connections, expected) in [
-        ("ulimit -n 300", "1000", Some("is 300, and 1000 connections (--max-connections) need 1128")),
+        ("ulimit -n 300", "1000", Some("is 300, and 1000 connections (--max-connections) need 2024")),
         ("ulimit -Sn 300", "100", None),
         ("ulimit -Sn 300; ulimit -Hn 1200", "1000", None),
     ] {

@@ -5,8 +5,9 @@ use crate::message::message;
 /// How many connections a server allows that is told no number.
 pub(super) const DEFAULT_CONNECTIONS: usize = 10_000;
 
-/// Files beside those of connections: the database, its temporary files, those of the runtime and the standard streams.
-const OTHERS: usize = 128;
+/// Files beside those of connections: the database, which has up to 512 open on RocksDB, its temporary files, connections that are being
+/// refused, those of the runtime and the standard streams.
+const OTHERS: usize = 1024;
 
 /// Raises the limit of this process as far as the system allows, and says so if it is too low for this many connections.
 pub(super) fn prepare(connections: usize) {

@@ -22,6 +22,9 @@ use crate::{
     wire::MessageMemory,
 };
 
+/// MongoDB's limit on the statements of a command.
+pub(crate) const MAX_STATEMENTS: i32 = 100_000;
+
 /// What all connections share.
 pub(crate) struct Shared {
     pub(crate) database: Database,

@@ -11,6 +11,7 @@ use super::{
 use crate::{
     failure::{Code, Failure, Result},
     profiler::PROFILE,
+    shared::MAX_STATEMENTS,
 };
 
 /// A command for which the needed privileges are computed.
@@ -233,16 +234,14 @@ pub(super) fn only<'d>(document: &'d RawDocument, name: &str) -> Result<Option<R
     Ok(found)
 }
 
-/// MongoDB's limit on the statements of a command.
-const MAX_STATEMENTS: usize = 100_000;
-
 fn documents(array: &RawArray) -> Result<Vec<&RawDocument>> {
     let mut found = Vec::new();
     for value in array {
         found.extend(value?.as_document());
-        // The library refuses so many, too, but this is the first to hold them.
-        if found.len() > MAX_STATEMENTS {
-            let message = format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}.");
+        // The library refuses more, too, but only after this has held them in memory.
+        if !i32::try_from(found.len()).is_ok_and(|held| held <= MAX_STATEMENTS) {
+            let message =
+                format!("Write batch sizes must be between 1 and {MAX_STATEMENTS}. Got {}", array.into_iter().count());
             return Err(Failure::new(Code(16, "InvalidLength"), message));
         }
     }

@@ -6,15 +6,15 @@ use tokio::time::sleep;
 use super::{Call, authentication};
 use crate::{
     failure::{Code, Failure, Result},
+    shared::MAX_STATEMENTS,
     wire::{Compressor, MAX_MESSAGE},
 };
 
 /// The wire versions of MongoDB 8.2.
 const MAX_WIRE_VERSION: i32 = 27;
 
-/// MongoDB's limits on a document and on the statements of a write.
+/// MongoDB's limit on a document.
 const MAX_DOCUMENT: i32 = 16 << 20;
-const MAX_STATEMENTS: i32 = 100_000;
 
 /// The longest time for which a client may wait for a change of the topology.
 const LONGEST_WAIT: Duration = Duration::from_secs(3600);

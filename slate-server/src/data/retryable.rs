@@ -27,7 +27,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     if state.number == Some(number) {
         if let Work::Recorded = state.work {
             state.is_loaded = false;
-            Record::load(shared, id, &mut state).await?;
+            call.unless_ended(Record::load(shared, id, &mut state)).await??;
         }
         if let Some(reply) = known_reply(&mut state) {
             return Ok(reply);
@@ -58,7 +58,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
         }
         Err(Unwritten::Recorded) => {
             state.is_loaded = false;
-            Record::load(shared, id, &mut state).await?;
+            call.unless_ended(Record::load(shared, id, &mut state)).await??;
             transaction::check_age(id, &state, number)?;
             known_reply(&mut state).ok_or_else(|| unknown(number))
         }

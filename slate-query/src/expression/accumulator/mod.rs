@@ -30,10 +30,14 @@ pub(super) trait AccumulatorState: std::fmt::Debug + Send {
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()>;
 
     /// Adds the value `times` times, for `times` documents with the same value.
+    ///
+    /// # Errors
+    /// As [`check_size`], once the values exceed the limit: the run can have as many documents as the collection.
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
         (0..times.min(self.most_equal())).try_for_each(|_| {
             work::take(1)?;
-            self.add(value, key)
+            self.add(value, key)?;
+            check_size(self.bytes())
         })
     }
 
@@ -292,7 +296,7 @@ mod tests {
         "$topN",
     ];
     const SUMMED: [&str; 3] = ["$avg", "$count", "$sum"];
-    const EACH: [&str; 4] = ["$concatArrays", "$push", "$stdDevPop", "$stdDevSamp"];
+    const EACH: [&str; 6] = ["$concatArrays", "$median", "$percentile", "$push", "$stdDevPop", "$stdDevSamp"];
 
     fn values(name: &str) -> Vec<Value<'static>> {
         match name {
@@ -337,6 +341,32 @@ mod tests {
         for name in EACH {
             assert_eq!(add(name).unwrap_err().code(), Code::INTERRUPTED, "{name}");
         }
+    }
+
+    #[test]
+    fn a_run_of_equal_values_ends_at_the_limit_of_a_group() {
+        let limit = 4 << 20;
+        let long = vec![b'x'; 1 << 10];
+        let text = [&1_025_i32.to_le_bytes(), long.as_slice(), b"\0"].concat();
+        let gathering = ["$firstN", "$lastN", "$maxN", "$minN", "$topN", "$bottomN", "$push", "$median", "$percentile"];
+        for name in gathering {
+            let value = match name {
+                "$median" | "$percentile" => values(name)[0],
+                _ => Value::new(Kind::String, &text),
+            };
+            let mut state = start(name, 1 << 30, None).unwrap();
+            let added = held::within(Some(limit), || state.add_times(Some(value), &[], 1 << 20));
+            assert_eq!(added.unwrap_err().code(), Code::EXCEEDED_MEMORY_LIMIT, "{name}");
+            // A list that doubles, and the state itself.
+            assert!(state.bytes() <= limit + (1 << 10), "{name}: {} bytes", state.bytes());
+        }
+    }
+
+    #[test]
+    fn every_accumulator_is_tried_with_runs() {
+        let mut tried: Vec<_> = BOUNDED.into_iter().chain(SUMMED).chain(EACH).collect();
+        tried.sort_unstable();
+        assert_eq!(tried, names().collect::<Vec<_>>());
     }
 
     #[test]

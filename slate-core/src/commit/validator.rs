@@ -46,7 +46,8 @@ impl WrittenNames {
         match self.last.get_mut(name) {
             // The later of two concurrent commits may be recorded first.
             Some(last) => *last = version.max(*last),
-            None => drop(self.last.insert(name.into(), version)),
+            // The name can have been listed at a later version, and forgotten since.
+            None => drop(self.last.insert(name.into(), version.max(self.forgotten))),
         }
         if self.last.len() > MOST_NAMES {
             self.forget();
@@ -136,6 +137,23 @@ mod tests {
         let commit = || Ok(Version(base));
         let read = [name].into_iter();
         validator.commit(Version(base), read, [].into_iter(), &Interrupt::default(), commit).is_err()
+    }
+
+    #[test]
+    fn a_commit_that_is_recorded_after_a_later_one_was_forgotten_does_not_hide_it() {
+        let validator = OptimisticValidator::default();
+        let (earlier, later) = (Version(9), Version(10));
+        let result = write(&validator, "c", || {
+            write(&validator, "c", || Ok(later)).unwrap();
+            for number in 0..=MOST_NAMES {
+                write(&validator, &format!("job{number}"), || Ok(later)).unwrap();
+            }
+            assert!(!validator.written().last.contains_key("c"), "the later commit is forgotten");
+            Ok(earlier)
+        });
+        assert_eq!(result.unwrap(), earlier);
+        assert!(conflicts(&validator, "c", earlier.0), "the transaction has not read what the later commit wrote");
+        assert!(!conflicts(&validator, "c", later.0));
     }
 
     #[test]

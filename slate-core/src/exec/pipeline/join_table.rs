@@ -21,6 +21,9 @@ pub(super) struct JoinTable {
 /// About how many bytes an entry takes in addition to its key.
 pub(super) const ENTRY: usize = 64;
 
+/// How many lists of one document are gathered before equal ones are removed: 16 KiB.
+const MOST_LISTS: usize = 1_024;
+
 impl JoinTable {
     /// Returns the memory that documents take, in bytes, without that of the [wanted](Self::want) values.
     pub(super) fn memory(&self) -> usize {
@@ -83,18 +86,23 @@ impl JoinTable {
         work::take_copied(document.bytes().len())?;
         // Most documents have one value, whose list needs no other one.
         let (mut first, mut others): (&[usize], Vec<&[usize]>) = (&[], Vec::new());
+        let (mut most, mut sorted) = (MOST_LISTS, Ok(()));
         join.visit_local(document, &mut |value| {
             encode(value, key);
             match self.numbers.get(key.as_slice()).filter(|numbers| !numbers.is_empty()) {
                 Some(numbers) if first.is_empty() => first = numbers,
+                Some(numbers) if others.last().unwrap_or(&first).as_ptr() == numbers.as_ptr() => {}
                 Some(numbers) => others.push(numbers),
                 None => {}
             }
+            if others.len() >= most && sorted.is_ok() {
+                sorted = keep_different(&mut others);
+                most = 2 * others.len().max(MOST_LISTS);
+            }
         });
+        sorted?;
         matches.extend_from_slice(first);
-        // An array can have the same value many times. Equal values have one list.
-        sort_counted(&mut others, &mut Vec::new(), |a, b| a.as_ptr().cmp(&b.as_ptr()))?;
-        others.dedup_by_key(|numbers| numbers.as_ptr());
+        keep_different(&mut others)?;
         others.retain(|numbers| numbers.as_ptr() != first.as_ptr());
         for numbers in &others {
             work::take(numbers.len())?;
@@ -111,6 +119,13 @@ impl JoinTable {
         self.numbers.clear();
         self.memory = 0;
     }
+}
+
+/// Keeps each list once. An array can have the same value many times, and equal values have one list.
+fn keep_different(lists: &mut Vec<&[usize]>) -> Result<()> {
+    sort_counted(lists, &mut Vec::new(), |a, b| a.as_ptr().cmp(&b.as_ptr()))?;
+    lists.dedup_by_key(|numbers| numbers.as_ptr());
+    Ok(())
 }
 
 /// Adds a number, unless it is the last of the list. Returns the memory that it takes, in bytes.

@@ -42,6 +42,9 @@ const SEARCHED: usize = 64;
 /// About how many bytes a value takes that the next step searches for: itself, as a part of the condition, and its bounds in an index.
 const SOUGHT: usize = 192;
 
+/// About how many bytes a document takes in addition to itself and the key of its `_id`.
+const FOUND: usize = 64;
+
 /// The documents reached from one document.
 struct Reached {
     /// The documents by the keys of their `_id`s.
@@ -49,6 +52,8 @@ struct Reached {
     /// The keys of the values that were searched for.
     searched: HashSet<SmallBytes, RandomState>,
     bytes: usize,
+    /// How many values the current step searches for.
+    sought: usize,
     /// The most bytes.
     limit: usize,
 }
@@ -86,6 +91,7 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
         let mut depth = 0;
         while !frontier.is_empty() && depth <= self.graph.max_depth() {
             let values = std::mem::take(&mut frontier);
+            reached.sought = values.len();
             let mut rows = self.foreign.open(self.graph.stages(values.iter().map(OwnedValue::as_value))?)?;
             while rows.advance()? {
                 self.interrupt.tick()?;
@@ -114,12 +120,12 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
 
 impl Reached {
     fn new(limit: usize) -> Self {
-        Self { documents: BTreeMap::new(), searched: HashSet::default(), bytes: 0, limit }
+        Self { documents: BTreeMap::new(), searched: HashSet::default(), bytes: 0, sought: 0, limit }
     }
 
     /// Returns whether what is held exceeds the limit.
     fn is_full(&self, frontier: &[OwnedValue]) -> bool {
-        self.bytes + frontier.len() * SOUGHT > self.limit
+        self.bytes + (self.sought + frontier.len()) * SOUGHT > self.limit
     }
 
     fn check(&self, frontier: &[OwnedValue]) -> Result<()> {
@@ -153,7 +159,7 @@ impl Reached {
         }
         let mut document = Vec::new();
         graph.write_found(found, depth, &mut document);
-        self.bytes += document.len();
+        self.bytes += FOUND + id.len() + document.len();
         self.documents.insert(id, document);
         true
     }

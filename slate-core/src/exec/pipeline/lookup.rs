@@ -259,8 +259,8 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
     fn read_all(&mut self) -> Result<Option<JoinTable>> {
         let Some(join) = self.lookup.join() else { return Ok(None) };
         let (mut table, mut key) = (JoinTable::default(), Vec::new());
-        let mut rows = self.open_all()?;
         self.documents.clear();
+        let mut rows = self.open_all()?;
         while rows.advance()? {
             self.interrupt.tick()?;
             let Some(document) = rows.current() else { break };
@@ -292,6 +292,8 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
                 _ => false,
             };
             if is_small {
+                // The table may take all of the memory.
+                batches.clear();
                 if let Some(table) = self.read_all()? {
                     self.strategy = Strategy::Hash(table);
                     return self.next_document(most);
@@ -397,6 +399,9 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
 impl<'v, V: View + 'v> Rows for LookupRows<'v, V> {
     fn park(&mut self) {
         self.input.park();
+        if let Some(rows) = &mut self.streamed {
+            rows.park();
+        }
     }
 
     fn advance(&mut self) -> Result<bool> {

@@ -313,7 +313,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn damage_that_any_read_finds_names_its_collection() {
+    fn damage_that_read_or_inspect_finds_names_its_collection() {
         let records = Keyspace(40);
         let mut catalog = Catalog::default();
         catalog.put(CollectionInfo::new("users", records));

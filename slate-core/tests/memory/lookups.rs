@@ -103,6 +103,19 @@ fn equal_elements_of_a_local_array_have_their_matches_once() {
     }
 }
 
+#[test]
+fn values_that_alternate_in_a_local_array_take_no_memory_each() {
+    let length = 600_000;
+    let array: bson::RawArrayBuf = (0..length).map(|place| place % 3).collect();
+    let local = rawdoc! { "_id": 1, "a": array };
+    let bytes = local.as_bytes().len();
+    let joined = Joined::new(&[local], &[rawdoc! { "_id": 0, "b": 0 }, rawdoc! { "_id": 1, "b": 1 }]);
+    let (found, taken) = joined.join(&[unwind()]);
+    assert_eq!(found, Ok(2));
+    // The document and its copies, which become rows.
+    assert!(taken < 4 * bytes + LIMIT, "{taken} bytes for {bytes}");
+}
+
 /// Returns documents with arrays of different numbers.
 fn with_arrays(documents: i32, length: i32) -> Vec<RawDocumentBuf> {
     let array = |id: i32| (id * length..(id + 1) * length).collect::<bson::RawArrayBuf>();

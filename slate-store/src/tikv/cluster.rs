@@ -107,10 +107,11 @@ impl Cluster {
     }
 
     /// The longest time after its beginning in which a request of a commit can still be sent: the client repeats those that were not
-    /// answered, also after nobody waits for them any more.
+    /// answered, also after nobody waits for them any more. An undecided commit is settled and undone after that, within the patience each.
     pub(super) fn longest_commit(&self) -> Duration {
         let Options { patience, request_timeout, .. } = &self.options;
-        (*request_timeout + LONGEST_REGION_PAUSE).saturating_mul(attempts(*patience)).max(patience.saturating_mul(4))
+        let sent = (*request_timeout + LONGEST_REGION_PAUSE).saturating_mul(attempts(*patience));
+        sent.max(patience.saturating_mul(6))
     }
 
     /// Returns the current timestamp.

@@ -3,14 +3,15 @@
 //! ```text
 //!                    ┌─ made ──────────────────────────────────────────▶ its timestamp
 //! writes ─▶ commit ──┼─ refused ───────────────▶ undo ─┬─ confirmed ───▶ Conflict
-//!                    ├─ a node is busy ─▶ settle ─▶ ┘  └─ not confirmed ▶ OutcomeUnknown
+//!                    ├─ undecided ──────▶ settle ─▶ ┘  └─ not confirmed ▶ OutcomeUnknown
 //!                    └─ no answer ────────────────────────────────────▶ OutcomeUnknown
 //! ```
 //!
-//! A node can be busy in the second phase, too: it has then committed the first key perhaps, and that decides about all others. To commit
-//! once more would give the others a later timestamp, and to undo the transaction would remove the others from a commit that was made,
-//! because nodes undo their keys side by side. So it is *settled*: the first key, if it was written and is not committed, is undone for good,
-//! and then all others become what it is. After that nothing can be torn: undoing succeeds everywhere or is refused everywhere.
+//! A commit is undecided when a node was too busy for its part or aborted it: in the second phase, it has then committed the first key
+//! perhaps, and that decides about all others. To commit once more would give the others a later timestamp, and to undo the transaction would
+//! remove the others from a commit that was made, because nodes undo their keys side by side. So it is *settled*: the first key, if it was
+//! written and is not committed, is undone for good, and then all others become what it is. After that nothing can be torn: undoing succeeds
+//! everywhere or is refused everywhere.
 
 use std::{
     future::{Future, poll_fn},
@@ -36,8 +37,8 @@ const TWO_PHASES: u64 = 3;
 impl Cluster {
     /// Commits mutations, and locks of other keys. Returns the timestamp of the commit, `None` if there is nothing to commit.
     ///
-    /// Waits for it for four times the patience of a read, because a large commit takes long by itself. Then its outcome is unknown. After
-    /// a failure that is certain nothing of the transaction is left.
+    /// Waits for it for four times the patience of a read, because a large commit takes long by itself. Then its outcome is unknown. Settles
+    /// and undoes it, if it has failed, within the patience each. After a failure that is certain nothing of the transaction is left.
     pub(super) async fn commit(
         &self,
         begun: &mut Transaction,
@@ -64,10 +65,10 @@ impl Cluster {
         if let Some(at) = error::own_commit(&failed, began.version()) {
             return Ok(Some(at));
         }
-        let failure = match error::is_busy(&failed) {
+        let failure = match error::is_undecided(&failed) {
             false => error::of_commit(failed, &self.layout),
             true => match self.settle(began, keys).await {
-                Ok(()) => error::of_busy(failed),
+                Ok(()) => error::of_settled(failed),
                 Err(_) => error::of_commit(failed, &self.layout),
             },
         };

@@ -76,9 +76,19 @@ pub(super) fn is_not_ready(error: &ClientError) -> bool {
     is_region_error(error, |error| error.max_timestamp_not_synced.is_some())
 }
 
-/// Whether a node was too busy for a part of a commit, in either phase.
-pub(super) fn is_busy(error: &ClientError) -> bool {
+/// Whether a node reports a failure of a part of a commit, in either phase, that it may have written all the same.
+pub(super) fn is_undecided(error: &ClientError) -> bool {
+    is_busy(error) || is_aborted(error)
+}
+
+fn is_busy(error: &ClientError) -> bool {
     is_region_error(error, |error| error.server_is_busy.is_some())
+}
+
+/// Whether a node gives a reason that the protocol has no field for. It does so for failures of its engine, a write that was not confirmed in
+/// time among them, which can still be made.
+fn is_aborted(error: &ClientError) -> bool {
+    all(error).iter().any(|error| matches!(error, ClientError::KeyError(error) if !error.abort.is_empty()))
 }
 
 fn is_region_error(error: &ClientError, is: impl Fn(&ProtoRegionError) -> bool) -> bool {
@@ -129,7 +139,7 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
         })
     };
     let is_undetermined = found.iter().any(|error| matches!(error, ClientError::UndeterminedError(_)));
-    if !is_undetermined {
+    if !is_undetermined && !is_undecided(&error) {
         let conflict = key_error(&|error| error.conflict.is_some()).and_then(|error| error.conflict.clone());
         if let Some(conflict) = conflict {
             let mut context = Context::new("another transaction first committed a change to the same key");
@@ -147,7 +157,6 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
                 || error.commit_ts_expired.is_some()
                 || error.deadlock.is_some()
                 || !error.retryable.is_empty()
-                || !error.abort.is_empty()
         })
         .is_some();
         let is_refused = found.iter().any(|error| matches!(error, ClientError::OnePcFailure));
@@ -166,9 +175,13 @@ pub(super) fn of_commit(error: ClientError, layout: &Layout) -> CommitFailure {
     CommitFailure { error: Error::OutcomeUnknown(Box::new(context)), is_certain: false, conflict: None }
 }
 
-/// Maps the error of a commit that busy nodes have not made, once it was settled.
-pub(super) fn of_busy(error: ClientError) -> CommitFailure {
-    let error = Error::Conflict(Box::new(Context::new("the nodes were too busy for the commit").because(error)));
+/// Maps an [undecided](is_undecided) error of a commit, once the commit was settled.
+pub(super) fn of_settled(error: ClientError) -> CommitFailure {
+    let detail = match is_busy(&error) {
+        true => "the nodes were too busy for the commit",
+        false => "a node did not confirm its part of the commit",
+    };
+    let error = Error::Conflict(Box::new(Context::new(detail).because(error)));
     CommitFailure { error, is_certain: true, conflict: None }
 }
 
@@ -257,14 +270,29 @@ mod tests {
         };
         assert!(is_not_ready(&region(&|error| error.max_timestamp_not_synced = Some(Default::default()))));
         let busy = region(&|error| error.server_is_busy = Some(Default::default()));
-        assert!(!is_not_ready(&busy) && is_busy(&busy), "the first key may be committed");
+        assert!(!is_not_ready(&busy) && is_undecided(&busy), "the first key may be committed");
         let moved = region(&|error| error.not_leader = Some(Default::default()));
-        assert!(!is_not_ready(&moved) && !is_busy(&moved));
-        assert!(of_busy(busy).error.is_retryable());
+        assert!(!is_not_ready(&moved) && !is_undecided(&moved));
+        assert!(of_settled(busy).error.is_retryable());
         let layout = Layout::of("shop");
         let refused = of_commit(ClientError::OnePcFailure, &layout);
         assert!(refused.is_certain && refused.error.is_retryable());
         assert!(!not_undone(refused.error, unanswered(std::io::Error::other("late"))).is_retryable());
+    }
+
+    #[test]
+    fn a_commit_that_a_node_aborts_may_be_made() {
+        let layout = Layout::of("shop");
+        let aborted = || key_error(|error| error.abort = "Error(Engine(Timeout))".into());
+        assert!(is_undecided(&aborted()));
+        let beside_a_conflict =
+            ClientError::ExtractedErrors(vec![key_error(|error| error.conflict = Some(Default::default())), aborted()]);
+        for error in [aborted(), beside_a_conflict] {
+            let unknown = of_commit(error, &layout);
+            assert!(!unknown.is_certain && matches!(unknown.error, Error::OutcomeUnknown(_)));
+        }
+        let settled = of_settled(aborted());
+        assert!(settled.is_certain && settled.error.is_retryable());
     }
 
     #[test]

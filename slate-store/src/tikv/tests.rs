@@ -126,7 +126,7 @@ fn a_commit_that_conflicts_leaves_no_locks() {
     }
 }
 
-/// Writes two values that are committed in two phases, in a request each. The nodes of the tests are busy once where a key asks for it:
+/// Writes two values that are committed in two phases, in a request each. The nodes of the tests are busy or fail once where a key asks for it:
 /// `slate-tikv-cluster/README.md`.
 fn two_phases(store: &TikvStore, first: &[u8], second: &[u8]) -> super::TikvTransaction {
     let mut transaction = store.begin(NOW).unwrap();
@@ -137,24 +137,27 @@ fn two_phases(store: &TikvStore, first: &[u8], second: &[u8]) -> super::TikvTran
 }
 
 #[test]
-fn a_commit_is_not_torn_by_a_node_that_made_it_and_says_that_it_is_busy() {
+fn a_commit_is_not_torn_by_a_node_that_made_it_and_reports_a_failure() {
     let Some(store) = open() else { return };
-    let (first, second) = (b"busy-after-commit", b"second");
-    let transaction = two_phases(&store, first, second);
-    std::thread::scope(|scope| {
-        let committing = scope.spawn(|| transaction.commit(Durability::Sync));
-        // A read of the second key would complete the commit.
-        let view = loop {
-            let (has_ended, view) = (committing.is_finished(), store.snapshot().unwrap());
-            if view.get(A, first, |_| ()).unwrap().is_some() {
-                break view;
-            }
-            assert!(!has_ended, "the first key is committed");
-        };
-        let committed = committing.join().unwrap();
-        assert!(view.get(A, second, |_| ()).unwrap().is_some(), "both keys have one timestamp");
-        assert!(matches!(committed, Err(Error::OutcomeUnknown(_))), "{committed:?}");
-    });
+    for (first, second) in
+        [(&b"busy-after-commit"[..], &b"second of busy"[..]), (b"abort-after-commit", b"second of abort")]
+    {
+        let transaction = two_phases(&store, first, second);
+        std::thread::scope(|scope| {
+            let committing = scope.spawn(|| transaction.commit(Durability::Sync));
+            // A read of the second key would complete the commit.
+            let view = loop {
+                let (has_ended, view) = (committing.is_finished(), store.snapshot().unwrap());
+                if view.get(A, first, |_| ()).unwrap().is_some() {
+                    break view;
+                }
+                assert!(!has_ended, "the first key is committed");
+            };
+            let committed = committing.join().unwrap();
+            assert!(view.get(A, second, |_| ()).unwrap().is_some(), "both keys have one timestamp");
+            assert!(matches!(committed, Err(Error::OutcomeUnknown(_))), "{committed:?}");
+        });
+    }
 }
 
 #[test]

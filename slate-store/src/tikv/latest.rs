@@ -18,7 +18,7 @@ use super::{
     value::Stored,
 };
 
-/// The time after which the usual way is taken. Short, because that way finds out what is wrong.
+/// The time after which the usual way is taken, for some seconds by all reads of the node. Short, because that way finds out what is wrong.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The timestamp that stands for the latest commit.
@@ -28,7 +28,7 @@ const LATEST: u64 = u64::MAX;
 pub(super) async fn read(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Option<Values> {
     let mut parts: BTreeMap<u64, (Region, Vec<Vec<u8>>)> = BTreeMap::new();
     for key in keys {
-        let region = cluster.regions.of(&key).await?;
+        let region = cluster.regions.of(&key).await.filter(|region| !cluster.regions.rests(region))?;
         parts.entry(region.id).or_insert_with(|| (region, Vec::new())).1.push(key);
     }
     cluster.count(1);
@@ -52,9 +52,16 @@ async fn of_region(cluster: Arc<Cluster>, region: Region, keys: Vec<Vec<u8>>) ->
         let request = proto::BatchGet { context: Some(context), keys, version: LATEST };
         call::<_, proto::BatchGetAnswer>(channel, "/tikvpb.Tikv/KvBatchGet", request).await.ok()
     };
-    let Some(answer) = timeout(PATIENCE, request).await.ok().flatten() else {
-        regions.lost(&region);
-        return None;
+    let answer = match timeout(PATIENCE, request).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => {
+            regions.lost(&region);
+            return None;
+        }
+        Err(_) => {
+            regions.late(&region);
+            return None;
+        }
     };
     if answer.region_error.is_some() {
         regions.forget(&region);

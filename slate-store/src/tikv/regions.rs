@@ -10,7 +10,7 @@ use std::{
     collections::BTreeMap,
     ops::Bound,
     sync::{
-        Mutex, MutexGuard, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -18,7 +18,7 @@ use std::{
 
 use prost::Message;
 use tikv_client::{Key, SecurityManager};
-use tokio::time::timeout;
+use tokio::{task::JoinSet, time::timeout};
 use tonic::{Request, client::Grpc, codec::ProstCodec, codegen::http::uri::PathAndQuery, transport::Channel};
 
 use super::{address::Address, error, read::Direction};
@@ -26,6 +26,10 @@ use crate::Result;
 
 /// How long a placement driver may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How long a placement driver or a node that has not answered in time is not asked again. A page or a read without them is slower, but
+/// one that waits for them in vain is slower still.
+const REST: Duration = Duration::from_secs(5);
 
 /// The age from which on a region is asked for again: it may have split.
 const MAX_AGE: Duration = Duration::from_secs(60);
@@ -35,11 +39,13 @@ const MAX_KEPT: usize = 65_536;
 
 pub(super) struct Regions {
     drivers: Vec<String>,
-    security: SecurityManager,
+    security: Arc<SecurityManager>,
     /// By their first keys.
     kept: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
     nodes: Mutex<BTreeMap<u64, Channel>>,
-    leader: tokio::sync::Mutex<Option<Leader>>,
+    /// The nodes that have not answered in time, and until when each rests.
+    resting: Mutex<BTreeMap<u64, Instant>>,
+    driver: tokio::sync::Mutex<Driver>,
     asked: AtomicU64,
 }
 
@@ -60,6 +66,24 @@ impl Region {
     }
 }
 
+/// What is known of the placement drivers.
+#[derive(Default)]
+enum Driver {
+    #[default]
+    Unknown,
+    Answers(Leader),
+    /// None has answered in time.
+    Rests {
+        until: Instant,
+    },
+}
+
+impl Driver {
+    fn rests() -> Self {
+        Self::Rests { until: Instant::now() + REST }
+    }
+}
+
 /// The placement driver that answers.
 #[derive(Clone)]
 struct Leader {
@@ -77,10 +101,11 @@ impl Regions {
         let drivers = address.drivers.clone();
         Ok(Self {
             drivers,
-            security,
+            security: Arc::new(security),
             kept: Mutex::default(),
             nodes: Mutex::default(),
-            leader: Default::default(),
+            resting: Mutex::default(),
+            driver: Default::default(),
             asked: AtomicU64::default(),
         })
     }
@@ -147,11 +172,20 @@ impl Regions {
     }
 
     async fn ask(&self, method: &'static str, key: &[u8]) -> Option<Region> {
-        let asked = timeout(PATIENCE, self.try_ask(method, key)).await;
-        if !matches!(asked, Ok(Some(_))) {
-            *self.leader.lock().await = None;
-        }
-        let region = asked.ok().flatten()?;
+        let leader = self.leader().await?;
+        self.asked.fetch_add(1, Ordering::Relaxed);
+        let region = match timeout(PATIENCE, try_ask(leader, method, key)).await {
+            Ok(Some(region)) => region,
+            // It may not be the leader any more.
+            Ok(None) => {
+                *self.driver.lock().await = Driver::Unknown;
+                return None;
+            }
+            Err(_) => {
+                *self.driver.lock().await = Driver::rests();
+                return None;
+            }
+        };
         let mut kept = lock(&self.kept);
         if kept.len() >= MAX_KEPT {
             kept.clear();
@@ -160,36 +194,33 @@ impl Regions {
         Some(region)
     }
 
-    async fn try_ask(&self, method: &'static str, key: &[u8]) -> Option<Region> {
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        let Leader { channel, cluster } = self.leader().await?;
-        let region_key = Key::from(key.to_vec()).to_encoded().into();
-        let request = proto::GetRegion { header: Some(proto::Header { cluster }), region_key };
-        let answer: proto::RegionAnswer = call(channel, method, request).await.ok()?;
-        let (region, leader) = (answer.region?, answer.leader?);
-        let end = if region.end.is_empty() { None } else { Some(decode(&region.end)?) };
-        Some(Region { id: region.id, epoch: region.epoch?, leader, start: decode(&region.start)?, end })
+    /// Returns the placement driver that answers, if it is known or can be found in time.
+    async fn leader(&self) -> Option<Leader> {
+        let mut driver = self.driver.lock().await;
+        match &*driver {
+            Driver::Answers(leader) => return Some(leader.clone()),
+            Driver::Rests { until } if Instant::now() < *until => return None,
+            Driver::Unknown | Driver::Rests { .. } => {}
+        }
+        // If the caller is dropped meanwhile, nobody else waits for what it has waited for.
+        *driver = Driver::rests();
+        let found = timeout(PATIENCE, self.find_leader()).await.ok().flatten()?;
+        *driver = Driver::Answers(found.clone());
+        Some(found)
     }
 
-    async fn leader(&self) -> Option<Leader> {
-        let mut kept = self.leader.lock().await;
-        if kept.is_none() {
-            for driver in &self.drivers {
-                if let Some(found) = self.find_leader(driver).await {
-                    *kept = Some(found);
-                    break;
-                }
+    /// Asks all placement drivers side by side which one leads: some may not answer.
+    async fn find_leader(&self) -> Option<Leader> {
+        let mut answers = JoinSet::new();
+        for driver in &self.drivers {
+            answers.spawn(leader_by(Arc::clone(&self.security), driver.clone()));
+        }
+        while let Some(answer) = answers.join_next().await {
+            if let Ok(Some(leader)) = answer {
+                return Some(leader);
             }
         }
-        kept.clone()
-    }
-
-    async fn find_leader(&self, driver: &str) -> Option<Leader> {
-        let any = self.connect(driver).await?;
-        let members: proto::Members = call(any, "/pdpb.PD/GetMembers", proto::GetMembers {}).await.ok()?;
-        let cluster = members.header?.cluster;
-        let channel = self.connect(members.leader?.urls.first()?).await?;
-        Some(Leader { channel, cluster })
+        None
     }
 
     /// Returns a connection with the node that leads a region.
@@ -202,20 +233,49 @@ impl Regions {
         let Leader { channel, cluster } = self.leader().await?;
         let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
         let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
-        let channel = self.connect(&answer.store?.address).await?;
+        let channel = connect(&self.security, &answer.store?.address).await?;
         lock(&self.nodes).insert(store, channel.clone());
         Some(channel)
     }
 
-    /// Forgets a region and the connection with its leader, after a request without an answer.
+    /// Forgets a region and the connection with its leader, after a request that failed.
     pub(super) fn lost(&self, region: &Region) {
         lock(&self.nodes).remove(&region.leader.store);
         self.forget(region);
     }
 
-    async fn connect(&self, address: &str) -> Option<Channel> {
-        self.security.connect(address, |channel| channel).await.ok()
+    /// Forgets a region and lets its leader rest, after a request that was not answered in time. The connection is kept.
+    pub(super) fn late(&self, region: &Region) {
+        lock(&self.resting).insert(region.leader.store, Instant::now() + REST);
+        self.forget(region);
     }
+
+    /// Whether the node that leads a region has not answered in time a short while ago.
+    pub(super) fn rests(&self, region: &Region) -> bool {
+        lock(&self.resting).get(&region.leader.store).is_some_and(|until| Instant::now() < *until)
+    }
+}
+
+async fn try_ask(Leader { channel, cluster }: Leader, method: &'static str, key: &[u8]) -> Option<Region> {
+    let region_key = Key::from(key.to_vec()).to_encoded().into();
+    let request = proto::GetRegion { header: Some(proto::Header { cluster }), region_key };
+    let answer: proto::RegionAnswer = call(channel, method, request).await.ok()?;
+    let (region, leader) = (answer.region?, answer.leader?);
+    let end = if region.end.is_empty() { None } else { Some(decode(&region.end)?) };
+    Some(Region { id: region.id, epoch: region.epoch?, leader, start: decode(&region.start)?, end })
+}
+
+/// Returns the leader of the placement drivers by the answer of one.
+async fn leader_by(security: Arc<SecurityManager>, driver: String) -> Option<Leader> {
+    let any = connect(&security, &driver).await?;
+    let members: proto::Members = call(any, "/pdpb.PD/GetMembers", proto::GetMembers {}).await.ok()?;
+    let cluster = members.header?.cluster;
+    let channel = connect(&security, members.leader?.urls.first()?).await?;
+    Some(Leader { channel, cluster })
+}
+
+async fn connect(security: &SecurityManager, address: &str) -> Option<Channel> {
+    security.connect(address, |channel| channel).await.ok()
 }
 
 /// Sends a request that has one answer.
@@ -367,17 +427,81 @@ mod tests {
         assert_eq!(decode(&[0, 0, 0, 0, 0, 0, 0, 0, 3]), None, "more padding than bytes");
     }
 
-    #[test]
-    fn a_region_has_its_first_key_and_not_its_end() {
-        let region = |start: &[u8], end: Option<&[u8]>| Region {
+    fn region(start: &[u8], end: Option<&[u8]>) -> Region {
+        Region {
             id: 1,
             epoch: proto::Epoch::default(),
             leader: proto::Peer::default(),
             start: start.into(),
             end: end.map(Into::into),
-        };
+        }
+    }
+
+    /// Regions of placement drivers at ports of this machine.
+    fn regions(ports: &[u16]) -> Regions {
+        let drivers: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+        Regions::new(&Address::parse(&format!("tikv://{}/shop", drivers.join(","))).unwrap()).unwrap()
+    }
+
+    fn wait<T>(future: impl Future<Output = T>) -> T {
+        tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
+    }
+
+    #[test]
+    fn a_region_has_its_first_key_and_not_its_end() {
         let middle = region(b"b", Some(b"d"));
         assert!(middle.contains(b"b") && middle.contains(b"c") && !middle.contains(b"d") && !middle.contains(b"a"));
         assert!(region(b"b", None).contains(b"z"));
+    }
+
+    #[test]
+    fn the_first_part_of_a_range_ends_with_its_region() {
+        let regions = regions(&[1]);
+        // The last one was asked for before the second one was split.
+        for known in [region(b"", Some(b"d")), region(b"d", Some(b"h")), region(b"h", None), region(b"f", Some(b"h"))] {
+            lock(&regions.kept).insert(known.start.clone(), (known, Instant::now()));
+        }
+        let part = |start: &[u8], end: &[u8], direction| {
+            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction));
+            (String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest)
+        };
+        for (start, end, up, down) in [
+            ("a", "c", ("a..c", false), ("a..c", false)),
+            ("a", "d", ("a..d", false), ("a..d", false)),
+            ("a", "e", ("a..d", true), ("d..e", true)),
+            ("d", "h", ("d..h", false), ("f..h", true)),
+            ("d", "f", ("d..f", false), ("d..f", false)),
+            ("e", "i", ("e..h", true), ("h..i", true)),
+            ("h", "z", ("h..z", false), ("h..z", false)),
+            ("a", "z", ("a..d", true), ("h..z", true)),
+        ] {
+            let (start, end) = (start.as_bytes(), end.as_bytes());
+            assert_eq!(part(start, end, Direction::Up), (up.0.to_string(), up.1));
+            assert_eq!(part(start, end, Direction::Down), (down.0.to_string(), down.1));
+        }
+    }
+
+    #[test]
+    fn a_placement_driver_that_does_not_answer_is_not_asked_again_at_once() {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let regions = regions(&[silent.local_addr().unwrap().port()]);
+        wait(async {
+            assert_eq!(regions.of(b"a").await, None);
+            let Driver::Rests { until } = *regions.driver.lock().await else { panic!("it does not rest") };
+            assert_eq!(regions.of(b"b").await, None);
+            let same = matches!(*regions.driver.lock().await, Driver::Rests { until: later } if later == until);
+            assert!(same, "the second one was not tried");
+        });
+    }
+
+    #[test]
+    fn a_node_that_is_late_rests() {
+        let (regions, late) = (regions(&[1]), region(b"b", None));
+        lock(&regions.kept).insert(late.start.clone(), (late.clone(), Instant::now()));
+        assert!(!regions.rests(&late));
+        regions.late(&late);
+        assert!(regions.rests(&late) && regions.known(b"b").is_none());
+        let other = Region { leader: proto::Peer { store: 7, ..late.leader }, ..late };
+        assert!(!regions.rests(&other));
     }
 }

@@ -57,6 +57,29 @@ struct Kept {
     full: Option<i32>,
 }
 
+/// A commit that is undone if it does not fit. When this is dropped, also after an error or a panic, the commit is undone or has failed, and
+/// snapshots are opened again.
+#[derive(Debug)]
+pub(super) struct Undoable<'b> {
+    backlog: &'b Backlog,
+}
+
+impl Undoable<'_> {
+    /// Ends the commit. Returns whether it has to be undone.
+    pub(super) fn end(&self) -> bool {
+        self.backlog.write_kept().is_undoable = false;
+        self.backlog.stable().is_none()
+    }
+}
+
+impl Drop for Undoable<'_> {
+    fn drop(&mut self) {
+        if self.end() {
+            self.backlog.undoing.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
 /// What has become of the backlog.
 #[derive(Debug)]
 pub(super) enum Cleared {
@@ -93,23 +116,11 @@ impl Backlog {
         self.read_kept().full.map_or_else(|| io::ErrorKind::StorageFull.into(), io::Error::from_raw_os_error)
     }
 
-    /// Begins a commit that [is undone](Self::end_undoable) if it does not fit. Returns whether there is no backlog, without which it must not
-    /// be made.
-    pub(super) fn begin_undoable(&self) -> bool {
+    /// Begins a commit that is undone if it does not fit; `None` while there is a backlog, beside which it must not be made.
+    pub(super) fn begin_undoable(&self) -> Option<Undoable<'_>> {
         let mut kept = self.write_kept();
         kept.is_undoable = !self.is_behind();
-        kept.is_undoable
-    }
-
-    /// Returns whether the commit has to be undone. Until [`undone`](Self::undone) no snapshot of it may be used.
-    pub(super) fn end_undoable(&self) -> bool {
-        self.write_kept().is_undoable = false;
-        !self.undoing.load(Ordering::SeqCst).is_multiple_of(2)
-    }
-
-    /// Records that the commit was undone.
-    pub(super) fn undone(&self) {
-        self.undoing.fetch_add(1, Ordering::SeqCst);
+        kept.is_undoable.then_some(Undoable { backlog: self })
     }
 
     /// Returns a number that changes when a commit does not fit, and again when it was undone; `None` in between. A snapshot shows no

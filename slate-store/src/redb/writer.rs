@@ -327,20 +327,13 @@ impl Writer {
         before: &Savepoint,
     ) -> Result<()> {
         let storage = &self.opened.storage;
-        if !storage.begin_undoable() {
-            return Err(error::full(storage.full()));
+        let Some(undoable) = storage.begin_undoable() else { return Err(error::full(storage.full())) };
+        self.make_durable(transaction)?;
+        if undoable.end() {
+            return self.undo(permit, before).and(Err(error::full(storage.full())));
         }
-        let made = self.make_durable(transaction);
-        let undone = match (made, storage.end_undoable()) {
-            (Ok(()), false) => {
-                self.committed(permit, version);
-                return Ok(());
-            }
-            (Ok(()), true) => self.undo(permit, before).and(Err(error::full(storage.full()))),
-            (Err(error), _) => Err(error),
-        };
-        storage.undone();
-        undone
+        self.committed(permit, version);
+        Ok(())
     }
 
     /// Frees the pages that the last commit has replaced, if they are a large part of the file, which another commit would lengthen otherwise.

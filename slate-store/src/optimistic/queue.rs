@@ -15,7 +15,8 @@
 //! After a failure of the device nothing is committed any more. The operating system may have discarded the data that it could not
 //! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 //!
-//! A full device is no such failure: the store knows whether it can write again, and says [`Full`](Error::Full) until then.
+//! A full device is no such failure: the store knows whether it can write again, and says [`Full`](Error::Full) until then. A commit whose
+//! outcome is unknown is one, also on a full device: it may be visible, and no later commit was compared with it.
 
 use std::{
     sync::{PoisonError, TryLockError},
@@ -125,6 +126,9 @@ impl CommitQueue {
 
     /// Records that a commit failed.
     pub(super) fn fail(&self, error: &Error) {
+        if matches!(error, Error::OutcomeUnknown(_)) {
+            self.has_failed.store(true, Ordering::SeqCst);
+        }
         self.set_failed(error);
         drop(self.state());
         self.ended.notify_all();
@@ -390,6 +394,18 @@ mod tests {
             drop(third);
             second.join().unwrap().unwrap();
         });
+    }
+
+    #[test]
+    fn nothing_is_committed_after_a_commit_that_may_be_visible() {
+        let full = || Error::Full(Box::default());
+        let unknown = || Error::OutcomeUnknown(Box::new(Context::default().because(full())));
+        let queue = CommitQueue::new(Flushing::Apart);
+        queue.fail(&full());
+        queue.flushed(Version(0), &Err(unknown()));
+        assert!(queue.check().is_ok(), "what was committed is in the log of commits");
+        queue.fail(&unknown());
+        assert!(matches!(queue.check(), Err(Error::Io(_))));
     }
 
     #[test]

@@ -13,7 +13,8 @@
 //! Writing out one epoch after the other, each with its sync, is what redb would have done. So a crash in between leaves a complete commit,
 //! as any crash does.
 //!
-//! A sync that fails is an error for redb: nobody knows which of the writes before it the device has.
+//! A sync that fails is an error for redb: nobody knows which of the writes before it the device has, also of those that were not kept.
+//! So what is kept is never written out any more, and the file is not marked as closed properly.
 
 mod epoch;
 
@@ -55,6 +56,8 @@ struct Kept {
     is_undoable: bool,
     /// The system's number of the error that the device was full.
     full: Option<i32>,
+    /// How the device failed while the backlog was written out, which then ends for good.
+    failed: Option<io::ErrorKind>,
 }
 
 /// A commit that is undone if it does not fit. When this is dropped, also after an error or a panic, the commit is undone or has failed, and
@@ -133,6 +136,9 @@ impl Backlog {
     pub(super) fn clear(&self) -> Cleared {
         while self.is_behind() {
             let kept = self.read_kept();
+            if let Some(failed) = kept.failed {
+                return Cleared::Failed(failed.into());
+            }
             let (Some(first), is_last) = (kept.epochs.front(), kept.epochs.len() == 1) else { break };
             if let Err(error) = first.write_to(&*self.device) {
                 drop(kept);
@@ -157,9 +163,10 @@ impl Backlog {
         Cleared::All
     }
 
-    /// Lets redb see that the storage fails from now on.
+    /// Lets redb see that the storage fails from now on: what is kept stays, so everything that redb writes would have to be kept, too.
     fn failed(&self, error: io::Error) -> Cleared {
-        self.keep_up_to(0);
+        let mut kept = self.write_kept();
+        (kept.failed, kept.limit) = (Some(error.kind()), 0);
         Cleared::Failed(error)
     }
 
@@ -190,7 +197,7 @@ impl Backlog {
             kept.full = full.raw_os_error();
         }
         if kept.bytes() >= kept.limit {
-            return Err(full.unwrap_or_else(|| io::ErrorKind::StorageFull.into()));
+            return Err(full.unwrap_or_else(|| kept.refusal()));
         }
         if !self.is_behind() {
             kept.length = self.device.len()?;
@@ -207,6 +214,11 @@ impl Backlog {
 impl Kept {
     fn bytes(&self) -> u64 {
         self.epochs.iter().map(Epoch::bytes).sum()
+    }
+
+    /// Returns the error of a write that is not kept.
+    fn refusal(&self) -> io::Error {
+        self.failed.unwrap_or(io::ErrorKind::StorageFull).into()
     }
 
     /// Reads as if everything were on the device.
@@ -286,7 +298,7 @@ impl StorageBackend for Backlog {
             let mut kept = self.write_kept();
             if self.is_behind() {
                 if kept.limit == 0 {
-                    return Err(io::ErrorKind::StorageFull.into());
+                    return Err(kept.refusal());
                 }
                 kept.epochs.push_back(Epoch::default());
                 return Ok(());

@@ -25,6 +25,8 @@ struct Inner {
     /// Each counts down to the first operation that fails; all later ones fail, too. 0 disables it.
     write_fails_at: AtomicUsize,
     sync_fails_at: AtomicUsize,
+    /// The kind of error of these syncs, if it matters.
+    sync_fails_with: Mutex<Option<io::ErrorKind>>,
     read_fails_at: AtomicUsize,
     refusal: Mutex<Option<io::ErrorKind>>,
     /// As the counts above, until the device is full.
@@ -85,6 +87,11 @@ impl Device {
         self.0.sync_fails_at.store(successes + 1, Relaxed);
     }
 
+    pub(crate) fn fail_sync_after_with(&self, successes: usize, kind: io::ErrorKind) {
+        *self.0.sync_fails_with.lock().unwrap() = Some(kind);
+        self.fail_sync_after(successes);
+    }
+
     pub(crate) fn fail_read_after(&self, successes: usize) {
         self.0.read_fails_at.store(successes + 1, Relaxed);
     }
@@ -105,6 +112,7 @@ impl Device {
     pub(crate) fn heal(&self) {
         self.0.write_fails_at.store(0, Relaxed);
         self.0.sync_fails_at.store(0, Relaxed);
+        *self.0.sync_fails_with.lock().unwrap() = None;
         self.0.read_fails_at.store(0, Relaxed);
         self.0.room.store(0, Relaxed);
         *self.0.refusal.lock().unwrap() = None;
@@ -164,7 +172,8 @@ impl StorageBackend for Device {
     }
 
     fn sync_data(&self) -> io::Result<()> {
-        count_down(&self.0.sync_fails_at)?;
+        let kind = *self.0.sync_fails_with.lock().unwrap();
+        count_down(&self.0.sync_fails_at).map_err(|error| kind.map_or(error, io::Error::from))?;
         self.0.syncs.fetch_add(1, Relaxed);
         thread::sleep(*self.0.sync_takes.lock().unwrap());
         let mut bytes = self.0.bytes.lock().unwrap();

@@ -1,6 +1,7 @@
 //! On a full device writes fail with `Full`, reads go on, and writes work again when there is room, without reopening.
 
 use std::{
+    io,
     sync::atomic::{AtomicBool, Ordering},
     thread,
 };
@@ -211,21 +212,50 @@ fn a_database_can_be_closed_while_the_device_is_full() {
 
 #[test]
 fn a_sync_that_fails_for_lack_of_space_is_final_until_the_database_is_reopened() {
-    let device = Device::default();
-    let store = over(&device);
-    write_round(&store, 0, Durability::Sync).unwrap();
-    device.fill_up();
-    assert_full(write_round(&store, 1, Durability::Sync));
-    device.heal();
-    // Nobody knows which of the writes before it the device has.
-    device.fail_sync_after(0);
-    let error = write_round(&store, 1, Durability::Sync).unwrap_err();
-    assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
-    device.heal();
-    let error = write_round(&store, 1, Durability::Sync).unwrap_err();
-    assert!(matches!(error, Error::Io(_)), "{error}");
-    drop(store);
-    assert_recovers(&device, 1, 1..=2);
+    for kind in [io::ErrorKind::StorageFull, io::ErrorKind::Other] {
+        let device = Device::default();
+        let store = over(&device);
+        write_round(&store, 0, Durability::Sync).unwrap();
+        device.fill_up();
+        assert_full(write_round(&store, 1, Durability::Sync));
+        device.heal();
+        // Nobody knows which of the writes before it the device has.
+        device.fail_sync_after_with(0, kind);
+        let error = write_round(&store, 1, Durability::Sync).unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+        device.heal();
+        let error = write_round(&store, 1, Durability::Sync).unwrap_err();
+        assert!(matches!(error, Error::Io(_)), "{error}");
+        drop(store);
+        assert_recovers(&device, 1, 1..=2);
+    }
+}
+
+#[test]
+fn a_flush_whose_sync_has_failed_is_not_tried_again() {
+    for kind in [io::ErrorKind::StorageFull, io::ErrorKind::Other] {
+        let device = Device::default();
+        let store = over(&device);
+        write_round(&store, 0, Durability::Sync).unwrap();
+        write_round(&store, 1, Durability::Deferred).unwrap();
+        device.fill_up_after(3);
+        let error = store.flush().unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+        device.heal();
+        device.fail_sync_after_with(0, kind);
+        for _ in 0..2 {
+            let error = store.flush().unwrap_err();
+            assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+            // The device forgets what it could not sync, and accepts the next sync.
+            device.heal();
+        }
+        let before = device.syncs();
+        assert!(matches!(store.flush(), Err(Error::OutcomeUnknown(_))));
+        assert_eq!(whole_rounds(&store), 2, "reads go on");
+        drop(store);
+        assert_eq!(device.syncs(), before, "closing it does not write out the rest, and does not mark it as closed");
+        assert_recovers(&device, 1, 1..=2);
+    }
 }
 
 #[test]

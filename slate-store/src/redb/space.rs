@@ -15,12 +15,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::apply::Written;
+use super::{apply::Written, options::Options};
 use crate::files;
 
 /// The length of the file and what is known of its contents. Without a path the file is not compacted.
 pub(super) struct Space {
     path: Option<PathBuf>,
+    /// The bytes of redb's cache.
+    cache: u64,
     state: Mutex<SpaceState>,
 }
 
@@ -114,8 +116,9 @@ const EIGHTHS: i64 = 9;
 const PAUSE: u32 = 19;
 
 impl Space {
-    pub(super) fn of(path: Option<PathBuf>) -> Self {
-        let space = Self { path, state: Mutex::default() };
+    pub(super) fn of(path: Option<PathBuf>, options: &Options) -> Self {
+        let cache = u64::try_from(options.cache_bytes).unwrap_or(u64::MAX);
+        let space = Self { path, cache, state: Mutex::default() };
         space.set_compacted();
         // A shorter file cannot be much too long.
         space.state().is_guessed = space.length().is_some_and(|length| length >= SHORTEST);
@@ -210,10 +213,10 @@ impl Space {
 
     /// Returns whether the end of the next commit may not fit on the device. True where the system does not tell.
     pub(super) fn is_scarce(&self) -> bool {
-        /// What is written at the end of a commit, when it becomes visible, is at most redb's write buffer, a part of the cache. What is
-        /// written before shows in time that there is no room.
-        const ENOUGH: u64 = 1 << 30;
-        self.path.as_deref().and_then(files::free_space).is_none_or(|free| free < ENOUGH)
+        /// Enough beside a small cache. What is written at the end of a commit, when it becomes visible, is at most redb's write buffer, a
+        /// part of the cache. What is written before shows in time that there is no room.
+        const LEAST: u64 = 1 << 30;
+        self.path.as_deref().and_then(files::free_space).is_none_or(|free| free < LEAST.max(self.cache))
     }
 
     /// Returns how long the file is, or, if it is large and little was written, how many bytes it takes on the device. redb doubles a file
@@ -232,5 +235,19 @@ impl Space {
     /// No code under this lock can panic between two dependent updates.
     fn state(&self) -> MutexGuard<'_, SpaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn space_that_a_large_cache_can_fill_is_scarce() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let free = files::free_space(file.path());
+        let is_scarce = |cache| Space::of(Some(file.path().into()), &Options::default().cache_bytes(cache)).is_scarce();
+        assert!(is_scarce(usize::MAX));
+        assert_eq!(is_scarce(0), free.is_none_or(|free| free < 1 << 30));
     }
 }

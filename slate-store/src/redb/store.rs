@@ -56,7 +56,7 @@ impl RedbStore {
     }
 
     fn of(opened: Opened, options: &Options) -> Result<Self> {
-        let writer = Writer::new(opened, options.recovery)?;
+        let writer = Writer::new(opened, options)?;
         if options.verification == Verification::WhenOpened {
             writer.refuse_damage("the database was not opened")?;
         }

@@ -16,7 +16,7 @@ use super::{
     error,
     latest::Latest,
     open::{Handle, Opened},
-    options::{Recovery, Sharing},
+    options::{Options, Recovery, Sharing},
     pages::{self, Header, Walk},
     snapshot::RedbSnapshot,
     space::{Occasion, Space},
@@ -55,13 +55,13 @@ pub(super) struct Durable {
 pub(super) type Permit<'w> = MutexGuard<'w, Durable>;
 
 impl Writer {
-    pub(super) fn new(opened: Opened, recovery: Recovery) -> Result<Self> {
+    pub(super) fn new(opened: Opened, options: &Options) -> Result<Self> {
         let version = opened.guarded(|| version::read(&opened.handle().begin_read()?))?;
         Ok(Self {
-            space: Space::of(opened.path.clone()),
+            space: Space::of(opened.path.clone(), options),
             opened: Arc::new(opened),
             latest: Latest::default(),
-            recovery,
+            recovery: options.recovery,
             opened_at: version,
             version: AtomicU64::new(version.0),
             was_full: AtomicBool::new(false),

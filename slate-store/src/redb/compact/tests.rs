@@ -13,7 +13,7 @@ use crate::{
     Access, Bounds, Changes, Durability, Keyspace, View,
     optimistic::WriteSet,
     redb::apply::Written,
-    redb::{Options, Recovery, open, rewrite::PAGE, snapshot::RedbSnapshot, table},
+    redb::{Options, open, rewrite::PAGE, snapshot::RedbSnapshot, table},
 };
 
 const KEYSPACE: Keyspace = Keyspace(1);
@@ -22,7 +22,7 @@ const ENTRIES: u32 = 40_000;
 
 fn writer(path: &Path) -> Writer {
     let options = Options::default().access(Access::CreateOrOpen);
-    Writer::new(open::at(path, &options).unwrap(), Recovery::default()).unwrap()
+    Writer::new(open::at(path, &options).unwrap(), &options).unwrap()
 }
 
 fn value(key: u32) -> [u8; 400] {

@@ -182,7 +182,7 @@ impl Backlog {
     /// Calls `direct`, unless something is kept. If it finds the device full, or something is kept, calls `keep`.
     fn or_keep(
         &self,
-        direct: impl FnOnce() -> io::Result<()>,
+        direct: impl Fn() -> io::Result<()>,
         keep: impl FnOnce(&mut Kept) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut full = None;
@@ -193,6 +193,13 @@ impl Backlog {
             }
         }
         let mut kept = self.write_kept();
+        if full.is_none() && !self.is_behind() {
+            // Everything was written out while this waited for the lock.
+            match direct() {
+                Err(error) if files::is_full(error.kind()) => full = Some(error),
+                done => return done,
+            }
+        }
         if let Some(full) = &full {
             kept.full = full.raw_os_error();
         }
@@ -338,4 +345,70 @@ impl StorageBackend for Backlog {
 
 fn length(bytes: &[u8]) -> u64 {
     u64::try_from(bytes.len()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread};
+
+    use ::redb::backends::InMemoryBackend;
+
+    use super::*;
+
+    /// A device that is full until there is room.
+    #[derive(Debug)]
+    struct Device {
+        bytes: InMemoryBackend,
+        has_room: Arc<AtomicBool>,
+    }
+
+    impl StorageBackend for Device {
+        fn len(&self) -> io::Result<u64> {
+            self.bytes.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            self.bytes.read(offset, out)
+        }
+
+        fn set_len(&self, length: u64) -> io::Result<()> {
+            self.bytes.set_len(length)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.bytes.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            match self.has_room.load(Ordering::SeqCst) {
+                true => self.bytes.write(offset, data),
+                false => Err(io::ErrorKind::StorageFull.into()),
+            }
+        }
+    }
+
+    /// Readers write pages out at any time, also while the backlog is written out.
+    #[test]
+    fn a_write_beside_the_end_of_the_backlog_begins_no_other_one() {
+        let has_room = Arc::new(AtomicBool::new(true));
+        let backlog = Backlog::new(Device { bytes: InMemoryBackend::new(), has_room: Arc::clone(&has_room) });
+        backlog.set_len(1 << 20).unwrap();
+        backlog.keep_up_to(1 << 20);
+        for round in 0..3_000 {
+            has_room.store(false, Ordering::SeqCst);
+            backlog.write(0, &[1; 4096]).unwrap();
+            assert!(backlog.is_behind());
+            has_room.store(true, Ordering::SeqCst);
+            let start = Barrier::new(2);
+            thread::scope(|scope| {
+                scope.spawn(|| {
+                    start.wait();
+                    (1..20).for_each(|page| backlog.write(page << 12, &[2; 4096]).unwrap());
+                });
+                start.wait();
+                assert!(matches!(backlog.clear(), Cleared::All));
+            });
+            assert!(!backlog.is_behind(), "in round {round}, although the device has room");
+        }
+    }
 }

@@ -125,7 +125,8 @@ fn remove_abandoned(folder: &Path) {
         let name = entry.file_name();
         let Some(process) = name.to_str().and_then(drafting_process) else { continue };
         if process != std::process::id() && has_ended(process, &entry) {
-            let _ = fs::remove_dir_all(entry.path());
+            // Earlier versions left files.
+            let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
         }
     }
 }
@@ -196,6 +197,7 @@ mod tests {
             fs::create_dir(folder.path().join(name)).unwrap();
             fs::write(folder.path().join(name).join("draft"), "x").unwrap();
         }
+        fs::write(folder.path().join(format!("file.{dead}-1.part")), "x").unwrap();
         drop(Draft::of(&folder.path().join("copy")).unwrap());
         let mut names: Vec<_> = fs::read_dir(folder.path())
             .unwrap()

@@ -105,7 +105,7 @@ fn the_limit_of_open_files_is_raised_or_said_to_be_too_low() {
     for (limit, connections, expected) in [
         ("ulimit -n 300", "1000", Some("is 300, and 1000 connections (--max-connections) need 2024")),
         ("ulimit -Sn 300", "100", None),
-        ("ulimit -Sn 300; ulimit -Hn 1200", "1000", None),
+        ("ulimit -Sn 300; ulimit -Hn 2100", "1000", None),
     ] {
         let mut child = with_few_files(limit, connections);
         let (mut lines, mut errors) = (BufReader::new(child.stdout.take().unwrap()), String::new());
@@ -116,7 +116,7 @@ fn the_limit_of_open_files_is_raised_or_said_to_be_too_low() {
         if limit.contains("-Hn") {
             let limits = std::fs::read_to_string(format!("/proc/{}/limits", child.id())).unwrap();
             let files = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
-            assert_eq!(files.split_whitespace().nth(3), Some("1200"), "{files}");
+            assert_eq!(files.split_whitespace().nth(3), Some("2100"), "{files}");
         }
         Command::new("kill").arg(child.id().to_string()).status().unwrap();
         child.wait().unwrap();

@@ -6,7 +6,7 @@ use std::{
 use crate::failure::{Code, Failure, Result};
 
 /// A limited number of places for something that the server holds for its clients. Where there are users, one of them takes at most
-/// three quarters of the places, so that the others are not kept out.
+/// three quarters of the places, so that others can enter.
 #[derive(Debug)]
 pub(crate) struct Quota {
     /// What takes a place, in the plural.

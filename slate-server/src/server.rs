@@ -60,7 +60,7 @@ const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
 const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// The default of [`Server::login_patience`]. Drivers watch a server by connections that do not log in, with a message every ten seconds
-/// unless they are told otherwise, or with one `hello` that is answered again and again; a driver whose connection is closed takes the server for lost until it has another one.
+/// by default, or with one `hello` that is answered again and again; a driver whose connection is closed takes the server for lost until it has another one.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
 
 /// The default of [`Server::transaction_lifetime`], as MongoDB's `transactionLifetimeLimitSeconds`.

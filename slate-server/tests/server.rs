@@ -26,6 +26,8 @@ mod fail_points;
 mod index_builds;
 #[path = "server/limits.rs"]
 mod limits;
+#[path = "server/ownership.rs"]
+mod ownership;
 #[cfg(feature = "tracing")]
 #[path = "server/tracing.rs"]
 mod spans;

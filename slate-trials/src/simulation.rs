@@ -181,7 +181,7 @@ fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Schedul
             schedule.attempts.extend(attempts);
             return Ok(schedule);
         }
-        let next = Arc::new(device.after_crash(random).ok_or("the device has kept nothing")?);
+        let next = Arc::new(device.after_crash(random).ok_or("the device has no commit after the crash")?);
         let found =
             Recovered::read(&next).map_err(|error| format!("the database cannot be read after a crash: {error}"))?;
         check_recovered(device.begin(), &attempts, &found)?;

@@ -2,7 +2,7 @@
 
 use crate::message::message;
 
-/// How many connections a server allows that is told no number.
+/// The most connections of a server without `--max-connections`.
 pub(super) const DEFAULT_CONNECTIONS: usize = 10_000;
 
 /// Files beside those of connections: the database, which has up to 512 open on RocksDB, its temporary files, connections that are being

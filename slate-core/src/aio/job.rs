@@ -47,7 +47,7 @@ impl<A> Queued<A> {
     }
 }
 
-/// The queue's side of a job. A job that the queue drops is lost, whoever else knows of it.
+/// The queue's side of a job. A job that the queue drops is lost, even while its caller holds the other side.
 struct PlaceInQueue<A>(Queued<A>);
 
 impl<A> Drop for PlaceInQueue<A> {

@@ -28,7 +28,7 @@ pub(crate) fn renamed(database: &str, to: &'static str) -> &'static str {
     if database == "test" { to } else { NAMES[3] }
 }
 
-/// Whether the validator of a collection is asked.
+/// Whether the validator of a collection applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Checks {
     Validated,

@@ -69,7 +69,7 @@ impl AddAssign for Written {
     }
 }
 
-/// Fails if something did not fit on the device, so that the rest of a large transaction is not kept in memory.
+/// Fails if something did not fit on the device, so that the rest of a large transaction is not buffered in memory.
 fn check_room(storage: &Backlog) -> Result<()> {
     if storage.is_behind() { Err(error::full(storage.full())) } else { Ok(()) }
 }

@@ -1,4 +1,4 @@
-//! A storage that goes on when the device is full: what does not fit is kept in memory, in the order of syncs, and written to the device
+//! A storage that goes on when the device is full: what does not fit is buffered in memory, in the order of syncs, and written to the device
 //! when there is room.
 //!
 //! redb accepts nothing after a write that failed, not even reads of pages that are not in its cache. So it does not learn that the device
@@ -13,8 +13,8 @@
 //! Writing out one epoch after the other, each with its sync, is what redb would have done. So a crash in between leaves a complete commit,
 //! as any crash does.
 //!
-//! A sync that fails is an error for redb: nobody knows which of the writes before it the device has, also of those that were not kept.
-//! So what is kept is never written out any more, and the file is not marked as closed properly.
+//! A sync that fails is an error for redb: nobody knows which of the writes before it the device has, also of those that were not buffered.
+//! So what is buffered is never written out any more, and the file is not marked as closed properly.
 
 mod epoch;
 
@@ -37,20 +37,20 @@ use crate::files;
 #[derive(Debug)]
 pub(super) struct Backlog {
     device: Arc<dyn StorageBackend>,
-    /// Whether anything is kept in memory. Set and cleared under the lock of `kept`.
+    /// Whether anything is buffered in memory. Set and cleared under the lock of `buffered`.
     is_behind: AtomicBool,
-    kept: RwLock<Kept>,
+    buffered: RwLock<Buffered>,
     /// Odd while redb may show a commit that is going to be undone.
     undoing: AtomicU64,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct Buffered {
     /// The oldest first. All but the last one end with a sync.
     epochs: VecDeque<Epoch>,
-    /// The length of the storage, while anything is kept.
+    /// The length of the storage, while anything is buffered.
     length: u64,
-    /// The most bytes that are kept. 0 while the storage is opened or closed: then redb gets the errors of the device.
+    /// The most bytes that are buffered. 0 while the storage is opened or closed: then redb gets the errors of the device.
     limit: u64,
     /// Whether a commit is being made that is undone if it does not fit.
     is_undoable: bool,
@@ -70,7 +70,7 @@ pub(super) struct Undoable<'b> {
 impl Undoable<'_> {
     /// Ends the commit. Returns whether it has to be undone.
     pub(super) fn end(&self) -> bool {
-        self.backlog.write_kept().is_undoable = false;
+        self.backlog.lock_buffered().is_undoable = false;
         self.backlog.stable().is_none()
     }
 }
@@ -99,14 +99,14 @@ impl Backlog {
         Arc::new(Self {
             device: Arc::new(device),
             is_behind: AtomicBool::new(false),
-            kept: RwLock::default(),
+            buffered: RwLock::default(),
             undoing: AtomicU64::new(0),
         })
     }
 
-    /// From now on keeps up to `limit` bytes that do not fit. 0: redb gets the errors of the device.
-    pub(super) fn keep_up_to(&self, limit: u64) {
-        self.write_kept().limit = limit;
+    /// From now on buffers up to `limit` bytes that do not fit. 0: redb gets the errors of the device.
+    pub(super) fn buffer_up_to(&self, limit: u64) {
+        self.lock_buffered().limit = limit;
     }
 
     /// Returns whether the device lacks something that redb has written.
@@ -116,14 +116,14 @@ impl Backlog {
 
     /// Returns the error of the device that was full.
     pub(super) fn full(&self) -> io::Error {
-        self.read_kept().full.map_or_else(|| io::ErrorKind::StorageFull.into(), io::Error::from_raw_os_error)
+        self.read_buffered().full.map_or_else(|| io::ErrorKind::StorageFull.into(), io::Error::from_raw_os_error)
     }
 
     /// Begins a commit that is undone if it does not fit; `None` while there is a backlog, beside which it must not be made.
     pub(super) fn begin_undoable(&self) -> Option<Undoable<'_>> {
-        let mut kept = self.write_kept();
-        kept.is_undoable = !self.is_behind();
-        kept.is_undoable.then_some(Undoable { backlog: self })
+        let mut buffered = self.lock_buffered();
+        buffered.is_undoable = !self.is_behind();
+        buffered.is_undoable.then_some(Undoable { backlog: self })
     }
 
     /// Returns a number that changes when a commit does not fit, and again when it was undone; `None` in between. A snapshot shows no
@@ -132,58 +132,58 @@ impl Backlog {
         Some(self.undoing.load(Ordering::SeqCst)).filter(|undoing| undoing.is_multiple_of(2))
     }
 
-    /// Writes what is kept to the device. To be called by one thread at a time. Reads go on meanwhile.
+    /// Writes what is buffered to the device. To be called by one thread at a time. Reads go on meanwhile.
     pub(super) fn clear(&self) -> Cleared {
         while self.is_behind() {
-            let kept = self.read_kept();
-            if let Some(failed) = kept.failed {
+            let buffered = self.read_buffered();
+            if let Some(failed) = buffered.failed {
                 return Cleared::Failed(failed.into());
             }
-            let (Some(first), is_last) = (kept.epochs.front(), kept.epochs.len() == 1) else { break };
+            let (Some(first), is_last) = (buffered.epochs.front(), buffered.epochs.len() == 1) else { break };
             if let Err(error) = first.write_to(&*self.device) {
-                drop(kept);
+                drop(buffered);
                 return match files::is_full(error.kind()) {
                     true => Cleared::Full(error),
                     false => self.failed(error),
                 };
             }
             if !is_last && let Err(error) = self.device.sync_data() {
-                drop(kept);
+                drop(buffered);
                 return self.failed(error);
             }
             let changes = first.changes();
-            drop(kept);
-            let mut kept = self.write_kept();
+            drop(buffered);
+            let mut buffered = self.lock_buffered();
             // Readers make room in redb's cache, and thereby write, at any time.
-            if kept.epochs.front().is_some_and(|first| first.changes() == changes) {
-                kept.epochs.pop_front();
-                self.is_behind.store(!kept.epochs.is_empty(), Ordering::SeqCst);
+            if buffered.epochs.front().is_some_and(|first| first.changes() == changes) {
+                buffered.epochs.pop_front();
+                self.is_behind.store(!buffered.epochs.is_empty(), Ordering::SeqCst);
             }
         }
         Cleared::All
     }
 
-    /// Lets redb see that the storage fails from now on: what is kept stays, so everything that redb writes would have to be kept, too.
+    /// Lets redb see that the storage fails from now on: what is buffered stays, so everything that redb writes would have to be buffered, too.
     fn failed(&self, error: io::Error) -> Cleared {
-        let mut kept = self.write_kept();
-        (kept.failed, kept.limit) = (Some(error.kind()), 0);
+        let mut buffered = self.lock_buffered();
+        (buffered.failed, buffered.limit) = (Some(error.kind()), 0);
         Cleared::Failed(error)
     }
 
-    fn read_kept(&self) -> RwLockReadGuard<'_, Kept> {
+    fn read_buffered(&self) -> RwLockReadGuard<'_, Buffered> {
         // No code under this lock can panic between two dependent updates.
-        self.kept.read().unwrap_or_else(PoisonError::into_inner)
+        self.buffered.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write_kept(&self) -> RwLockWriteGuard<'_, Kept> {
-        self.kept.write().unwrap_or_else(PoisonError::into_inner)
+    fn lock_buffered(&self) -> RwLockWriteGuard<'_, Buffered> {
+        self.buffered.write().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `direct`, unless something is kept. If it finds the device full, or something is kept, calls `keep`.
-    fn or_keep(
+    /// Calls `direct`, unless something is buffered. If it finds the device full, or something is buffered, calls `buffer`.
+    fn or_buffer(
         &self,
         direct: impl Fn() -> io::Result<()>,
-        keep: impl FnOnce(&mut Kept) -> io::Result<()>,
+        buffer: impl FnOnce(&mut Buffered) -> io::Result<()>,
     ) -> io::Result<()> {
         let mut full = None;
         if !self.is_behind() {
@@ -192,7 +192,7 @@ impl Backlog {
                 done => return done,
             }
         }
-        let mut kept = self.write_kept();
+        let mut buffered = self.lock_buffered();
         if full.is_none() && !self.is_behind() {
             // Everything was written out while this waited for the lock.
             match direct() {
@@ -201,29 +201,29 @@ impl Backlog {
             }
         }
         if let Some(full) = &full {
-            kept.full = full.raw_os_error();
+            buffered.full = full.raw_os_error();
         }
-        if kept.bytes() >= kept.limit {
-            return Err(full.unwrap_or_else(|| kept.refusal()));
+        if buffered.bytes() >= buffered.limit {
+            return Err(full.unwrap_or_else(|| buffered.refusal()));
         }
         if !self.is_behind() {
-            kept.length = self.device.len()?;
-            kept.epochs.push_back(Epoch::default());
+            buffered.length = self.device.len()?;
+            buffered.epochs.push_back(Epoch::default());
             self.is_behind.store(true, Ordering::SeqCst);
-            if kept.is_undoable && self.stable().is_some() {
+            if buffered.is_undoable && self.stable().is_some() {
                 self.undoing.fetch_add(1, Ordering::SeqCst);
             }
         }
-        keep(&mut kept)
+        buffer(&mut buffered)
     }
 }
 
-impl Kept {
+impl Buffered {
     fn bytes(&self) -> u64 {
         self.epochs.iter().map(Epoch::bytes).sum()
     }
 
-    /// Returns the error of a write that is not kept.
+    /// Returns the error of a write that is not buffered.
     fn refusal(&self) -> io::Error {
         self.failed.unwrap_or(io::ErrorKind::StorageFull).into()
     }
@@ -248,9 +248,9 @@ impl Kept {
 impl StorageBackend for Backlog {
     fn len(&self) -> io::Result<u64> {
         if self.is_behind() {
-            let kept = self.read_kept();
+            let buffered = self.read_buffered();
             if self.is_behind() {
-                return Ok(kept.length);
+                return Ok(buffered.length);
             }
         }
         self.device.len()
@@ -258,56 +258,56 @@ impl StorageBackend for Backlog {
 
     fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         if self.is_behind() {
-            let kept = self.read_kept();
+            let buffered = self.read_buffered();
             if self.is_behind() {
-                return kept.read(&*self.device, offset, out);
+                return buffered.read(&*self.device, offset, out);
             }
         }
         self.device.read(offset, out)
     }
 
     fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
-        let keep = |kept: &mut Kept| {
+        let buffer = |buffered: &mut Buffered| {
             // The rest of the first block and of the last one is what they have now.
             let (start, end) = epoch::blocks_around(offset, data.len());
             let mut whole = vec![0; usize::try_from(end - start).map_err(io::Error::other)?];
-            let stored = usize::try_from(kept.length.saturating_sub(start)).unwrap_or(usize::MAX).min(whole.len());
+            let stored = usize::try_from(buffered.length.saturating_sub(start)).unwrap_or(usize::MAX).min(whole.len());
             if length(data) < end - start
                 && let Some(stored) = whole.get_mut(..stored)
             {
-                kept.read(&*self.device, start, stored)?;
+                buffered.read(&*self.device, start, stored)?;
             }
             let at = usize::try_from(offset - start).map_err(io::Error::other)?;
             if let Some(changed) = whole.get_mut(at..at + data.len()) {
                 changed.copy_from_slice(data);
             }
-            if let Some(last) = kept.epochs.back_mut() {
+            if let Some(last) = buffered.epochs.back_mut() {
                 last.write(start, &whole);
             }
             Ok(())
         };
-        self.or_keep(|| self.device.write(offset, data), keep)
+        self.or_buffer(|| self.device.write(offset, data), buffer)
     }
 
     fn set_len(&self, length: u64) -> io::Result<()> {
-        let keep = |kept: &mut Kept| {
-            kept.length = length;
-            if let Some(last) = kept.epochs.back_mut() {
+        let buffer = |buffered: &mut Buffered| {
+            buffered.length = length;
+            if let Some(last) = buffered.epochs.back_mut() {
                 last.set_len(length);
             }
             Ok(())
         };
-        self.or_keep(|| self.device.set_len(length), keep)
+        self.or_buffer(|| self.device.set_len(length), buffer)
     }
 
     fn sync_data(&self) -> io::Result<()> {
         if self.is_behind() {
-            let mut kept = self.write_kept();
+            let mut buffered = self.lock_buffered();
             if self.is_behind() {
-                if kept.limit == 0 {
-                    return Err(kept.refusal());
+                if buffered.limit == 0 {
+                    return Err(buffered.refusal());
                 }
-                kept.epochs.push_back(Epoch::default());
+                buffered.epochs.push_back(Epoch::default());
                 return Ok(());
             }
         }
@@ -393,7 +393,7 @@ mod tests {
         let has_room = Arc::new(AtomicBool::new(true));
         let backlog = Backlog::new(Device { bytes: InMemoryBackend::new(), has_room: Arc::clone(&has_room) });
         backlog.set_len(1 << 20).unwrap();
-        backlog.keep_up_to(1 << 20);
+        backlog.buffer_up_to(1 << 20);
         for round in 0..3_000 {
             has_room.store(false, Ordering::SeqCst);
             backlog.write(0, &[1; 4096]).unwrap();

@@ -72,7 +72,7 @@ impl Drop for Opened {
         let handle = self.handle.get_mut().unwrap_or_else(PoisonError::into_inner);
         let handle = mem::replace(handle, Handle::Closed);
         // Nothing is written later.
-        self.storage.keep_up_to(0);
+        self.storage.buffer_up_to(0);
         // Nobody is left to get the error: whoever opens the file next finds the damage.
         let _ = guarded(&self.poison, self.path.as_deref(), || {
             drop(handle);
@@ -101,12 +101,12 @@ impl Opened {
     }
 
     /// Goes on when the device is full, if the database is for this process alone: another one would see commits that are undone.
-    fn keep_what_does_not_fit(self, options: &Options) -> Self {
+    fn buffer_what_does_not_fit(self, options: &Options) -> Self {
         /// Enough for a commit and its undoing beside a small cache.
         const LEAST: u64 = 16 << 20;
         if self.sharing == Sharing::Exclusive {
             // A commit writes at most what redb's write buffer holds, which is half of its cache.
-            self.storage.keep_up_to(u64::try_from(options.cache_bytes).unwrap_or(u64::MAX).max(LEAST));
+            self.storage.buffer_up_to(u64::try_from(options.cache_bytes).unwrap_or(u64::MAX).max(LEAST));
         }
         self
     }
@@ -145,7 +145,7 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
         sharing,
         poison: Poison::default(),
     };
-    Ok(opened.keep_what_does_not_fit(options))
+    Ok(opened.buffer_what_does_not_fit(options))
 }
 
 /// How long a reader waits while another process has the file open that a crash has left to be repaired. Other readers repair it, too,
@@ -243,7 +243,7 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
     drop(read);
     let handle = RwLock::new(Handle::Writable(database));
     let (sharing, poison) = (Sharing::Exclusive, Poison::default());
-    Ok(Opened { storage, handle, path: None, transferred, sharing, poison }.keep_what_does_not_fit(options))
+    Ok(Opened { storage, handle, path: None, transferred, sharing, poison }.buffer_what_does_not_fit(options))
 }
 
 /// Fails if the file at `path` is not a database. Called before redb opens it.

@@ -407,7 +407,7 @@ impl Writer {
         self.check_writable()?;
         let mut permit = self.lock();
         match self.clear_backlog(&mut permit) {
-            // What is kept are commits that have failed, and that were undone.
+            // The backlog has failed commits, and those that undo them.
             Err(Error::Full(_)) if permit.on_device == self.version() => Ok(()),
             Err(error) => Err(unsynced(error)),
             Ok(()) => self.opened.guarded(|| self.flush_with(&mut permit)),
@@ -444,7 +444,7 @@ impl Drop for Writer {
 }
 
 /// Returns the error of visible commits that did not reach the device. After a failed sync redb rejects all later
-/// commits, so every writer that waits for a sync returns this error. On a full device they are kept in memory, and reach it with the next
+/// commits, so every writer that waits for a sync returns this error. On a full device they are buffered in memory, and reach it with the next
 /// write or flush for which there is room.
 fn unsynced(source: Error) -> Error {
     let context = Context::new("the sync of the device that was to include it failed");

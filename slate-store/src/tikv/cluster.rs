@@ -140,7 +140,7 @@ impl Cluster {
     }
 
     pub(super) fn round_trips(&self) -> u64 {
-        self.round_trips.load(Ordering::Relaxed) + self.regions.asked()
+        self.round_trips.load(Ordering::Relaxed) + self.regions.round_trips()
     }
 
     /// The keyspaces that this process has dropped, and from which version on each is empty.

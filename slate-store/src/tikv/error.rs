@@ -95,7 +95,7 @@ fn is_region_error(error: &ClientError, is: impl Fn(&ProtoRegionError) -> bool) 
     all(error).iter().any(|error| matches!(error, ClientError::RegionError(error) if is(error)))
 }
 
-/// Whether a node knows nothing of a transaction whose key it was asked for: neither a lock, nor a commit, nor that it was undone.
+/// Whether a node has nothing of a transaction at a key that was requested from it: neither a lock, nor a commit, nor that it was undone.
 pub(super) fn is_unwritten(error: &ClientError) -> bool {
     all(error).iter().any(|error| match error {
         ClientError::KeyError(error) => error.txn_not_found.is_some(),

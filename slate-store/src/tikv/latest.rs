@@ -1,11 +1,11 @@
 //! Reads of the latest commit in one round trip.
 //!
-//! A snapshot is a timestamp, which the placement driver gives in a round trip of its own. Nodes read the latest commit of a key without one if
-//! they are asked for the largest timestamp, 2⁶⁴ − 1, which the client's type of timestamps cannot have. So these requests do not go through
+//! A snapshot is a timestamp, which the placement driver gives in a round trip of its own. Nodes read the latest commit of a key without one
+//! at the largest timestamp, 2⁶⁴ − 1, which the client's type of timestamps cannot have. So these requests do not go through
 //! the client, and leave to it whatever is not a plain answer: locks, regions that moved, nodes that do not answer, values in chunks.
 //!
 //! Keys of one region are read in one snapshot of its node. Those of several regions are not: each is read at some time between the call and
-//! its return. The caller must be content with that.
+//! its return. Callers need nothing more.
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
@@ -28,7 +28,7 @@ const LATEST: u64 = u64::MAX;
 pub(super) async fn read(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Option<Values> {
     let mut parts: BTreeMap<u64, (Region, Vec<Vec<u8>>)> = BTreeMap::new();
     for key in keys {
-        let region = cluster.regions.of(&key).await.filter(|region| !cluster.regions.rests(region))?;
+        let region = cluster.regions.of(&key).await.filter(|region| !cluster.regions.is_backing_off(region))?;
         parts.entry(region.id).or_insert_with(|| (region, Vec::new())).1.push(key);
     }
     cluster.count(1);
@@ -45,7 +45,7 @@ pub(super) async fn read(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Option<Va
 
 async fn of_region(cluster: Arc<Cluster>, region: Region, keys: Vec<Vec<u8>>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let regions = &cluster.regions;
-    let asked = keys.len();
+    let requested = keys.len();
     let request = async {
         let channel = regions.node(&region).await?;
         let context = proto::Context { region: region.id, epoch: Some(region.epoch), peer: Some(region.leader) };
@@ -68,7 +68,7 @@ async fn of_region(cluster: Arc<Cluster>, region: Region, keys: Vec<Vec<u8>>) ->
         return None;
     }
     let is_clean = answer.error.is_none() && answer.pairs.iter().all(|pair| pair.error.is_none());
-    if !is_clean || answer.pairs.len() > asked {
+    if !is_clean || answer.pairs.len() > requested {
         return None;
     }
     // A missing key is left out, or comes without a value, which no stored value is.

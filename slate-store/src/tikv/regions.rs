@@ -1,10 +1,10 @@
 //! Which region has a key, and which node leads it.
 //!
-//! The client knows this too, and tells nobody. It is needed where a request must concern one region: for a page of a scan, whose limit the
+//! The client knows this too, and does not expose it. It is needed where a request must concern one region: for a page of a scan, whose limit the
 //! client sends to *every* region in the range, and for reads of the latest commit ([`latest`](super::latest)).
 //!
-//! What is kept can be outdated. A page is then shorter, or comes from several regions; a node refuses a request for a region that it does
-//! not lead, and the region is forgotten.
+//! A cached region can be outdated. A page is then shorter, or comes from several regions; a node refuses a request for a region that it does
+//! not lead, and the region leaves the cache.
 
 use std::{
     collections::BTreeMap,
@@ -27,26 +27,26 @@ use crate::Result;
 /// How long a placement driver may take to answer.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long a placement driver or a node that has not answered in time is not asked again. A page or a read without them is slower, but
+/// How long no request is sent to a placement driver or a node that has not answered in time. A page or a read without them is slower, but
 /// one that waits for them in vain is slower still.
-const REST: Duration = Duration::from_secs(5);
+const BACKOFF: Duration = Duration::from_secs(5);
 
-/// The age from which on a region is asked for again: it may have split.
+/// The age at which a cached region is requested again: it may have split.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// The most regions that are kept.
-const MAX_KEPT: usize = 65_536;
+/// The most cached regions.
+const MAX_CACHED: usize = 65_536;
 
 pub(super) struct Regions {
     drivers: Vec<String>,
     security: Arc<SecurityManager>,
-    /// By their first keys.
-    kept: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
+    /// By their first keys, with the time of the request.
+    cached: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
     nodes: Mutex<BTreeMap<u64, Channel>>,
-    /// The nodes that have not answered in time, and until when each rests.
-    resting: Mutex<BTreeMap<u64, Instant>>,
+    /// The nodes that have not answered in time, and until when no request is sent to each.
+    backing_off: Mutex<BTreeMap<u64, Instant>>,
     driver: tokio::sync::Mutex<Driver>,
-    asked: AtomicU64,
+    round_trips: AtomicU64,
 }
 
 /// A range of keys that is stored and replicated together.
@@ -66,21 +66,21 @@ impl Region {
     }
 }
 
-/// What is known of the placement drivers.
+/// The state of the placement drivers.
 #[derive(Default)]
 enum Driver {
     #[default]
     Unknown,
     Answers(Leader),
     /// None has answered in time.
-    Rests {
+    BackingOff {
         until: Instant,
     },
 }
 
 impl Driver {
-    fn rests() -> Self {
-        Self::Rests { until: Instant::now() + REST }
+    fn backing_off() -> Self {
+        Self::BackingOff { until: Instant::now() + BACKOFF }
     }
 }
 
@@ -102,32 +102,32 @@ impl Regions {
         Ok(Self {
             drivers,
             security: Arc::new(security),
-            kept: Mutex::default(),
+            cached: Mutex::default(),
             nodes: Mutex::default(),
-            resting: Mutex::default(),
+            backing_off: Mutex::default(),
             driver: Default::default(),
-            asked: AtomicU64::default(),
+            round_trips: AtomicU64::default(),
         })
     }
 
     /// Returns the number of round trips to placement drivers.
-    pub(super) fn asked(&self) -> u64 {
-        self.asked.load(Ordering::Relaxed)
+    pub(super) fn round_trips(&self) -> u64 {
+        self.round_trips.load(Ordering::Relaxed)
     }
 
-    /// Returns the region of a key if it is known.
-    pub(super) fn known(&self, key: &[u8]) -> Option<Region> {
-        let kept = lock(&self.kept);
+    /// Returns the cached region of a key.
+    pub(super) fn cached(&self, key: &[u8]) -> Option<Region> {
+        let cached = lock(&self.cached);
         let upto = (Bound::Unbounded, Bound::Included(key));
-        let (_, (region, asked)) = kept.range::<[u8], _>(upto).next_back()?;
-        (region.contains(key) && asked.elapsed() < MAX_AGE).then(|| region.clone())
+        let (_, (region, since)) = cached.range::<[u8], _>(upto).next_back()?;
+        (region.contains(key) && since.elapsed() < MAX_AGE).then(|| region.clone())
     }
 
-    /// Returns the region of a key; `None` if no placement driver tells it in time.
+    /// Returns the region of a key; `None` if no placement driver answers in time.
     pub(super) async fn of(&self, key: &[u8]) -> Option<Region> {
-        match self.known(key) {
+        match self.cached(key) {
             Some(region) => Some(region),
-            None => self.ask("/pdpb.PD/GetRegion", key).await,
+            None => self.request("/pdpb.PD/GetRegion", key).await,
         }
     }
 
@@ -153,28 +153,28 @@ impl Regions {
     /// Returns the region of the last key below another one.
     async fn below(&self, end: &[u8]) -> Option<Region> {
         let known = {
-            let kept = lock(&self.kept);
-            let below = kept.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(end))).next_back();
+            let cached = lock(&self.cached);
+            let below = cached.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(end))).next_back();
             let reaches = |region: &Region| region.end.as_ref().is_none_or(|last| *end <= **last);
             below
-                .filter(|(_, (region, asked))| reaches(region) && asked.elapsed() < MAX_AGE)
+                .filter(|(_, (region, since))| reaches(region) && since.elapsed() < MAX_AGE)
                 .map(|(_, (region, _))| region.clone())
         };
         if known.is_some() {
             return known;
         }
         let region = self.of(end).await?;
-        if *region.start < *end { Some(region) } else { self.ask("/pdpb.PD/GetPrevRegion", end).await }
+        if *region.start < *end { Some(region) } else { self.request("/pdpb.PD/GetPrevRegion", end).await }
     }
 
     pub(super) fn forget(&self, region: &Region) {
-        lock(&self.kept).remove(&region.start);
+        lock(&self.cached).remove(&region.start);
     }
 
-    async fn ask(&self, method: &'static str, key: &[u8]) -> Option<Region> {
+    async fn request(&self, method: &'static str, key: &[u8]) -> Option<Region> {
         let leader = self.leader().await?;
-        self.asked.fetch_add(1, Ordering::Relaxed);
-        let region = match timeout(PATIENCE, try_ask(leader, method, key)).await {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        let region = match timeout(PATIENCE, request_region(leader, method, key)).await {
             Ok(Some(region)) => region,
             // It may not be the leader any more.
             Ok(None) => {
@@ -182,15 +182,15 @@ impl Regions {
                 return None;
             }
             Err(_) => {
-                *self.driver.lock().await = Driver::rests();
+                *self.driver.lock().await = Driver::backing_off();
                 return None;
             }
         };
-        let mut kept = lock(&self.kept);
-        if kept.len() >= MAX_KEPT {
-            kept.clear();
+        let mut cached = lock(&self.cached);
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
-        kept.insert(region.start.clone(), (region.clone(), Instant::now()));
+        cached.insert(region.start.clone(), (region.clone(), Instant::now()));
         Some(region)
     }
 
@@ -199,17 +199,17 @@ impl Regions {
         let mut driver = self.driver.lock().await;
         match &*driver {
             Driver::Answers(leader) => return Some(leader.clone()),
-            Driver::Rests { until } if Instant::now() < *until => return None,
-            Driver::Unknown | Driver::Rests { .. } => {}
+            Driver::BackingOff { until } if Instant::now() < *until => return None,
+            Driver::Unknown | Driver::BackingOff { .. } => {}
         }
-        // If the caller is dropped meanwhile, nobody else waits for what it has waited for.
-        *driver = Driver::rests();
+        // If the caller is dropped meanwhile, no other caller waits for the same in vain.
+        *driver = Driver::backing_off();
         let found = timeout(PATIENCE, self.find_leader()).await.ok().flatten()?;
         *driver = Driver::Answers(found.clone());
         Some(found)
     }
 
-    /// Asks all placement drivers side by side which one leads: some may not answer.
+    /// Requests the leader from all placement drivers at the same time: some may not answer.
     async fn find_leader(&self) -> Option<Leader> {
         let mut answers = JoinSet::new();
         for driver in &self.drivers {
@@ -229,7 +229,7 @@ impl Regions {
         if let Some(channel) = lock(&self.nodes).get(&store) {
             return Some(channel.clone());
         }
-        self.asked.fetch_add(1, Ordering::Relaxed);
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
         let Leader { channel, cluster } = self.leader().await?;
         let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
         let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
@@ -244,19 +244,19 @@ impl Regions {
         self.forget(region);
     }
 
-    /// Forgets a region and lets its leader rest, after a request that was not answered in time. The connection is kept.
+    /// Forgets a region, and sends no request to its leader for some seconds, after one that was not answered in time. The connection stays open.
     pub(super) fn late(&self, region: &Region) {
-        lock(&self.resting).insert(region.leader.store, Instant::now() + REST);
+        lock(&self.backing_off).insert(region.leader.store, Instant::now() + BACKOFF);
         self.forget(region);
     }
 
-    /// Whether the node that leads a region has not answered in time a short while ago.
-    pub(super) fn rests(&self, region: &Region) -> bool {
-        lock(&self.resting).get(&region.leader.store).is_some_and(|until| Instant::now() < *until)
+    /// Whether no request is to be sent to the leader of a region, because it has not answered in time.
+    pub(super) fn is_backing_off(&self, region: &Region) -> bool {
+        lock(&self.backing_off).get(&region.leader.store).is_some_and(|until| Instant::now() < *until)
     }
 }
 
-async fn try_ask(Leader { channel, cluster }: Leader, method: &'static str, key: &[u8]) -> Option<Region> {
+async fn request_region(Leader { channel, cluster }: Leader, method: &'static str, key: &[u8]) -> Option<Region> {
     let region_key = Key::from(key.to_vec()).to_encoded().into();
     let request = proto::GetRegion { header: Some(proto::Header { cluster }), region_key };
     let answer: proto::RegionAnswer = call(channel, method, request).await.ok()?;
@@ -296,8 +296,8 @@ where
 }
 
 /// No code under these locks can panic between two dependent updates.
-fn lock<T>(kept: &Mutex<T>) -> MutexGuard<'_, T> {
-    kept.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Decodes a key of a region: groups of 8 bytes, each with a byte behind it that says how many of them are padding.
@@ -457,9 +457,9 @@ mod tests {
     #[test]
     fn the_first_part_of_a_range_ends_with_its_region() {
         let regions = regions(&[1]);
-        // The last one was asked for before the second one was split.
+        // The last one was cached before the second one was split.
         for known in [region(b"", Some(b"d")), region(b"d", Some(b"h")), region(b"h", None), region(b"f", Some(b"h"))] {
-            lock(&regions.kept).insert(known.start.clone(), (known, Instant::now()));
+            lock(&regions.cached).insert(known.start.clone(), (known, Instant::now()));
         }
         let part = |start: &[u8], end: &[u8], direction| {
             let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction));
@@ -487,9 +487,9 @@ mod tests {
         let regions = regions(&[silent.local_addr().unwrap().port()]);
         wait(async {
             assert_eq!(regions.of(b"a").await, None);
-            let Driver::Rests { until } = *regions.driver.lock().await else { panic!("it does not rest") };
+            let Driver::BackingOff { until } = *regions.driver.lock().await else { panic!("requests are sent to it") };
             assert_eq!(regions.of(b"b").await, None);
-            let same = matches!(*regions.driver.lock().await, Driver::Rests { until: later } if later == until);
+            let same = matches!(*regions.driver.lock().await, Driver::BackingOff { until: later } if later == until);
             assert!(same, "the second one was not tried");
         });
     }
@@ -497,11 +497,11 @@ mod tests {
     #[test]
     fn a_node_that_is_late_rests() {
         let (regions, late) = (regions(&[1]), region(b"b", None));
-        lock(&regions.kept).insert(late.start.clone(), (late.clone(), Instant::now()));
-        assert!(!regions.rests(&late));
+        lock(&regions.cached).insert(late.start.clone(), (late.clone(), Instant::now()));
+        assert!(!regions.is_backing_off(&late));
         regions.late(&late);
-        assert!(regions.rests(&late) && regions.known(b"b").is_none());
+        assert!(regions.is_backing_off(&late) && regions.cached(b"b").is_none());
         let other = Region { leader: proto::Peer { store: 7, ..late.leader }, ..late };
-        assert!(!regions.rests(&other));
+        assert!(!regions.is_backing_off(&other));
     }
 }

@@ -89,7 +89,7 @@ impl SimulatedDevice {
     }
 
     /// Returns the device as it is after a crash: with the commits up to one that is drawn, among them all that are on the device. `None`
-    /// if it has kept none.
+    /// if it records none.
     pub(super) fn after_crash(&self, random: &mut Rng) -> Option<Self> {
         let (sabotage, keeps) = (self.sabotage, self.keeps);
         let (commit, kept) = {

@@ -1,4 +1,4 @@
-//! Checks what is there after a crash, by what the transactions before it were told, and not by what the device remembers.
+//! Checks what is there after a crash, by the results of the transactions before it, and not by what the device has recorded.
 
 use std::{sync::Arc, time::Duration};
 

@@ -2,7 +2,7 @@ use std::{collections::BTreeMap, io};
 
 use ::redb::StorageBackend;
 
-/// The unit in which writes are kept: the size of redb's pages.
+/// The unit in which writes are buffered: the size of redb's pages.
 const BLOCK: usize = 4096;
 const BLOCK_BYTES: u64 = BLOCK as u64;
 

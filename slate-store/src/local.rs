@@ -54,9 +54,9 @@ pub trait LocalStore: Send + Sync + 'static {
     /// # Errors
     /// The error of [`Changes::each`], unchanged: then nothing is applied. [`TooLarge`](crate::Error::TooLarge), before anything is applied, if
     /// the backend cannot make so large a commit. Any failure of the backend's storage:
-    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit may be visible. After a failure of the storage no further call
-    /// is made, unless a full device is its cause: then nothing of the commit may be visible, and later calls fail with
-    /// [`Full`](crate::Error::Full) until there is room.
+    /// [`OutcomeUnknown`](crate::Error::OutcomeUnknown) if the commit may be visible. After any error of the storage but
+    /// [`Full`](crate::Error::Full) no further call is made. After `Full` nothing of the commit may be visible, and later calls fail with it
+    /// until there is room.
     fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version>;
 
     /// Returns when every commit is on the device. Does nothing by default.

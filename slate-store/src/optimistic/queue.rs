@@ -16,7 +16,8 @@
 //! write, so a later successful sync would not show that they were written. No commit is acknowledged until the database is reopened.
 //!
 //! A full device is no such failure: the store knows whether it can write again, and says [`Full`](Error::Full) until then. A commit whose
-//! outcome is unknown is one, also on a full device: it may be visible, and no later commit was compared with it.
+//! outcome is unknown is one, also on a full device: it may be visible, but is not in the log of commits, so conflicts with it would not be
+//! found.
 
 use std::{
     sync::{PoisonError, TryLockError},
@@ -124,12 +125,11 @@ impl CommitQueue {
         Ok(())
     }
 
-    /// Records that a commit failed.
+    /// Records that a commit failed. Only after `Full` is nothing of it visible, and the next one is tried.
     pub(super) fn fail(&self, error: &Error) {
-        if matches!(error, Error::OutcomeUnknown(_)) {
+        if !matches!(error, Error::Full(_)) {
             self.has_failed.store(true, Ordering::SeqCst);
         }
-        self.set_failed(error);
         drop(self.state());
         self.ended.notify_all();
     }
@@ -173,16 +173,12 @@ impl CommitQueue {
         match flushed {
             // Commits that were made since may wait for another one, so they stay counted until a `Sync` commit includes them.
             Ok(()) => state.durable = state.durable.max(reaches),
-            Err(error) => self.set_failed(error),
+            // The commits are in the log of commits, and are flushed again when there is room.
+            Err(error) if error.is_about_space() => {}
+            Err(_) => self.has_failed.store(true, Ordering::SeqCst),
         }
         drop(state);
         self.ended.notify_all();
-    }
-
-    fn set_failed(&self, error: &Error) {
-        if !error.is_about_space() {
-            self.has_failed.store(true, Ordering::SeqCst);
-        }
     }
 
     fn state(&self) -> MutexGuard<'_, QueueState> {

@@ -13,8 +13,8 @@
 //! Writing out one epoch after the other, each with its sync, is what redb would have done. So a crash in between leaves a complete commit,
 //! as any crash does.
 //!
-//! A sync that fails is an error for redb: nobody knows which of the writes before it the device has, also of those that were not buffered.
-//! So what is buffered is never written out any more, and the file is not marked as closed properly.
+//! A sync that fails is an error for redb: which of the writes before it the device has is not known, also of those that were not buffered.
+//! So the backlog is never written out any more, and the file is not marked as closed properly.
 
 mod epoch;
 
@@ -23,7 +23,7 @@ use std::{
     io,
     ops::Bound,
     sync::{
-        Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
+        Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
 };
@@ -42,6 +42,8 @@ pub(super) struct Backlog {
     buffered: RwLock<Buffered>,
     /// Odd while redb may show a commit that is going to be undone.
     undoing: AtomicU64,
+    /// Held by [`Undoable`]. Its holder takes no lock of the layer above, whose callers wait for it.
+    undoable: Mutex<()>,
 }
 
 #[derive(Debug, Default)]
@@ -56,7 +58,7 @@ struct Buffered {
     is_undoable: bool,
     /// The system's number of the error that the device was full.
     full: Option<i32>,
-    /// How the device failed while the backlog was written out, which then ends for good.
+    /// The kind of the error that ended writing to the device; after it nothing is written any more.
     failed: Option<io::ErrorKind>,
 }
 
@@ -65,6 +67,7 @@ struct Buffered {
 #[derive(Debug)]
 pub(super) struct Undoable<'b> {
     backlog: &'b Backlog,
+    _held: MutexGuard<'b, ()>,
 }
 
 impl Undoable<'_> {
@@ -101,6 +104,7 @@ impl Backlog {
             is_behind: AtomicBool::new(false),
             buffered: RwLock::default(),
             undoing: AtomicU64::new(0),
+            undoable: Mutex::default(),
         })
     }
 
@@ -121,9 +125,19 @@ impl Backlog {
 
     /// Begins a commit that is undone if it does not fit; `None` while there is a backlog, beside which it must not be made.
     pub(super) fn begin_undoable(&self) -> Option<Undoable<'_>> {
+        let held = self.lock_undoable();
         let mut buffered = self.lock_buffered();
         buffered.is_undoable = !self.is_behind();
-        buffered.is_undoable.then_some(Undoable { backlog: self })
+        buffered.is_undoable.then_some(Undoable { backlog: self, _held: held })
+    }
+
+    /// Returns when no commit is being undone, which happens in memory.
+    pub(super) fn wait_until_undone(&self) {
+        drop(self.lock_undoable());
+    }
+
+    fn lock_undoable(&self) -> MutexGuard<'_, ()> {
+        self.undoable.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns a number that changes when a commit does not fit, and again when it was undone; `None` in between. A snapshot shows no
@@ -163,7 +177,7 @@ impl Backlog {
         Cleared::All
     }
 
-    /// Lets redb see that the storage fails from now on: what is buffered stays, so everything that redb writes would have to be buffered, too.
+    /// Ends writing to the device for good, and lets redb's own writes fail.
     fn failed(&self, error: io::Error) -> Cleared {
         let mut buffered = self.lock_buffered();
         (buffered.failed, buffered.limit) = (Some(error.kind()), 0);
@@ -185,21 +199,21 @@ impl Backlog {
         direct: impl Fn() -> io::Result<()>,
         buffer: impl FnOnce(&mut Buffered) -> io::Result<()>,
     ) -> io::Result<()> {
-        let mut full = None;
         if !self.is_behind() {
             match direct() {
-                Err(error) if files::is_full(error.kind()) => full = Some(error),
+                Err(error) if files::is_full(error.kind()) => {}
                 done => return done,
             }
         }
         let mut buffered = self.lock_buffered();
-        if full.is_none() && !self.is_behind() {
-            // Everything was written out while this waited for the lock.
-            match direct() {
-                Err(error) if files::is_full(error.kind()) => full = Some(error),
+        // Again under the lock: the backlog may have been written out meanwhile.
+        let full = match self.is_behind() {
+            true => None,
+            false => match direct() {
+                Err(error) if files::is_full(error.kind()) => Some(error),
                 done => return done,
-            }
-        }
+            },
+        };
         if let Some(full) = &full {
             buffered.full = full.raw_os_error();
         }
@@ -348,7 +362,7 @@ fn length(bytes: &[u8]) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::{sync::Barrier, thread};
 
     use ::redb::backends::InMemoryBackend;
@@ -357,9 +371,15 @@ mod tests {
 
     /// A device that is full until there is room.
     #[derive(Debug)]
-    struct Device {
+    pub(in crate::redb) struct Device {
         bytes: InMemoryBackend,
         has_room: Arc<AtomicBool>,
+    }
+
+    impl Device {
+        pub(in crate::redb) fn new(has_room: &Arc<AtomicBool>) -> Self {
+            Self { bytes: InMemoryBackend::new(), has_room: Arc::clone(has_room) }
+        }
     }
 
     impl StorageBackend for Device {
@@ -391,7 +411,7 @@ mod tests {
     #[test]
     fn a_write_beside_the_end_of_the_backlog_begins_no_other_one() {
         let has_room = Arc::new(AtomicBool::new(true));
-        let backlog = Backlog::new(Device { bytes: InMemoryBackend::new(), has_room: Arc::clone(&has_room) });
+        let backlog = Backlog::new(Device::new(&has_room));
         backlog.set_len(1 << 20).unwrap();
         backlog.buffer_up_to(1 << 20);
         for round in 0..3_000 {

@@ -83,8 +83,7 @@ impl Writer {
             if let Some(snapshot) = self.latest.snapshot(&self.opened)? {
                 return Ok(snapshot);
             }
-            // Waits until a commit that did not fit is undone, which happens in memory.
-            drop(self.lock());
+            self.opened.storage.wait_until_undone();
         }
     }
 
@@ -449,4 +448,45 @@ impl Drop for Writer {
 fn unsynced(source: Error) -> Error {
     let context = Context::new("the sync of the device that was to include it failed");
     Error::OutcomeUnknown(Box::new(context.because(source)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        Bounds, Keyspace, View,
+        optimistic::WriteSet,
+        redb::{Options, backlog::tests::Device, open},
+    };
+
+    const KEYSPACE: Keyspace = Keyspace(1);
+
+    fn write(writer: &Writer, key: &[u8]) -> Result<Version> {
+        let mut writes = WriteSet::default();
+        writes.write(KEYSPACE, &[(key, Some(&[0; 400]))]);
+        writer.apply(&mut Changes::of(&writes), Durability::Sync)
+    }
+
+    /// Nothing foretells that the end of a commit does not fit: a quota, another process that takes the room.
+    #[test]
+    fn a_commit_whose_end_does_not_fit_on_a_device_with_much_room_has_an_unknown_outcome() {
+        let (has_room, options) = (Arc::new(AtomicBool::new(true)), Options::default());
+        let elsewhere = tempfile::NamedTempFile::new().unwrap();
+        let mut writer = Writer::new(open::over(Device::new(&has_room), &options).unwrap(), &options).unwrap();
+        writer.space = Space::of(Some(elsewhere.path().into()), &options);
+        if writer.space.is_scarce() {
+            // A machine whose own device is nearly full cannot try this.
+            return;
+        }
+        write(&writer, b"a").unwrap();
+        has_room.store(false, Ordering::SeqCst);
+        let error = write(&writer, b"b").unwrap_err();
+        assert!(matches!(error, Error::OutcomeUnknown(_)), "{error}");
+        let keys = |writer: &Writer| writer.snapshot().unwrap().count(KEYSPACE, Bounds::ALL, |_| true).unwrap();
+        assert_eq!(keys(&writer), Some(2), "it is visible");
+        assert!(matches!(write(&writer, b"c"), Err(Error::Full(_))));
+        has_room.store(true, Ordering::SeqCst);
+        writer.flush().unwrap();
+        assert_eq!(keys(&writer), Some(2));
+    }
 }

@@ -338,13 +338,13 @@ pub mod testing {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
     use super::*;
 
     /// Allows a number of checks.
-    struct Checks(AtomicUsize);
+    pub(crate) struct Checks(pub(crate) AtomicUsize);
 
     impl Limit for Checks {
         fn check(&self) -> Result<()> {

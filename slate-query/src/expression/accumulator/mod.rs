@@ -250,31 +250,10 @@ pub(super) fn start(name: &str, n: usize, collation: Option<&Collation>) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{
-            Arc,
-            atomic::{AtomicUsize, Ordering::Relaxed},
-        },
-        time::Instant,
-    };
+    use std::sync::{Arc, atomic::AtomicUsize};
 
     use super::*;
-    use crate::{raw::Kind, work::Limit};
-
-    /// Allows a number of checks.
-    struct Checks(AtomicUsize);
-
-    impl Limit for Checks {
-        fn check(&self) -> Result<()> {
-            let left = self.0.load(Relaxed);
-            self.0.store(left.saturating_sub(1), Relaxed);
-            if left > 0 { Ok(()) } else { Err(Error::new(Code::INTERRUPTED, "no checks left")) }
-        }
-
-        fn deadline(&self) -> Option<Instant> {
-            None
-        }
-    }
+    use crate::{raw::Kind, work::tests::Checks};
 
     /// Accumulators whose state a run of equal values changes once or `n` times, those that compute the sum of a run, and those that
     /// add each value.

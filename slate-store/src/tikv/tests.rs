@@ -126,8 +126,8 @@ fn a_commit_that_conflicts_leaves_no_locks() {
     }
 }
 
-/// Writes two values that are committed in two phases, in a request each. The nodes of the tests are busy or fail once where a key asks for it:
-/// `slate-tikv-cluster/README.md`.
+/// Writes two values that are committed in two phases, each written and undone as if in a region of its own. The nodes of the tests are busy or
+/// fail once for some keys: `slate-tikv-cluster/README.md`.
 fn two_phases(store: &TikvStore, first: &[u8], second: &[u8]) -> super::TikvTransaction {
     let mut transaction = store.begin(NOW).unwrap();
     for key in [first, second] {
@@ -279,7 +279,7 @@ fn a_change_of_a_definition_excludes_the_writers_of_other_processes() {
     }
 }
 
-/// A number of bytes of memory that Linux tells of this process.
+/// A number of bytes of memory of this process, as Linux reports it.
 fn memory(name: &str) -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
@@ -316,7 +316,7 @@ fn memory_of_commits_near_the_limit_is_bounded() {
     }
 }
 
-/// The number of regions of the cluster, as the placement driver tells over HTTP.
+/// The number of regions of the cluster, as the placement driver reports it over HTTP.
 fn regions() -> usize {
     use std::io::{Read, Write};
 

@@ -5,7 +5,10 @@ use std::{sync::Arc, time::Duration};
 use tikv_client::transaction::Mutation;
 use tokio::task::JoinSet;
 
-use super::{cluster::Cluster, error};
+use super::{
+    cluster::{Cluster, LONGEST_PAUSE},
+    error,
+};
 use crate::{Context, Error, Result};
 
 /// How many chunks are stored side by side.
@@ -34,7 +37,7 @@ async fn store_one(cluster: Arc<Cluster>, key: Vec<u8>, value: Vec<u8>) -> Resul
         attempt += 1;
         match commit(&cluster, vec![Mutation::Put(key.clone().into(), value.clone())]).await {
             Ok(()) => return Ok(()),
-            Err(_) if attempt < ATTEMPTS => {}
+            Err(_) if attempt < ATTEMPTS => tokio::time::sleep(LONGEST_PAUSE).await,
             Err(failed) => return Err(failure(failed, "a part of a large value was not stored")),
         }
     }
@@ -46,9 +49,12 @@ pub(super) async fn remove(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Result<
     commit(&cluster, deletes).await.map_err(|failed| failure(failed, "the parts of a value were not removed"))
 }
 
-/// The outcome of the transaction that the chunks are for is known: it was not committed.
+/// The outcome of the transaction that the chunks are for is known: it was not committed. It can be repeated if they can.
 fn failure(cause: Error, what: &'static str) -> Error {
-    Error::Io(Box::new(Context::new(what).because(cause)))
+    match cause.is_retryable() {
+        true => cause,
+        false => Error::Io(Box::new(Context::new(what).because(cause))),
+    }
 }
 
 async fn commit(cluster: &Cluster, mutations: Vec<Mutation>) -> Result<()> {

@@ -1,6 +1,6 @@
 //! Runs random transactions at the same time and checks their results in the manner of Elle (Kingsbury and Alvaro, VLDB 2020).
 //!
-//! Transactions append unique numbers to lists and read lists. A list that was read tells the order of all appends to it before, so
+//! Transactions append unique numbers to lists and read lists. A list that was read shows the order of all appends to it before, so
 //! the results tell which transaction depends on which:
 //!
 //! | edge | from, to |

@@ -10,8 +10,8 @@
 //!                                          waits at each step, fails when the seed says so,
 //!                                          remembers every commit, and which are on the device
 //!
-//! life 1: threads, until all have ended or the device fails ── crash ── the device keeps what is on it, and perhaps commits after that
-//! life 2: the layer is opened over what was kept: are the acknowledged commits there, and whole? ── threads … ── crash ── life 3
+//! life 1: threads, until all have ended or the device fails ── crash ── what is on the device is left, and perhaps commits after that
+//! life 2: the layer is opened over what is on the device: are the acknowledged commits there, and whole? ── threads … ── crash ── life 3
 //! ```
 
 mod check;
@@ -54,7 +54,7 @@ pub struct SimulationTrial {
 /// How the simulated device breaks its contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sabotage {
-    /// It keeps it.
+    /// It does not.
     #[default]
     None,
     /// A flush returns before the data are on the device.
@@ -172,8 +172,8 @@ fn schedule(seed: u64, sabotage: Sabotage) -> std::result::Result<Schedule, Stri
 /// Runs some lives of a database, with a crash between two of them, and checks each.
 fn scenario(random: &mut Rng, sabotage: Sabotage) -> std::result::Result<Schedule, String> {
     let lives = random.u32(1..4);
-    let keeps = if lives > 1 { device::Keeps::Commits } else { device::Keeps::Nothing };
-    let mut device = Arc::new(SimulatedDevice::new(random, sabotage, keeps));
+    let retains = if lives > 1 { device::Retains::Commits } else { device::Retains::Nothing };
+    let mut device = Arc::new(SimulatedDevice::new(random, sabotage, retains));
     let mut schedule = Schedule::default();
     loop {
         let attempts = live(&device, random)?;

@@ -41,9 +41,9 @@ enum Left {
 /// How an ending process may lose what was not synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ending {
-    /// What the operating system has is kept.
+    /// What the operating system has is left.
     Killed,
-    /// Only what is on the device is kept.
+    /// Only what is on the device is left.
     #[cfg(unix)]
     PowerCut,
 }
@@ -70,7 +70,7 @@ impl Deferred {
 
     /// Checks the last commit that is there after a process has ended, and begins anew with it.
     fn check(&mut self, there: i64, store: &str, ending: Ending, broken: &mut Broken) {
-        // RocksDB writes each commit to the operating system, redb keeps it in memory.
+        // RocksDB writes each commit to the operating system, redb has it in memory.
         let least = if store == "rocksdb" && ending == Ending::Killed { self.last } else { self.on_device };
         if !(least..=self.last + 1).contains(&there) {
             broken.push(format!(

@@ -1,4 +1,4 @@
-//! Ends a process that writes, by a kill at a random moment or at one of twelve places in the code, and checks what is there when its database is opened again: every acknowledged commit,
+//! Ends a process that writes, by a kill at a random time or at one of twelve places in the code, and checks what is there when its database is opened again: every acknowledged commit,
 //! nothing of a commit without the rest of it, no gap, indexes that agree with their documents, and a next write that works.
 //!
 //! The writing process is this program with the argument `--writer`. It reports each acknowledged commit on its standard output, and

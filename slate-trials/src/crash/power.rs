@@ -2,7 +2,7 @@
 //!
 //! A library (`shim/device.c`) that is loaded into the process notes up to which length each file is synced. The process is killed, and then what was
 //! not synced is taken from its files: as a whole, from some place on, or some sectors of it, which become zeros or something else. RocksDB only
-//! appends to its files, so the length is enough. Names of files are kept: it is not tried that a device loses the creation or renaming of a
+//! appends to its files, so the length is enough. Names of files are not lost: it is not tried that a device loses the creation or renaming of a
 //! file whose folder was not synced.
 //!
 //! In half of the lives the device is also set to fail: from some write or sync on, if the life lasts so long, each one ends with an error.

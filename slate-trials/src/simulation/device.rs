@@ -1,4 +1,4 @@
-//! A local store whose steps take time and can fail, and which keeps what a crash leaves.
+//! A local store whose steps take time and can fail, and which has what is on the device after a crash.
 
 use std::{
     collections::BTreeMap,
@@ -34,9 +34,9 @@ pub(super) struct Commit {
     pub(super) state: State,
 }
 
-/// Whether a device can be opened again after a crash. Then it holds a snapshot of each commit, so that none is made in place.
+/// Whether a device can be opened again after a crash. Then it retains a snapshot of each commit, so that none is made in place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Keeps {
+pub(super) enum Retains {
     Nothing,
     Commits,
 }
@@ -45,7 +45,7 @@ pub(super) struct SimulatedDevice {
     memory: LocalMemory,
     flushing: Flushing,
     sabotage: Sabotage,
-    keeps: Keeps,
+    retains: Retains,
     /// What was there when the device was opened.
     begin: Commit,
     /// Never locked while another thread can run: the scheduler does not switch between its lock and its release.
@@ -56,8 +56,8 @@ pub(super) struct SimulatedDevice {
 struct DeviceLog {
     /// Each commit, in the order in which they became visible, after what was there at the beginning.
     commits: Vec<Commit>,
-    /// Snapshots of the commits, if they are kept.
-    kept: Vec<MemorySnapshot>,
+    /// Snapshots of the commits, if they are retained.
+    snapshots: Vec<MemorySnapshot>,
     durable: Version,
     /// The calls that are left until one fails, and how; `None` if none does.
     failure: Option<(usize, Failure)>,
@@ -74,33 +74,33 @@ enum Failure {
 
 impl SimulatedDevice {
     /// Creates an empty device. A failure, and when it comes, are drawn.
-    pub(super) fn new(random: &mut Rng, sabotage: Sabotage, keeps: Keeps) -> Self {
-        Self::over(LocalMemory::default(), Commit::default(), random, sabotage, keeps)
+    pub(super) fn new(random: &mut Rng, sabotage: Sabotage, retains: Retains) -> Self {
+        Self::over(LocalMemory::default(), Commit::default(), random, sabotage, retains)
     }
 
-    fn over(memory: LocalMemory, begin: Commit, random: &mut Rng, sabotage: Sabotage, keeps: Keeps) -> Self {
+    fn over(memory: LocalMemory, begin: Commit, random: &mut Rng, sabotage: Sabotage, retains: Retains) -> Self {
         let failure = (random.u8(0..3) == 0)
             .then(|| (random.usize(1..6), if random.bool() { Failure::Before } else { Failure::After }));
         let flushing = if random.bool() { Flushing::Apart } else { Flushing::DuringCommits };
-        let kept = if keeps == Keeps::Commits { memory.snapshot().into_iter().collect() } else { Vec::new() };
+        let snapshots = if retains == Retains::Commits { memory.snapshot().into_iter().collect() } else { Vec::new() };
         let commits = vec![begin.clone()];
-        let log = Mutex::new(DeviceLog { commits, kept, durable: begin.version, failure, ..DeviceLog::default() });
-        Self { memory, flushing, sabotage, keeps, begin, log }
+        let log = Mutex::new(DeviceLog { commits, snapshots, durable: begin.version, failure, ..DeviceLog::default() });
+        Self { memory, flushing, sabotage, retains, begin, log }
     }
 
     /// Returns the device as it is after a crash: with the commits up to one that is drawn, among them all that are on the device. `None`
     /// if it records none.
     pub(super) fn after_crash(&self, random: &mut Rng) -> Option<Self> {
-        let (sabotage, keeps) = (self.sabotage, self.keeps);
-        let (commit, kept) = {
+        let (sabotage, retains) = (self.sabotage, self.retains);
+        let (commit, snapshot) = {
             let log = self.log();
             let synced = log.commits.partition_point(|commit| commit.version <= log.durable);
             let last = log.commits.len();
             let number =
                 if sabotage == Sabotage::LostSync { random.usize(1..=synced) } else { random.usize(synced..=last) };
-            (log.commits.get(number - 1)?.clone(), log.kept.get(number - 1)?.clone())
+            (log.commits.get(number - 1)?.clone(), log.snapshots.get(number - 1)?.clone())
         };
-        let mut next = Self::over(LocalMemory::of(&kept), commit, random, sabotage, keeps);
+        let mut next = Self::over(LocalMemory::of(&snapshot), commit, random, sabotage, retains);
         if sabotage == Sabotage::TornCommit {
             next = next.torn(random)?;
         }
@@ -116,7 +116,7 @@ impl SimulatedDevice {
         transaction.delete(KEYS, &[random.u8(0..3)]).ok()?;
         transaction.commit(Durability::Sync).ok()?;
         let memory = LocalMemory::of(&device.memory.snapshot().ok()?);
-        Some(Self::over(memory, begin, random, Sabotage::TornCommit, device.keeps))
+        Some(Self::over(memory, begin, random, Sabotage::TornCommit, device.retains))
     }
 
     /// Returns what was there when the device was opened.
@@ -210,8 +210,8 @@ impl LocalStore for Handle {
         }
         let mut log = device.log();
         log.commits.push(Commit { version, state });
-        if device.keeps == Keeps::Commits {
-            log.kept.push(snapshot);
+        if device.retains == Retains::Commits {
+            log.snapshots.push(snapshot);
         }
         drop(log);
         thread::yield_now();

@@ -8,9 +8,9 @@ mod common;
 #[path = "write_pipeline/counting.rs"]
 mod counting;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, DateTime, Document, doc};
 use common::{STORES, Store, elsewhere, raw, rows};
 use counting::CountingStore;
 use slate_core::{Collection, Database, Durability, Error, ErrorKind, Index, WriteOperation};
@@ -346,6 +346,19 @@ fn an_index_with_more_entries_than_a_transaction_may_write_is_built_in_rounds() 
     let error = c.create_index(Index::on(doc! { "b": 1 })).run().unwrap_err();
     assert!(error.kind() == ErrorKind::TooLarge && error.message().contains("keys"), "{error}");
     assert_eq!(c.list_indexes().unwrap().len(), 1);
+}
+
+#[test]
+fn documents_that_have_more_entries_than_a_transaction_may_write_expire_in_rounds() {
+    let db = with_limits(|limits| limits.max_transaction_keys = Some(100));
+    let c = db.collection::<Document>("c");
+    c.create_index(Index::on(doc! { "at": 1 }).expire_after(Duration::ZERO)).run().unwrap();
+    c.create_index(Index::on(doc! { "a": 1 })).run().unwrap();
+    let many: Vec<i32> = (0..10).collect();
+    (0..30).for_each(|id| drop(c.insert_one(&doc! { "_id": id, "at": DateTime::MIN, "a": &many }).unwrap()));
+    let expired = db.expire().run().unwrap();
+    assert!(expired.documents == 30 && expired.rounds > 1, "{expired:?}");
+    assert!(db.verify().run().unwrap().is_sound());
 }
 
 #[test]

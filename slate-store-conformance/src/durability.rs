@@ -116,13 +116,17 @@ pub fn a_backup_is_private_until_it_is_complete<S: Store>(fixture: &Fixture<S>) 
     put(&store, A, &[("a", "1"), ("b", "2")]);
     fs::create_dir(fixture.folder().join("backups")).unwrap();
     let to = fixture.folder().join("backups").join("backup");
+    let (mut reports, mut checked) = (0, 0);
     let copied = store.backup_while(&to, &mut |_, _| {
+        reports += 1;
         for entry in fs::read_dir(fixture.folder().join("backups")).unwrap() {
             assert_private(&entry.unwrap());
+            checked += 1;
         }
         ControlFlow::Continue(())
     });
     assert!(copied.unwrap().is_continue());
+    assert!(reports == 0 || checked > 0, "nothing was in the folder while the backup was written");
     let names: Vec<_> =
         fs::read_dir(fixture.folder().join("backups")).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(names, [to]);

@@ -43,6 +43,7 @@ pub(crate) fn create(
         }
     }
     match begun {
+        // A build in rounds is never small.
         BuildStart::Exists(name) | BuildStart::Small(name) => Ok((name, Created::Exists)),
         BuildStart::Declared { name, keyspace, declared } => {
             finish(database, collection, &[Build { name: name.clone(), keyspace, declared }], progress, call)?;
@@ -53,10 +54,10 @@ pub(crate) fn create(
     }
 }
 
-/// Creates indexes while writers of the collection continue. All of them become ready at once, or none does, except that one on which
-/// another call works as well is ready when that call has finished it, and that beside a build that this call continues, or that a crash
-/// interrupts, each stands for itself. Returns how many indexes the collection had, without that on `_id`, if it was there, and how
-/// many it has.
+/// Creates indexes while writers of the collection continue. All of them become ready at once, or none does, with two exceptions: an
+/// index that another call builds as well becomes ready as soon as one of the two calls finishes it; and builds that a crash has
+/// interrupted are continued and finished one by one. Returns how many indexes the collection had, without that on `_id`, if it was
+/// there, and how many it has.
 pub(crate) fn create_all(
     database: &DatabaseHandle,
     collection: &str,
@@ -153,7 +154,9 @@ fn finish(
 
 /// Drops the builds that this call has declared, if they are not to be continued after this error. Returns the error.
 fn abandon_own(database: &DatabaseHandle, collection: &str, builds: &[Build], error: Error) -> Error {
-    if error.is_refusal() || error.kind() == ErrorKind::Interrupted {
+    let is_final =
+        error.is_refusal() || error.kind() == ErrorKind::Interrupted || error.code() == Code::INDEX_BUILD_ABORTED.0;
+    if is_final {
         builds.iter().filter(|build| build.declared == Created::New).for_each(|own| abandon(database, collection, own));
     }
     error

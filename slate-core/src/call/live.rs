@@ -3,7 +3,7 @@
 //! The rows of the result are held in their order, each with its sort key. A change of the collection is evaluated by the filter of the query and put
 //! where its key belongs. If a limited result loses a row, or one may have moved behind those that are held, the query is executed again on the
 //! snapshot whose log was read, which the indexes serve like any query; also if the collection was dropped, or the log no longer reaches
-//! back, or there are so many changes that this costs less. What changed is then the difference between the two lists of rows.
+//! back, or there are more changes than executing it costs. What changed is then the difference between the two lists of rows.
 
 use std::{collections::VecDeque, ops::ControlFlow, sync::Arc};
 

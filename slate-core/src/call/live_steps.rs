@@ -32,21 +32,21 @@ const WORK: usize = 16;
 /// The error of the call that ended.
 pub(super) fn steps_between(before: &[Row], after: &[Row]) -> Result<VecDeque<LiveStep>> {
     let (positions, mut steps) = (positions(after.iter())?, VecDeque::new());
-    let mut kept: Vec<&Row> = Vec::new();
+    let mut common: Vec<&Row> = Vec::new();
     for (position, row) in before.iter().enumerate().rev() {
         work::take(1)?;
         if positions.contains_key(row.id.as_slice()) {
-            kept.push(row);
+            common.push(row);
         } else {
             steps.push_back(LiveStep::Removed { position });
         }
     }
-    kept.reverse();
-    let slots = self::positions(kept.iter().copied())?;
+    common.reverse();
+    let slots = self::positions(common.iter().copied())?;
     let order: Vec<usize> = after.iter().filter_map(|row| slots.get(row.id.as_slice()).copied()).collect();
     let stays = longest_ascent(&order)?;
     // Slot 0 is before the first row.
-    let (mut rows, mut last_staying) = (SlotCounts::new(kept.len()), 0);
+    let (mut rows, mut last_staying) = (SlotCounts::new(common.len()), 0);
     for row in after {
         work::take(WORK)?;
         let document = &row.document;
@@ -59,7 +59,9 @@ pub(super) fn steps_between(before: &[Row], after: &[Row]) -> Result<VecDeque<Li
         let slot = old + 1;
         if stays.get(old) == Some(&true) {
             last_staying = slot;
-            if kept.get(old).is_some_and(|there| !Arc::ptr_eq(&there.document, document) && there.document != *document)
+            if common
+                .get(old)
+                .is_some_and(|there| !Arc::ptr_eq(&there.document, document) && there.document != *document)
             {
                 let position = rows.through(old);
                 steps.push_back(LiveStep::Changed { position, document: Arc::clone(document) });
@@ -210,7 +212,21 @@ mod tests {
             let steps = steps_between(&before, &after).unwrap();
             let expected: Vec<_> = after.iter().map(|row| row.document.clone()).collect();
             assert_eq!(applied(&before, &steps), expected, "{steps:?}");
+            let moved = steps.iter().filter(|step| matches!(step, LiveStep::Moved { .. })).count();
+            assert_eq!(moved, fewest_moves(&before, &after), "{steps:?}");
         }
+    }
+
+    /// The common rows without a longest ascent, whose length is found by comparing each with all before it.
+    fn fewest_moves(before: &[Row], after: &[Row]) -> usize {
+        let position = |row: &Row| before.iter().position(|other| other.id == row.id);
+        let order: Vec<usize> = after.iter().filter_map(position).collect();
+        let mut lengths: Vec<usize> = Vec::new();
+        for (at, number) in order.iter().enumerate() {
+            let smaller = (0..at).filter(|other| order[*other] < *number).map(|other| lengths[other]);
+            lengths.push(smaller.max().unwrap_or_default() + 1);
+        }
+        order.len() - lengths.into_iter().max().unwrap_or_default()
     }
 
     #[test]

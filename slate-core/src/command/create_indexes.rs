@@ -50,7 +50,7 @@ const NOT_OF_ID: [&str; 8] = [
 ];
 
 /// `{createIndexes: collection, indexes: [{key, name, unique, sparse, partialFilterExpression, wildcardProjection}, …]}`:
-/// creates all of the indexes or none. Writers of the collection continue meanwhile; not so in a transaction.
+/// creates all of the indexes or none (with the exceptions of `index_build::create_all`). Writers of the collection continue meanwhile; not so in a transaction.
 pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let collection = call.collection()?;
     let fields = &mut call.fields;

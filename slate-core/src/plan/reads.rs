@@ -1,4 +1,4 @@
-//! What a plan reads, for those who need not know its nodes: the summary of the plan, and the counts of uses.
+//! What a plan reads, for what does not depend on its nodes: the summary of the plan, and the counts of uses.
 
 use std::sync::Arc;
 

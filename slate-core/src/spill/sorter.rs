@@ -211,7 +211,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Ends a batch of a finished sorter: its rows wait for a reader who may never come. They go to a file if the cursors of the database
+    /// Ends a batch of a finished sorter: its rows wait for the next one, which may never be requested. They go to a file if the cursors of the database
     /// hold too much memory. The sorter cannot be [rewound](Self::rewind) afterwards.
     pub(crate) fn park(&mut self) {
         match &mut self.output {

@@ -110,8 +110,8 @@ impl SpoolRows {
         Ok(self.next <= self.rows.arena.len())
     }
 
-    /// Ends a batch: the rows wait for a reader who may never come. They go to a file if the cursors of the database hold too much memory, and
-    /// nobody else reads them.
+    /// Ends a batch: the rows wait for the next one, which may never be requested. They go to a file if the cursors of the database hold too
+    /// much memory, and no other reader shares them.
     pub(crate) fn park(&mut self) {
         if let Some(written) = &mut self.written {
             written.park();

@@ -123,7 +123,7 @@ impl<T: Transaction> Session<T> {
                 position.store(&mut self.transaction, keyspace)?;
                 Ok(BuildRound::More(position.read))
             }
-            // Whoever continues repeats this round.
+            // A build that is resumed repeats this round.
             None => Ok(BuildRound::Filled(position.read)),
         }
     }

@@ -46,6 +46,8 @@ impl<T: Transaction> Session<T> {
         let keys = due_records(&self.view(), index, due, limit, &mut interrupt, &mut outcome)?;
         self.read_all(&collection);
         let mut changes = self.change_set(&collection, call);
+        // The other half is room for the entries of one more document.
+        let most_keys = self.capabilities().max_transaction_keys.map_or(usize::MAX, |limit| limit / 2);
         {
             let view = self.view();
             let mut reader = view.point_reader()?;
@@ -57,7 +59,7 @@ impl<T: Transaction> Session<T> {
                 changes.delete(&collection, key, Doc::stored(stored))?;
                 changes.spill_if_full()?;
                 outcome.deleted += 1;
-                if bytes > ROUND_BYTES {
+                if bytes > ROUND_BYTES || changes.keys() >= most_keys {
                     outcome.is_full = true;
                     break;
                 }

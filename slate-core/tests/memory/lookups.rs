@@ -29,9 +29,13 @@ impl Joined {
 
     /// Executes a `$lookup` and what follows. Returns the number of documents or the code of the error, and the most memory in use.
     fn join(&self, stages: &[Document]) -> (Result<usize, i32>, usize) {
+        self.join_within(LIMIT, stages)
+    }
+
+    fn join_within(&self, limit: usize, stages: &[Document]) -> (Result<usize, i32>, usize) {
         let lookup = doc! { "$lookup": { "from": "foreign", "localField": "a", "foreignField": "b", "as": "found" } };
         let pipeline: Vec<Document> = std::iter::once(lookup).chain(stages.iter().cloned()).collect();
-        let aggregate = self.db.collection::<RawDocumentBuf>("local").aggregate(pipeline).memory_limit(LIMIT);
+        let aggregate = self.db.collection::<RawDocumentBuf>("local").aggregate(pipeline).memory_limit(limit);
         let mut result = Ok(0);
         let taken = measure(|| {
             let run = || {
@@ -71,6 +75,17 @@ fn the_matches_of_one_document_are_streamed_or_refused_beyond_16_mib() {
         // A buffer that doubles.
         assert!(taken < 3 * (16 << 20), "{taken} bytes, indexed: {is_indexed}");
     }
+}
+
+#[test]
+fn a_collection_that_exceeds_the_memory_leaves_none_of_it_taken() {
+    let limit = 16 << 20;
+    let many: Vec<_> = (0..40_000).map(|id| rawdoc! { "_id": id, "b": 1, "pad": "x".repeat(1_000) }).collect();
+    let joined = Joined::new(&[rawdoc! { "_id": 1, "a": 1 }, rawdoc! { "_id": 2, "a": 1 }], &many);
+    let (found, taken) = joined.join_within(limit, &[unwind()]);
+    assert_eq!(found, Ok(80_000));
+    // A buffer of the limit that doubles, or one of half the limit after it.
+    assert!(taken < 2 * limit + BESIDE, "{taken} bytes");
 }
 
 #[test]
@@ -160,4 +175,19 @@ fn the_values_that_a_graph_lookup_searches_for_count_towards_its_limit() {
     assert_eq!(result.unwrap_err().code(), 40_099);
     // The limit is at least 16 MiB; the array has 12 MB, and is copied.
     assert!(taken.bytes_max < 3 * (16 << 20), "{taken:?}");
+}
+
+#[test]
+fn a_graph_lookup_does_not_count_values_beyond_its_depth() {
+    let mut foreign = with_arrays(1, 200_000);
+    foreign[0] = rawdoc! { "_id": 1, "b": 1, "a": foreign[0].get_array("a").unwrap().to_owned() };
+    let joined = Joined::new(&[rawdoc! { "_id": 1, "a": 1 }], &foreign);
+    let graph = |depth| {
+        let graph = doc! {
+            "from": "foreign", "startWith": "$a", "connectFromField": "a", "connectToField": "b", "as": "found", "maxDepth": depth,
+        };
+        let aggregate = joined.db.collection::<RawDocumentBuf>("local").aggregate([doc! { "$graphLookup": graph }]);
+        aggregate.memory_limit(LIMIT).collect().map(|found| found.len()).map_err(|error| error.code())
+    };
+    assert_eq!((graph(0), graph(1)), (Ok(1), Err(40_099)));
 }

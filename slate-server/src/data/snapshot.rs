@@ -40,16 +40,16 @@ async fn take(
     let mut state = call.unless_ended(session.state.lock()).await?;
     match concern.at {
         Some(time) => {
-            let kept = state.snapshot.as_ref().filter(|kept| kept.time == time);
-            kept.map(|kept| (time, kept.snapshot.clone())).ok_or_else(too_old)
+            let held = state.snapshot.as_ref().filter(|held| held.time == time);
+            held.map(|held| (time, held.snapshot.clone())).ok_or_else(too_old)
         }
         None => {
             // The session's older snapshot gives its place back.
             state.snapshot = None;
             let place = shared.snapshots.take(call.owner())?;
             let (time, snapshot) = (shared.database.next_time(), call.unless_ended(shared.database.snapshot()).await??);
-            let kept = SessionSnapshot { time, snapshot: snapshot.clone(), since: Instant::now(), _place: place };
-            state.snapshot = Some(kept);
+            let held = SessionSnapshot { time, snapshot: snapshot.clone(), since: Instant::now(), _place: place };
+            state.snapshot = Some(held);
             Ok((time, snapshot))
         }
     }

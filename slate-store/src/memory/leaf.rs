@@ -53,9 +53,7 @@ impl Extent {
         self.ever_changed += 1;
         self.ever_replaced_bytes += bytes(key, value);
     }
-}
 
-impl Extent {
     /// Returns the memory that the entries take, without what allocators add.
     pub(super) fn in_memory(&self) -> u64 {
         self.bytes.saturating_add(self.entries.saturating_mul(ENTRY_OVERHEAD))

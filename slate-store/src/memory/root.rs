@@ -17,8 +17,8 @@ impl Root {
         self.keyspaces.get(&keyspace)
     }
 
-    /// Returns about how many bytes are in memory only because this commit is still read, and at most how many: a snapshot retains what was
-    /// replaced since, and copies of what was next to it, but not more than all that it shows.
+    /// Returns an upper bound of the bytes that are in memory only because this commit is still read: a snapshot retains what was replaced
+    /// since, and copies of what was next to it, but not more than all that it shows.
     pub(super) fn held_beside(&self, last: &Self) -> u64 {
         self.keyspaces
             .iter()

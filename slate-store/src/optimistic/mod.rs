@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Nothing waits for an open transaction: neither readers, nor other transactions, nor their commits. Of two transactions that conflict
-//! the one that commits first wins, and the other one is told so by its commit.
+//! the one that commits first wins, and the commit of the other one fails with `Conflict`.
 //!
 //! # What a commit does
 //!

@@ -204,9 +204,9 @@ pub(super) struct Entered<'q> {
 impl Entered<'_> {
     /// Decides how a commit of this durability is made. A `Sync` commit that is made as `Deferred` has to
     /// [wait](CommitQueue::wait) after the lock is released.
-    pub(super) fn durability(&self, asked: Durability) -> Durability {
+    pub(super) fn durability(&self, requested: Durability) -> Durability {
         let queue = self.queue;
-        if asked == Durability::Deferred || queue.flushing == Flushing::DuringCommits {
+        if requested == Durability::Deferred || queue.flushing == Flushing::DuringCommits {
             return Durability::Deferred;
         }
         let waiting = || queue.waiting.load(Ordering::SeqCst);

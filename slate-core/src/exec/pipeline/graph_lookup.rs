@@ -98,7 +98,9 @@ impl<'v, V: View + 'v> Rows for GraphLookupRows<'v, V> {
                 let Some(found) = rows.current() else { break };
                 work::take_copied(found.bytes().len())?;
                 if reached.add(&self.graph, found, depth) {
-                    self.graph.visit_next(found, &mut |value| reached.lead_to(value, &mut frontier));
+                    if depth < self.graph.max_depth() {
+                        self.graph.visit_next(found, &mut |value| reached.lead_to(value, &mut frontier));
+                    }
                     reached.check(&frontier)?;
                 }
             }

@@ -198,6 +198,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
     /// Makes the rows the matches of the current document. They are not held in memory if the stage returns a document per match.
     fn take_matches(&mut self, mut rows: BoxedRows<'v>) -> Result<()> {
         if self.lookup.is_unwound() {
+            self.documents = Packed::default();
             self.streamed = Some(rows);
             return Ok(());
         }
@@ -241,7 +242,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
             let Some(document) = rows.current() else { break };
             self.documents.push(document.bytes());
             if self.documents.memory() > self.foreign.memory_limit() {
-                self.documents.clear();
+                self.documents = Packed::default();
                 return Ok(false);
             }
         }
@@ -267,7 +268,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
             let number = self.documents.push(document.bytes());
             table.add(join, document, number, &mut key)?;
             if self.documents.memory() + table.memory() > self.foreign.memory_limit() {
-                self.documents.clear();
+                self.documents = Packed::default();
                 return Ok(None);
             }
         }
@@ -343,7 +344,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         let mut key = Vec::new();
         loop {
             let Strategy::Batches(batches) = &mut self.strategy else { return Ok(true) };
-            if batches.has_many_values(join) {
+            if batches.has_many_values {
                 return Ok(false);
             }
             let mut rows = if batches.is_indexed {
@@ -387,7 +388,7 @@ impl<'v, V: View + 'v> LookupRows<'v, V> {
         self.times = 1;
         let Strategy::Batches(batches) = &self.strategy else { return Ok(()) };
         let Some(document) = batches.current() else { return Ok(()) };
-        let rows: BoxedRows<'v> = if batches.has_many_values(join) {
+        let rows: BoxedRows<'v> = if batches.has_many_values {
             Box::new(WantedRows::new(self.open_all()?, join, document, self.interrupt.clone())?)
         } else {
             self.foreign.open(join_stages::of_document(&self.lookup, document)?)?

@@ -26,6 +26,8 @@ pub(super) struct Batches {
     pub(super) values: Vec<JoinValue<OwnedValue>>,
     /// What the batch takes before it is joined, in bytes.
     pub(super) memory: usize,
+    /// Whether the batch is one document with very many values.
+    pub(super) has_many_values: bool,
     key: Vec<u8>,
 }
 
@@ -59,6 +61,7 @@ impl Batches {
             table: JoinTable::default(),
             values: Vec::new(),
             memory: 0,
+            has_many_values: false,
             key: Vec::new(),
         }
     }
@@ -78,6 +81,7 @@ impl Batches {
         self.table.clear();
         self.values.clear();
         self.memory = 0;
+        self.has_many_values = false;
     }
 
     /// Adds a document to the batch. One with very many values is a batch of its own, and its values are not added; returns `false`
@@ -101,6 +105,7 @@ impl Batches {
             });
         }
         self.batch.push(document);
+        self.has_many_values = has_many_values;
         !has_many_values
     }
 
@@ -113,11 +118,6 @@ impl Batches {
         batch.into_iter().for_each(|document| {
             self.add(join, document);
         });
-    }
-
-    /// Returns whether the batch is one document with very many values.
-    pub(super) fn has_many_values(&self, join: &Join) -> bool {
-        matches!(self.batch.as_slice(), [document] if has_many_values(join, document))
     }
 
     pub(super) fn count_joined(&mut self, documents: usize) {

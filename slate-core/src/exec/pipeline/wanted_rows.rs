@@ -39,6 +39,10 @@ impl<'v> WantedRows<'v> {
 }
 
 impl Rows for WantedRows<'_> {
+    fn park(&mut self) {
+        self.input.park();
+    }
+
     fn advance(&mut self) -> Result<bool> {
         while self.input.advance()? {
             self.interrupt.tick()?;

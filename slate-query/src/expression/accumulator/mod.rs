@@ -112,7 +112,11 @@ impl Stored {
     #[inline(never)]
     fn add_other(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64, heap: &mut usize) -> Result<()> {
         let before = self.bytes();
-        self.add_times(value, key, times)?;
+        if times == 1 {
+            self.add(value, key)?
+        } else {
+            self.add_times(value, key, times)?
+        }
         let bytes = self.bytes();
         check_size(bytes)?;
         *heap = (*heap + bytes).saturating_sub(before);

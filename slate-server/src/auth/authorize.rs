@@ -2,12 +2,12 @@ use bson::{RawArrayBuf, RawBsonRef, RawDocument, RawDocumentBuf, Regex, cstr, ra
 
 use super::{
     Action, Privilege, Target, login,
-    needs::{self, Request, Rule},
+    needs::{Request, Rule},
     privilege::Actions,
 };
 use crate::{
     command::beginning,
-    commands::Call,
+    commands::{self, Call, KnownCommand},
     failure::{Code, Failure, Result},
 };
 
@@ -24,10 +24,8 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let command = call.command;
-    let Some(rule) = needs::rule(&command.name) else {
-        // A command that is not known fails as such.
-        return if command.known.is_some() { Err(refused(call)) } else { Ok(()) };
-    };
+    // A command that is not known fails as such.
+    let Some(KnownCommand { rule, .. }) = command.known else { return Ok(()) };
     if matches!(rule, Rule::Open) {
         return Ok(());
     }
@@ -39,7 +37,7 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
     };
     let request =
         Request { name: &command.name, database: command.database(), document: command.document(), user: &user.name };
-    if permits(&user.privileges, &request, rule)? { Ok(()) } else { Err(refused(call)) }
+    if permits(&user.privileges, &request, *rule)? { Ok(()) } else { Err(refused(call)) }
 }
 
 /// Whether privileges contain what a command needs.
@@ -130,7 +128,7 @@ fn value_length(value: RawBsonRef<'_>) -> usize {
 
 /// Whether only users may run the command, if the server has users.
 pub(crate) fn needs_login(command: &str) -> bool {
-    !matches!(needs::rule(command), Some(Rule::Open))
+    !commands::find(command).is_some_and(|known| matches!(known.rule, Rule::Open))
 }
 
 /// Whether the user of the connection has an action on a target.
@@ -196,7 +194,6 @@ mod tests {
         super::{Role, UserName},
         *,
     };
-    use crate::commands;
 
     /// The columns of the matrix: a letter for each role.
     const ROLES: [(char, &str, &str); 17] = [
@@ -224,7 +221,7 @@ mod tests {
         let user = UserName::new("ada", "shop");
         let name = command.keys().next().unwrap();
         let request = Request { name, database, document: &document, user: &user };
-        let rule = needs::rule(name).unwrap();
+        let rule = commands::find(name).unwrap().rule;
         let column = |(letter, role, database): (char, &str, &str)| {
             let mut privileges = Vec::new();
             Role::new(role, database).add_to(&mut privileges);
@@ -395,14 +392,8 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_a_rule_and_only_harmless_ones_are_open() {
-        let without: Vec<&str> = commands::all_names().filter(|name| needs::rule(name).is_none()).collect();
-        assert!(without.is_empty(), "{without:?}");
-        let unknown: Vec<&str> =
-            needs::RULES.iter().map(|(name, _)| *name).filter(|name| commands::find(name).is_none()).collect();
-        assert!(unknown.iter().all(|name| *name == "convertToCapped"), "{unknown:?}");
-        let open: Vec<&str> =
-            needs::RULES.iter().filter(|(_, rule)| matches!(rule, Rule::Open)).map(|(name, _)| *name).collect();
+    fn only_harmless_commands_are_open() {
+        let open: Vec<&str> = commands::all_names().filter(|name| !needs_login(name)).collect();
         let harmless = [
             "authenticate",
             "buildInfo",
@@ -431,7 +422,7 @@ mod tests {
         for document in &nothing {
             let name = document.into_iter().next().unwrap().unwrap().0.as_str();
             let request = Request { name, database: "admin", document, user: &user };
-            assert!(request.needs(needs::rule(name).unwrap()).is_err(), "{name}");
+            assert!(request.needs(commands::find(name).unwrap().rule).is_err(), "{name}");
         }
     }
 

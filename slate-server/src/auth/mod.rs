@@ -23,7 +23,7 @@
 
 mod authorize;
 pub(crate) mod login;
-mod needs;
+pub(crate) mod needs;
 mod pipeline;
 mod privilege;
 mod role;

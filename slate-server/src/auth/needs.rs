@@ -9,6 +9,7 @@ use super::{
     },
 };
 use crate::{
+    commands,
     failure::{Code, Failure, Result},
     profiler::PROFILE,
     shared::MAX_STATEMENTS,
@@ -16,7 +17,7 @@ use crate::{
 
 /// A command for which the needed privileges are computed.
 #[derive(Clone, Copy)]
-pub(super) struct Request<'c> {
+pub(crate) struct Request<'c> {
     pub(super) name: &'c str,
     pub(super) database: &'c str,
     pub(super) document: &'c RawDocument,
@@ -26,115 +27,26 @@ pub(super) struct Request<'c> {
 
 /// Who may run a command.
 #[derive(Clone, Copy)]
-pub(super) enum Rule {
+pub(crate) enum Rule {
     /// Everyone, without a login.
     Open,
     /// Everyone who has logged in. Cursors, sessions and operations of other users are refused where they are looked up.
     LoggedIn,
     /// Who has the action on the server.
-    Cluster(Action),
+    OnServer(Action),
     /// Who has the action on the database that the command is sent to.
-    Database(Action),
+    OnDatabase(Action),
     /// Who has the action on the collection that the command names.
-    Collection(Action),
+    OnCollection(Action),
     /// Who has what the function adds.
     Of(fn(&Request<'_>, &mut Needs) -> Result<()>),
 }
 
-use Rule::{Cluster, Collection, Database, LoggedIn, Of, Open};
-
-/// What each command needs, sorted by name. A command that is not listed is refused.
-pub(super) static RULES: &[(&str, Rule)] = &[
-    ("abortTransaction", LoggedIn),
-    ("aggregate", Of(aggregate)),
-    ("authenticate", Open),
-    ("backup", Cluster(Backup)),
-    ("buildInfo", Open),
-    ("buildinfo", Open),
-    ("bulkWrite", Of(bulk_write)),
-    ("collMod", Of(coll_mod)),
-    ("collStats", Collection(CollStats)),
-    ("collstats", Collection(CollStats)),
-    ("commitTransaction", LoggedIn),
-    ("compact", Collection(Compact)),
-    ("configureFailPoint", Cluster(SetParameter)),
-    ("connectionStatus", Open),
-    ("convertToCapped", Collection(ConvertToCapped)),
-    ("count", Collection(Find)),
-    ("create", Of(create)),
-    ("createIndexes", Collection(CreateIndex)),
-    ("createRole", Database(CreateRole)),
-    ("createUser", Of(create_user)),
-    ("currentOp", Of(current_op)),
-    ("dbStats", Database(DbStats)),
-    ("dbstats", Database(DbStats)),
-    ("delete", Collection(Remove)),
-    ("deleteIndexes", Collection(DropIndex)),
-    ("distinct", Collection(Find)),
-    ("drop", Collection(DropCollection)),
-    ("dropAllUsersFromDatabase", Database(DropUser)),
-    ("dropDatabase", Of(drop_database)),
-    ("dropIndexes", Collection(DropIndex)),
-    ("dropRole", Database(DropRole)),
-    ("dropUser", Database(DropUser)),
-    ("endSessions", Open),
-    ("explain", Of(explain)),
-    ("find", Collection(Find)),
-    ("findAndModify", Of(find_and_modify)),
-    ("findandmodify", Of(find_and_modify)),
-    ("fsync", Cluster(Fsync)),
-    ("getCmdLineOpts", Cluster(GetCmdLineOpts)),
-    ("getLog", Cluster(GetLog)),
-    ("getMore", LoggedIn),
-    ("getParameter", Cluster(GetParameter)),
-    ("grantRolesToUser", Of(grant)),
-    ("hello", Open),
-    ("hostInfo", Cluster(HostInfo)),
-    ("insert", Of(insert)),
-    ("isMaster", Open),
-    ("ismaster", Open),
-    ("killAllSessions", Cluster(KillAnySession)),
-    ("killCursors", LoggedIn),
-    ("killOp", LoggedIn),
-    ("killSessions", LoggedIn),
-    ("listCollections", Of(list_collections)),
-    ("listCommands", Open),
-    ("listDatabases", LoggedIn),
-    ("listIndexes", Collection(ListIndexes)),
-    ("logout", Open),
-    ("ping", Open),
-    ("profile", Of(profile)),
-    ("refreshSessions", LoggedIn),
-    ("renameCollection", Of(rename)),
-    ("replSetGetConfig", Cluster(ReplSetGetConfig)),
-    ("replSetGetStatus", Cluster(ReplSetGetStatus)),
-    ("replSetInitiate", Cluster(ReplSetConfigure)),
-    ("revokeRolesFromUser", Of(revoke)),
-    ("rolesInfo", Of(roles_info)),
-    ("saslContinue", Open),
-    ("saslStart", Open),
-    ("serverStatus", Cluster(ServerStatus)),
-    ("setParameter", Cluster(SetParameter)),
-    ("shutdown", Cluster(Shutdown)),
-    ("startSession", LoggedIn),
-    ("top", Cluster(Top)),
-    ("update", Of(update)),
-    ("updateRole", Database(GrantRole)),
-    ("updateUser", Of(update_user)),
-    ("usersInfo", Of(users_info)),
-    ("validate", Collection(Validate)),
-    ("whatsmyuri", Open),
-];
-
-/// Returns the rule of a command.
-pub(super) fn rule(command: &str) -> Option<Rule> {
-    let place = RULES.binary_search_by(|(known, _)| (*known).cmp(command)).ok()?;
-    RULES.get(place).map(|(_, rule)| *rule)
-}
+use Rule::{LoggedIn, Of, OnCollection, OnDatabase, OnServer, Open};
 
 /// What a command needs: all parts of one of the alternatives.
 #[derive(Debug, Default)]
-pub(super) struct Needs {
+pub(crate) struct Needs {
     pub(super) all: Vec<(Target, Actions)>,
     pub(super) or: Option<Vec<(Target, Actions)>>,
     /// How many pipelines the stages that are read now are nested in.
@@ -158,9 +70,9 @@ impl Request<'_> {
         match rule {
             Open => return Ok(None),
             LoggedIn => {}
-            Cluster(action) => needs.add(Target::Cluster, &[action]),
-            Database(action) => needs.add(Target::Database(self.database.into()), &[action]),
-            Collection(action) => {
+            OnServer(action) => needs.add(Target::Cluster, &[action]),
+            OnDatabase(action) => needs.add(Target::Database(self.database.into()), &[action]),
+            OnCollection(action) => {
                 let target = self.target()?;
                 needs.add(target, &[action]);
             }
@@ -253,7 +165,7 @@ pub(super) fn is_true(value: RawBsonRef<'_>) -> bool {
     truth(OwnedValue::from(value).as_value()) == Some(true)
 }
 
-fn aggregate(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn aggregate(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let target = request.target()?;
     let stages = match request.get("pipeline")? {
         Some(RawBsonRef::Array(stages)) => Some(stages),
@@ -281,7 +193,7 @@ fn aggregate(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn bulk_write(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn bulk_write(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let mut targets = Vec::new();
     for namespace in request.documents("nsInfo")? {
         let full = only(namespace, "ns")?.and_then(|full| full.as_str()).unwrap_or_default();
@@ -316,12 +228,12 @@ fn bulk_write(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn coll_mod(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn coll_mod(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     needs.add(request.target()?, &[CollMod]);
     request.view(needs)
 }
 
-fn create(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn create(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let target = request.target()?;
     request.view(needs)?;
     if needs.all.is_empty() {
@@ -331,7 +243,7 @@ fn create(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if !request.truth("$ownOps")? {
         needs.add(Target::Cluster, &[Inprog]);
     }
@@ -339,7 +251,7 @@ fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
 }
 
 /// Who may read the entries may also ask for the settings.
-fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     needs.add(Target::Database(request.database.into()), &[EnableProfiler]);
     let is_negative = match request.get("profile")? {
         Some(RawBsonRef::Int32(level)) => level < 0,
@@ -355,7 +267,7 @@ fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
 }
 
 /// The database of the users can be dropped by nobody: who may not change users could do so by dropping them.
-fn drop_database(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn drop_database(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if request.database == "admin" {
         return Err(Failure::new(Code(20, "IllegalOperation"), "Dropping the 'admin' database is prohibited."));
     }
@@ -363,13 +275,13 @@ fn drop_database(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn explain(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn explain(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let Some(RawBsonRef::Document(inner)) = request.get("explain")? else { return Ok(()) };
     let Some((name, _)) = inner.into_iter().next().transpose()? else { return Ok(()) };
     let database = only(inner, "$db")?.and_then(|database| database.as_str()).unwrap_or(request.database);
     let inner = Request { name: name.as_str(), database, document: inner, user: request.user };
-    match rule(inner.name) {
-        Some(rule @ (Collection(_) | Of(_))) if inner.name != "explain" => {
+    match commands::find(inner.name).map(|known| known.rule) {
+        Some(rule @ (OnCollection(_) | Of(_))) if inner.name != "explain" => {
             needs.all.extend(inner.needs(rule)?.unwrap_or_default().all);
             Ok(())
         }
@@ -379,7 +291,7 @@ fn explain(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     }
 }
 
-fn find_and_modify(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn find_and_modify(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let target = request.target()?;
     let mut actions = vec![Find];
     actions.push(if request.truth("remove")? { Remove } else { Update });
@@ -390,13 +302,13 @@ fn find_and_modify(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     request.bypass(needs, &target)
 }
 
-fn insert(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn insert(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let target = request.target()?;
     needs.add(target.clone(), &[Insert]);
     request.bypass(needs, &target)
 }
 
-fn update(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn update(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let target = request.target()?;
     let mut upserts = false;
     for statement in request.documents("updates")? {
@@ -407,14 +319,14 @@ fn update(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
 }
 
 /// With `nameOnly` and `authorizedCollections`, everyone may ask: only the names that they may know are listed.
-fn list_collections(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn list_collections(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     if !(request.truth("nameOnly")? && request.truth("authorizedCollections")?) {
         needs.add(Target::Database(request.database.into()), &[ListCollections]);
     }
     Ok(())
 }
 
-fn rename(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn rename(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let namespace = |name| -> Result<(String, String)> {
         let full = request.get(name)?.and_then(|full| full.as_str()).unwrap_or_default();
         let (database, own) = full.split_once('.').unwrap_or((full, ""));
@@ -434,27 +346,27 @@ fn rename(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn create_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn create_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     needs.add(Target::Database(request.database.into()), &[CreateUser]);
     grant(request, needs)
 }
 
 /// Roles are granted by who administers their database.
-fn grant(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn grant(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     for role in request.roles("roles")? {
         needs.add(Target::Database(role.database), &[GrantRole]);
     }
     Ok(())
 }
 
-fn revoke(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn revoke(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     for role in request.roles("roles")? {
         needs.add(Target::Database(role.database), &[RevokeRole]);
     }
     Ok(())
 }
 
-fn update_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn update_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let database = || Target::Database(request.database.into());
     for (field, action) in [("pwd", ChangePassword), ("mechanisms", ChangePassword), ("customData", ChangeCustomData)] {
         if request.get(field)?.is_some() {
@@ -469,7 +381,7 @@ fn update_user(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn users_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn users_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let view = |needs: &mut Needs, name: UserName| {
         if name != *request.user {
             needs.add(Target::Database(name.database), &[ViewUser]);
@@ -492,7 +404,7 @@ fn users_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     Ok(())
 }
 
-fn roles_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
+pub(crate) fn roles_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     let mut view = |value: RawBsonRef<'_>| -> Result<()> {
         let database = value.as_document().and_then(|role| role.get_str("db").ok()).unwrap_or(request.database);
         needs.add(Target::Database(database.into()), &[ViewRole]);
@@ -502,15 +414,5 @@ fn roles_info(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
         Some(RawBsonRef::Array(names)) => names.into_iter().try_for_each(|name| view(name?)),
         Some(name) => view(name),
         None => Ok(()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_are_sorted() {
-        assert!(RULES.is_sorted_by(|(a, _), (b, _)| a < b));
     }
 }

@@ -1,12 +1,22 @@
-//! What the server knows about each command, in one table. Only the privileges that commands need have a table of their own, in
-//! [`auth`](crate::auth).
+//! What the server knows about each command, in one table.
 
 use std::{fmt, future::Future, pin::Pin};
 
 use bson::RawDocumentBuf;
 
 use super::{Call, authentication, diagnosis, hello, maintenance, replication, sessions, status, users};
-use crate::{data, fail_points, failure::Result, profiler};
+use crate::{
+    auth::{
+        Action::*,
+        needs::{
+            self,
+            Rule::{self, LoggedIn, Of, OnCollection, OnDatabase, OnServer, Open},
+        },
+    },
+    data, fail_points,
+    failure::Result,
+    profiler,
+};
 
 type Work<'c> = Pin<Box<dyn Future<Output = Result<RawDocumentBuf>> + Send + 'c>>;
 
@@ -43,6 +53,8 @@ pub(crate) struct KnownCommand {
     pub(crate) name: &'static str,
     pub(crate) implementation: Implementation,
     traits: &'static [Trait],
+    /// Who may run it.
+    pub(crate) rule: Rule,
 }
 
 impl KnownCommand {
@@ -57,8 +69,13 @@ impl fmt::Debug for KnownCommand {
     }
 }
 
-const fn known(name: &'static str, implementation: Implementation, traits: &'static [Trait]) -> KnownCommand {
-    KnownCommand { name, implementation, traits }
+const fn known(
+    name: &'static str,
+    implementation: Implementation,
+    traits: &'static [Trait],
+    rule: Rule,
+) -> KnownCommand {
+    KnownCommand { name, implementation, traits, rule }
 }
 
 use Implementation::{Immediate, Library, Unsupported, Waiting};
@@ -66,84 +83,84 @@ use Trait::{Collection, Reads, Retryable, Stable, Transaction, Writes};
 
 /// The commands, sorted by name.
 static COMMANDS: &[KnownCommand] = &[
-    known("abortTransaction", Waiting(|call| Box::pin(data::abort(call))), &[Stable, Transaction]),
-    known("aggregate", Library, &[Collection, Reads, Stable, Transaction, Writes]),
-    known("authenticate", Waiting(|call| Box::pin(authentication::authenticate(call))), &[Stable]),
-    known("backup", Waiting(|call| Box::pin(maintenance::backup(call))), &[]),
-    known("buildInfo", Immediate(status::build_info), &[]),
-    known("buildinfo", Immediate(status::build_info), &[]),
-    known("bulkWrite", Library, &[Retryable, Stable, Transaction, Writes]),
-    known("collMod", Library, &[Collection, Stable, Writes]),
-    known("collStats", Library, &[Collection]),
-    known("collstats", Library, &[Collection]),
-    known("commitTransaction", Waiting(|call| Box::pin(data::commit(call))), &[Stable, Transaction]),
-    known("compact", Library, &[Collection]),
-    known("configureFailPoint", Immediate(fail_points::configure), &[]),
-    known("connectionStatus", Immediate(authentication::connection_status), &[]),
-    known("count", Library, &[Collection, Reads, Stable]),
-    known("create", Library, &[Collection, Stable, Transaction, Writes]),
-    known("createIndexes", Library, &[Collection, Stable, Transaction, Writes]),
-    known("createRole", Unsupported, &[]),
-    known("createUser", Waiting(|call| Box::pin(users::create(call))), &[]),
-    known("currentOp", Waiting(|call| Box::pin(diagnosis::current_op(call))), &[]),
-    known("dbStats", Library, &[]),
-    known("dbstats", Library, &[]),
-    known("delete", Library, &[Collection, Retryable, Stable, Transaction, Writes]),
-    known("deleteIndexes", Library, &[Collection, Writes]),
-    known("distinct", Library, &[Collection, Reads, Transaction]),
-    known("drop", Library, &[Collection, Stable, Writes]),
-    known("dropAllUsersFromDatabase", Waiting(|call| Box::pin(users::remove_all(call))), &[]),
-    known("dropDatabase", Library, &[Stable, Writes]),
-    known("dropIndexes", Library, &[Collection, Stable, Writes]),
-    known("dropRole", Unsupported, &[]),
-    known("dropUser", Waiting(|call| Box::pin(users::remove(call))), &[]),
-    known("endSessions", Waiting(|call| Box::pin(sessions::end(call))), &[Stable]),
-    known("explain", Library, &[Stable]),
-    known("find", Library, &[Collection, Reads, Stable, Transaction]),
-    known("findAndModify", Library, &[Collection, Retryable, Stable, Transaction, Writes]),
-    known("findandmodify", Library, &[Collection, Retryable, Transaction, Writes]),
-    known("fsync", Waiting(|call| Box::pin(maintenance::fsync(call))), &[]),
-    known("getCmdLineOpts", Immediate(status::command_line), &[]),
-    known("getLog", Immediate(diagnosis::log), &[]),
-    known("getMore", Library, &[Stable, Transaction]),
-    known("getParameter", Immediate(status::parameter), &[]),
-    known("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call))), &[]),
-    known("hello", Waiting(|call| Box::pin(hello::hello(call))), &[Stable]),
-    known("hostInfo", Immediate(status::host_info), &[]),
-    known("insert", Library, &[Collection, Retryable, Stable, Transaction, Writes]),
-    known("isMaster", Waiting(|call| Box::pin(hello::is_master(call))), &[]),
-    known("ismaster", Waiting(|call| Box::pin(hello::is_master(call))), &[]),
-    known("killAllSessions", Waiting(|call| Box::pin(sessions::kill_all(call))), &[]),
-    known("killCursors", Library, &[Collection, Stable, Transaction]),
-    known("killOp", Immediate(diagnosis::kill_op), &[]),
-    known("killSessions", Waiting(|call| Box::pin(sessions::kill(call))), &[]),
-    known("listCollections", Library, &[Stable]),
-    known("listCommands", Immediate(diagnosis::list_commands), &[]),
-    known("listDatabases", Library, &[Stable]),
-    known("listIndexes", Library, &[Collection, Stable]),
-    known("logout", Immediate(authentication::logout), &[Stable]),
-    known("ping", Library, &[Stable]),
-    known("profile", Waiting(|call| Box::pin(profiler::configure(call))), &[]),
-    known("refreshSessions", Immediate(sessions::refresh), &[Stable]),
-    known("renameCollection", Library, &[Writes]),
-    known("replSetGetConfig", Immediate(replication::config), &[]),
-    known("replSetGetStatus", Immediate(replication::status), &[]),
-    known("replSetInitiate", Immediate(replication::initiate), &[]),
-    known("revokeRolesFromUser", Waiting(|call| Box::pin(users::revoke(call))), &[]),
-    known("rolesInfo", Immediate(users::roles_info), &[]),
-    known("saslContinue", Immediate(authentication::sasl_continue), &[Stable]),
-    known("saslStart", Waiting(|call| Box::pin(authentication::sasl_start(call))), &[Stable]),
-    known("serverStatus", Immediate(status::server_status), &[]),
-    known("setParameter", Unsupported, &[]),
-    known("shutdown", Immediate(maintenance::shutdown), &[]),
-    known("startSession", Immediate(sessions::start), &[]),
-    known("top", Immediate(diagnosis::top), &[]),
-    known("update", Library, &[Collection, Retryable, Stable, Transaction, Writes]),
-    known("updateRole", Unsupported, &[]),
-    known("updateUser", Waiting(|call| Box::pin(users::update(call))), &[]),
-    known("usersInfo", Waiting(|call| Box::pin(users::info(call))), &[]),
-    known("validate", Library, &[Collection]),
-    known("whatsmyuri", Immediate(status::my_uri), &[]),
+    known("abortTransaction", Waiting(|call| Box::pin(data::abort(call))), &[Stable, Transaction], LoggedIn),
+    known("aggregate", Library, &[Collection, Reads, Stable, Transaction, Writes], Of(needs::aggregate)),
+    known("authenticate", Waiting(|call| Box::pin(authentication::authenticate(call))), &[Stable], Open),
+    known("backup", Waiting(|call| Box::pin(maintenance::backup(call))), &[], OnServer(Backup)),
+    known("buildInfo", Immediate(status::build_info), &[], Open),
+    known("buildinfo", Immediate(status::build_info), &[], Open),
+    known("bulkWrite", Library, &[Retryable, Stable, Transaction, Writes], Of(needs::bulk_write)),
+    known("collMod", Library, &[Collection, Stable, Writes], Of(needs::coll_mod)),
+    known("collStats", Library, &[Collection], OnCollection(CollStats)),
+    known("collstats", Library, &[Collection], OnCollection(CollStats)),
+    known("commitTransaction", Waiting(|call| Box::pin(data::commit(call))), &[Stable, Transaction], LoggedIn),
+    known("compact", Library, &[Collection], OnCollection(Compact)),
+    known("configureFailPoint", Immediate(fail_points::configure), &[], OnServer(SetParameter)),
+    known("connectionStatus", Immediate(authentication::connection_status), &[], Open),
+    known("count", Library, &[Collection, Reads, Stable], OnCollection(Find)),
+    known("create", Library, &[Collection, Stable, Transaction, Writes], Of(needs::create)),
+    known("createIndexes", Library, &[Collection, Stable, Transaction, Writes], OnCollection(CreateIndex)),
+    known("createRole", Unsupported, &[], OnDatabase(CreateRole)),
+    known("createUser", Waiting(|call| Box::pin(users::create(call))), &[], Of(needs::create_user)),
+    known("currentOp", Waiting(|call| Box::pin(diagnosis::current_op(call))), &[], Of(needs::current_op)),
+    known("dbStats", Library, &[], OnDatabase(DbStats)),
+    known("dbstats", Library, &[], OnDatabase(DbStats)),
+    known("delete", Library, &[Collection, Retryable, Stable, Transaction, Writes], OnCollection(Remove)),
+    known("deleteIndexes", Library, &[Collection, Writes], OnCollection(DropIndex)),
+    known("distinct", Library, &[Collection, Reads, Transaction], OnCollection(Find)),
+    known("drop", Library, &[Collection, Stable, Writes], OnCollection(DropCollection)),
+    known("dropAllUsersFromDatabase", Waiting(|call| Box::pin(users::remove_all(call))), &[], OnDatabase(DropUser)),
+    known("dropDatabase", Library, &[Stable, Writes], Of(needs::drop_database)),
+    known("dropIndexes", Library, &[Collection, Stable, Writes], OnCollection(DropIndex)),
+    known("dropRole", Unsupported, &[], OnDatabase(DropRole)),
+    known("dropUser", Waiting(|call| Box::pin(users::remove(call))), &[], OnDatabase(DropUser)),
+    known("endSessions", Waiting(|call| Box::pin(sessions::end(call))), &[Stable], Open),
+    known("explain", Library, &[Stable], Of(needs::explain)),
+    known("find", Library, &[Collection, Reads, Stable, Transaction], OnCollection(Find)),
+    known("findAndModify", Library, &[Collection, Retryable, Stable, Transaction, Writes], Of(needs::find_and_modify)),
+    known("findandmodify", Library, &[Collection, Retryable, Transaction, Writes], Of(needs::find_and_modify)),
+    known("fsync", Waiting(|call| Box::pin(maintenance::fsync(call))), &[], OnServer(Fsync)),
+    known("getCmdLineOpts", Immediate(status::command_line), &[], OnServer(GetCmdLineOpts)),
+    known("getLog", Immediate(diagnosis::log), &[], OnServer(GetLog)),
+    known("getMore", Library, &[Stable, Transaction], LoggedIn),
+    known("getParameter", Immediate(status::parameter), &[], OnServer(GetParameter)),
+    known("grantRolesToUser", Waiting(|call| Box::pin(users::grant(call))), &[], Of(needs::grant)),
+    known("hello", Waiting(|call| Box::pin(hello::hello(call))), &[Stable], Open),
+    known("hostInfo", Immediate(status::host_info), &[], OnServer(HostInfo)),
+    known("insert", Library, &[Collection, Retryable, Stable, Transaction, Writes], Of(needs::insert)),
+    known("isMaster", Waiting(|call| Box::pin(hello::is_master(call))), &[], Open),
+    known("ismaster", Waiting(|call| Box::pin(hello::is_master(call))), &[], Open),
+    known("killAllSessions", Waiting(|call| Box::pin(sessions::kill_all(call))), &[], OnServer(KillAnySession)),
+    known("killCursors", Library, &[Collection, Stable, Transaction], LoggedIn),
+    known("killOp", Immediate(diagnosis::kill_op), &[], LoggedIn),
+    known("killSessions", Waiting(|call| Box::pin(sessions::kill(call))), &[], LoggedIn),
+    known("listCollections", Library, &[Stable], Of(needs::list_collections)),
+    known("listCommands", Immediate(diagnosis::list_commands), &[], Open),
+    known("listDatabases", Library, &[Stable], LoggedIn),
+    known("listIndexes", Library, &[Collection, Stable], OnCollection(ListIndexes)),
+    known("logout", Immediate(authentication::logout), &[Stable], Open),
+    known("ping", Library, &[Stable], Open),
+    known("profile", Waiting(|call| Box::pin(profiler::configure(call))), &[], Of(needs::profile)),
+    known("refreshSessions", Immediate(sessions::refresh), &[Stable], LoggedIn),
+    known("renameCollection", Library, &[Writes], Of(needs::rename)),
+    known("replSetGetConfig", Immediate(replication::config), &[], OnServer(ReplSetGetConfig)),
+    known("replSetGetStatus", Immediate(replication::status), &[], OnServer(ReplSetGetStatus)),
+    known("replSetInitiate", Immediate(replication::initiate), &[], OnServer(ReplSetConfigure)),
+    known("revokeRolesFromUser", Waiting(|call| Box::pin(users::revoke(call))), &[], Of(needs::revoke)),
+    known("rolesInfo", Immediate(users::roles_info), &[], Of(needs::roles_info)),
+    known("saslContinue", Immediate(authentication::sasl_continue), &[Stable], Open),
+    known("saslStart", Waiting(|call| Box::pin(authentication::sasl_start(call))), &[Stable], Open),
+    known("serverStatus", Immediate(status::server_status), &[], OnServer(ServerStatus)),
+    known("setParameter", Unsupported, &[], OnServer(SetParameter)),
+    known("shutdown", Immediate(maintenance::shutdown), &[], OnServer(Shutdown)),
+    known("startSession", Immediate(sessions::start), &[], LoggedIn),
+    known("top", Immediate(diagnosis::top), &[], OnServer(Top)),
+    known("update", Library, &[Collection, Retryable, Stable, Transaction, Writes], Of(needs::update)),
+    known("updateRole", Unsupported, &[], OnDatabase(GrantRole)),
+    known("updateUser", Waiting(|call| Box::pin(users::update(call))), &[], Of(needs::update_user)),
+    known("usersInfo", Waiting(|call| Box::pin(users::info(call))), &[], Of(needs::users_info)),
+    known("validate", Library, &[Collection], OnCollection(Validate)),
+    known("whatsmyuri", Immediate(status::my_uri), &[], Open),
 ];
 
 /// Returns a command by its name.

@@ -1,6 +1,6 @@
 use std::{any::Any, fmt, future::IntoFuture};
 
-use bson::{Bson, DateTime};
+use bson::{Bson, DateTime, Timestamp};
 use serde::de::DeserializeOwned;
 
 use super::{
@@ -12,8 +12,8 @@ use super::{
 use crate::{
     Aggregate, BulkWrite, BulkWriteResult, CancelToken, CopyProgress, CopyResult, CopyTo, Count, CreateIndex, Delete,
     Distinct, ExistingCollections, Expire, Expired, Explain, ExplainVerbosity, Find, FindOne, FindOneAndDelete,
-    FindOneAndUpdate, InsertMany, InsertManyResult, Result, Update, UpdateResult, Verify, VerifyProgress, VerifyReport,
-    Watch,
+    FindOneAndUpdate, FullDocument, FullDocumentBeforeChange, InsertMany, InsertManyResult, IntoDocument, Result,
+    Update, UpdateResult, Verify, VerifyProgress, VerifyReport, Watch,
     api::{scoped_request::TriedCall, setters::setters},
     interrupt::WaitBudget,
 };
@@ -225,42 +225,36 @@ impl Call<Distinct> {
     }
 }
 
-impl Call<CopyTo<'static>> {
-    /// See [`CopyTo::existing`].
-    pub fn existing(self, existing: ExistingCollections) -> Self {
-        self.map(|copy| copy.existing(existing))
-    }
-
-    /// See [`CopyTo::progress`].
-    pub fn progress(self, progress: impl FnMut(&CopyProgress<'_>) + Send + 'static) -> Self {
-        self.map(|copy| copy.progress(progress))
-    }
+/// Declares the setters that one builder has.
+macro_rules! own_setters {
+    ($($builder:ident $(<$lifetime:lifetime>)?: $($name:ident($($argument:ident: $type:ty)?))*;)*) => {
+        $(
+            impl Call<$builder$(<$lifetime>)?> {
+                $(
+                    #[doc = concat!("See [`", stringify!($builder), "::", stringify!($name), "`].")]
+                    pub fn $name(self, $($argument: $type)?) -> Self {
+                        self.map(|builder| builder.$name($($argument)?))
+                    }
+                )*
+            }
+        )*
+    };
 }
 
-impl Call<CreateIndex<'static>> {
-    /// See [`CreateIndex::progress`].
-    pub fn progress(self, progress: impl FnMut(u64) + Send + 'static) -> Self {
-        self.map(|create| create.progress(progress))
-    }
-}
-
-impl Call<Expire> {
-    /// See [`Expire::at`].
-    pub fn at(self, now: DateTime) -> Self {
-        self.map(|expire| expire.at(now))
-    }
-
-    /// See [`Expire::limit`].
-    pub fn limit(self, documents: u64) -> Self {
-        self.map(|expire| expire.limit(documents))
-    }
-}
-
-impl Call<Verify<'static>> {
-    /// See [`Verify::progress`].
-    pub fn progress(self, progress: impl FnMut(&VerifyProgress<'_>) + Send + 'static) -> Self {
-        self.map(|verify| verify.progress(progress))
-    }
+own_setters! {
+    CopyTo<'static>:
+        existing(existing: ExistingCollections)
+        progress(progress: impl FnMut(&CopyProgress<'_>) + Send + 'static);
+    CreateIndex<'static>: progress(progress: impl FnMut(u64) + Send + 'static);
+    Expire: at(now: DateTime) limit(documents: u64);
+    Verify<'static>: progress(progress: impl FnMut(&VerifyProgress<'_>) + Send + 'static);
+    Watch:
+        full_document(full_document: FullDocument)
+        full_document_before_change(before: FullDocumentBeforeChange)
+        resume_after(token: impl IntoDocument)
+        start_after(token: impl IntoDocument)
+        start_at(time: Timestamp)
+        expanded_events();
 }
 
 impl<B: TriedCall + Send + 'static> Short for B {

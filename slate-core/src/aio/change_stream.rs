@@ -9,7 +9,7 @@ use std::{
     task::{Context, Poll, Wake, Waker, ready},
 };
 
-use bson::{RawDocumentBuf, Timestamp};
+use bson::RawDocumentBuf;
 use futures_core::Stream;
 use serde::de::DeserializeOwned;
 
@@ -21,7 +21,7 @@ use super::{
     runner::{Runner, on_pool},
 };
 use crate::{
-    CancelToken, ChangeEvent, Find, FullDocument, FullDocumentBeforeChange, IntoDocument, LiveChange, Result, Watch,
+    CancelToken, ChangeEvent, Find, LiveChange, Result, Watch,
     api::live::converted,
     call::{
         change_stream::{ChangeStreamState, Follower, ReadOutcome},
@@ -249,36 +249,4 @@ pub(super) fn open(watch: Watch, token: CancelToken, runner: &Runner) -> Operati
         };
         Ok(ChangeStream { following: Following::new(state, call, token, seen) })
     })
-}
-
-impl Call<Watch> {
-    /// See [`Watch::full_document`].
-    pub fn full_document(self, full_document: FullDocument) -> Self {
-        self.map(|watch| watch.full_document(full_document))
-    }
-
-    /// See [`Watch::full_document_before_change`].
-    pub fn full_document_before_change(self, before: FullDocumentBeforeChange) -> Self {
-        self.map(|watch| watch.full_document_before_change(before))
-    }
-
-    /// See [`Watch::resume_after`].
-    pub fn resume_after(self, token: impl IntoDocument) -> Self {
-        self.map(|watch| watch.resume_after(token))
-    }
-
-    /// See [`Watch::start_after`].
-    pub fn start_after(self, token: impl IntoDocument) -> Self {
-        self.map(|watch| watch.start_after(token))
-    }
-
-    /// See [`Watch::start_at`].
-    pub fn start_at(self, time: Timestamp) -> Self {
-        self.map(|watch| watch.start_at(time))
-    }
-
-    /// See [`Watch::expanded_events`].
-    pub fn expanded_events(self) -> Self {
-        self.map(Watch::expanded_events)
-    }
 }

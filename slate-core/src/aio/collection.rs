@@ -5,6 +5,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
     Call, Operation,
+    methods::methods,
     runner::{Runner, Short},
 };
 use crate::{
@@ -17,7 +18,7 @@ use crate::{
 
 /// The reading half of a collection: what a [`Snapshot`](super::Snapshot) returns, and part of every [`Collection`].
 pub struct ReadCollection<T> {
-    collection: crate::ReadCollection<T>,
+    blocking: crate::ReadCollection<T>,
     runner: Runner,
 }
 
@@ -26,78 +27,47 @@ pub struct ReadCollection<T> {
 /// A handle: cheap to clone, share and send. Through a [`Transaction`](super::Transaction) its calls belong to the
 /// transaction. Documents are serialized by the caller's task and deserialized by the thread that reads them.
 pub struct Collection<T> {
-    collection: crate::Collection<T>,
+    blocking: crate::Collection<T>,
     read: ReadCollection<T>,
-}
-
-/// Declares methods that return the builder of the blocking method of the same name.
-macro_rules! calls {
-    ($of:literal: $($name:ident($($argument:ident: $type:ty),*) -> $builder:ty;)*) => {
-        $(
-            #[doc = concat!("See [`slate_core::", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
-            pub fn $name(&self, $($argument: $type),*) -> Call<$builder> {
-                Call::new(self.collection.$name($($argument),*), self.runner().clone())
-            }
-        )*
-    };
-}
-
-/// Declares methods that run the blocking method of the same name on an owned collection, with owned arguments.
-macro_rules! operations {
-    ($how:ident $of:literal: $($name:ident($($argument:ident: &$type:ty),*) -> $output:ty;)*) => {
-        $(
-            #[doc = concat!("See [`slate_core::", $of, "::", stringify!($name), "`](crate::", $of, "::", stringify!($name), ").")]
-            #[doc = ""]
-            #[doc = "# Errors"]
-            #[doc = "As the blocking method."]
-            pub fn $name(&self, $($argument: &$type),*) -> Operation<$output> {
-                $(let $argument = $argument.to_owned();)*
-                self.$how(move |collection| collection.$name($(&$argument),*))
-            }
-        )*
-    };
 }
 
 impl<T: 'static> ReadCollection<T> {
     pub(super) fn new(collection: crate::ReadCollection<T>, runner: Runner) -> Self {
-        Self { collection, runner }
+        Self { blocking: collection, runner }
     }
 
-    /// See [`slate_core::ReadCollection::with_deadline`](crate::ReadCollection::with_deadline). The time begins when the method is
-    /// called, not when its result is awaited.
-    #[must_use]
-    pub fn with_deadline(&self, within: Duration) -> Self {
-        Self { collection: self.collection.with_deadline(within), runner: self.runner.clone() }
-    }
-
-    /// See [`slate_core::ReadCollection::with_cancel`](crate::ReadCollection::with_cancel).
-    #[must_use]
-    pub fn with_cancel(&self, token: CancelToken) -> Self {
-        Self { collection: self.collection.with_cancel(token), runner: self.runner.clone() }
+    methods! { handles "ReadCollection":
+        /// The time begins when the method is called, not when its result is awaited.
+        with_deadline(within: Duration);
+        with_cancel(token: CancelToken);
     }
 
     /// Returns the collection's name.
     pub fn name(&self) -> &str {
-        self.collection.name()
+        self.blocking.name()
     }
 
     /// Returns the name of its database.
     pub fn database_name(&self) -> &str {
-        self.collection.database_name()
+        self.blocking.database_name()
     }
 
-    fn runner(&self) -> &Runner {
-        &self.runner
+    fn with(&self, blocking: crate::ReadCollection<T>) -> Self {
+        Self { blocking, runner: self.runner() }
+    }
+
+    fn runner(&self) -> Runner {
+        self.runner.clone()
     }
 
     fn read<R: Send + 'static>(
         &self,
         run: impl Fn(crate::ReadCollection<T>) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        self.runner.read(CancelToken::new(), self.collection.begun(), run)
+        self.runner.read(CancelToken::new(), self.blocking.begun(), run)
     }
 
-    calls! { "ReadCollection":
+    methods! { calls "ReadCollection":
         find(filter: impl IntoDocument) -> Find<T>;
         aggregate(pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document>;
         count_documents(filter: impl IntoDocument) -> Count;
@@ -105,7 +75,7 @@ impl<T: 'static> ReadCollection<T> {
         verify() -> Verify<'static>;
     }
 
-    operations! { read "ReadCollection":
+    methods! { read "ReadCollection":
         estimated_document_count() -> u64;
         list_indexes() -> Vec<IndexDescription>;
         stats() -> CollectionStats;
@@ -114,7 +84,7 @@ impl<T: 'static> ReadCollection<T> {
 }
 
 impl<T: DeserializeOwned + Send + Any> ReadCollection<T> {
-    calls! { "ReadCollection":
+    methods! { calls "ReadCollection":
         find_one(filter: impl IntoDocument) -> FindOne<T>;
     }
 
@@ -131,45 +101,38 @@ impl<T: DeserializeOwned + Send + Any> ReadCollection<T> {
 impl<T: 'static> Collection<T> {
     pub(super) fn new(collection: crate::Collection<T>, runner: Runner) -> Self {
         let read = ReadCollection::new(crate::ReadCollection::clone(&collection), runner);
-        Self { collection, read }
+        Self { blocking: collection, read }
     }
 
-    /// See [`ReadCollection::with_deadline`].
-    #[must_use]
-    pub fn with_deadline(&self, within: Duration) -> Self {
-        Self::new(self.collection.with_deadline(within), self.read.runner.clone())
-    }
-
-    /// See [`ReadCollection::with_cancel`].
-    #[must_use]
-    pub fn with_cancel(&self, token: CancelToken) -> Self {
-        Self::new(self.collection.with_cancel(token), self.read.runner.clone())
+    methods! { handles "Collection":
+        with_deadline(within: Duration);
+        with_cancel(token: CancelToken);
     }
 
     /// Returns the same collection with documents of another type.
     pub fn with_type<U: 'static>(&self) -> Collection<U> {
-        Collection::new(self.collection.with_type(), self.read.runner.clone())
+        Collection::new(self.blocking.with_type(), self.runner())
     }
 
     /// Returns the collection for blocking code. Through a [`Transaction`](super::Transaction) it belongs to the
     /// transaction.
     pub fn as_blocking(&self) -> &crate::Collection<T> {
-        &self.collection
+        &self.blocking
     }
 
-    fn runner(&self) -> &Runner {
-        &self.read.runner
+    fn with(&self, blocking: crate::Collection<T>) -> Self {
+        Self::new(blocking, self.runner())
     }
 
     fn write<R: Send + 'static>(
         &self,
         run: impl FnOnce(crate::Collection<T>) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        let collection = self.collection.begun();
-        self.runner().write(CancelToken::new(), move || run(collection))
+        let collection = self.blocking.begun();
+        self.read.runner.write(CancelToken::new(), move || run(collection))
     }
 
-    calls! { "Collection":
+    methods! { calls "Collection":
         update_one(filter: impl IntoDocument, update: impl IntoUpdate) -> Update;
         update_many(filter: impl IntoDocument, update: impl IntoUpdate) -> Update;
         delete_one(filter: impl IntoDocument) -> Delete;
@@ -179,7 +142,7 @@ impl<T: 'static> Collection<T> {
         create_index(index: Index) -> CreateIndex<'static>;
     }
 
-    operations! { write "Collection":
+    methods! { write "Collection":
         analyze() -> ();
         create() -> ();
         create_with(options: &CollectionOptions) -> ();
@@ -187,31 +150,12 @@ impl<T: 'static> Collection<T> {
         drop_index(index: &str) -> bool;
         hide_index(index: &str) -> bool;
         show_index(index: &str) -> bool;
+        set_view(view: &View) -> ();
     }
 
-    /// See [`slate_core::Collection::set_view`](crate::Collection::set_view).
-    ///
-    /// # Errors
-    /// Fails as the blocking method does.
-    pub fn set_view(&self, view: &View) -> Operation<()> {
-        let view = view.clone();
-        self.write(move |collection| collection.set_view(&view))
-    }
-
-    /// See [`slate_core::Collection::keep_images`](crate::Collection::keep_images).
-    ///
-    /// # Errors
-    /// Fails as the blocking method does.
-    pub fn keep_images(&self, is_kept: bool) -> Operation<()> {
-        self.write(move |collection| collection.keep_images(is_kept))
-    }
-
-    /// See [`slate_core::Collection::set_validator`](crate::Collection::set_validator).
-    ///
-    /// # Errors
-    /// Fails as the blocking method does.
-    pub fn set_validator(&self, validator: Option<Validator>) -> Operation<()> {
-        self.write(move |collection| collection.set_validator(validator))
+    methods! { write "Collection" owned:
+        keep_images(is_kept: bool) -> ();
+        set_validator(validator: Option<Validator>) -> ();
     }
 
     /// See [`slate_core::Collection::create_indexes`](crate::Collection::create_indexes).
@@ -237,13 +181,13 @@ impl<T: 'static> Collection<T> {
     /// # Errors
     /// Fails as the blocking method does.
     pub fn rename(&self, to: &str, target: RenameTarget) -> Operation<Self> {
-        let (runner, to) = (self.runner().clone(), to.to_owned());
+        let (runner, to) = (self.runner(), to.to_owned());
         self.write(move |collection| Ok(Self::new(collection.rename(&to, target)?, runner)))
     }
 }
 
 impl<T: Serialize + Any> Collection<T> {
-    calls! { "Collection":
+    methods! { calls "Collection":
         replace_one(filter: impl IntoDocument, replacement: &T) -> Update;
     }
 
@@ -252,17 +196,19 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// Fails as the blocking method does.
     pub fn insert_one(&self, document: &T) -> Operation<Bson> {
-        let document = match to_raw(self.collection.name(), document) {
+        let document = match to_raw(self.blocking.name(), document) {
             Ok(document) => Arc::new(document.into_owned()),
             Err(error) => return Operation::new(async { Err(error) }),
         };
-        let insert = InsertOne { collection: self.collection.begun().with_type(), document };
-        self.runner().write_short(CancelToken::new(), insert, |insert| insert.collection.insert_one(&insert.document))
+        let insert = InsertOne { collection: self.blocking.begun().with_type(), document };
+        self.read
+            .runner
+            .write_short(CancelToken::new(), insert, |insert| insert.collection.insert_one(&insert.document))
     }
 
     /// See [`slate_core::Collection::insert_many`](crate::Collection::insert_many).
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Call<InsertMany<'static>> {
-        Call::new(self.collection.insert_many(documents).into_owned(), self.runner().clone())
+        Call::new(self.blocking.insert_many(documents).into_owned(), self.runner())
     }
 
     /// See [`slate_core::Collection::upsert_many`](crate::Collection::upsert_many).
@@ -270,21 +216,21 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Errors
     /// Fails as the blocking method does.
     pub fn upsert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> Operation<UpsertManyResult> {
-        let documents = each_to_raw(self.collection.name(), documents);
+        let documents = each_to_raw(self.blocking.name(), documents);
         let documents: Result<Vec<RawDocumentBuf>> = documents.map(|document| document.map(Cow::into_owned)).collect();
         self.write(|collection| collection.with_type().upsert_many(&documents?))
     }
 }
 
 impl<T: DeserializeOwned + Send + Any> Collection<T> {
-    calls! { "Collection":
+    methods! { calls "Collection":
         find_one_and_update(filter: impl IntoDocument, update: impl IntoUpdate) -> FindOneAndUpdate<T>;
         find_one_and_delete(filter: impl IntoDocument) -> FindOneAndDelete<T>;
     }
 }
 
 impl<T: Serialize + DeserializeOwned + Send + Any> Collection<T> {
-    calls! { "Collection":
+    methods! { calls "Collection":
         find_one_and_replace(filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T>;
     }
 }
@@ -316,24 +262,24 @@ impl<T> Deref for Collection<T> {
 
 impl<T> Clone for ReadCollection<T> {
     fn clone(&self) -> Self {
-        Self { collection: self.collection.clone(), runner: self.runner.clone() }
+        Self { blocking: self.blocking.clone(), runner: self.runner.clone() }
     }
 }
 
 impl<T> Clone for Collection<T> {
     fn clone(&self) -> Self {
-        Self { collection: self.collection.clone(), read: self.read.clone() }
+        Self { blocking: self.blocking.clone(), read: self.read.clone() }
     }
 }
 
 impl<T> fmt::Debug for ReadCollection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.collection.fmt(f)
+        self.blocking.fmt(f)
     }
 }
 
 impl<T> fmt::Debug for Collection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.collection.fmt(f)
+        self.blocking.fmt(f)
     }
 }

@@ -4,13 +4,14 @@ use bson::{Document, RawDocumentBuf, Timestamp};
 
 use super::{
     Call, Collection, Operation, ReadCollection, Transaction,
+    methods::methods,
     runner::{Pool, Runner},
     wait_limits::WaitLimits,
 };
 use crate::{
-    Aggregate, CancelToken, ChangeLog, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder,
+    Aggregate, BulkWrite, CancelToken, ChangeLog, CollectionDescription, Config, CopyTarget, CopyTo, DatabaseBuilder,
     DatabaseStats, Error, Expire, IntoDocument, Metrics, MigrationResult, Migrations, Result, StorageSize,
-    TransactionOptions, Watch, WriteOperation, call::open_transactions::Caller,
+    TransactionOptions, Verify, Watch, WriteOperation, call::open_transactions::Caller,
 };
 
 /// An open database, for async code; see the [module's page](super).
@@ -19,29 +20,13 @@ use crate::{
 /// once. A handle made by `Database::from` has its own queue of writers, which its clones share.
 #[derive(Clone)]
 pub struct Database {
-    database: crate::Database,
+    blocking: crate::Database,
     pool: Arc<Pool>,
-}
-
-/// Declares methods without arguments that run the blocking method of the same name.
-macro_rules! operations {
-    ($how:ident: $($name:ident -> $output:ty;)*) => {
-        $(
-            #[doc = concat!("See [`slate_core::Database::", stringify!($name), "`](crate::Database::", stringify!($name), ").")]
-            #[doc = ""]
-            #[doc = "# Errors"]
-            #[doc = "As the blocking method."]
-            pub fn $name(&self) -> Operation<$output> {
-                let database = self.database.begun();
-                self.runner().$how(CancelToken::new(), move || database.$name())
-            }
-        )*
-    };
 }
 
 impl From<crate::Database> for Database {
     fn from(database: crate::Database) -> Self {
-        Self { database, pool: Arc::default() }
+        Self { blocking: database, pool: Arc::default() }
     }
 }
 
@@ -70,48 +55,34 @@ impl Database {
         Runner::Pool(Arc::default()).block(CancelToken::new(), move || builder.open().map(Self::from))
     }
 
-    /// See [`slate_core::Database::with_deadline`](crate::Database::with_deadline). The time begins when a method is called, not when
-    /// its result is awaited.
-    #[must_use]
-    pub fn with_deadline(&self, within: Duration) -> Self {
-        Self { database: self.database.with_deadline(within), pool: Arc::clone(&self.pool) }
+    methods! { handles "Database":
+        /// The time begins when a method is called, not when its result is awaited.
+        with_deadline(within: Duration);
+        read_only();
+        with_cancel(token: CancelToken);
+        database(name: &str);
     }
 
-    /// See [`slate_core::Database::read_only`](crate::Database::read_only).
-    #[must_use]
-    pub fn read_only(&self) -> Self {
-        Self { database: self.database.read_only(), pool: Arc::clone(&self.pool) }
+    methods! { values "Database":
+        metrics() -> Metrics;
+        advance_time(time: Timestamp);
+        last_time() -> Timestamp;
+        next_time() -> Timestamp;
+        store() -> &'static str;
     }
 
-    /// See [`slate_core::Database::with_cancel`](crate::Database::with_cancel).
-    #[must_use]
-    pub fn with_cancel(&self, token: CancelToken) -> Self {
-        Self { database: self.database.with_cancel(token), pool: Arc::clone(&self.pool) }
-    }
-
-    /// See [`slate_core::Database::metrics`](crate::Database::metrics).
-    pub fn metrics(&self) -> Metrics {
-        self.database.metrics()
-    }
-
-    /// See [`slate_core::Database::advance_time`](crate::Database::advance_time).
-    pub fn advance_time(&self, time: Timestamp) {
-        self.database.advance_time(time);
-    }
-
-    /// See [`slate_core::Database::last_time`](crate::Database::last_time).
-    pub fn last_time(&self) -> Timestamp {
-        self.database.last_time()
-    }
-
-    /// See [`slate_core::Database::next_time`](crate::Database::next_time).
-    pub fn next_time(&self) -> Timestamp {
-        self.database.next_time()
+    methods! { calls "Database":
+        aggregate(pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document>;
+        copy_to(target: impl Into<CopyTarget>) -> CopyTo<'static>;
+        watch(pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch;
+        expire() -> Expire;
+        bulk_write['n](operations: impl IntoIterator<Item = (&'n str, WriteOperation)>) -> BulkWrite;
+        verify() -> Verify<'static>;
     }
 
     /// Returns the database for blocking code.
     pub fn as_blocking(&self) -> &crate::Database {
-        &self.database
+        &self.blocking
     }
 
     /// Runs blocking code with the database on the pool: many small calls then cost one change of thread.
@@ -148,51 +119,15 @@ impl Database {
         &self,
         work: impl FnOnce(&crate::Database) -> Result<R> + Send + 'static,
     ) -> Operation<R> {
-        let database = self.database.clone();
+        let database = self.blocking.clone();
         let limits = WaitLimits::of(database.handle().limits().begin(), None);
         self.runner().block(limits, move || work(&database))
-    }
-
-    /// See [`slate_core::Database::aggregate`](crate::Database::aggregate).
-    pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Call<Aggregate<Document>> {
-        Call::new(self.database.aggregate(pipeline), self.runner())
-    }
-
-    /// See [`slate_core::Database::copy_to`](crate::Database::copy_to).
-    pub fn copy_to(&self, target: impl Into<CopyTarget>) -> Call<CopyTo<'static>> {
-        Call::new(self.database.copy_to(target), self.runner())
-    }
-
-    /// See [`slate_core::Database::enable_changes`](crate::Database::enable_changes).
-    ///
-    /// # Errors
-    /// Fails as the blocking method does.
-    pub fn enable_changes(&self, log: ChangeLog) -> Operation<()> {
-        let database = self.database.begun();
-        self.runner().write(CancelToken::new(), move || database.enable_changes(log))
-    }
-
-    /// See [`slate_core::Database::watch`](crate::Database::watch).
-    pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Call<Watch> {
-        Call::new(self.database.watch(pipeline), self.runner())
-    }
-
-    /// See [`slate_core::Database::expire`](crate::Database::expire).
-    pub fn expire(&self) -> Call<Expire> {
-        Call::new(self.database.expire(), self.runner())
     }
 
     /// Returns a collection of documents that are read and written as `T`; see
     /// [`slate_core::Database::collection`](crate::Database::collection).
     pub fn collection<T: 'static>(&self, name: &str) -> Collection<T> {
-        Collection::new(self.database.collection(name), self.runner())
-    }
-
-    /// Returns a handle of another database in the same store; see
-    /// [`slate_core::Database::database`](crate::Database::database).
-    #[must_use]
-    pub fn database(&self, name: &str) -> Self {
-        Self { database: self.database.database(name), pool: Arc::clone(&self.pool) }
+        Collection::new(self.blocking.collection(name), self.runner())
     }
 
     /// Takes a snapshot of the latest commit; see [`slate_core::Database::snapshot`](crate::Database::snapshot).
@@ -234,7 +169,7 @@ impl Database {
     /// # Errors
     /// Fails as [`Database::begin`] does.
     pub fn begin_with(&self, options: &TransactionOptions) -> Operation<Transaction> {
-        let (database, pool, options) = (self.database.clone(), Arc::clone(&self.pool), self.database.limited(options));
+        let (database, pool, options) = (self.blocking.clone(), Arc::clone(&self.pool), self.blocking.limited(options));
         Operation::new(async move {
             let caller = Caller::current();
             // The place is held only while the transaction begins: an open transaction must not keep other ones from
@@ -276,7 +211,7 @@ impl Database {
         options: &TransactionOptions,
         work: impl FnMut(&crate::Transaction) -> Result<R, E> + Send + 'static,
     ) -> Operation<R, E> {
-        let database = self.database.clone();
+        let database = self.blocking.clone();
         let (options, token) = database.limited(options).cancellable();
         self.runner().write(token, move || database.transact_with(&options, work))
     }
@@ -289,36 +224,31 @@ impl Database {
     /// # Errors
     /// Fails as the blocking method does.
     pub fn migrate(&self, migrations: &Migrations) -> Operation<MigrationResult> {
-        let database = self.database.clone();
+        let database = self.blocking.clone();
         let (migrations, token) = migrations.limited(&database).cancellable();
         self.runner().write(token, move || database.migrate(&migrations))
     }
 
-    /// Runs many writes to any number of collections in one transaction. See
-    /// [`slate_core::BulkWrite`](crate::BulkWrite).
-    pub fn bulk_write<'n>(
-        &self,
-        operations: impl IntoIterator<Item = (&'n str, WriteOperation)>,
-    ) -> Call<crate::BulkWrite> {
-        Call::new(self.database.bulk_write(operations), self.runner())
+    methods! { block "Database":
+        list_collection_names() -> Vec<String>;
+        list_collections() -> Vec<CollectionDescription>;
+        list_database_names() -> Vec<String>;
+        logs_changes() -> bool;
+        schema_version() -> u64;
+        size() -> StorageSize;
+        stats() -> DatabaseStats;
     }
 
-    operations! { block:
-        list_collection_names -> Vec<String>;
-        list_collections -> Vec<CollectionDescription>;
-        list_database_names -> Vec<String>;
-        logs_changes -> bool;
-        schema_version -> u64;
-        size -> StorageSize;
-        stats -> DatabaseStats;
+    methods! { write "Database":
+        disable_changes() -> ();
+        drop_database() -> ();
+        flush() -> ();
+        compact() -> ();
+        resume_index_builds() -> u64;
     }
 
-    operations! { write:
-        disable_changes -> ();
-        drop_database -> ();
-        flush -> ();
-        compact -> ();
-        resume_index_builds -> u64;
+    methods! { write "Database" owned:
+        enable_changes(log: ChangeLog) -> ();
     }
 
     /// Runs one of MongoDB's commands and returns its reply; see
@@ -327,8 +257,8 @@ impl Database {
     /// # Errors
     /// Fails as the blocking method does.
     pub fn command(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
-        let (database, command) = (self.database.begun(), command.into_document());
-        self.runner().write(CancelToken::new(), move || database.command(command?))
+        let command = command.into_document();
+        self.write(move |database| database.command(command?))
     }
 
     /// Writes a copy of the database, as of one commit, while writers continue; see
@@ -367,24 +297,34 @@ impl Database {
         self.run_blocking(move |database| database.compact_while(progress))
     }
 
-    /// Verifies every collection, as of one commit; see [`slate_core::Database::verify`](crate::Database::verify).
-    pub fn verify(&self) -> Call<crate::Verify<'static>> {
-        Call::new(self.database.verify(), self.runner())
-    }
-
     /// Closes the database for all its handles, blocking ones too; see
     /// [`slate_core::Database::close`](crate::Database::close).
     ///
     /// # Errors
     /// Fails as [`slate_core::Database::close`](crate::Database::close) does.
     pub fn close(self) -> Operation<()> {
-        let database = self.database.clone();
+        let database = self.blocking.clone();
         self.run_blocking(move |_| database.close())
     }
 
-    /// Returns the store's name: `"memory"`, `"redb"`, `"rocksdb"`.
-    pub fn store(&self) -> &'static str {
-        self.database.store()
+    fn with(&self, blocking: crate::Database) -> Self {
+        Self { blocking, pool: Arc::clone(&self.pool) }
+    }
+
+    fn block<R: Send + 'static>(
+        &self,
+        run: impl FnOnce(crate::Database) -> Result<R> + Send + 'static,
+    ) -> Operation<R> {
+        let database = self.blocking.begun();
+        self.runner().block(CancelToken::new(), move || run(database))
+    }
+
+    fn write<R: Send + 'static>(
+        &self,
+        run: impl FnOnce(crate::Database) -> Result<R> + Send + 'static,
+    ) -> Operation<R> {
+        let database = self.blocking.begun();
+        self.runner().write(CancelToken::new(), move || run(database))
     }
 
     pub(super) fn runner(&self) -> Runner {

@@ -68,6 +68,7 @@ mod database;
 mod documents;
 mod in_place;
 mod job;
+mod methods;
 mod operation;
 mod poller;
 mod runner;

@@ -363,7 +363,8 @@ fn actions() -> BTreeSet<String> {
         let source = std::fs::read_to_string(file.as_ref().unwrap().path()).unwrap();
         source
             .lines()
-            .any(|line| line.trim_start().starts_with("pub fn") || line.trim_start().starts_with("pub async fn"))
+            .map(str::trim_start)
+            .any(|line| line.starts_with("pub async fn") || (line.starts_with("pub fn") && !line.contains('$')))
     });
     assert_eq!(public.count(), SOURCES.len(), "each file with public methods is read");
     let methods = SOURCES.iter().flat_map(|source| items(source)).flat_map(|item| methods(&item));
@@ -398,6 +399,9 @@ fn methods(item: &str) -> Vec<Method> {
     if let Some(rows) = item.strip_prefix("builders! {") {
         return rows.split(';').flat_map(builder).map(awaited).collect();
     }
+    if let Some(rows) = item.strip_prefix("own_setters! {") {
+        return rows.split(';').flat_map(own_setters).map(awaited).collect();
+    }
     if let Some(builders) = item.strip_prefix("streams! {") {
         let builders = builders.trim_end_matches('}').split_whitespace();
         let ends = ["cursor", "collect", "first"];
@@ -414,12 +418,13 @@ fn methods(item: &str) -> Vec<Method> {
         return Vec::new();
     }
     let mut methods = Vec::new();
-    let mut is_list = false;
+    let mut list = None;
     let mut lines = item.lines();
     while let Some(line) = lines.next() {
-        let begins = line.starts_with("    calls! {") || line.starts_with("    operations! {");
-        is_list = (is_list || begins) && line != "    }";
-        let listed = line.strip_prefix("        ").filter(|line| is_list && !line.starts_with(' '));
+        // How a list of methods is executed: `    methods! { write "Collection":`.
+        let begins = line.strip_prefix("    methods! { ").and_then(|rest| rest.split(' ').next());
+        list = begins.or(list).filter(|_| line != "    }");
+        let listed = line.strip_prefix("        ").filter(|line| list.is_some() && !line.starts_with(' '));
         let written = line.strip_prefix("    pub fn ").or_else(|| line.strip_prefix("    pub async fn "));
         let Some(found) = listed.or(written) else { continue };
         let name = found.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap();
@@ -427,11 +432,12 @@ fn methods(item: &str) -> Vec<Method> {
         while listed.is_none() && !signature.ends_with('{') {
             signature.push_str(lines.next().unwrap());
         }
+        let is_executed = listed.is_some() && !matches!(list, Some("handles" | "values"));
         let is_setter = header.contains("Call<") && signature.contains("-> Self");
         let returns = ["async fn", "-> AsyncTransaction<", "-> Operation<", "-> Call<"]
             .iter()
             .any(|part| signature.contains(part));
-        methods.push(Method { name: format!("{of}::{name}"), is_awaited: listed.is_some() || is_setter || returns });
+        methods.push(Method { name: format!("{of}::{name}"), is_awaited: is_executed || is_setter || returns });
     }
     methods
 }
@@ -443,4 +449,20 @@ fn builder(row: &str) -> Vec<String> {
     let of = head.split_once("] ").unwrap().1.split(['<', ':']).next().unwrap();
     let explain = head.contains("[explain]").then_some("explain");
     setters.split(' ').chain(explain).chain(["await"]).map(|method| format!("{of}::{method}")).collect()
+}
+
+/// `Expire: at(now: DateTime) limit(documents: u64)`
+fn own_setters(row: &str) -> Vec<String> {
+    let Some((of, setters)) = row.split_once(':') else { return Vec::new() };
+    let of = of.trim().split('<').next().unwrap();
+    let mut depth = 0;
+    let names: String = setters
+        .chars()
+        .filter(|c| {
+            depth += i32::from(*c == '(') - i32::from(*c == ')');
+            depth == 0
+        })
+        .map(|c| if c == ')' { ' ' } else { c })
+        .collect();
+    names.split_whitespace().map(|name| format!("{of}::{name}")).collect()
 }

@@ -33,10 +33,6 @@ pub(crate) enum DocumentValidation {
 
 /// The setters of builders; each has the documentation of the builder's method with its name.
 impl CallContext {
-    pub(crate) fn limit_by(&mut self, limits: &CallLimits) {
-        self.interrupt.limit_by(limits);
-    }
-
     pub(crate) fn deadline(&mut self, within: Duration) {
         self.interrupt.deadline(within);
     }

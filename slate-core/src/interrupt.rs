@@ -346,11 +346,6 @@ impl Interrupt {
         }
     }
 
-    /// Sets the limits of a call that begins now.
-    pub(crate) fn limit_by(&mut self, limits: &CallLimits) {
-        *self = limits.begin();
-    }
-
     /// Combines an operation's interrupt with that of its transaction: the earlier deadline, both tokens.
     pub(crate) fn or(&self, outer: &Self) -> Self {
         let (Some(own), Some(outer)) = (&self.ends, &outer.ends) else {

@@ -1,13 +1,12 @@
-use std::{any::Any, fmt, marker::PhantomData, sync::Arc};
+use std::{any::Any, fmt, marker::PhantomData};
 
 use serde::de::DeserializeOwned;
 
 use crate::{
     Cursor, Documents, Explain, ExplainVerbosity, IntoDocument, Result,
     api::{scoped_request::ScopedRequest, setters::setters},
-    call::{Request, RequestSource, Scope},
+    call::Request,
     document::As,
-    namespace::{self, DatabaseName},
 };
 
 /// An aggregation; see [`ReadCollection::aggregate`](crate::ReadCollection::aggregate) and
@@ -22,39 +21,18 @@ pub struct Aggregate<T> {
 pub(crate) const NO_COLLECTION: &str = "$cmd.aggregate";
 
 impl<T> Aggregate<T> {
+    /// `database` has the collections that the stages name.
     pub(crate) fn new(
-        scope: Scope,
-        collection: &Arc<str>,
-        pipeline: impl IntoIterator<Item = impl IntoDocument>,
-    ) -> Self {
-        Self::within(namespace::split(collection).0, scope, collection, pipeline)
-    }
-
-    /// Creates an aggregation of no collection.
-    pub(crate) fn of_documents(
-        scope: Scope,
-        database: &DatabaseName,
-        pipeline: impl IntoIterator<Item = impl IntoDocument>,
-    ) -> Self {
-        let database = database.as_deref().unwrap_or(namespace::DEFAULT_DATABASE);
-        let mut aggregate = Self::within(database, scope, &NO_COLLECTION.into(), pipeline);
-        aggregate.scoped.request.source = RequestSource::Pipeline;
-        aggregate
-    }
-
-    fn within(
+        mut scoped: ScopedRequest,
         database: &str,
-        scope: Scope,
-        collection: &Arc<str>,
         pipeline: impl IntoIterator<Item = impl IntoDocument>,
     ) -> Self {
-        let mut request = Request::default();
-        request.pipeline(pipeline);
-        request.name_collections(database);
-        Self { scoped: ScopedRequest::new(scope, collection, request), documents: PhantomData }
+        scoped.request.pipeline(pipeline);
+        scoped.request.name_collections(database);
+        Self { scoped, documents: PhantomData }
     }
 
-    setters! { scoped.request: hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit, allow_disk_use, bypass_document_validation }
+    setters! { scoped.request: hint, let_variables, collation, force; scoped.request.call: deadline, cancel, memory_limit, allow_disk_use, bypass_document_validation }
 
     /// Executes every stage as written, on all documents of the collection.
     #[cfg(feature = "unstable-testing")]

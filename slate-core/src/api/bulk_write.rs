@@ -57,11 +57,11 @@ impl BulkWriteResult {
 }
 
 impl BulkWrite {
-    pub(crate) fn new(scope: Scope, operations: Vec<(String, WriteOperation)>) -> Self {
-        Self { scope, operations, mode: InsertMode::Ordered, call: CallContext::default() }
+    pub(crate) fn new(scope: Scope, operations: Vec<(String, WriteOperation)>, call: CallContext) -> Self {
+        Self { scope, operations, mode: InsertMode::Ordered, call }
     }
 
-    setters! { mode: ordered; call: bypass_document_validation, bypass_empty_ts_replacement, limited, deadline, cancel }
+    setters! { mode: ordered; call: bypass_document_validation, bypass_empty_ts_replacement, deadline, cancel }
 
     /// Runs the operations. A refused operation is reported in the result; it is not an error of the call.
     ///

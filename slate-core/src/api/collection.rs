@@ -8,12 +8,12 @@ use crate::{
     Aggregate, BulkWrite, CancelToken, CollectionStats, Count, Delete, Distinct, Error, Find, FindOne,
     FindOneAndDelete, FindOneAndUpdate, IndexDescription, InsertMany, IntoDocument, IntoUpdate, Result, Update,
     UpsertManyResult, Verify, Watch, WriteOperation,
-    call::{ReadSet, Scope},
+    api::scoped_request::ScopedRequest,
+    call::{ReadSet, Request, Scope},
     call_context::CallContext,
     catalog::Namespace,
     changes::Watched,
-    document::As,
-    document::{Converted, borrowed, each_to_raw, from_raw, to_raw},
+    document::{As, Converted, borrowed, each_to_raw, from_raw, to_raw},
     entry::record_key,
     exec::Target,
     interrupt::CallLimits,
@@ -97,6 +97,16 @@ impl<T> ReadCollection<T> {
         self.scope.tries_calls().then(|| Self { limits: self.limits.within(budget), ..self.clone() })
     }
 
+    /// Returns the context of a call that begins now.
+    pub(super) fn begin(&self) -> CallContext {
+        CallContext::begin(&self.limits)
+    }
+
+    /// Returns a call that begins now.
+    fn call(&self, request: Request) -> ScopedRequest {
+        ScopedRequest::new(self.scope.clone(), &self.name, &self.limits, request)
+    }
+
     /// Finds the documents that match `filter`, in MongoDB's query language. Nothing is read until [`Find::run`],
     /// [`Find::cursor`], [`Find::first`] or another method that executes the query.
     ///
@@ -111,7 +121,7 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn find(&self, filter: impl IntoDocument) -> Find<T> {
-        Find::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
+        Find::new(self.call(Request::new(filter)))
     }
 
     /// Runs an aggregation: the stages of `pipeline`, in MongoDB's language, one after the other. `docs/aggregation.md`
@@ -137,7 +147,7 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
-        Aggregate::new(self.scope.clone(), &self.name, pipeline).limited(&self.limits)
+        Aggregate::new(self.call(Request::default()), self.database_name(), pipeline)
     }
 
     /// Counts the documents that match `filter`. For the number of all documents without reading them, see
@@ -179,7 +189,7 @@ impl<T> ReadCollection<T> {
     /// # Errors
     /// Code 166 for a view; fails if the storage fails.
     pub fn stats(&self) -> Result<CollectionStats> {
-        let call = &CallContext::begin(&self.limits);
+        let call = &self.begin();
         self.scope.read(ReadSet::Collection(&self.name), call, |reader| reader.stats(&self.name, call))
     }
 
@@ -194,11 +204,11 @@ impl<T> ReadCollection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn verify(&self) -> Verify<'static> {
-        Verify::collection(self.scope.clone(), &self.name).limited(&self.limits)
+        Verify::collection(self.scope.clone(), &self.name, self.begin())
     }
 
     fn definition(&self) -> Result<Option<Namespace>> {
-        let call = &CallContext::begin(&self.limits);
+        let call = &self.begin();
         call.check()?;
         self.scope.definition(&self.name, call)
     }
@@ -229,7 +239,7 @@ impl<T: DeserializeOwned + Any> ReadCollection<T> {
     ///
     /// Cost: as a find with the limit 1. A sort that no index provides reads every match.
     pub fn find_one(&self, filter: impl IntoDocument) -> FindOne<T> {
-        FindOne::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
+        FindOne::new(self.call(Request::new(filter)))
     }
 
     /// Returns the document with this `_id`. Cost: one key lookup. To read a part of the document, or with a deadline,
@@ -284,7 +294,7 @@ impl<T> Collection<T> {
     /// Watches the changes of the collection, which need not exist: each event passes through the stages of `pipeline`. Changes must be
     /// [logged](crate::Database::enable_changes). `docs/change-streams.md` describes the events.
     pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
-        Watch::new(self.scope.clone(), Watched::Collection((&*self.name).into()), pipeline).limited(&self.limits)
+        Watch::new(self.scope.clone(), Watched::Collection((&*self.name).into()), pipeline, self.begin())
     }
 
     /// Returns the same collection with documents of another type.
@@ -295,24 +305,22 @@ impl<T> Collection<T> {
     /// Updates the first document that matches, in the order of `_id`. `update` holds update operators, or the
     /// stages of a pipeline; see [`IntoUpdate`].
     pub fn update_one(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> Update {
-        Update::new(self.scope.clone(), &self.name, filter, update, Target::One, UpdateKind::Operators)
-            .limited(&self.limits)
+        Update::new(self.call(Request::new(filter)), update, Target::One, UpdateKind::Operators)
     }
 
     /// Updates every document that matches. `update` holds update operators, or the stages of a pipeline; see [`IntoUpdate`].
     pub fn update_many(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> Update {
-        Update::new(self.scope.clone(), &self.name, filter, update, Target::All, UpdateKind::Operators)
-            .limited(&self.limits)
+        Update::new(self.call(Request::new(filter)), update, Target::All, UpdateKind::Operators)
     }
 
     /// Deletes the first document that matches, in the order of `_id`.
     pub fn delete_one(&self, filter: impl IntoDocument) -> Delete {
-        Delete::new(self.scope.clone(), &self.name, filter, Target::One).limited(&self.limits)
+        Delete::new(self.call(Request::new(filter)), Target::One)
     }
 
     /// Deletes every document that matches.
     pub fn delete_many(&self, filter: impl IntoDocument) -> Delete {
-        Delete::new(self.scope.clone(), &self.name, filter, Target::All).limited(&self.limits)
+        Delete::new(self.call(Request::new(filter)), Target::All)
     }
 
     /// Sets top-level fields of stored documents. Each given document selects the stored one with its `_id`: fields of the
@@ -339,7 +347,7 @@ impl<T> Collection<T> {
     }
 
     fn put_raw(&self, documents: &[&RawDocument], kind: PutKind) -> Result<UpsertManyResult> {
-        let call = &CallContext::begin(&self.limits);
+        let call = &self.begin();
         let outcome = self.scope.write(call, |writer| writer.put(&self.name, documents, kind, call))?;
         Ok(UpsertManyResult::of(outcome))
     }
@@ -365,7 +373,7 @@ impl<T> Collection<T> {
     /// ```
     pub fn bulk_write(&self, operations: impl IntoIterator<Item = WriteOperation>) -> BulkWrite {
         let operations = operations.into_iter().map(|operation| (self.name.to_string(), operation)).collect();
-        BulkWrite::new(self.scope.clone(), operations).limited(&self.limits)
+        BulkWrite::new(self.scope.clone(), operations, self.begin())
     }
 }
 
@@ -385,7 +393,7 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`ErrorKind::DuplicateKey`](crate::ErrorKind::DuplicateKey) if its `_id`, or its values of a unique index, exist;
     /// [`ErrorKind::TooLarge`](crate::ErrorKind::TooLarge) if it exceeds 16 MiB.
     pub fn insert_one(&self, document: &T) -> Result<Bson> {
-        let (document, call) = (to_raw(&self.name, document)?, &CallContext::begin(&self.limits));
+        let (document, call) = (to_raw(&self.name, document)?, &self.begin());
         let inserted = self.scope.write(call, |writer| {
             let mut outcome = writer.insert(&self.name, &[&*document], InsertMode::AllOrNone, call)?;
             outcome.refused.pop().map_or(Ok(outcome), |(_, error)| Err(error))
@@ -408,8 +416,8 @@ impl<T: Serialize + Any> Collection<T> {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn insert_many<'d>(&self, documents: impl IntoIterator<Item = &'d T>) -> InsertMany<'d> {
-        InsertMany::new(self.scope.clone(), &self.name, each_to_raw(&self.name, documents).collect())
-            .limited(&self.limits)
+        let documents = each_to_raw(&self.name, documents).collect();
+        InsertMany::new(self.scope.clone(), &self.name, documents, self.begin())
     }
 
     /// Replaces or inserts documents by their `_id`s: a document whose `_id` exists replaces the stored one; others are
@@ -428,21 +436,19 @@ impl<T: Serialize + Any> Collection<T> {
     /// [`Update::run`] fails if `replacement` cannot be serialized as a document.
     pub fn replace_one(&self, filter: impl IntoDocument, replacement: &T) -> Update {
         let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
-        Update::new(self.scope.clone(), &self.name, filter, replacement, Target::One, UpdateKind::Replacement)
-            .limited(&self.limits)
+        Update::new(self.call(Request::new(filter)), replacement, Target::One, UpdateKind::Replacement)
     }
 }
 
 impl<T: DeserializeOwned + Any> Collection<T> {
     /// Updates the first document that matches and returns it, as it was before the update or after it.
     pub fn find_one_and_update(&self, filter: impl IntoDocument, update: impl IntoUpdate) -> FindOneAndUpdate<T> {
-        FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, update, UpdateKind::Operators)
-            .limited(&self.limits)
+        FindOneAndUpdate::new(self.call(Request::new(filter)), update, UpdateKind::Operators)
     }
 
     /// Deletes the first document that matches and returns it.
     pub fn find_one_and_delete(&self, filter: impl IntoDocument) -> FindOneAndDelete<T> {
-        FindOneAndDelete::new(self.scope.clone(), &self.name, filter).limited(&self.limits)
+        FindOneAndDelete::new(self.call(Request::new(filter)))
     }
 }
 
@@ -450,8 +456,7 @@ impl<T: Serialize + DeserializeOwned + Any> Collection<T> {
     /// Replaces the first document that matches and returns it, as it was before or after. Its `_id` stays.
     pub fn find_one_and_replace(&self, filter: impl IntoDocument, replacement: &T) -> FindOneAndUpdate<T> {
         let replacement = Converted(to_raw(&self.name, replacement).map(Cow::into_owned));
-        FindOneAndUpdate::new(self.scope.clone(), &self.name, filter, replacement, UpdateKind::Replacement)
-            .limited(&self.limits)
+        FindOneAndUpdate::new(self.call(Request::new(filter)), replacement, UpdateKind::Replacement)
     }
 }
 

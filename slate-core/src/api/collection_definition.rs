@@ -3,7 +3,6 @@ use slate_query::Code;
 use crate::{
     Collection, CollectionOptions, CreateIndex, Error, ErrorKind, Index, RenameTarget, Result, Validator, View,
     call::Writer,
-    call_context::CallContext,
     changes::Images,
     namespace, stage_names,
     write::{Created, Visibility},
@@ -13,13 +12,13 @@ use crate::{
 impl<T> Collection<T> {
     /// Changes definitions within the limits of the handle.
     fn write<R>(&self, work: impl FnMut(&mut dyn Writer) -> Result<R>) -> Result<R> {
-        self.scope.write(&CallContext::begin(&self.limits), work)
+        self.scope.write(&self.begin(), work)
     }
 
     /// Creates an index and fills it from the collection's documents; see [`CreateIndex`]. If the same index exists,
     /// nothing changes. Returns the index's name.
     pub fn create_index(&self, index: Index) -> CreateIndex<'static> {
-        CreateIndex::new(self.scope.clone(), &self.name, index).limited(&self.limits)
+        CreateIndex::new(self.scope.clone(), &self.name, index, self.begin())
     }
 
     /// Creates several indexes, one after the other, and returns their names.
@@ -27,7 +26,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails as [`CreateIndex::run`] does. The indexes before the one that fails stay.
     pub fn create_indexes(&self, indexes: impl IntoIterator<Item = Index>) -> Result<Vec<String>> {
-        let call = CallContext::begin(&self.limits);
+        let call = self.begin();
         indexes.into_iter().map(|index| self.create_index(index).within(&call).run()).collect()
     }
 
@@ -70,7 +69,7 @@ impl<T> Collection<T> {
     /// # Errors
     /// Fails with [`ErrorKind::ReadOnly`] within a transaction; otherwise fails as a write does.
     pub fn analyze(&self) -> Result<()> {
-        self.scope.analyze(&self.name, &CallContext::begin(&self.limits))
+        self.scope.analyze(&self.name, &self.begin())
     }
 
     /// Creates the collection, empty. This is rarely needed: the first document creates it too.

@@ -99,7 +99,7 @@ const UNFINISHED: &str = "slate.copy.";
 
 impl<'p> CopyTo<'p> {
     pub(crate) fn new(source: Database, target: CopyTarget) -> Self {
-        let (existing, call) = (ExistingCollections::default(), CallContext::default());
+        let (existing, call) = (ExistingCollections::default(), CallContext::begin(source.handle().limits()));
         Self { source, target, existing, call, progress: None }
     }
 
@@ -117,7 +117,7 @@ impl<'p> CopyTo<'p> {
         CopyTo { source, target, existing, call, progress: Some(Box::new(progress)) }
     }
 
-    setters! { call: limited, deadline, cancel }
+    setters! { call: deadline, cancel }
 
     /// Copies, and returns what was copied. The copy is synced to the device when this returns.
     ///

@@ -6,10 +6,10 @@ use slate_store::Store;
 use crate::{
     Aggregate, BulkWrite, CancelToken, Collection, CollectionDescription, DatabaseBuilder, Durability, Error,
     IntoDocument, Result, Snapshot, Transaction, TransactionOptions, WriteOperation,
-    api::database_builder::LOCK_TIMEOUT,
+    api::{aggregate::NO_COLLECTION, database_builder::LOCK_TIMEOUT, scoped_request::ScopedRequest},
     call::transaction_options::Started,
     call::{
-        self, DatabaseHandle, OpenOptions, Scope,
+        self, DatabaseHandle, OpenOptions, Request, RequestSource, Scope,
         open_transactions::Registration,
         retry::{self, Failure},
     },
@@ -37,6 +37,16 @@ impl Database {
 
     pub(crate) fn name(&self) -> &DatabaseName {
         &self.name
+    }
+
+    /// Returns the scope of calls outside of transactions.
+    pub(super) fn scope(&self) -> Scope {
+        Scope::Database(self.handle.clone())
+    }
+
+    /// Returns the context of a call that begins now.
+    pub(super) fn begin_call(&self) -> CallContext {
+        CallContext::begin(self.handle.limits())
     }
 
     fn with_handle(&self, handle: DatabaseHandle) -> Self {
@@ -88,7 +98,7 @@ impl Database {
     /// [`RawDocumentBuf`](bson::RawDocumentBuf) for the bytes themselves. The collection need not exist: the first document
     /// or index creates it, and until then it is empty.
     pub fn collection<T>(&self, name: &str) -> Collection<T> {
-        Collection::new(Scope::Database(self.handle.clone()), self.name.stored(name), self.handle.limits().clone())
+        Collection::new(self.scope(), self.name.stored(name), self.handle.limits().clone())
     }
 
     /// Returns a handle of the database with this name in the same store. A store holds many databases, as a MongoDB server does; one
@@ -350,7 +360,7 @@ impl Database {
         let operations = operations.into_iter();
         let operations =
             operations.map(|(collection, operation)| (self.name.stored(collection).into_owned(), operation));
-        BulkWrite::new(Scope::Database(self.handle.clone()), operations.collect()).limited(self.handle.limits())
+        BulkWrite::new(self.scope(), operations.collect(), self.begin_call())
     }
 
     /// Executes a pipeline that begins with `$documents` and so reads no collection, except those of `$lookup` and `$unionWith`.
@@ -363,8 +373,10 @@ impl Database {
     /// # Ok::<(), slate_core::Error>(())
     /// ```
     pub fn aggregate(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Aggregate<Document> {
-        Aggregate::of_documents(Scope::Database(self.handle.clone()), &self.name, pipeline)
-            .limited(self.handle.limits())
+        let limits = self.handle.limits();
+        let mut scoped = ScopedRequest::new(self.scope(), &NO_COLLECTION.into(), limits, Request::default());
+        scoped.request.source = RequestSource::Pipeline;
+        Aggregate::new(scoped, self.name.as_deref().unwrap_or(namespace::DEFAULT_DATABASE), pipeline)
     }
 
     /// Returns the names of the collections and views, sorted.
@@ -383,7 +395,7 @@ impl Database {
     pub fn drop_database(&self) -> Result<()> {
         let names = self.list_collection_names()?;
         let names = names.iter().map(|name| self.name.stored(name));
-        Scope::Database(self.handle.clone()).write(&CallContext::begin(self.handle.limits()), |writer| {
+        self.scope().write(&self.begin_call(), |writer| {
             names.clone().try_for_each(|name| writer.drop_collection(&name).map(drop))?;
             let dropped: BTreeSet<String> = names.clone().map(|name| namespace::split(&name).0.to_owned()).collect();
             dropped.iter().try_for_each(|database| writer.dropped_database(database))

@@ -1,8 +1,6 @@
 use bson::Timestamp;
 
-use crate::{
-    ChangeLog, Database, IntoDocument, Result, Watch, call::Scope, call_context::CallContext, changes::Watched, clock,
-};
+use crate::{ChangeLog, Database, IntoDocument, Result, Watch, changes::Watched, clock};
 
 /// The log of changes, its streams and its times.
 impl Database {
@@ -39,7 +37,7 @@ impl Database {
     /// [`Collection::watch`](crate::Collection::watch).
     pub fn watch(&self, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Watch {
         let watched = self.name().as_deref().map_or(Watched::Store, |name| Watched::Database(name.into()));
-        Watch::new(Scope::Database(self.handle().clone()), watched, pipeline).limited(self.handle().limits())
+        Watch::new(self.scope(), watched, pipeline, self.begin_call())
     }
 
     /// Makes the timestamps that this process generates from now on greater than `time`: those of `$currentDate`, of empty timestamps in
@@ -71,8 +69,7 @@ impl Database {
     }
 
     fn set_change_log(&self, log: Option<ChangeLog>) -> Result<()> {
-        let call = CallContext::begin(self.handle().limits());
-        Scope::Database(self.handle().clone()).write(&call, |writer| writer.set_change_log(log))
+        self.scope().write(&self.begin_call(), |writer| writer.set_change_log(log))
     }
 }
 

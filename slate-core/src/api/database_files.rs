@@ -3,10 +3,7 @@ use std::{ops::ControlFlow, path::Path, time::Duration};
 use slate_store::SizeDetail;
 
 use super::index_build;
-use crate::{
-    CopyTarget, CopyTo, Database, DatabaseStats, Expire, Metrics, Result, StorageSize, Verify,
-    call_context::CallContext,
-};
+use crate::{CopyTarget, CopyTo, Database, DatabaseStats, Expire, Metrics, Result, StorageSize, Verify};
 
 /// What concerns the database as a whole: its files, their space, copies and checks, and what it counts.
 impl Database {
@@ -86,7 +83,7 @@ impl Database {
     ///
     /// Cost: a read of the database, a write of every document in batches of at most 4 MiB, and a build of each index.
     pub fn copy_to(&self, target: impl Into<CopyTarget>) -> CopyTo<'static> {
-        CopyTo::new(self.clone(), target.into()).limited(self.handle().limits())
+        CopyTo::new(self.clone(), target.into())
     }
 
     /// Deletes the documents that are due by the TTL indexes of all collections; see [`Index::expire_after`](crate::Index::expire_after).
@@ -94,7 +91,7 @@ impl Database {
     ///
     /// Cost: reads and deletes the documents that are due, and looks into each TTL index.
     pub fn expire(&self) -> Expire {
-        Expire::new(self.handle().clone()).limited(self.handle().limits())
+        Expire::new(self.handle().clone())
     }
 
     /// Finishes the index builds that a crash interrupted, one after the other; returns how many. Until then writers maintain
@@ -169,7 +166,7 @@ impl Database {
 
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
     pub fn verify(&self) -> Verify<'static> {
-        Verify::database(self.handle().clone()).limited(self.handle().limits())
+        Verify::database(self.handle().clone())
     }
 
     /// Closes the database for all its handles: syncs every commit to the device and reports a failure, which dropping the
@@ -211,7 +208,7 @@ impl Database {
     /// # Errors
     /// Fails if the storage fails.
     pub fn stats(&self) -> Result<DatabaseStats> {
-        self.handle().stats(&CallContext::begin(self.handle().limits()), SizeDetail::Measured(self.wait()))
+        self.handle().stats(&self.begin_call(), SizeDetail::Measured(self.wait()))
     }
 
     /// Returns how long a call may wait for a store on a network.

@@ -1,9 +1,7 @@
-use std::sync::Arc;
-
 use crate::{
-    Explain, ExplainVerbosity, IntoDocument, Result,
+    Explain, ExplainVerbosity, Result,
     api::{scoped_request::ScopedRequest, setters::setters, update::target_query},
-    call::{Definitions, Request, Scope},
+    call::{Definitions, Request},
     exec::Target,
     write::{DeleteRequest, Shows},
 };
@@ -17,11 +15,11 @@ pub struct Delete {
 }
 
 impl Delete {
-    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument, target: Target) -> Self {
-        Self { scoped: ScopedRequest::new(scope, collection, Request::new(filter)), target }
+    pub(crate) fn new(scoped: ScopedRequest, target: Target) -> Self {
+        Self { scoped, target }
     }
 
-    setters! { scoped.request: hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit }
+    setters! { scoped.request: hint, let_variables, collation, force; scoped.request.call: deadline, cancel, memory_limit }
 
     /// Returns the plan of the query for the deletion's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// deleted with any verbosity.

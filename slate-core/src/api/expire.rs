@@ -36,7 +36,8 @@ pub struct Expired {
 
 impl Expire {
     pub(crate) fn new(database: DatabaseHandle) -> Self {
-        Self { database, now: None, limit: u64::MAX, call: CallContext::default() }
+        let call = CallContext::begin(database.limits());
+        Self { database, now: None, limit: u64::MAX, call }
     }
 
     /// Deletes what is due at this time instead of now.
@@ -51,7 +52,7 @@ impl Expire {
         self
     }
 
-    setters! { call: limited, deadline, cancel }
+    setters! { call: deadline, cancel }
 
     /// Deletes the documents, in transactions of at most a thousand. A document that was changed meanwhile and is no longer due
     /// stays. An interrupted call has deleted the documents of the rounds before.

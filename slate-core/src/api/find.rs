@@ -10,9 +10,9 @@ use slate_query::{
 };
 
 use crate::{
-    Cursor, Error, Explain, ExplainVerbosity, IntoDocument, LiveQuery, Result, Row,
+    Cursor, Error, Explain, ExplainVerbosity, LiveQuery, Result, Row,
     api::{scoped_request::ScopedRequest, setters::setters, watch::Following},
-    call::{Request, Scope, live::LiveState},
+    call::{Request, live::LiveState},
     call_context::CallContext,
     document::{As, as_raw, from_raw},
     exec::Rows,
@@ -43,13 +43,13 @@ pub struct Distinct {
 }
 
 impl<T> Find<T> {
-    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
-        Self { scoped: ScopedRequest::new(scope, collection, Request::new(filter)), documents: PhantomData }
+    pub(crate) fn new(scoped: ScopedRequest) -> Self {
+        Self { scoped, documents: PhantomData }
     }
 
     setters! {
         scoped.request: sort, projection, skip, limit, hint, let_variables, collation, force;
-        scoped.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
+        scoped.request.call: deadline, cancel, memory_limit, allow_disk_use
     }
 
     /// Opens a cursor that lends each document without copying it.

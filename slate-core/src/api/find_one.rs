@@ -1,8 +1,11 @@
-use std::{any::Any, fmt, sync::Arc};
+use std::{any::Any, fmt};
 
 use serde::de::DeserializeOwned;
 
-use crate::{Explain, ExplainVerbosity, Find, IntoDocument, Result, api::setters::setters, call::Scope};
+use crate::{
+    Explain, ExplainVerbosity, Find, Result,
+    api::{scoped_request::ScopedRequest, setters::setters},
+};
 
 /// A query for one document; see [`ReadCollection::find_one`](crate::ReadCollection::find_one).
 #[must_use = "nothing is read until `run` or `explain`"]
@@ -12,13 +15,13 @@ pub struct FindOne<T> {
 }
 
 impl<T> FindOne<T> {
-    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
-        Self { find: Find::new(scope, collection, filter).limit(1) }
+    pub(crate) fn new(scoped: ScopedRequest) -> Self {
+        Self { find: Find::new(scoped).limit(1) }
     }
 
     setters! {
         find.scoped.request: sort, projection, skip, hint, let_variables, collation, force;
-        find.scoped.request.call: limited, deadline, cancel, memory_limit, allow_disk_use
+        find.scoped.request.call: deadline, cancel, memory_limit, allow_disk_use
     }
 
     /// Returns the query's plan, as [`Find::explain`] does.

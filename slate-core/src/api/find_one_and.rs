@@ -1,4 +1,4 @@
-use std::{any::Any, marker::PhantomData, sync::Arc};
+use std::{any::Any, marker::PhantomData};
 
 use serde::de::DeserializeOwned;
 use slate_query::{
@@ -9,11 +9,10 @@ use slate_query::{
 };
 
 use crate::{
-    Error, IntoDocument, IntoUpdate, Result, ReturnDocument,
+    Error, IntoUpdate, Result, ReturnDocument,
     api::{delete::delete_request, scoped_request::ScopedRequest, setters::setters, update::Change},
     call::{Request, Scope, Writer},
-    document::As,
-    document::from_raw,
+    document::{As, from_raw},
     exec::Target,
     write::{DeleteRequest, Shows, UpdateKind, UpdateOutcome, UpdateRequest},
 };
@@ -36,21 +35,14 @@ pub struct FindOneAndDelete<T> {
 }
 
 impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
-    pub(crate) fn new(
-        scope: Scope,
-        collection: &Arc<str>,
-        filter: impl IntoDocument,
-        update: impl IntoUpdate,
-        kind: UpdateKind,
-    ) -> Self {
-        let mut request = Request::new(filter);
-        let change = Change::new(&mut request, update, kind);
-        Self { scoped: ScopedRequest::new(scope, collection, request), change, documents: PhantomData }
+    pub(crate) fn new(mut scoped: ScopedRequest, update: impl IntoUpdate, kind: UpdateKind) -> Self {
+        let change = Change::new(&mut scoped.request, update, kind);
+        Self { scoped, change, documents: PhantomData }
     }
 
     setters! {
         scoped.request: upsert, array_filters, return_document, sort, projection, hint, let_variables, collation, force;
-        scoped.request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement
+        scoped.request.call: deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement
     }
 
     /// Runs the update and returns the document; `None` if none matched.
@@ -65,11 +57,11 @@ impl<T: DeserializeOwned + Any> FindOneAndUpdate<T> {
 }
 
 impl<T: DeserializeOwned + Any> FindOneAndDelete<T> {
-    pub(crate) fn new(scope: Scope, collection: &Arc<str>, filter: impl IntoDocument) -> Self {
-        Self { scoped: ScopedRequest::new(scope, collection, Request::new(filter)), documents: PhantomData }
+    pub(crate) fn new(scoped: ScopedRequest) -> Self {
+        Self { scoped, documents: PhantomData }
     }
 
-    setters! { scoped.request: sort, projection, hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit }
+    setters! { scoped.request: sort, projection, hint, let_variables, collation, force; scoped.request.call: deadline, cancel, memory_limit }
 
     /// Runs the deletion and returns the document; `None` if none matched.
     ///

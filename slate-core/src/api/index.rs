@@ -125,8 +125,8 @@ pub struct CreateIndex<'p> {
 }
 
 impl<'p> CreateIndex<'p> {
-    pub(crate) fn new(scope: Scope, collection: &str, index: Index) -> Self {
-        Self { scope, collection: collection.into(), index, call: CallContext::default(), progress: Box::new(|_| {}) }
+    pub(crate) fn new(scope: Scope, collection: &str, index: Index, call: CallContext) -> Self {
+        Self { scope, collection: collection.into(), index, call, progress: Box::new(|_| {}) }
     }
 
     /// Calls `progress` about every thousand documents with the number of documents read.
@@ -140,7 +140,7 @@ impl<'p> CreateIndex<'p> {
         }
     }
 
-    setters! { call: limited, deadline, cancel }
+    setters! { call: deadline, cancel }
 
     /// Sets the deadline and the cancel token of the call that creates the index.
     pub(crate) fn within(mut self, call: &CallContext) -> Self {

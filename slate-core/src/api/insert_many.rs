@@ -60,12 +60,16 @@ impl InsertManyResult {
 }
 
 impl<'d> InsertMany<'d> {
-    pub(crate) fn new(scope: Scope, collection: &Arc<str>, documents: Vec<Result<Cow<'d, RawDocument>>>) -> Self {
-        let (collection, call) = (Arc::clone(collection), CallContext::default());
-        Self { scope, collection, documents, mode: InsertMode::AllOrNone, call }
+    pub(crate) fn new(
+        scope: Scope,
+        collection: &Arc<str>,
+        documents: Vec<Result<Cow<'d, RawDocument>>>,
+        call: CallContext,
+    ) -> Self {
+        Self { scope, collection: Arc::clone(collection), documents, mode: InsertMode::AllOrNone, call }
     }
 
-    setters! { mode: ordered, all_or_nothing; call: bypass_document_validation, bypass_empty_ts_replacement, limited, deadline, cancel }
+    setters! { mode: ordered, all_or_nothing; call: bypass_document_validation, bypass_empty_ts_replacement, deadline, cancel }
 
     /// Copies the documents, so that the builder borrows nothing.
     #[cfg(feature = "async")]

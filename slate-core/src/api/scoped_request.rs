@@ -1,10 +1,13 @@
 use std::{fmt, sync::Arc};
 
-use crate::call::{Request, Scope};
 #[cfg(feature = "async")]
 use crate::{
     Aggregate, Count, Delete, Distinct, Find, FindOne, FindOneAndDelete, FindOneAndUpdate, Update,
     interrupt::WaitBudget,
+};
+use crate::{
+    call::{Request, Scope},
+    interrupt::CallLimits,
 };
 
 /// What the builders of calls collect: a request, with the collection and the scope in which it is executed.
@@ -16,7 +19,9 @@ pub(crate) struct ScopedRequest {
 }
 
 impl ScopedRequest {
-    pub(super) fn new(scope: Scope, collection: &Arc<str>, request: Request) -> Self {
+    /// Returns a call that a handle with these limits begins now.
+    pub(super) fn new(scope: Scope, collection: &Arc<str>, limits: &CallLimits, mut request: Request) -> Self {
+        request.call.interrupt = limits.begin();
         Self { scope, collection: Arc::clone(collection), request }
     }
 }

@@ -110,13 +110,6 @@ macro_rules! setters {
             cancel(token: crate::CancelToken)
         }
     };
-    (@ limited [$($field:tt)*]) => {
-        /// Sets the limits of the handle that makes the call.
-        pub(crate) fn limited(mut self, limits: &crate::interrupt::CallLimits) -> Self {
-            self.$($field)*.limit_by(limits);
-            self
-        }
-    };
     (@ array_filters $to:tt) => {
         setters! { @method $to
             /// Sets the conditions on array elements for `$[name]` in the update's paths.

@@ -1,12 +1,10 @@
-use std::sync::Arc;
-
 use bson::Bson;
 use slate_query::raw::{Kind, OwnedValue, Value, Writer};
 
 use crate::{
-    Explain, ExplainVerbosity, IntoDocument, IntoUpdate, Result, UpdateModifications,
+    Explain, ExplainVerbosity, IntoUpdate, Result, UpdateModifications,
     api::{scoped_request::ScopedRequest, setters::setters},
-    call::{Definitions, Request, Scope},
+    call::{Definitions, Request},
     exec::Target,
     plan::Query,
     write::{UpdateKind, UpdateRequest},
@@ -69,20 +67,12 @@ pub struct UpdateResult {
 }
 
 impl Update {
-    pub(crate) fn new(
-        scope: Scope,
-        collection: &Arc<str>,
-        filter: impl IntoDocument,
-        update: impl IntoUpdate,
-        target: Target,
-        kind: UpdateKind,
-    ) -> Self {
-        let mut request = Request::new(filter);
-        let change = Change::new(&mut request, update, kind);
-        Self { scoped: ScopedRequest::new(scope, collection, request), change, target }
+    pub(crate) fn new(mut scoped: ScopedRequest, update: impl IntoUpdate, target: Target, kind: UpdateKind) -> Self {
+        let change = Change::new(&mut scoped.request, update, kind);
+        Self { scoped, change, target }
     }
 
-    setters! { scoped.request: upsert, array_filters, sort, hint, let_variables, collation, force; scoped.request.call: limited, deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement }
+    setters! { scoped.request: upsert, array_filters, sort, hint, let_variables, collation, force; scoped.request.call: deadline, cancel, memory_limit, bypass_document_validation, bypass_empty_ts_replacement }
 
     /// Returns the plan of the query for the update's targets, as [`Find::explain`](crate::Find::explain) does. Nothing is
     /// updated with any verbosity.

@@ -25,16 +25,17 @@ enum Verified {
 }
 
 impl<'p> Verify<'p> {
-    pub(crate) fn collection(scope: Scope, collection: &Arc<str>) -> Self {
-        Self::new(Verified::Collection(scope, Arc::clone(collection)))
+    pub(crate) fn collection(scope: Scope, collection: &Arc<str>, call: CallContext) -> Self {
+        Self::new(Verified::Collection(scope, Arc::clone(collection)), call)
     }
 
     pub(crate) fn database(database: DatabaseHandle) -> Self {
-        Self::new(Verified::Database(database))
+        let call = CallContext::begin(database.limits());
+        Self::new(Verified::Database(database), call)
     }
 
-    fn new(subject: Verified) -> Self {
-        Self { subject, call: CallContext::default(), progress: Box::new(|_| {}) }
+    fn new(subject: Verified, call: CallContext) -> Self {
+        Self { subject, call, progress: Box::new(|_| {}) }
     }
 
     /// Sets a callback that is called about every thousand documents.
@@ -43,12 +44,7 @@ impl<'p> Verify<'p> {
         Verify { subject, call, progress: Box::new(progress) }
     }
 
-    /// Sets the context of the call.
-    pub(crate) fn within(self, call: CallContext) -> Self {
-        Self { call, ..self }
-    }
-
-    setters! { call: limited, deadline, cancel }
+    setters! { call: deadline, cancel }
 
     /// Checks one commit, while writers continue. Faults are returned in the report; they are not errors of the call.
     ///

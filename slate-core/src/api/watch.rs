@@ -33,7 +33,6 @@ use crate::{
 pub struct Watch {
     scope: Scope,
     watched: Watched,
-    pipeline: Vec<RawDocumentBuf>,
     start: StreamStart,
     full_document: FullDocument,
     before: FullDocumentBeforeChange,
@@ -42,22 +41,24 @@ pub struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(scope: Scope, watched: Watched, pipeline: impl IntoIterator<Item = impl IntoDocument>) -> Self {
-        let mut watch = Self {
+    pub(crate) fn new(
+        scope: Scope,
+        watched: Watched,
+        pipeline: impl IntoIterator<Item = impl IntoDocument>,
+        call: CallContext,
+    ) -> Self {
+        let mut request = Request::default();
+        request.pipeline(pipeline);
+        request.call = call;
+        Self {
             scope,
             watched,
-            pipeline: Vec::new(),
             start: StreamStart::Now,
             full_document: FullDocument::Default,
             before: FullDocumentBeforeChange::Off,
             expanded: Expanded::No,
-            request: Request::default(),
-        };
-        for stage in pipeline {
-            let stage = watch.request.take(stage);
-            watch.pipeline.extend(stage);
+            request,
         }
-        watch
     }
 
     fn token(&mut self, token: impl IntoDocument) -> Option<Token> {
@@ -105,7 +106,7 @@ impl Watch {
         self
     }
 
-    setters! { request: let_variables, collation; request.call: limited, deadline, cancel }
+    setters! { request: let_variables, collation; request.call: deadline, cancel }
 
     /// Opens the stream. From here on no commit is missed.
     ///
@@ -122,7 +123,7 @@ impl Watch {
         self.request.check()?;
         self.request.call.check()?;
         let bindings = self.request.stream_bindings()?;
-        let stages = self.pipeline.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
+        let stages = self.request.stages().iter().map(|stage| Value::new(Kind::Document, stage.as_bytes()));
         let (stages, splits) = self.request.call.during(|| parse_stages(stages, &bindings))?;
         let Self { watched, start, full_document, before, expanded, request, .. } = self;
         let call = request.call;
@@ -136,7 +137,7 @@ impl fmt::Debug for Watch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("watched", &self.watched)
-            .field("pipeline", &self.pipeline)
+            .field("pipeline", &self.request.stages())
             .finish_non_exhaustive()
     }
 }

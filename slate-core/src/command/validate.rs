@@ -23,7 +23,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     scope.database("validate")?;
     let there = scope.definition(collection, &common.call)?;
     let there = there.ok_or_else(|| no_collection(&common.full_name(collection)))?.into_collection()?;
-    let report = Verify::collection(scope.clone(), &collection.into()).within(common.call.clone()).run()?;
+    let report = Verify::collection(scope.clone(), &collection.into(), common.call.clone()).run()?;
     let mut reply = Reply::default();
     reply.text("ns", &common.full_name(collection));
     reply.count("nrecords", report.documents);

@@ -69,7 +69,9 @@ mod write;
 
 pub use bson;
 pub use slate_query::names::OperatorKind;
-pub use slate_store::{Durability, OldestSnapshot, Size as StorageSize};
+pub use slate_store::{
+    Access, Durability, OldestSnapshot, Recovery, Sharing, Size as StorageSize, Verification,
+};
 
 /// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to
 /// [`bson`]'s raw values.
@@ -140,7 +142,7 @@ pub use api::view::View;
 pub use api::watch::{ChangeEvent, ChangeStream, Watch};
 pub use api::write_operation::WriteOperation;
 pub use call::transaction_options::TransactionOptions;
-pub use call::{Access, Cursor, Recovery, Sharing, Verification};
+pub use call::Cursor;
 pub use catalog::{IndexDescription, IndexState};
 pub use command::{Commands, OpenCursor};
 pub use document::IntoDocument;

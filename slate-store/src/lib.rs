@@ -53,7 +53,6 @@
 // The unit tests run with the locks of the standard library alone.
 #![cfg(not(all(test, simulated)))]
 
-mod access;
 mod ahead;
 mod bounds;
 mod cache_reads;
@@ -73,6 +72,7 @@ mod limits;
 mod local;
 mod oldest_snapshot;
 mod optimistic;
+mod options;
 mod prefetch;
 mod size;
 mod store;
@@ -92,7 +92,6 @@ pub mod rocksdb;
 #[cfg(feature = "tikv")]
 pub mod tikv;
 
-pub use access::Access;
 pub use ahead::{Ahead, Entries};
 pub use bounds::{Bounds, Edge, Landing, OwnedBounds};
 pub use cache_reads::CacheReads;
@@ -111,6 +110,7 @@ pub use oldest_snapshot::OldestSnapshot;
 pub use optimistic::{
     Changes, Optimistic, OptimisticCursor, OptimisticPointReader, OptimisticTransaction, OptimisticView,
 };
+pub use options::{Access, Recovery, Sharing, Verification};
 pub use size::{Size, SizeDetail};
 pub use store::{BackupProgress, Store};
 pub use transaction::{LastStage, Transaction, TransactionExt, Write};

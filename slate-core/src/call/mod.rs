@@ -53,7 +53,6 @@ pub(crate) use definitions::Definitions;
 pub(crate) use engine::Engine;
 pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
 pub use measured::Cursor;
-pub use open::{Access, Recovery, Sharing, Verification};
 pub(crate) use open::{OpenOptions, open_within, with_store};
 pub(crate) use request::{FindResult, Request, RequestSource};
 pub(crate) use scope::{DatabaseHandle, Scope};

@@ -7,9 +7,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use serde::{Deserialize, Serialize};
 use slate_query::Code;
-use slate_store::{Store, memory::MemoryStore};
+use slate_store::{Access, Recovery, Sharing, Store, Verification, memory::MemoryStore};
 
 use super::{backend::Backend, engine::Engine};
 use crate::{Error, ErrorKind, Result, metrics::SlowQueries, spill::Memory};
@@ -24,66 +23,6 @@ pub(crate) struct OpenOptions {
     pub(crate) verification: Verification,
     pub(crate) memory: Memory,
     pub(crate) slow_queries: SlowQueries,
-}
-
-/// The allowed access to a database, and whether a missing one is created.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Access {
-    /// Read and write; the database is created if it does not exist.
-    #[default]
-    CreateOrOpen,
-    /// Read and write an existing database.
-    Open,
-    /// Read an existing database. On redb this works while another process writes, if that process
-    /// [shares](crate::DatabaseBuilder::sharing) the file. A redb database that was not closed properly is repaired first, which
-    /// takes milliseconds and is the only write.
-    ReadOnly,
-}
-
-#[cfg(any(feature = "redb", feature = "rocksdb"))]
-impl Access {
-    fn of_store(self) -> slate_store::Access {
-        match self {
-            Self::CreateOrOpen => slate_store::Access::CreateOrOpen,
-            Self::Open => slate_store::Access::OpenExisting,
-            Self::ReadOnly => slate_store::Access::ReadOnly,
-        }
-    }
-}
-
-/// How a redb database recovers after a crash. Other stores ignore it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Recovery {
-    /// Each `Sync` commit also stores what a fast open needs, which takes a second sync. Opening is always fast.
-    #[default]
-    WithEachCommit,
-    /// A `Sync` commit takes one sync. The first open after a crash reads the whole file.
-    WhenOpened,
-}
-
-/// Which processes may have a redb database open at the same time. Other stores cannot share.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Sharing {
-    /// Either one process that writes, or any number that read.
-    #[default]
-    Exclusive,
-    /// One process that writes, and any number that read what it commits.
-    WithReaders,
-}
-
-/// When all pages of a redb database are compared with their checksums. Other stores ignore it: a backup opened with `memory:` is always
-/// compared as a whole, and RocksDB compares each block when it is read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verification {
-    /// By [`Database::verify`](crate::Database::verify), before a backup and before a compaction.
-    #[default]
-    OnRequest,
-    /// Also when the database is opened, which fails with [`ErrorKind::Corrupt`] if a page is damaged. Costs reading the whole file.
-    WhenOpened,
 }
 
 /// Opens any store.
@@ -196,19 +135,8 @@ impl CacheShares {
 fn redb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     use slate_store::{Cached, redb};
 
-    let recovery = match options.recovery {
-        Recovery::WithEachCommit => redb::Recovery::WithEachCommit,
-        Recovery::WhenOpened => redb::Recovery::WhenOpened,
-    };
-    let sharing = match options.sharing {
-        Sharing::Exclusive => redb::Sharing::Exclusive,
-        Sharing::WithReaders => redb::Sharing::WithReaders,
-    };
-    let verification = match options.verification {
-        Verification::OnRequest => redb::Verification::OnRequest,
-        Verification::WhenOpened => redb::Verification::WhenOpened,
-    };
-    let settings = redb::Options::default().access(options.access.of_store()).recovery(recovery).sharing(sharing);
+    let OpenOptions { access, recovery, sharing, verification, .. } = *options;
+    let settings = redb::Options::default().access(access).recovery(recovery).sharing(sharing);
     let cache = CacheShares::of(options);
     let settings = settings.verification(verification).cache_bytes(cache.pages);
     let store = Cached::new(redb::RedbStore::open(path, &settings)?, cache.values);
@@ -224,7 +152,7 @@ fn redb(_: &Path, _: &OpenOptions) -> Result<Arc<dyn Engine>> {
 fn rocksdb(path: &Path, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
     use slate_store::{Cached, rocksdb};
 
-    let settings = rocksdb::Options::default().access(options.access.of_store());
+    let settings = rocksdb::Options::default().access(options.access);
     let cache = CacheShares::of(options);
     let settings = settings.cache_bytes(cache.pages);
     let store = Cached::new(rocksdb::RocksStore::open(path, &settings)?, cache.values);

@@ -131,7 +131,7 @@ fn unguarded_at(path: &Path, options: &Options) -> Result<Opened> {
     let opening = |error| error::opening(error, Some(path), options.access);
     let (handle, storage, sharing) = match options.access {
         Access::ReadOnly => to_read(path, options, &transferred)?,
-        Access::OpenExisting | Access::CreateOrOpen => {
+        Access::Open | Access::CreateOrOpen => {
             let (handle, storage) = handle(path, options, options.sharing, &transferred).map_err(opening)?;
             (handle, storage, options.sharing)
         }
@@ -174,7 +174,7 @@ fn to_read(path: &Path, options: &Options, transferred: &Arc<Transferred>) -> Re
             Err(DatabaseError::RepairAborted) => {
                 needs_repair = true;
                 // Closing the database marks it as closed properly.
-                let options = options.clone().access(Access::OpenExisting);
+                let options = options.clone().access(Access::Open);
                 handle(path, &options, sharing, transferred).and_then(|(handle, _)| handle.close())
             }
             Err(error) => Err(error),
@@ -224,7 +224,7 @@ fn unguarded_over(storage: impl StorageBackend, options: &Options) -> Result<Ope
             let detail = "storage supplied by the caller cannot be opened read-only";
             return Err(Error::Unsupported(Box::new(Context::new(detail))));
         }
-        (Found::Nothing, Access::OpenExisting) => return missing("the storage is empty"),
+        (Found::Nothing, Access::Open) => return missing("the storage is empty"),
         (Found::Nothing | Found::Redb, _) => {}
     }
     let transferred = Arc::default();

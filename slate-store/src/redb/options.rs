@@ -1,4 +1,5 @@
 use crate::Access;
+pub use crate::{Recovery, Sharing, Verification};
 
 /// How to open a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,37 +53,4 @@ impl Options {
     pub fn verification(self, verification: Verification) -> Self {
         Self { verification, ..self }
     }
-}
-
-/// How a database recovers after a crash.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Recovery {
-    /// Each `Sync` commit also stores what a fast open needs, which takes a second sync. Opening is fast, but for rare cases such as a crash
-    /// during a compaction.
-    #[default]
-    WithEachCommit,
-    /// A `Sync` commit takes one sync. The first open after a crash reads the whole file.
-    WhenOpened,
-}
-
-/// Which processes may have the file open at the same time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sharing {
-    /// Either one process that writes, or any number that read.
-    #[default]
-    Exclusive,
-    /// One process that writes, and any number that read what it commits. Needs a platform with locks on parts of files
-    /// (Linux, macOS, Windows) and a file system on this machine. Every commit is then synced, with two syncs, whatever its
-    /// durability: another process must not see a commit that a crash can undo.
-    WithReaders,
-}
-
-/// When all pages are compared with their checksums.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verification {
-    /// By [`Store::check`](crate::Store::check), before a backup and before a compaction.
-    #[default]
-    OnRequest,
-    /// Also when the database is opened, which fails if a page is damaged. Costs reading the whole file.
-    WhenOpened,
 }

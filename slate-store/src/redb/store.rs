@@ -31,7 +31,7 @@ impl RedbStore {
     ///
     /// # Errors
     /// Each error names the path. [`Missing`](crate::Error::Missing): the directory does not exist, or with
-    /// [`Access::OpenExisting`](crate::Access::OpenExisting) or [`ReadOnly`](crate::Access::ReadOnly) the file does
+    /// [`Access::Open`](crate::Access::Open) or [`ReadOnly`](crate::Access::ReadOnly) the file does
     /// not. [`WrongFormat`](crate::Error::WrongFormat): a directory, an empty file, not a redb file, or one that Slate
     /// did not create. [`NewerVersion`](crate::Error::NewerVersion): written by a later version of redb or Slate.
     /// [`Locked`](crate::Error::Locked): already open in this or another process, without

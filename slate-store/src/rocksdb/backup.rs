@@ -15,7 +15,7 @@ use crate::{
 pub(super) fn write(opened: &Opened, to: &Path) -> Result<()> {
     let draft = Draft::of(to)?;
     match opened.access {
-        Access::CreateOrOpen | Access::OpenExisting => Checkpoint::new(&opened.db)
+        Access::CreateOrOpen | Access::Open => Checkpoint::new(&opened.db)
             .and_then(|checkpoint| checkpoint.create_checkpoint(draft.path()))
             .map_err(error::storage)?,
         // In a read-only database RocksDB cannot create a checkpoint, and none is needed.

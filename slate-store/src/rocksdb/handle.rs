@@ -24,7 +24,7 @@ impl Opened {
     /// Returns the database, unless it was opened read-only.
     pub(super) fn writable(&self) -> Result<&Db> {
         match self.access {
-            Access::CreateOrOpen | Access::OpenExisting => Ok(&self.db),
+            Access::CreateOrOpen | Access::Open => Ok(&self.db),
             Access::ReadOnly => Err(Error::ReadOnly(Box::new(Context::new("it was opened read-only").at(&self.path)))),
         }
     }

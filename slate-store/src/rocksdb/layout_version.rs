@@ -64,7 +64,7 @@ pub(super) fn open(folder: &Path, access: Access) -> Result<Option<File>> {
     check(&text, folder)?;
     let locked = match access {
         Access::ReadOnly => file.try_lock_shared(),
-        Access::CreateOrOpen | Access::OpenExisting => file.try_lock(),
+        Access::CreateOrOpen | Access::Open => file.try_lock(),
     };
     match locked {
         Ok(()) => Ok(Some(file)),

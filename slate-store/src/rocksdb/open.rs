@@ -44,7 +44,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
     let family = [ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning.database.clone())];
     let opened = match options.access {
         Access::ReadOnly => Db::open_cf_descriptors_read_only(&tuning.database, path, family, false),
-        Access::CreateOrOpen | Access::OpenExisting => Db::open_cf_descriptors(&tuning.database, path, family),
+        Access::CreateOrOpen | Access::Open => Db::open_cf_descriptors(&tuning.database, path, family),
     };
     let db = opened.map_err(|error| error::opening(error, path))?;
     Ok(Opened { db, access: options.access, cache: tuning.cache, path: path.to_owned(), _lock: lock })

@@ -27,7 +27,7 @@ impl RocksStore {
     ///
     /// # Errors
     /// Each error names the path. [`Missing`](crate::Error::Missing): the parent directory does not exist, or with
-    /// [`Access::OpenExisting`](crate::Access::OpenExisting) or [`ReadOnly`](crate::Access::ReadOnly) the database does
+    /// [`Access::Open`](crate::Access::Open) or [`ReadOnly`](crate::Access::ReadOnly) the database does
     /// not. [`WrongFormat`](crate::Error::WrongFormat): a file, a directory with other content, or a RocksDB database
     /// that Slate did not create. [`NewerVersion`](crate::Error::NewerVersion): written by a later version of RocksDB
     /// or Slate. [`Locked`](crate::Error::Locked): already open in this or another process, and one of the two writes.

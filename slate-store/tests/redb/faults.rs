@@ -51,7 +51,7 @@ fn caller_supplied_storage_can_be_reopened() {
     let device = Device::default();
     put(&over(&device), b"a", b"1", Durability::Sync).unwrap();
     assert_eq!(keys(&over(&device)), [b"a"]);
-    let existing = Options::default().access(Access::OpenExisting);
+    let existing = Options::default().access(Access::Open);
     assert!(RedbStore::open_over(device.handle(), &existing).is_ok());
     let missing = RedbStore::open_over(Device::default(), &existing).err().unwrap();
     assert!(matches!(missing, Error::Missing(_)), "{missing}");

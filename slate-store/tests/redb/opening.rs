@@ -17,7 +17,7 @@ use slate_store::{
 
 use crate::tools::{LONG, keys, open, open_error, put};
 
-const EVERY: [Access; 3] = [Access::CreateOrOpen, Access::OpenExisting, Access::ReadOnly];
+const EVERY: [Access; 3] = [Access::CreateOrOpen, Access::Open, Access::ReadOnly];
 
 fn made(folder: &Path) -> PathBuf {
     let path = folder.join("db");
@@ -29,7 +29,7 @@ fn made(folder: &Path) -> PathBuf {
 fn a_missing_file_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nothing");
-    for access in [Access::OpenExisting, Access::ReadOnly] {
+    for access in [Access::Open, Access::ReadOnly] {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Missing(_)) && error.path() == Some(&path), "{error}");
     }
@@ -141,7 +141,7 @@ fn creation_leaves_no_temporary_file() {
     let path = made(folder.path());
     let names: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["db"]);
-    assert_eq!(keys(&RedbStore::open(&path, &Options::default().access(Access::OpenExisting)).unwrap()), [b"a"]);
+    assert_eq!(keys(&RedbStore::open(&path, &Options::default().access(Access::Open)).unwrap()), [b"a"]);
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn a_write_protected_file_is_read_only() {
     if fs::OpenOptions::new().write(true).open(&path).is_ok() {
         return; // Permissions do not bind the superuser.
     }
-    for access in [Access::CreateOrOpen, Access::OpenExisting] {
+    for access in [Access::CreateOrOpen, Access::Open] {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
     }

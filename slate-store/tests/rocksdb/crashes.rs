@@ -111,7 +111,7 @@ fn after_a_crash_during_creation_the_next_open_creates_the_database() {
             let mark = if *name == "SLATE" { fs::read(whole.join("SLATE")).unwrap() } else { Vec::new() };
             fs::write(path.join(name), mark).unwrap();
         }
-        for access in [Access::OpenExisting, Access::ReadOnly] {
+        for access in [Access::Open, Access::ReadOnly] {
             let error = open_error(&path, access);
             assert!(matches!(error, Error::Missing(_)), "{count} files: {error}");
         }

@@ -14,13 +14,13 @@ use slate_store::{
 
 use crate::tools::{A, LONG, begin, keys, made, names, open, open_error, put};
 
-const EVERY: [Access; 3] = [Access::CreateOrOpen, Access::OpenExisting, Access::ReadOnly];
+const EVERY: [Access; 3] = [Access::CreateOrOpen, Access::Open, Access::ReadOnly];
 
 #[test]
 fn a_missing_folder_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("nothing");
-    for access in [Access::OpenExisting, Access::ReadOnly] {
+    for access in [Access::Open, Access::ReadOnly] {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::Missing(_)) && error.path() == Some(&path), "{error}");
     }
@@ -36,7 +36,7 @@ fn a_missing_folder_is_named() {
 #[test]
 fn a_database_is_created_in_an_empty_folder_only_if_allowed() {
     let folder = tempfile::tempdir().unwrap();
-    for access in [Access::OpenExisting, Access::ReadOnly] {
+    for access in [Access::Open, Access::ReadOnly] {
         let error = open_error(folder.path(), access);
         assert!(matches!(error, Error::Missing(_)) && error.to_string().contains("empty"), "{error}");
     }
@@ -126,7 +126,7 @@ fn a_damaged_manifest_is_an_error() {
     let mut bytes = fs::read(path.join(&manifest)).unwrap();
     bytes[12..20].fill(0xff);
     fs::write(path.join(&manifest), bytes).unwrap();
-    let error = open_error(&path, Access::OpenExisting);
+    let error = open_error(&path, Access::Open);
     assert!(matches!(error, Error::Corrupt(_)) && error.path() == Some(&path), "{error}");
 }
 
@@ -209,7 +209,7 @@ fn the_lock_of_rocksdb_itself_is_reported() {
     // The directory as a program sees it that does not know Slate's file of the layout version.
     fs::rename(path.join("SLATE"), path.join("aside")).unwrap();
     fs::write(path.join("SLATE"), "slate rocksdb layout 1\n").unwrap();
-    let error = open_error(&path, Access::OpenExisting);
+    let error = open_error(&path, Access::Open);
     assert!(matches!(error, Error::Locked(_)) && error.path() == Some(&path), "{error}");
     drop(store);
 }
@@ -260,7 +260,7 @@ fn a_backup_opens_as_a_database_with_all_commits() {
     assert!(matches!(store.backup(&copy), Err(Error::Exists(_))));
     put(&store, b"b", b"later", Durability::Sync).unwrap();
     store.drop_keyspace(Keyspace(7), LONG).unwrap();
-    for access in [Access::ReadOnly, Access::OpenExisting] {
+    for access in [Access::ReadOnly, Access::Open] {
         let copied = RocksStore::open(&copy, &Options::default().access(access)).unwrap();
         assert_eq!(keys(&copied), [b"a"]);
         let count = copied.snapshot().unwrap().count(Keyspace(7), Bounds::ALL, |_| true);
@@ -328,7 +328,7 @@ fn a_write_protected_folder_is_read_only() {
     if fs::OpenOptions::new().write(true).open(&mark).is_ok() {
         return; // Permissions do not restrict the superuser.
     }
-    for access in [Access::CreateOrOpen, Access::OpenExisting] {
+    for access in [Access::CreateOrOpen, Access::Open] {
         let error = open_error(&path, access);
         assert!(matches!(error, Error::ReadOnly(_)) && error.path() == Some(&path), "{error}");
     }

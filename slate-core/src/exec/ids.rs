@@ -328,7 +328,6 @@ impl<V: View> EntryWalk<V> {
         Ok(length)
     }
 
-    /// Returns the current entry.
     #[inline(always)]
     pub(super) fn current(&self) -> Result<Option<Entry<'_>>> {
         match self.walk.current() {

@@ -87,7 +87,9 @@ mod targets;
 
 pub(crate) use analyze::analyze;
 pub(crate) use gather::gather;
+use meter::Meter;
 pub(crate) use open::open;
+pub(crate) use packed::Packed;
 pub(crate) use resources::Resources;
 pub(crate) use rows::{BoxedRows, NoRows, Rows};
 pub(crate) use targets::{Target, visit_targets};

@@ -77,7 +77,6 @@ fn sliced<'v>(rows: impl Rows + Send + 'v, window: Window) -> BoxedRows<'v> {
     if window.is_all() { Box::new(rows) } else { Box::new(SliceRows::new(rows, window)) }
 }
 
-/// Counts records.
 fn count(mut input: BoxedRecords<'_>) -> Result<u64> {
     let mut counted = 0;
     while input.advance()? {

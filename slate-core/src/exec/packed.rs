@@ -1,6 +1,6 @@
 /// Byte strings end to end in one buffer, numbered in the order in which they were added.
 #[derive(Debug, Default)]
-pub(super) struct Packed {
+pub(crate) struct Packed {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -10,7 +10,7 @@ impl Packed {
         Self { bytes: Vec::with_capacity(bytes), ends: Vec::with_capacity(strings) }
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
@@ -20,7 +20,7 @@ impl Packed {
     }
 
     #[inline]
-    pub(super) fn get(&self, number: usize) -> Option<&[u8]> {
+    pub(crate) fn get(&self, number: usize) -> Option<&[u8]> {
         let start = match number.checked_sub(1) {
             Some(before) => *self.ends.get(before)?,
             None => 0,
@@ -28,7 +28,7 @@ impl Packed {
         self.bytes.get(start..*self.ends.get(number)?)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         (0..self.len()).filter_map(|number| self.get(number))
     }
 
@@ -38,6 +38,14 @@ impl Packed {
         self.bytes.extend_from_slice(string);
         self.ends.push(self.bytes.len());
         self.ends.len() - 1
+    }
+
+    /// Adds what `write` appends, and returns the number of bytes so far.
+    #[cfg(feature = "async")]
+    pub(crate) fn append(&mut self, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+        write(&mut self.bytes);
+        self.ends.push(self.bytes.len());
+        self.bytes.len()
     }
 
     pub(super) fn clear(&mut self) {

@@ -24,7 +24,6 @@ use crate::{
     plan::{IdPlan, RawPlan, Window, record_ranges},
 };
 
-/// Opens the records of a plan.
 pub(super) fn open_records<'v, V: View + 'v>(
     plan: RawPlan,
     view: &V,

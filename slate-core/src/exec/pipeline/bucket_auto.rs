@@ -6,8 +6,7 @@ use slate_query::{
 use crate::{
     Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

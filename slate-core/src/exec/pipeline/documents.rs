@@ -1,6 +1,6 @@
 use slate_query::raw::{Doc, OwnedValue, Value};
 
-use crate::{Result, exec::rows::Rows, interrupt::Interrupt};
+use crate::{Result, exec::Rows, interrupt::Interrupt};
 
 /// Documents that are part of the pipeline, or that describe its collection.
 pub(crate) struct DocumentsRows {

@@ -12,8 +12,7 @@ use super::{above, group::GroupRows};
 use crate::{
     Error, Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

@@ -10,7 +10,7 @@ use slate_store::{Bounds, View};
 use crate::{
     Result,
     catalog::CollectionInfo,
-    exec::{Resources, meter::Meter, open, rows::BoxedRows},
+    exec::{BoxedRows, Meter, Resources, open},
     plan::{self, Optimization},
 };
 

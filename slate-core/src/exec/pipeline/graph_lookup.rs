@@ -13,8 +13,7 @@ use super::foreign::Foreign;
 use crate::{
     Error, ErrorKind, Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

@@ -8,8 +8,7 @@ use slate_query::{
 use crate::{
     Error, Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

@@ -9,9 +9,7 @@ use super::{foreign::Foreign, join_stages, join_table::JoinTable, lookup_batches
 use crate::{
     Result,
     exec::{
-        Resources,
-        meter::Meter,
-        packed::Packed,
+        Meter, Packed, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

@@ -23,9 +23,8 @@ use crate::{
     Result,
     catalog::CollectionInfo,
     exec::{
-        Resources,
+        Meter, Resources,
         measured::MeasuredRows,
-        meter::Meter,
         open::open_shared,
         raw::{FilterRows, SliceRows},
         rows::BoxedRows,

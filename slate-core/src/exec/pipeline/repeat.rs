@@ -2,7 +2,7 @@ use slate_query::{number::Number, raw::Doc};
 
 use crate::{
     Result,
-    exec::rows::{BoxedRows, Rows},
+    exec::{BoxedRows, Rows},
     interrupt::Interrupt,
 };
 

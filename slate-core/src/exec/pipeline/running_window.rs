@@ -7,8 +7,7 @@ use super::window_source::WindowSource;
 use crate::{
     Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

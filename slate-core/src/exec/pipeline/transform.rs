@@ -6,7 +6,7 @@ use slate_query::{
 
 use crate::{
     Result,
-    exec::rows::{BoxedRows, Rows},
+    exec::{BoxedRows, Rows},
     interrupt::Interrupt,
 };
 

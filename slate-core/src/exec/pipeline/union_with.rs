@@ -5,8 +5,7 @@ use super::foreign::Foreign;
 use crate::{
     Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

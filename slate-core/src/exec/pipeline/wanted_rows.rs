@@ -4,7 +4,7 @@ use super::join_table::encode;
 use crate::{
     Result,
     exec::{
-        packed::Packed,
+        Packed,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

@@ -10,8 +10,7 @@ use super::window_source::WindowSource;
 use crate::{
     Error, ErrorKind, Result,
     exec::{
-        Resources,
-        meter::Meter,
+        Meter, Resources,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

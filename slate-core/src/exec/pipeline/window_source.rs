@@ -3,7 +3,7 @@ use slate_query::{pipeline::Windows, raw::Doc};
 use crate::{
     Result,
     exec::{
-        meter::Meter,
+        Meter,
         rows::{BoxedRows, Rows},
     },
     interrupt::Interrupt,

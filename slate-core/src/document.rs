@@ -126,7 +126,6 @@ fn serialized(capacity: usize, collection: &str, value: &impl Serialize) -> Resu
     RawDocumentBuf::from_bytes(bytes).map_err(Error::conversion)
 }
 
-/// Borrows each document.
 pub(crate) fn borrowed(documents: &[impl AsRef<RawDocument>]) -> Vec<&RawDocument> {
     documents.iter().map(AsRef::as_ref).collect()
 }
@@ -153,3 +152,15 @@ pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
 
 /// Marks the type that documents are read as, without owning one.
 pub(crate) type As<T> = PhantomData<fn() -> T>;
+
+/// Implements `Clone` for a type whose documents need not be `Clone`, by its fields.
+macro_rules! cloned {
+    ($name:ident { $($field:ident),* }) => {
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                Self { $($field: Clone::clone(&self.$field)),* }
+            }
+        }
+    };
+}
+pub(crate) use cloned;

@@ -44,7 +44,6 @@ pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     Ok(key)
 }
 
-/// Appends the record key to `out`.
 pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {

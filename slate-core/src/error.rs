@@ -142,9 +142,17 @@ impl Error {
     /// ```
     pub fn custom(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         let source = error.into();
-        let mut error = Self::new(ErrorKind::Custom, Code::UNKNOWN_ERROR, source.to_string());
-        error.0.source = Some(source);
-        error
+        Self::new(ErrorKind::Custom, Code::UNKNOWN_ERROR, source.to_string()).caused_by(source)
+    }
+
+    fn caused_by(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        self.0.source = Some(source.into());
+        self
+    }
+
+    fn about(mut self, collection: &str) -> Self {
+        self.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
+        self
     }
 
     pub(crate) fn invalid(code: Code, message: impl Into<String>) -> Self {
@@ -186,9 +194,7 @@ impl Error {
 
     pub(crate) fn conversion(source: impl StdError + Send + Sync + 'static) -> Self {
         let message = format!("the value could not be converted: {source}");
-        let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
-        error.0.source = Some(source.into());
-        error
+        Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message).caused_by(source)
     }
 
     /// Returns the error for a document of the collection that is not a value of the caller's type.
@@ -209,9 +215,7 @@ impl Error {
     }
 
     fn damaged_document(collection: &str, what: &str, fault: &slate_query::Error) -> Self {
-        let mut error = Self::corrupt(format!("{what} is damaged: {}", fault.message()));
-        error.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
-        error
+        Self::corrupt(format!("{what} is damaged: {}", fault.message())).about(collection)
     }
 
     /// Returns the error for a value of the caller's type that cannot be stored as a document of the collection.
@@ -228,11 +232,9 @@ impl Error {
 
     fn of_serde(collection: &str, what: &str, source: slate_query::serde::Error) -> Self {
         let message = format!("{what} could not be converted: {}", source.message());
-        let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message);
+        let mut error = Self::new(ErrorKind::Conversion, Code::BAD_VALUE, message).about(collection);
         error.0.path = source.path().map(str::to_owned);
-        error.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
-        error.0.source = Some(source.into());
-        error
+        error.caused_by(source)
     }
 
     /// Maps errors of temporary files; the only place that does so.
@@ -244,9 +246,7 @@ impl Error {
             }
             _ => (ErrorKind::Io, Code::INTERNAL_ERROR),
         };
-        let mut error = Self::new(kind, code, format!("{what}: {source}"));
-        error.0.source = Some(source.into());
-        error
+        Self::new(kind, code, format!("{what}: {source}")).caused_by(source)
     }
 
     /// `shown` is the end of the message: the index's collation, if it has one, and the key. MongoDB's drivers and
@@ -273,9 +273,7 @@ impl Error {
     /// Creates a conflict over a collection that the transaction has read as a whole.
     pub(crate) fn read_conflict(collection: &str) -> Self {
         let message = format!("another transaction wrote to the collection {collection}, which this one has read");
-        let mut error = Self::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message);
-        error.0.place = Some(ErrorPlace { collection: Some(collection.into()), ..ErrorPlace::default() });
-        error
+        Self::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, message).about(collection)
     }
 
     /// Adds the collection, index and key to a store's conflict, or to damage that it has found. `locate` maps a key of the store to them.
@@ -472,17 +470,10 @@ impl From<slate_query::Error> for Error {
             Code::INTERRUPTED | Code::MAX_TIME_MS_EXPIRED => ErrorKind::Interrupted,
             _ => ErrorKind::Invalid,
         };
-        Self(Box::new(ErrorInner {
-            kind,
-            code: error.code(),
-            message: error.message().into(),
-            path: error.path().map(Into::into),
-            unsupported,
-            place: None,
-            details: None,
-            source: None,
-            is_unwritten: false,
-        }))
+        let mut mapped = Self::new(kind, error.code(), error.message());
+        mapped.0.path = error.path().map(Into::into);
+        mapped.0.unsupported = unsupported;
+        mapped
     }
 }
 
@@ -520,8 +511,6 @@ impl From<slate_store::Error> for Error {
             Store::Expired(_) => (ErrorKind::Interrupted, Code::SNAPSHOT_TOO_OLD),
             _ => (ErrorKind::Io, Code::INTERNAL_ERROR),
         };
-        let mut mapped = Self::new(kind, code, error.to_string());
-        mapped.0.source = Some(error.into());
-        mapped
+        Self::new(kind, code, error.to_string()).caused_by(error)
     }
 }

@@ -49,6 +49,7 @@ mod changes;
 mod clock;
 mod command;
 mod commit;
+mod debug;
 mod document;
 mod entry;
 mod error;
@@ -69,9 +70,7 @@ mod write;
 
 pub use bson;
 pub use slate_query::names::OperatorKind;
-pub use slate_store::{
-    Access, Durability, OldestSnapshot, Recovery, Sharing, Size as StorageSize, Verification,
-};
+pub use slate_store::{Access, Durability, OldestSnapshot, Recovery, Sharing, Size as StorageSize, Verification};
 
 /// BSON values that are borrowed from a document's bytes and converted on demand. They convert from and to
 /// [`bson`]'s raw values.
@@ -128,7 +127,7 @@ pub use api::find_one::FindOne;
 pub use api::find_one_and::{FindOneAndDelete, FindOneAndUpdate};
 pub use api::index::{CreateIndex, Index};
 pub use api::insert_many::{InsertMany, InsertManyResult, WriteError};
-pub use api::live::{LiveChange, LiveQuery};
+pub use api::live::LiveQuery;
 pub use api::migrations::{MigrationResult, Migrations};
 pub use api::modifications::{IntoUpdate, UpdateModifications};
 pub use api::row::Row;
@@ -141,8 +140,9 @@ pub use api::verify::Verify;
 pub use api::view::View;
 pub use api::watch::{ChangeEvent, ChangeStream, Watch};
 pub use api::write_operation::WriteOperation;
-pub use call::transaction_options::TransactionOptions;
 pub use call::Cursor;
+pub use call::live_change::LiveChange;
+pub use call::transaction_options::TransactionOptions;
 pub use catalog::{IndexDescription, IndexState};
 pub use command::{Commands, OpenCursor};
 pub use document::IntoDocument;

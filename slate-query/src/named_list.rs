@@ -78,7 +78,6 @@ impl<K: ListName, T> NamedList<K, T> {
         self.entries.len()
     }
 
-    /// Returns the place of a name.
     pub(crate) fn place(&self, name: &[u8]) -> Option<usize> {
         let has_name = |place: usize| self.entries.get(place).is_some_and(|(other, _)| other.as_bytes() == name);
         match &self.places {

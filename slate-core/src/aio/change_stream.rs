@@ -1,12 +1,10 @@
 use std::{
     any::Any,
-    fmt,
     marker::PhantomData,
     mem,
     pin::Pin,
     sync::Arc,
-    sync::atomic::{AtomicBool, Ordering},
-    task::{Context, Poll, Wake, Waker, ready},
+    task::{Context, Poll, ready},
 };
 
 use bson::RawDocumentBuf;
@@ -19,10 +17,11 @@ use super::{
     operation::CancelOnDrop,
     poller::poll,
     runner::{Runner, on_pool},
+    signal::Signal,
 };
 use crate::{
     CancelToken, ChangeEvent, Find, LiveChange, Result, Watch,
-    api::live::converted,
+    call::live_change::converted,
     call::{
         change_stream::{ChangeStreamState, Follower, ReadOutcome},
         live::LiveState,
@@ -56,29 +55,6 @@ enum Phase<F: Follower> {
 
 type Read<F> = (Box<F>, Result<ReadOutcome>);
 
-/// Remembers that a commit was made, and wakes the task.
-struct Signal {
-    is_woken: AtomicBool,
-    task: Waker,
-}
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.is_woken.store(true, Ordering::Release);
-        self.task.wake_by_ref();
-    }
-}
-
-impl Signal {
-    fn new(task: &Waker) -> Arc<Self> {
-        Arc::new(Self { is_woken: AtomicBool::new(false), task: task.clone() })
-    }
-
-    fn is_woken(&self) -> bool {
-        self.is_woken.load(Ordering::Acquire)
-    }
-}
-
 impl<F: Follower> Following<F> {
     fn new(state: F, call: CallContext, token: CancelToken, seen: fn(&F, &mut RawDocumentBuf)) -> Self {
         let mut resume = RawDocumentBuf::new();
@@ -86,9 +62,9 @@ impl<F: Follower> Following<F> {
         Self { phase: Phase::Ready(Box::new(state)), call, _abandoned: CancelOnDrop(token), seen, token: resume }
     }
 
-    fn read(&self, mut state: Box<F>, context: &Context<'_>) -> Result<Phase<F>> {
+    fn read(&self, mut state: Box<F>) -> Result<Phase<F>> {
         // Before the read, so that no commit falls in between.
-        let signal = Signal::new(context.waker());
+        let signal = Arc::new(Signal::default());
         let waiting = state.wait(Arc::clone(&signal).into())?;
         let call = self.call.clone();
         let read = move || {
@@ -112,7 +88,7 @@ impl<F: Follower> Following<F> {
                     if state.is_over() {
                         return Poll::Ready(Ok(None));
                     }
-                    self.phase = self.read(state, context)?;
+                    self.phase = self.read(state)?;
                 }
                 Phase::Reading(mut answer, waiting, signal) => {
                     let Poll::Ready(read) = Pin::new(&mut answer).poll(context) else {
@@ -133,8 +109,8 @@ impl<F: Follower> Following<F> {
                 }
                 Phase::Waiting(state, signal, waiting) => {
                     self.call.check()?;
-                    if signal.is_woken() || !signal.task.will_wake(context.waker()) {
-                        self.phase = self.read(state, context)?;
+                    if signal.is_woken(context) {
+                        self.phase = self.read(state)?;
                         drop(waiting);
                         continue;
                     }
@@ -187,11 +163,7 @@ impl Stream for ChangeStream {
     }
 }
 
-impl fmt::Debug for ChangeStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChangeStream").finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: ChangeStream {} }
 
 /// A live query; see [`slate_core::LiveQuery`](crate::LiveQuery). It occupies no thread while it waits.
 pub struct LiveQuery<T> {
@@ -212,15 +184,11 @@ impl<T: DeserializeOwned + Any> Stream for LiveQuery<T> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let next = ready!(self.following.poll_item(context)).transpose();
-        Poll::Ready(next.map(|next| next.and_then(|step| converted(&step, &self.collection))))
+        Poll::Ready(next.map(|next| next.and_then(|step| converted(step, &self.collection))))
     }
 }
 
-impl<T> fmt::Debug for LiveQuery<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LiveQuery").field("collection", &self.collection).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: LiveQuery<T> { collection: self.collection } }
 
 impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     /// Runs the query and keeps its result up to date; see [`Find::live`].
@@ -239,7 +207,6 @@ impl<T: DeserializeOwned + Send + Any> Call<Find<T>> {
     }
 }
 
-/// Opens a stream.
 pub(super) fn open(watch: Watch, token: CancelToken, runner: &Runner) -> Operation<ChangeStream> {
     let opened = runner.block(CancelToken::new(), move || watch.open());
     Operation::new(async move {

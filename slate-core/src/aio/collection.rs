@@ -260,17 +260,9 @@ impl<T> Deref for Collection<T> {
     }
 }
 
-impl<T> Clone for ReadCollection<T> {
-    fn clone(&self) -> Self {
-        Self { blocking: self.blocking.clone(), runner: self.runner.clone() }
-    }
-}
+crate::document::cloned! { ReadCollection { blocking, runner } }
 
-impl<T> Clone for Collection<T> {
-    fn clone(&self) -> Self {
-        Self { blocking: self.blocking.clone(), read: self.read.clone() }
-    }
-}
+crate::document::cloned! { Collection { blocking, read } }
 
 impl<T> fmt::Debug for ReadCollection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

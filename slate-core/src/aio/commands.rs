@@ -1,16 +1,16 @@
 use std::{
     pin::Pin,
-    sync::{
-        Arc, Mutex, PoisonError,
-        atomic::{AtomicBool, Ordering},
-    },
-    task::{Context, Poll, Wake, Waker},
+    sync::Arc,
+    task::{Context, Poll},
     time::Instant,
 };
 
 use bson::{RawDocument, RawDocumentBuf};
 
-use super::{Database, Operation, Sleep, Snapshot, Transaction, poller::poll, runner::Runner, wait_limits::WaitLimits};
+use super::{
+    Database, Operation, Sleep, Snapshot, Transaction, poller::poll, runner::Runner, signal::Signal,
+    wait_limits::WaitLimits,
+};
 use crate::{
     Activity, CancelToken, Error, IntoDocument, Result,
     changes::{Polled, Waiting},
@@ -213,20 +213,6 @@ pub struct Changed {
     waiting: Option<(Waiting, Option<Polled>)>,
 }
 
-#[derive(Debug, Default)]
-struct Signal {
-    is_woken: AtomicBool,
-    task: Mutex<Option<Waker>>,
-}
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.is_woken.store(true, Ordering::Release);
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
-        task.into_iter().for_each(Waker::wake);
-    }
-}
-
 impl Changed {
     /// Returns whether the cursor is that of a change stream.
     pub fn is_of_stream(&self) -> bool {
@@ -241,8 +227,6 @@ impl Future for Changed {
         if self.waiting.is_none() {
             return Poll::Ready(());
         }
-        *self.signal.task.lock().unwrap_or_else(PoisonError::into_inner) = Some(context.waker().clone());
-        // After the waker is stored, so that a commit in between wakes it.
-        if self.signal.is_woken.load(Ordering::Acquire) { Poll::Ready(()) } else { Poll::Pending }
+        if self.signal.is_woken(context) { Poll::Ready(()) } else { Poll::Pending }
     }
 }

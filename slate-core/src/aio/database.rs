@@ -1,4 +1,4 @@
-use std::{fmt, ops::ControlFlow, path::Path, sync::Arc, time::Duration};
+use std::{ops::ControlFlow, path::Path, sync::Arc, time::Duration};
 
 use bson::{Document, RawDocumentBuf, Timestamp};
 
@@ -332,11 +332,7 @@ impl Database {
     }
 }
 
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("store", &self.store()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Database { store: self.store() } }
 
 /// One commit of a database, across all its collections; see [`Database::snapshot`].
 #[derive(Clone, Debug)]

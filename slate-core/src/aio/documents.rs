@@ -1,6 +1,5 @@
 use std::{
     any::Any,
-    fmt,
     marker::PhantomData,
     pin::Pin,
     sync::Arc,
@@ -17,7 +16,7 @@ use crate::{
     Aggregate, CancelToken, Error, Find, Result, Row,
     api::{find::deserialize_current, scoped_request::TriedCall},
     document::{As, as_raw, from_raw},
-    exec,
+    exec::{self, Packed},
 };
 
 /// Lends the documents of a query, one at a time, without a copy for each.
@@ -29,7 +28,8 @@ use crate::{
 ///
 /// Dropping the cursor ends the reading. An error of the storage or an interruption also ends it.
 pub struct Cursor {
-    batch: Rows,
+    /// Documents in the stored form.
+    batch: Packed,
     collection: Arc<str>,
     /// How many rows of the batch were moved to: the current row is the last of them. One more than the batch has,
     /// after its end.
@@ -61,17 +61,11 @@ const BATCH_TIME: Duration = Duration::from_millis(5);
 
 #[derive(Default)]
 pub(super) struct Batch {
-    rows: Rows,
+    /// Documents in the stored form.
+    rows: Packed,
     collection: Arc<str>,
     error: Option<Error>,
     rest: Option<Rest>,
-}
-
-/// Documents in the stored form, end to end.
-#[derive(Default)]
-struct Rows {
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
 }
 
 /// A builder whose documents are streamed.
@@ -107,18 +101,6 @@ enum Reading {
     InPlace,
 }
 
-impl Rows {
-    fn push(&mut self, document: Doc<'_>) {
-        document.append_stored(&mut self.bytes);
-        self.ends.push(self.bytes.len());
-    }
-
-    fn get(&self, index: usize) -> Option<Doc<'_>> {
-        let start = index.checked_sub(1).map_or(Some(0), |before| self.ends.get(before).copied())?;
-        self.bytes.get(start..*self.ends.get(index)?).map(Doc::stored)
-    }
-}
-
 impl Batch {
     /// Reads the first batch. If the find must not wait, a thread that may wait reads the later batches.
     pub(super) fn first(query: impl Streamed) -> Result<Self> {
@@ -136,15 +118,16 @@ impl Batch {
 
     fn read(mut rest: Rest) -> Self {
         let start = Instant::now();
-        let (mut rows, collection) = (Rows::default(), Arc::clone(rest.cursor.collection()));
+        let (mut rows, collection) = (Packed::default(), Arc::clone(rest.cursor.collection()));
         loop {
             match rest.cursor.advance() {
                 Ok(true) => {}
                 Ok(false) => return Self { rows, collection, error: None, rest: None },
                 Err(error) => return Self { rows, collection, error: Some(error), rest: None },
             }
-            rest.cursor.document().into_iter().for_each(|document| rows.push(document));
-            let is_full = rows.ends.len() >= rest.rows_at_once || rows.bytes.len() >= BATCH_BYTES;
+            let Some(document) = rest.cursor.document() else { continue };
+            let bytes = rows.append(|bytes| document.append_stored(bytes));
+            let is_full = rows.len() >= rest.rows_at_once || bytes >= BATCH_BYTES;
             if is_full || start.elapsed() >= BATCH_TIME {
                 rest.cursor.pause();
                 rest.rows_at_once = (rest.rows_at_once * 2).min(LARGEST_BATCH_ROWS);
@@ -161,10 +144,7 @@ pub(super) fn collect<T: DeserializeOwned + Any>(query: impl Streamed) -> Result
     match error {
         Some(error) => Err(error),
         None if rest.is_some() => Err(budget.spend()),
-        None => {
-            let documents = (0..rows.ends.len()).filter_map(|row| rows.get(row));
-            documents.map(|document| from_raw(&collection, document)).collect()
-        }
+        None => rows.iter().map(|document| from_raw(&collection, Doc::stored(document))).collect(),
     }
 }
 
@@ -172,7 +152,7 @@ impl Cursor {
     /// `abandoned` cancels the blocking cursor.
     pub(super) fn new(first: Batch, abandoned: CancelOnDrop) -> Self {
         let collection = Arc::clone(&first.collection);
-        let mut cursor = Self { batch: Rows::default(), collection, moved: 0, error: None, next: None, abandoned };
+        let mut cursor = Self { batch: Packed::default(), collection, moved: 0, error: None, next: None, abandoned };
         cursor.take(first);
         cursor
     }
@@ -202,12 +182,12 @@ impl Cursor {
 
     fn poll_advance(&mut self, context: &mut Context<'_>) -> Poll<Result<bool>> {
         loop {
-            if self.moved < self.batch.ends.len() {
+            if self.moved < self.batch.len() {
                 self.moved += 1;
                 return Poll::Ready(Ok(true));
             }
             if let Some(error) = self.error.take() {
-                self.batch = Rows::default();
+                self.batch = Packed::default();
                 return Poll::Ready(Err(error));
             }
             let batch = match &mut self.next {
@@ -215,12 +195,12 @@ impl Cursor {
                 Some(Next::InPlace(rows)) => {
                     let moved = ready!(rows.poll_advance(context));
                     if !matches!(moved, Ok(true)) {
-                        (self.batch, self.next) = (Rows::default(), None);
+                        (self.batch, self.next) = (Packed::default(), None);
                     }
                     return Poll::Ready(moved);
                 }
                 None => {
-                    self.batch = Rows::default();
+                    self.batch = Packed::default();
                     return Poll::Ready(Ok(false));
                 }
             };
@@ -230,7 +210,7 @@ impl Cursor {
     }
 
     fn document(&self) -> Option<Doc<'_>> {
-        let in_batch = || self.batch.get(self.moved.checked_sub(1)?);
+        let in_batch = || self.batch.get(self.moved.checked_sub(1)?).map(Doc::stored);
         match &self.next {
             Some(Next::InPlace(rows)) => rows.current().or_else(in_batch),
             Some(Next::Batch(_)) | None => in_batch(),
@@ -291,14 +271,6 @@ impl<T: DeserializeOwned + Any> Stream for Documents<T> {
     }
 }
 
-impl fmt::Debug for Cursor {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Cursor").field("current", &self.current()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Cursor { current: self.current() } }
 
-impl<T> fmt::Debug for Documents<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Documents").field("cancelled", &self.cursor.abandoned.0.is_cancelled()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Documents<T> { cancelled: self.cursor.abandoned.0.is_cancelled() } }

@@ -72,6 +72,7 @@ mod methods;
 mod operation;
 mod poller;
 mod runner;
+mod signal;
 mod transact_async;
 mod transaction;
 mod transaction_calls;

@@ -1,5 +1,4 @@
 use std::{
-    fmt,
     pin::Pin,
     task::{Context, Poll},
 };
@@ -39,11 +38,7 @@ impl<R, E> Future for Operation<R, E> {
     }
 }
 
-impl<R, E> fmt::Debug for Operation<R, E> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Operation").finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Operation<R, E> {} }
 
 /// Cancels its token when it is dropped.
 pub(super) struct CancelOnDrop(pub(super) CancelToken);

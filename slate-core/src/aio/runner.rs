@@ -225,11 +225,7 @@ impl Pool {
     }
 }
 
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("waiting", &self.waiting.len()).field("threads", &self.threads).finish()
-    }
-}
+crate::debug::shown! { self: Queue { waiting: self.waiting.len(), threads: self.threads } }
 
 /// A thread that executes writes, or will once the pool starts it.
 struct WriterThread {

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use super::{Collection, Operation, runner::Runner, transaction_calls::TransactionCalls};
 use crate::{
     CancelToken, Durability, Result, TransactionOptions,
@@ -128,8 +126,4 @@ impl Transaction {
     }
 }
 
-impl fmt::Debug for Transaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Transaction {} }

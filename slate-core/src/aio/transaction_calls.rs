@@ -1,6 +1,5 @@
 use std::{
     collections::VecDeque,
-    fmt,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -154,11 +153,7 @@ impl Drop for Serving {
     }
 }
 
-impl fmt::Debug for TransactionCalls {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TransactionCalls").field("waiting", &self.state().waiting.len()).finish()
-    }
-}
+crate::debug::shown! { self: TransactionCalls { waiting: self.state().waiting.len() } }
 
 fn ended() -> Error {
     Error::transaction_over("it was committed or rolled back")

@@ -1,4 +1,4 @@
-use std::{any::Any, fmt, marker::PhantomData};
+use std::{any::Any, marker::PhantomData};
 
 use serde::de::DeserializeOwned;
 
@@ -93,14 +93,6 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
     }
 }
 
-impl<T> Clone for Aggregate<T> {
-    fn clone(&self) -> Self {
-        Self { scoped: self.scoped.clone(), documents: PhantomData }
-    }
-}
+crate::document::cloned! { Aggregate { scoped, documents } }
 
-impl<T> fmt::Debug for Aggregate<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Aggregate").field(&self.scoped).finish()
-    }
-}
+crate::debug::shown! { self: Aggregate<T> { scoped: self.scoped } }

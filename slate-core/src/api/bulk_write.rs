@@ -1,4 +1,4 @@
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use bson::Bson;
 use slate_query::raw::OwnedValue;
@@ -102,8 +102,4 @@ fn result(outcome: BulkOutcome, mut faults: BTreeMap<usize, Error>) -> BulkWrite
     }
 }
 
-impl fmt::Debug for BulkWrite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BulkWrite").field("operations", &self.operations).field("mode", &self.mode).finish()
-    }
-}
+crate::debug::shown! { self: BulkWrite { operations: self.operations, mode: self.mode } }

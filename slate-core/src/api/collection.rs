@@ -1,4 +1,4 @@
-use std::{any::Any, borrow::Cow, fmt, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
+use std::{any::Any, borrow::Cow, marker::PhantomData, ops::Deref, sync::Arc, time::Duration};
 
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, doc};
 use serde::{Serialize, de::DeserializeOwned};
@@ -26,7 +26,6 @@ use crate::{
 pub struct ReadCollection<T> {
     pub(crate) scope: Scope,
     pub(crate) name: Arc<str>,
-    /// The limits of each call.
     pub(super) limits: CallLimits,
     documents: As<T>,
 }
@@ -468,26 +467,10 @@ impl<T> Deref for Collection<T> {
     }
 }
 
-impl<T> Clone for ReadCollection<T> {
-    fn clone(&self) -> Self {
-        Self::new(self.scope.clone(), Arc::clone(&self.name), self.limits.clone())
-    }
-}
+crate::document::cloned! { ReadCollection { scope, name, limits, documents } }
 
-impl<T> Clone for Collection<T> {
-    fn clone(&self) -> Self {
-        Self { read: self.read.clone() }
-    }
-}
+crate::document::cloned! { Collection { read } }
 
-impl<T> fmt::Debug for ReadCollection<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReadCollection").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: ReadCollection<T> { name: self.name } }
 
-impl<T> fmt::Debug for Collection<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Collection").field("name", &self.name).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Collection<T> { name: self.name } }

@@ -21,7 +21,6 @@ pub struct CollectionOptions {
     view: Option<View>,
 }
 
-/// What is created.
 pub(crate) enum Spec<'o> {
     Collection(&'o CollectionSpec),
     View(ViewSpec),

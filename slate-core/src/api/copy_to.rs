@@ -1,4 +1,4 @@
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use bson::{RawDocument, RawDocumentBuf, oid::ObjectId};
 use slate_query::Code;
@@ -368,8 +368,4 @@ impl CopyRun<'_, '_> {
     }
 }
 
-impl fmt::Debug for CopyTo<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CopyTo").field("target", &self.target).field("existing", &self.existing).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: CopyTo<'p> { target: self.target, existing: self.existing } }

@@ -1,4 +1,4 @@
-use std::{collections::BTreeSet, fmt, time::Duration};
+use std::{collections::BTreeSet, time::Duration};
 
 use bson::Document;
 use slate_store::Store;
@@ -412,8 +412,4 @@ impl Database {
     }
 }
 
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Database").field("store", &self.store()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Database { store: self.store() } }

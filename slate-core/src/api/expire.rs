@@ -1,5 +1,3 @@
-use std::fmt;
-
 use bson::DateTime;
 
 use crate::{
@@ -91,8 +89,4 @@ impl Expire {
     }
 }
 
-impl fmt::Debug for Expire {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Expire").field("now", &self.now).field("limit", &self.limit).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Expire { now: self.now, limit: self.limit } }

@@ -242,11 +242,7 @@ impl Distinct {
     }
 }
 
-impl<T> Clone for Find<T> {
-    fn clone(&self) -> Self {
-        Self { scoped: self.scoped.clone(), documents: PhantomData }
-    }
-}
+crate::document::cloned! { Find { scoped, documents } }
 
 impl<T> fmt::Debug for Find<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -351,8 +347,4 @@ impl<T: DeserializeOwned + Any> Iterator for Documents<T> {
     }
 }
 
-impl<T> fmt::Debug for Documents<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Documents").finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Documents<T> {} }

@@ -1,4 +1,4 @@
-use std::{any::Any, fmt};
+use std::any::Any;
 
 use serde::de::DeserializeOwned;
 
@@ -43,14 +43,6 @@ impl<T: DeserializeOwned + Any> FindOne<T> {
     }
 }
 
-impl<T> Clone for FindOne<T> {
-    fn clone(&self) -> Self {
-        Self { find: self.find.clone() }
-    }
-}
+crate::document::cloned! { FindOne { find } }
 
-impl<T> fmt::Debug for FindOne<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("FindOne").field(&self.find).finish()
-    }
-}
+crate::debug::shown! { self: FindOne<T> { find: self.find } }

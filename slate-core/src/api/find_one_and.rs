@@ -125,26 +125,10 @@ fn shape(document: Vec<u8>, projection: Option<&Projection>, filter: &Filter) ->
     Ok(shaped)
 }
 
-impl<T> Clone for FindOneAndUpdate<T> {
-    fn clone(&self) -> Self {
-        Self { scoped: self.scoped.clone(), change: self.change.clone(), documents: PhantomData }
-    }
-}
+crate::document::cloned! { FindOneAndUpdate { scoped, change, documents } }
 
-impl<T> Clone for FindOneAndDelete<T> {
-    fn clone(&self) -> Self {
-        Self { scoped: self.scoped.clone(), documents: PhantomData }
-    }
-}
+crate::document::cloned! { FindOneAndDelete { scoped, documents } }
 
-impl<T> std::fmt::Debug for FindOneAndUpdate<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("FindOneAndUpdate").field(&self.scoped).finish()
-    }
-}
+crate::debug::shown! { self: FindOneAndUpdate<T> { scoped: self.scoped } }
 
-impl<T> std::fmt::Debug for FindOneAndDelete<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("FindOneAndDelete").field(&self.scoped).finish()
-    }
-}
+crate::debug::shown! { self: FindOneAndDelete<T> { scoped: self.scoped } }

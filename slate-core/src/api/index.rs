@@ -1,4 +1,4 @@
-use std::{fmt, time::Duration};
+use std::time::Duration;
 
 use bson::rawdoc;
 
@@ -176,11 +176,7 @@ impl<'p> CreateIndex<'p> {
     }
 }
 
-impl fmt::Debug for CreateIndex<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("CreateIndex").field("collection", &self.collection).field("index", &self.index).finish()
-    }
-}
+crate::debug::shown! { self: CreateIndex<'p> { collection: self.collection, index: self.index } }
 
 /// Converts a description to the definition that creates an index like it, again or on another collection.
 impl From<&IndexDescription> for Index {

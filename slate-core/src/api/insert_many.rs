@@ -127,8 +127,4 @@ impl<'d> InsertMany<'d> {
     }
 }
 
-impl fmt::Debug for InsertMany<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("InsertMany").field("collection", &self.collection).field("mode", &self.mode).finish()
-    }
-}
+crate::debug::shown! { self: InsertMany<'p> { collection: self.collection, mode: self.mode } }

@@ -1,5 +1,3 @@
-use std::fmt;
-
 use crate::{
     Collection, Durability, Result,
     call::{
@@ -103,8 +101,4 @@ impl Drop for Transaction {
     }
 }
 
-impl fmt::Debug for Transaction {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Transaction").field("store", &self.database.store()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Transaction { store: self.database.store() } }

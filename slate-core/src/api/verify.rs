@@ -17,7 +17,6 @@ pub struct Verify<'p> {
     progress: Box<dyn FnMut(&VerifyProgress<'_>) + Send + 'p>,
 }
 
-/// What is verified.
 enum Verified {
     Collection(Scope, Arc<str>),
     /// All collections.

@@ -1,6 +1,5 @@
 use std::{
     any::Any,
-    fmt,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -133,14 +132,7 @@ impl Watch {
     }
 }
 
-impl fmt::Debug for Watch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Watch")
-            .field("watched", &self.watched)
-            .field("pipeline", &self.request.stages())
-            .finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Watch { watched: self.watched, pipeline: self.request.stages() } }
 
 /// A stream of changes: an iterator that waits for the next event, and ends only after the collection or the database was dropped or renamed
 /// (`invalidate`), or after an error.
@@ -295,11 +287,7 @@ impl Iterator for ChangeStream {
     }
 }
 
-impl fmt::Debug for ChangeStream {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ChangeStream").field("watched", self.following.state.watched()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: ChangeStream { watched: self.following.state.watched() } }
 
 /// An event of a [`ChangeStream`]: MongoDB's document, and its parts.
 #[derive(Clone, Debug, PartialEq)]

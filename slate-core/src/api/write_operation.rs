@@ -115,7 +115,6 @@ impl WriteOperation {
         self.request.refuse(&format!("{what} takes no '{option}'"), option);
     }
 
-    /// Parses the operation on a collection of this catalog.
     pub(crate) fn parse(&self, catalog: &Catalog, collection: &str) -> Result<BulkOperation> {
         self.request.check()?;
         let defined = self.request.bind(catalog, collection)?;

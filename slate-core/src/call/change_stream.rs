@@ -90,7 +90,6 @@ pub(crate) trait Follower: Send + 'static {
     }
 }
 
-/// A stream of changes.
 pub(crate) struct ChangeStreamState {
     database: DatabaseHandle,
     spec: StreamSpec,

@@ -19,6 +19,7 @@ use slate_query::{
 use super::{
     DatabaseHandle, Request, SharedReader,
     change_stream::{Follower, ReadOutcome, not_logged},
+    live_change::LiveStep,
     live_steps::steps_between,
 };
 use crate::{
@@ -30,15 +31,6 @@ use crate::{
     entry::record_key,
     plan::{self, Output, Query, Ties},
 };
-
-/// A step from one result to the next. Positions are those after the steps before it.
-#[derive(Clone, Debug)]
-pub(crate) enum LiveStep {
-    Added { position: usize, document: Arc<RawDocumentBuf> },
-    Changed { position: usize, document: Arc<RawDocumentBuf> },
-    Moved { from: usize, to: usize, document: Arc<RawDocumentBuf> },
-    Removed { position: usize },
-}
 
 /// A row of the result.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use std::{collections::VecDeque, sync::Arc};
 use ahash::AHashMap;
 use slate_query::work;
 
-use super::live::{LiveStep, Row};
+use super::{live::Row, live_change::LiveStep};
 use crate::Result;
 
 /// The steps of work that a row takes, for lists of up to millions of rows.

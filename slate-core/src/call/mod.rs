@@ -33,6 +33,7 @@ mod database_calls;
 mod definitions;
 mod engine;
 pub(crate) mod live;
+pub(crate) mod live_change;
 mod live_steps;
 mod measured;
 mod open;

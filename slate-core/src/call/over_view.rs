@@ -14,7 +14,7 @@ use slate_query::{
 
 use super::{
     definitions::Definitions,
-    request::{FindResult, Request, RequestSource},
+    request::{Request, RequestSource},
 };
 use crate::{
     Error, IntoDocument, Result,
@@ -25,12 +25,7 @@ use crate::{
 impl Request {
     /// Returns the query of a `find` over the view that the request reads.
     pub(super) fn find_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
-        let named = |name, is_given: bool| is_given.then_some(name);
-        let refused = named("min", self.min.is_some())
-            .or_else(|| named("max", self.max.is_some()))
-            .or_else(|| named("returnKey", self.find_result == FindResult::Key))
-            .or(self.unlike_aggregate);
-        if let Some(name) = refused {
+        if let Some(name) = self.of_index_keys().or(self.unlike_aggregate) {
             let message = format!("Option '{name}' not supported in aggregation.");
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
         }

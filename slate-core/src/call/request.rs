@@ -126,14 +126,14 @@ impl Request {
 
     /// Returns an option that a live query does not have.
     pub(crate) fn unlike_live(&self) -> Option<&'static str> {
-        let given = [
-            ("skip", self.skip > 0),
-            ("projection", self.projection.is_some()),
-            ("min", self.min.is_some()),
-            ("max", self.max.is_some()),
-            ("returnKey", self.find_result == FindResult::Key),
-        ];
-        given.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
+        let own = [("skip", self.skip > 0), ("projection", self.projection.is_some())];
+        first_given(own).or_else(|| self.of_index_keys())
+    }
+
+    /// Returns an option about the keys of an index, which a view does not have.
+    pub(super) fn of_index_keys(&self) -> Option<&'static str> {
+        let returns_key = self.find_result == FindResult::Key;
+        first_given([("min", self.min.is_some()), ("max", self.max.is_some()), ("returnKey", returns_key)])
     }
 
     /// Returns the stages of an aggregation.
@@ -308,6 +308,10 @@ impl Request {
         }
         Ok(())
     }
+}
+
+fn first_given<const N: usize>(options: [(&'static str, bool); N]) -> Option<&'static str> {
+    options.into_iter().find(|(_, is_given)| *is_given).map(|(name, _)| name)
 }
 
 /// Maximum size of an argument in bytes, MongoDB's for any document. Parsing takes several times the memory.

@@ -127,7 +127,6 @@ impl CollectionInfo {
         indexes.fold(self.known_records(), |sum, index| sum.saturating_add(index.keys))
     }
 
-    /// Returns the statistics of the records.
     pub(crate) fn record_statistics(&self) -> Option<&KeyStatistics> {
         self.statistics.as_ref().map(|statistics| &statistics.records)
     }

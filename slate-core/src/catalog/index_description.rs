@@ -81,7 +81,6 @@ impl IndexDescription {
         definition
     }
 
-    /// Returns the definition of an index.
     pub(crate) fn definition_of(index: &IndexInfo) -> RawDocumentBuf {
         Self::of(index, IndexState::Ready).to_definition()
     }

@@ -126,7 +126,6 @@ pub(crate) struct EventBuffer {
 }
 
 impl EventBuffer {
-    /// Adds an event with these documents.
     pub(crate) fn push(&mut self, kind: EventKind, source: EventSource<'_>, documents: &[&[u8]]) {
         self.push_with(source, documents.iter().map(|document| document.len()).sum(), |out| {
             documents.iter().for_each(|document| out.extend_from_slice(document));

@@ -130,7 +130,6 @@ impl<'w> LogWriter<'w> {
         }
     }
 
-    /// Adds an event.
     pub(crate) fn push(&mut self, event: &[u8], into: &mut dyn LastWrites) -> slate_store::Result<()> {
         if !self.entry.is_empty() && self.entry.len() + event.len() > self.most {
             self.end_entry(into)?;

@@ -1,7 +1,6 @@
 #[cfg(feature = "async")]
 use std::task::Waker;
 use std::{
-    fmt,
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -324,8 +323,4 @@ impl Commands {
     }
 }
 
-impl fmt::Debug for Commands {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Commands").field("open_cursors", &self.open_cursors()).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Commands { open_cursors: self.open_cursors() } }

@@ -1,7 +1,4 @@
-use std::{
-    fmt,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use slate_query::raw::Doc;
 use thread_local::ThreadLocal;
@@ -141,8 +138,4 @@ impl Observer {
     }
 }
 
-impl fmt::Debug for Observer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observer").finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: Observer {} }

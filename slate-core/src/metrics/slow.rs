@@ -156,11 +156,7 @@ impl SlowQueries {
     }
 }
 
-impl fmt::Debug for SlowQueries {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SlowQueries").field("threshold", &self.threshold).finish_non_exhaustive()
-    }
-}
+crate::debug::shown! { self: SlowQueries { threshold: self.threshold } }
 
 /// The collection and the filter of a call, for reports.
 #[derive(Clone, Copy, Debug, Default)]

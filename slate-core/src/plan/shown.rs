@@ -16,7 +16,6 @@ use super::{
 };
 use crate::document::{long, number};
 
-/// A node with what is shown of it.
 pub(super) struct ShownNode {
     pub(super) stage: Stage,
     /// Follows the stage's title in the drawn plan.

@@ -11,7 +11,6 @@ pub(crate) struct ForeignView {
     pub(crate) stages: Vec<Stage>,
 }
 
-/// Returns the view with this name.
 pub(crate) fn find<'v>(views: &'v [ForeignView], name: &str) -> Option<&'v ForeignView> {
     views.iter().find(|view| view.definition.name() == name)
 }

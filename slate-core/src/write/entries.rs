@@ -32,7 +32,6 @@ pub(super) enum Write<'e> {
 }
 
 impl Entries {
-    /// Adds a key with its new value.
     pub(super) fn push(&mut self, key: &[u8], value: &[u8]) {
         self.write(|out| {
             out.extend_from_slice(key);

@@ -201,7 +201,6 @@ pub(crate) struct EntryMaker {
     properties: BTreeMap<usize, IndexInfo>,
 }
 
-/// Creates the entries of one document.
 pub(crate) struct DocumentEntries<'m, 'd> {
     maker: &'m mut EntryMaker,
     record_key: &'d [u8],

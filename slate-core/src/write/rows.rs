@@ -90,7 +90,6 @@ impl<T: Transaction> Session<T> {
     }
 }
 
-/// Returns the next row.
 fn next(rows: &mut dyn Rows) -> Result<Option<&RawDocument>> {
     if !rows.advance()? {
         return Ok(None);

@@ -156,7 +156,6 @@ pub(super) fn duplicate(
     Error::duplicate_key(&collection.name, &index.name, keys, key.document(), &shown)
 }
 
-/// Returns the error for a duplicate `_id`.
 pub(super) fn duplicate_id(collection: &CollectionInfo, id: &OwnedValue) -> Error {
     let key = id.as_value().to_bson().map(|id| doc! { "_id": id }).unwrap_or_default();
     Error::duplicate_key(&collection.name, "_id_", doc! { "_id": 1 }, key, &format!("dup key: {{ _id: {id:?} }}"))

@@ -71,12 +71,10 @@ impl Tree {
         }
     }
 
-    /// Returns the first leaf.
     pub(super) fn first(&self) -> Option<(&Separator, &Leaf)> {
         self.leaves.get_min().map(|(separator, leaf)| (separator, &**leaf))
     }
 
-    /// Returns the last leaf.
     pub(super) fn last(&self) -> Option<(&Separator, &Leaf)> {
         self.leaves.get_max().map(|(separator, leaf)| (separator, &**leaf))
     }

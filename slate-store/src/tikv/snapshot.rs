@@ -55,7 +55,6 @@ impl TikvSnapshot {
         found
     }
 
-    /// Counts round trips.
     pub(super) fn count_trips(&self, round_trips: u64) {
         self.round_trips.fetch_add(round_trips, Ordering::Relaxed);
         self.cluster.count(round_trips);

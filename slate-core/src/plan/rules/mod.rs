@@ -19,7 +19,6 @@ pub(in crate::plan) use no_rows::reason as no_rows;
 pub(crate) use rule::FiredRules;
 pub(super) use rule::{Outcome, Rule};
 
-/// Every rule.
 pub(super) const ALL: &[Rule] = &[
     // First, because without rows nothing else matters.
     Rule { name: "no_rows", apply: no_rows::apply },

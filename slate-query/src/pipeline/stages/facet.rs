@@ -53,7 +53,6 @@ impl Facet {
         needs
     }
 
-    /// Returns the pipelines.
     pub(in crate::pipeline) fn pipelines(&self) -> impl Iterator<Item = &Vec<Stage>> {
         self.pipelines.iter().map(|(_, stages)| stages)
     }

@@ -129,7 +129,6 @@ pub(crate) fn is_stage(name: &str) -> bool {
     known(name).is_some()
 }
 
-/// Parses the stage of this name.
 pub(super) fn parse(name: &str, argument: Value<'_>, bindings: &Bindings) -> Result<Vec<Stage>> {
     match known(name) {
         Some(Offered(parse)) => parse(argument, bindings).map(|stage| vec![stage]),

@@ -19,7 +19,6 @@ struct Rule {
     apply: fn(&mut Vec<Stage>) -> bool,
 }
 
-/// Every rule.
 const ALL: &[Rule] = &[
     // Before `match_earlier`, which can move the filter further forward.
     Rule { name: "match_before_group", apply: match_before_group::apply },

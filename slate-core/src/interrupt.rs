@@ -422,7 +422,6 @@ impl Interrupt {
     }
 
     /// Wakes `waker` when a token is cancelled; [check](Self::check) once more after this.
-    #[cfg(feature = "async")]
     pub(crate) fn wake_on_cancel(&self, waker: &Waker) -> Vec<WakeOnCancel> {
         let tokens = self.ends.iter().flat_map(|ends| [&ends.token, &ends.transaction_token]).flatten();
         tokens.map(|token| token.wake_on_cancel(waker)).collect()

@@ -130,14 +130,6 @@ pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
 
 /// Returns the failure of the first statement that a write has refused.
 pub(crate) fn first_write_error(reply: &RawDocument) -> Option<Failure> {
-    let first = write_errors(reply).into_iter().next();
-    // The errors of a `bulkWrite` can be in a later batch.
-    let has_others = || reply.get("nErrors").ok().flatten().is_some_and(|errors| errors.as_i32() != Some(0));
-    first.or_else(|| has_others().then(|| Failure::new(Code::BAD_VALUE, "an operation was refused")))
-}
-
-/// Returns the failures of the statements that a write has refused; of a `bulkWrite` those in the first batch of its cursor.
-pub(crate) fn write_errors(reply: &RawDocument) -> Vec<Failure> {
     // `bulkWrite` reports each operation as a document of its cursor.
     let errors = reply.get_array("writeErrors").or_else(|_| {
         let cursor = if reply.get("nErrors")?.is_some() { reply.get_document("cursor")? } else { reply };
@@ -146,5 +138,8 @@ pub(crate) fn write_errors(reply: &RawDocument) -> Vec<Failure> {
     let failure = |error: &RawDocument| {
         Some(Failure::of_reply(error.get_i32("code").ok()?, error.get_str("errmsg").unwrap_or_default()))
     };
-    errors.into_iter().flatten().flatten().filter_map(|error| failure(error.as_document()?)).collect()
+    let first = errors.into_iter().flatten().flatten().find_map(|error| failure(error.as_document()?));
+    // The errors of a `bulkWrite` can be in a later batch.
+    let has_others = || reply.get("nErrors").ok().flatten().is_some_and(|errors| errors.as_i32() != Some(0));
+    first.or_else(|| has_others().then(|| Failure::new(Code::BAD_VALUE, "an operation was refused")))
 }

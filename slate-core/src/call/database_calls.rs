@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 #[cfg(feature = "async")]
 use std::time::Duration;
 
+#[cfg(feature = "async")]
+use slate_query::Code;
 use slate_store::{Damage, SizeDetail};
 
 use super::DatabaseHandle;
@@ -15,36 +17,37 @@ use crate::{
     verify::{VerifyRun, verify_storage},
 };
 #[cfg(feature = "async")]
-use crate::{
-    Error, Isolation,
-    interrupt::{Interrupt, WaitBudget},
-    write::BeginOptions,
-};
+use crate::{Error, ErrorKind};
 
 impl DatabaseHandle {
-    /// Runs `work` in a transaction that belongs to no thread and no task, and commits it. Within a budget, spends the budget instead of
-    /// waiting.
+    /// Runs `work` in a transaction that belongs to no thread and no task, and commits it within the limits of the call. Within a budget,
+    /// spends the budget instead of waiting.
+    ///
+    /// # Errors
+    /// A conflict also if an operation has had one and `work` has passed over it, because a later statement or batch hides it.
     #[cfg(feature = "async")]
     pub(crate) fn transact_detached<R, E: From<Error>>(
         &self,
-        budget: Option<&WaitBudget>,
+        call: &CallContext,
         work: impl FnOnce(OpenTransaction) -> Result<R, E>,
     ) -> Result<R, E> {
-        let (wait, isolation) = (self.lock_timeout(), Isolation::default());
+        let (engine, mut options, budget) =
+            (self.engine_to_write()?, self.begin_options(call), call.interrupt.budget());
         let writer = match budget {
             Some(budget) => {
-                let mut limits = Interrupt::default();
-                limits.limit_to(budget);
-                let options = BeginOptions { wait: Duration::ZERO, isolation, limits, announced: None };
-                self.engine_to_write()?.try_begin(&options)?.ok_or_else(|| budget.spend())?
+                options.wait = Duration::ZERO;
+                engine.try_begin(&options)?.ok_or_else(|| budget.spend())?
             }
-            None => {
-                let limits = Interrupt::default();
-                self.engine_to_write()?.begin(&BeginOptions { wait, isolation, limits, announced: None })?
-            }
+            None => engine.begin(&options)?,
         };
         let open = OpenTransaction::new(writer, None);
-        let result = match work(open.clone()) {
+        let result = work(open.clone()).and_then(|result| match open.has_conflict() {
+            false => Ok(result),
+            true => {
+                Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, "an operation has had a conflict").into())
+            }
+        });
+        let result = match result {
             Ok(result) => result,
             Err(error) => {
                 open.end();
@@ -87,5 +90,49 @@ impl DatabaseHandle {
     ) -> Result<Vec<Damage>> {
         let (engine, reader) = (self.engine()?, self.reader(call)?);
         verify_storage(reader.catalog(), collection, run, |visitor| engine.check(visitor))
+    }
+}
+
+#[cfg(all(test, feature = "async"))]
+mod tests {
+    use super::*;
+    use crate::{CancelToken, Database, interrupt::WaitBudget};
+
+    /// Inserts a document in a detached transaction, after which `end` is called. Returns the error, and how many documents there are.
+    fn insert(call: &CallContext, end: impl FnOnce(&OpenTransaction)) -> (Option<ErrorKind>, u64) {
+        let db = Database::open("memory:").unwrap();
+        db.collection("c").insert_many(&[bson::rawdoc! { "_id": 1 }]).run().unwrap();
+        let document = bson::rawdoc! { "_id": 2 };
+        let inserted = db.handle().transact_detached(call, |open| -> Result<()> {
+            let document = crate::document::borrowed(std::slice::from_ref(&document));
+            open.with(|writer| writer.insert("c", &document, crate::write::InsertMode::Ordered, call))?;
+            end(&open);
+            Ok(())
+        });
+        (
+            inserted.err().map(|error| error.kind()),
+            db.collection::<bson::RawDocumentBuf>("c").count_documents(bson::doc! {}).run().unwrap(),
+        )
+    }
+
+    #[test]
+    fn a_detached_transaction_ends_with_its_call() {
+        let (waits, mut tries) = (CallContext::default(), CallContext::default());
+        tries.interrupt.limit_to(&WaitBudget::default());
+        for mut call in [waits, tries] {
+            assert_eq!(insert(&call, |_| {}), (None, 2));
+            let token = CancelToken::new();
+            call.cancel(token.clone());
+            assert_eq!(insert(&call, |_| token.cancel()), (Some(ErrorKind::Interrupted), 1));
+        }
+    }
+
+    #[test]
+    fn a_conflict_that_is_passed_over_is_that_of_the_whole_transaction() {
+        let conflict = |open: &OpenTransaction| {
+            let conflict = Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, "a conflict");
+            open.with(|_| Err::<(), _>(conflict)).unwrap_err();
+        };
+        assert_eq!(insert(&CallContext::default(), conflict), (Some(ErrorKind::Conflict), 1));
     }
 }

@@ -62,7 +62,7 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
         let pause = attempts.pause_after(failure)?;
         match turns.filter(|_| takes_turn && attempts.begun > ATTEMPTS_BEFORE_TURN) {
             None => std::thread::sleep(pause),
-            Some(turns) if turn.is_none() => turn = turns.take(attempts.time_left()),
+            Some(turns) if turn.is_none() => turn = turns.take(attempts.time_left(), &retry.limits)?,
             Some(_) => {}
         }
     }

@@ -3,7 +3,7 @@
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use slate_query::{Code, held};
@@ -397,10 +397,7 @@ impl DatabaseHandle {
                 Err(error) => Err(error.into()),
             }
         });
-        // No further attempt is made if it would begin after the deadline.
-        let soon = Instant::now() + 2 * started.retry.longest_pause;
-        let is_over = call.interrupt.end().is_some_and(|end| end <= soon);
-        written.map_err(|error: Error| if error.is_retryable() && is_over { past_deadline() } else { error })
+        written.map_err(|error: Error| if error.is_retryable() && started.is_over() { past_deadline() } else { error })
     }
 
     /// Runs one write in its own transaction, which spends the budget instead of waiting or being retried.
@@ -421,14 +418,19 @@ impl DatabaseHandle {
         written.map_err(|error| if error.is_retryable() { budget.spend() } else { error })
     }
 
-    /// Repeats a transaction after conflicts, in turn with other writes, within the limits of a call.
+    /// Repeats a transaction after errors that are conflicts, in turn with other writes, within the limits of a call.
     #[cfg(feature = "async")]
     pub(crate) fn in_turns<R, E: From<Error>>(
         &self,
         call: &CallContext,
-        attempt: impl FnMut() -> Result<R, retry::Failure<E>>,
+        is_conflict: fn(&E) -> bool,
+        mut attempt: impl FnMut() -> Result<R, E>,
     ) -> Result<R, E> {
-        retry::on_conflict(&self.started(call).retry, Some(&self.inner.turns), &self.inner.observer, attempt)
+        let started = self.started(call);
+        let written = retry::on_conflict(&started.retry, Some(&self.inner.turns), &self.inner.observer, || {
+            attempt().map_err(|error| Failure { is_retryable: is_conflict(&error), error, takes_turn: true })
+        });
+        written.map_err(|error| if is_conflict(&error) && started.is_over() { past_deadline().into() } else { error })
     }
 
     /// Gathers a collection's statistics and retries after a conflict.
@@ -445,6 +447,12 @@ impl DatabaseHandle {
     pub(crate) fn begin_write(&self, call: &CallContext) -> Result<Box<dyn Writer>> {
         self.inner.open_transactions.check_outside()?;
         self.engine_to_write()?.begin(&self.started(call).begin_options())
+    }
+
+    /// Returns how a transaction of a call begins.
+    #[cfg(feature = "async")]
+    pub(super) fn begin_options(&self, call: &CallContext) -> BeginOptions {
+        self.started(call).begin_options()
     }
 
     /// Starts the clock of a write within the limits of a call.

@@ -167,6 +167,12 @@ pub(crate) struct Started {
 }
 
 impl Started {
+    /// Whether the deadline has passed, or is so near that no further attempt was made.
+    pub(crate) fn is_over(&self) -> bool {
+        let soon = Instant::now() + 2 * self.retry.longest_pause;
+        self.retry.limits.end().is_some_and(|end| end <= soon)
+    }
+
     pub(crate) fn begin_options(&self) -> BeginOptions {
         let left = self.retry.limits.end().map(|end| end.saturating_duration_since(Instant::now()));
         let wait = left.map_or(self.wait, |left| left.min(self.wait));

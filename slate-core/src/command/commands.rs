@@ -22,12 +22,7 @@ use crate::{
     namespace::{self, DatabaseName},
 };
 #[cfg(feature = "async")]
-use crate::{
-    Error,
-    call::{DatabaseHandle, retry::Failure},
-    call_context::CallContext,
-    changes::Waiting,
-};
+use crate::{Error, call::DatabaseHandle, call_context::CallContext, changes::Waiting};
 
 /// Runs MongoDB's commands on a database, a snapshot or in an open transaction, and holds the cursors that they open: a reply contains
 /// one batch, and `getMore` returns the next one, from any thread. A cursor holds a snapshot, or the rows that a transaction has read;
@@ -184,23 +179,19 @@ impl Commands {
         is_conflict: fn(&E) -> bool,
     ) -> Result<R, E> {
         let database = self.scope.database("a command with a transaction of its own")?;
+        let mut call = CallContext::default();
+        self.token.iter().for_each(|token| call.cancel(token.clone()));
+        call.interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
+        budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let attempt = || {
-            database.transact_detached(budget, |transaction| {
+            database.transact_detached(&call, |transaction| {
                 let scope = Scope::Transaction(transaction);
                 let within = Self { budget: budget.cloned(), began: Some(began), ..self.in_scope(scope) };
                 let reply = within.run_document(command)?;
                 then(&within, reply)
             })
         };
-        if budget.is_some() {
-            return attempt();
-        }
-        let mut call = CallContext::default();
-        self.token.iter().for_each(|token| call.cancel(token.clone()));
-        call.interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
-        database.in_turns(&call, || {
-            attempt().map_err(|error| Failure { is_retryable: is_conflict(&error), error, takes_turn: true })
-        })
+        if budget.is_some() { attempt() } else { database.in_turns(&call, is_conflict, attempt) }
     }
 
     /// Returns the same cursors for commands that read a snapshot.

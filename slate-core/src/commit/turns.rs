@@ -1,8 +1,11 @@
 use std::{
     collections::VecDeque,
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    task::Wake,
     time::{Duration, Instant},
 };
+
+use crate::{Result, interrupt::Interrupt};
 
 /// The turns of single writes that conflict repeatedly, first come, first served.
 ///
@@ -10,7 +13,7 @@ use std::{
 /// otherwise be as likely to lose as one that has just begun. With a turn it competes only with new writes and open transactions,
 /// and each time it loses one of them has committed.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(Mutex<TurnState>);
+pub(crate) struct Turns(Arc<Mutex<TurnState>>);
 
 #[derive(Debug, Default)]
 struct TurnState {
@@ -27,26 +30,36 @@ pub(crate) struct Turn<'t>(&'t Turns);
 
 impl Turns {
     /// Waits for a turn; `None` after `wait`.
-    pub(crate) fn take(&self, wait: Duration) -> Option<Turn<'_>> {
+    ///
+    /// # Errors
+    /// Fails at once when `limits` end the write.
+    pub(crate) fn take(&self, wait: Duration, limits: &Interrupt) -> Result<Option<Turn<'_>>> {
         let mut state = self.lock();
         if !state.is_taken {
             state.is_taken = true;
-            return Some(Turn(self));
+            return Ok(Some(Turn(self)));
         }
         // A wait beyond the range of `Instant` has no deadline.
         let deadline = Instant::now().checked_add(wait);
         let wake = Arc::new(Condvar::new());
         state.waiting.push_back(Arc::clone(&wake));
+        drop(state);
+        // Before the first look, so that no cancellation falls in between.
+        let waiter = WaitingWrite { turns: Arc::clone(&self.0), wake: Arc::clone(&wake) };
+        let _wakes = limits.wake_on_cancel(&Arc::new(waiter).into());
+        let mut state = self.lock();
         loop {
             if state.next.as_ref().is_some_and(|next| Arc::ptr_eq(next, &wake)) {
                 state.next = None;
-                return Some(Turn(self));
+                return Ok(Some(Turn(self)));
             }
-            state = match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
-                Some(Duration::ZERO) => {
-                    state.waiting.retain(|waiting| !Arc::ptr_eq(waiting, &wake));
-                    return None;
-                }
+            let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+            let ended = limits.check();
+            if ended.is_err() || left == Some(Duration::ZERO) {
+                state.waiting.retain(|waiting| !Arc::ptr_eq(waiting, &wake));
+                return ended.map(|()| None);
+            }
+            state = match left {
                 Some(left) => wake.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0,
                 None => wake.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
@@ -56,6 +69,20 @@ impl Turns {
     fn lock(&self) -> MutexGuard<'_, TurnState> {
         // No code under this lock can panic between two dependent updates.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Wakes a write that waits for its turn when its token is cancelled.
+struct WaitingWrite {
+    turns: Arc<Mutex<TurnState>>,
+    wake: Arc<Condvar>,
+}
+
+impl Wake for WaitingWrite {
+    fn wake(self: Arc<Self>) {
+        // With the lock, the write either waits already or has yet to look at its token.
+        let _state = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        self.wake.notify_one();
     }
 }
 
@@ -77,18 +104,19 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use crate::CancelToken;
 
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
     fn turns_are_taken_in_the_order_of_arrival() {
-        let (turns, order) = (Turns::default(), Mutex::new(Vec::new()));
-        let first = turns.take(Duration::ZERO).unwrap();
+        let (turns, order, endless) = (Turns::default(), Mutex::new(Vec::new()), Interrupt::default());
+        let first = turns.take(Duration::ZERO, &endless).unwrap().unwrap();
         thread::scope(|scope| {
             for number in 0..8 {
-                let (turns, order) = (&turns, &order);
+                let (turns, order, endless) = (&turns, &order, &endless);
                 scope.spawn(move || {
-                    let _turn = turns.take(LONG).unwrap();
+                    let _turn = turns.take(LONG, endless).unwrap().unwrap();
                     order.lock().unwrap().push(number);
                 });
                 while turns.lock().waiting.len() <= number {
@@ -103,10 +131,31 @@ mod tests {
 
     #[test]
     fn a_waiter_that_times_out_leaves_the_queue() {
-        let turns = Turns::default();
-        let first = turns.take(Duration::ZERO).unwrap();
-        assert!(turns.take(Duration::from_millis(5)).is_none());
+        let (turns, endless) = (Turns::default(), Interrupt::default());
+        let first = turns.take(Duration::ZERO, &endless).unwrap().unwrap();
+        assert!(turns.take(Duration::from_millis(5), &endless).unwrap().is_none());
         drop(first);
-        assert!(turns.take(Duration::ZERO).is_some());
+        assert!(turns.take(Duration::ZERO, &endless).unwrap().is_some());
+    }
+
+    #[test]
+    fn a_waiter_that_is_cancelled_or_past_its_deadline_leaves_the_queue() {
+        let (turns, token) = (Turns::default(), CancelToken::new());
+        let (mut cancelled, mut late) = (Interrupt::default(), Interrupt::default());
+        cancelled.cancel(token.clone());
+        late.deadline(Duration::from_millis(5));
+        let first = turns.take(Duration::ZERO, &cancelled).unwrap().unwrap();
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| turns.take(Duration::MAX, &cancelled).unwrap_err().code());
+            while turns.lock().waiting.is_empty() {
+                thread::yield_now();
+            }
+            token.cancel();
+            assert_eq!(waits.join().unwrap(), 11_601);
+        });
+        assert_eq!(turns.take(Duration::from_millis(5), &late).unwrap_err().code(), 50);
+        assert!(turns.lock().waiting.is_empty());
+        drop(first);
+        assert!(!turns.lock().is_taken);
     }
 }

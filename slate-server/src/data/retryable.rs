@@ -3,7 +3,7 @@ use std::mem;
 use bson::RawDocumentBuf;
 use slate_core::{Commands, Error};
 
-use super::{first_write_error, transaction, write_errors};
+use super::{first_write_error, transaction};
 use crate::{
     commands::Call,
     failure::{Code, Failure, Result},
@@ -106,9 +106,6 @@ impl From<Error> for Unwritten {
 /// Executes the write together with its record, and repeats both after conflicts.
 async fn write(call: &Call<'_>, id: SessionId, number: i64) -> Result<RawDocumentBuf, Unwritten> {
     let record = move |within: &Commands, reply: RawDocumentBuf| -> Result<RawDocumentBuf, Unwritten> {
-        if let Some(conflict) = write_errors(&reply).into_iter().find(Failure::is_conflict) {
-            return Err(conflict.into());
-        }
         for command in Record::of_write(id, number, &reply) {
             match first_write_error(&within.run(command)?) {
                 Some(failure) if failure.code == Record::EXISTS => return Err(Unwritten::Recorded),

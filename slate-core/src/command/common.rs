@@ -37,8 +37,8 @@ impl Common {
     /// Takes the fields that every command accepts.
     ///
     /// # Errors
-    /// Fails on wrong types and ranges as MongoDB does. Outside of an open transaction, rejects a session's transactions as a standalone
-    /// server does.
+    /// Fails on wrong types and ranges as MongoDB does. Outside of an open transaction and a snapshot, rejects a session's transactions as a
+    /// standalone server does.
     pub(super) fn take(fields: &mut Fields<'_>, concerns: Concerns, at: CommandScope<'_>) -> Result<Self> {
         concern::take(fields, concerns)?;
         let database = fields.string("$db")?.or(at.database).unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
@@ -70,7 +70,8 @@ impl Common {
             let message = format!("unknown API version '{version}'");
             return Err(Error::invalid(Code(322), message).at("apiVersion"));
         }
-        let is_outside = !matches!(at.scope, Scope::Transaction(_));
+        // A snapshot is all that a transaction needs where nothing can be written.
+        let is_outside = matches!(at.scope, Scope::Database(_));
         let number = fields.integer("txnNumber")?;
         if number.is_some() && is_outside {
             let message = "Transaction numbers are only allowed on a replica set member or mongos";

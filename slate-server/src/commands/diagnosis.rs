@@ -21,7 +21,7 @@ use crate::{
 /// `currentOp`: the commands that run, of which the other fields of the command are a filter.
 pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (all, idle_connections) = (!call.truth("$ownOps")?, call.truth("$all")?);
-    let running = described(call, Described { all, idle_connections, truncates: true, ..Described::default() });
+    let running = described(call, Described { all, idle_connections, truncates: true, ..Described::default() })?;
     let mut filter = RawDocumentBuf::new();
     for element in call.command.document().iter().skip(1) {
         let (name, value) = element?;
@@ -93,8 +93,35 @@ impl Described {
     }
 }
 
+/// The most bytes of descriptions that one command collects, before its first stage or filter sees them. MongoDB's limit for a stage that
+/// holds documents is 100 MB; these are copied twice.
+const MAX_DESCRIPTIONS: usize = 32 << 20;
+
+/// Descriptions of operations or sessions, of a limited size.
+#[derive(Default)]
+struct Descriptions {
+    all: RawArrayBuf,
+    bytes: usize,
+}
+
+impl Descriptions {
+    /// # Errors
+    /// Fails with `ExceededMemoryLimit` (146).
+    fn add(&mut self, descriptions: impl IntoIterator<Item = RawDocumentBuf>) -> Result<()> {
+        for description in descriptions {
+            self.bytes += description.as_bytes().len();
+            if self.bytes > MAX_DESCRIPTIONS {
+                let message = format!("what the server has to describe exceeds {MAX_DESCRIPTIONS} bytes");
+                return Err(Failure::new(Code(146, "ExceededMemoryLimit"), message));
+            }
+            self.all.push(description);
+        }
+        Ok(())
+    }
+}
+
 /// Returns the commands that run and what else is wanted, of all users if that is wanted and the user may see them.
-fn described(call: &Call<'_>, wanted: Described) -> RawArrayBuf {
+fn described(call: &Call<'_>, wanted: Described) -> Result<RawArrayBuf> {
     let (shared, host) = (call.shared(), host_name());
     let sees_all = if shared.settings.authentication {
         wanted.all && auth::holds(call, &Target::Cluster, Action::Inprog)
@@ -108,21 +135,22 @@ fn described(call: &Call<'_>, wanted: Described) -> RawArrayBuf {
         commands.as_blocking().cursors().into_iter().map(|cursor| (cursor.id(), cursor)).collect()
     });
     let whose = Whose::of(owner.as_deref());
-    let mut described = shared.operations.describe(&host, whose, scope, |id| cursors.get(&id));
+    let mut described = Descriptions::default();
+    described.add(shared.operations.describe(&host, whose, scope, |id| cursors.get(&id)))?;
     if wanted.idle_cursors {
         let mut idle: Vec<&OpenCursor> = cursors.values().filter(|cursor| !cursor.is_in_use()).collect();
         idle.sort_unstable_by_key(|cursor| cursor.created());
-        described.extend(idle.into_iter().map(|cursor| operations::idle_cursor(cursor, &host)));
+        described.add(idle.into_iter().map(|cursor| operations::idle_cursor(cursor, &host)))?;
     }
     if wanted.idle_sessions {
         let owner = owner.map(|owner| owner.digest);
-        described.extend(shared.sessions.idle_transactions(
+        described.add(shared.sessions.idle_transactions(
             |id| sees_all || id.owner() == owner,
             shared.settings.transaction_life,
             &host,
-        ));
+        ))?;
     }
-    described.into_iter().collect()
+    Ok(described.all)
 }
 
 /// Returns a command that begins with the stage `$currentOp`, `$listLocalSessions` or `$listSessions` as one over the commands that run or the sessions;
@@ -156,7 +184,7 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         };
         let wanted = Described::read(options)?;
         // Without users, all operations are those of everyone.
-        described(call, Described { all: wanted.all || !has_users, ..wanted })
+        described(call, Described { all: wanted.all || !has_users, ..wanted })?
     } else if name == "$listLocalSessions" || name == "$listSessions" {
         // The sessions of a replica set of one member are those of the server.
         let is_listed = command.database() == "config" && command.collection() == Some("system.sessions");
@@ -171,7 +199,9 @@ pub(crate) fn with_own_documents(call: &Call<'_>) -> Result<Option<RawDocumentBu
         }
         let sees_all = asks_for_all && auth::holds(call, &Target::Cluster, Action::ListSessions);
         let (all, owner) = (sees_all || !has_users, call.owner());
-        call.shared().sessions.describe(|id| all || id.owner() == owner)
+        let mut described = Descriptions::default();
+        described.add(call.shared().sessions.describe(|id| all || id.owner() == owner))?;
+        described.all
     } else {
         return Ok(None);
     };
@@ -251,4 +281,20 @@ pub(super) fn top(call: &Call<'_>) -> Result<RawDocumentBuf> {
         return Err(Failure::new(Code::UNAUTHORIZED, "top may only be run against the admin database."));
     }
     Ok(rawdoc! { "totals": call.shared().top.describe(), "ok": 1.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_described_is_limited() {
+        let mut described = Descriptions::default();
+        let one = || std::iter::once(rawdoc! { "a": "x".repeat(8 << 20) });
+        for _ in 0..3 {
+            described.add(one()).unwrap();
+        }
+        assert_eq!(described.add(one()).unwrap_err().code, 146);
+        assert_eq!(described.all.into_iter().count(), 3);
+    }
 }

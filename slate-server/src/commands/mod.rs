@@ -64,15 +64,30 @@ impl Call<'_> {
         RunningCommand { began: self.began, token: self.token, activity: self.activity }
     }
 
+    /// Returns when the time of the command is over.
+    pub(crate) fn end(&self) -> Option<Instant> {
+        // Of `getMore` it is the time to wait for an event.
+        let limit = self.command.max_time().filter(|_| self.command.name != "getMore");
+        limit.and_then(|limit| self.began.checked_add(limit))
+    }
+
     /// Awaits what comes before the command itself, until the command is cancelled or its time is over. It is dropped then.
     ///
     /// # Errors
     /// Fails with `Interrupted` (11601) or `MaxTimeMSExpired` (50).
     pub(crate) async fn unless_ended<T>(&self, wait: impl Future<Output = T>) -> Result<T> {
+        let cancelled = || Err(Failure::new(Code::INTERRUPTED, "the operation was cancelled"));
+        let over = || Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit"));
+        let end = self.end();
+        // What need not be waited for is not begun either.
+        if self.token.is_cancelled() {
+            return cancelled();
+        }
+        if end.is_some_and(|end| Instant::now() >= end) {
+            return over();
+        }
         let time_is_over = async {
-            // Of `getMore` it is the time to wait for an event.
-            let limit = self.command.max_time().filter(|_| self.command.name != "getMore");
-            match limit.and_then(|limit| self.began.checked_add(limit)) {
+            match end {
                 Some(end) => sleep_until(end.into()).await,
                 None => pending().await,
             }
@@ -80,8 +95,8 @@ impl Call<'_> {
         tokio::select! {
             biased;
             done = wait => Ok(done),
-            () = self.token.cancelled() => Err(Failure::new(Code::INTERRUPTED, "the operation was cancelled")),
-            () = time_is_over => Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit")),
+            () = self.token.cancelled() => cancelled(),
+            () = time_is_over => over(),
         }
     }
 

@@ -6,7 +6,7 @@ use std::{
 
 use bson::{RawBsonRef, RawDocumentBuf, cstr, rawdoc};
 use slate_core::{ErrorKind, TransactionOptions};
-use tokio::time::timeout;
+use tokio::{sync::OwnedMutexGuard, time::timeout_at};
 
 use super::first_write_error;
 use crate::{
@@ -66,14 +66,17 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
 /// `commitTransaction`.
 pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (id, number) = identify(call)?;
-    match call.command.max_time() {
-        None => commit_number(call.shared(), id, number).await?,
-        Some(limit) => {
+    let session = call.shared().sessions.use_session(id)?;
+    let mut state = call.unless_ended(Arc::clone(&session.state).lock_owned()).await?;
+    call.unless_ended(Record::load(call.shared(), id, &mut state)).await??;
+    let shared = Arc::clone(&call.connection.shared);
+    let commit = async move { commit_number(&shared, id, number, state).await };
+    match call.end() {
+        None => commit.await?,
+        Some(end) => {
             // The commit goes on after its time. A repetition waits for it, because it holds the session.
-            let shared = Arc::clone(&call.connection.shared);
-            let commit = tokio::spawn(async move { commit_number(&shared, id, number).await });
             let over = || Failure::new(Code::TIME_LIMIT, "operation exceeded time limit");
-            let ended = timeout(limit, commit).await.map_err(|_| over())?;
+            let ended = timeout_at(end.into(), tokio::spawn(commit)).await.map_err(|_| over())?;
             ended.map_err(|_| Failure::new(Code::INTERRUPTED, "the commit was interrupted"))??;
         }
     }
@@ -84,10 +87,13 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(reply)
 }
 
-async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()> {
-    let session = shared.sessions.use_session(id)?;
-    let mut state = session.state.lock().await;
-    Record::load(shared, id, &mut state).await?;
+/// Commits the transaction of a session, whose state is locked until then.
+async fn commit_number(
+    shared: &Shared,
+    id: SessionId,
+    number: i64,
+    mut state: OwnedMutexGuard<SessionState>,
+) -> Result<()> {
     if state.number < Some(number) {
         // A server in another process over the same store may have committed it.
         state.is_loaded = false;
@@ -121,7 +127,11 @@ async fn commit_number(shared: &Shared, id: SessionId, number: i64) -> Result<()
             None => {}
         }
     }
-    match transaction.commit().await {
+    let committed = match transaction {
+        Some(transaction) => transaction.commit().await,
+        None => Ok(()),
+    };
+    match committed {
         Ok(()) => {
             state.work = Work::Committed;
             shared.database.next_time();
@@ -227,11 +237,17 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
     state.number = Some(number);
     state.work = Work::Aborted;
     let place = shared.transactions.take(call.owner())?;
-    // The sweep ends a transaction that waits for a command; the deadline ends a command that runs.
-    let options =
-        TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
-    let transaction = call.unless_ended(shared.database.begin_with(&options)).await??;
-    let commands = call.commands().in_transaction(&transaction);
+    let (transaction, commands) = if shared.settings.read_only {
+        let snapshot = call.unless_ended(shared.database.snapshot()).await??;
+        (None, call.commands().at_snapshot(&snapshot))
+    } else {
+        // The sweep ends a transaction that waits for a command; the deadline ends a command that runs.
+        let options =
+            TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
+        let transaction = call.unless_ended(shared.database.begin_with(&options)).await??;
+        let commands = call.commands().in_transaction(&transaction);
+        (Some(transaction), commands)
+    };
     let cursors = TransactionCursors { commands: call.commands().into_owned(), session: id, number, are_open: false };
     let open =
         OpenTransaction { transaction, commands, since: Instant::now(), has_written: false, cursors, _place: place };
@@ -289,7 +305,7 @@ pub(super) fn check_age(id: SessionId, state: &SessionState, number: i64) -> Res
 async fn roll_back(call: &Call<'_>, state: &mut SessionState) {
     if let Work::Open(open) = mem::replace(&mut state.work, Work::Aborted) {
         // A command that is to end does not wait for the thread that rolls back.
-        let _ = call.unless_ended(open.transaction.rollback()).await;
+        let _ = call.unless_ended(open.roll_back()).await;
     }
 }
 

@@ -27,31 +27,30 @@ pub(crate) const MAX_COMMAND: usize = 50_000;
 const MAX_TRUNCATED_COMMAND: usize = 1000;
 
 impl Operations {
-    /// Returns descriptions of the commands that run.
+    /// Describes the commands that run, one after the other.
     pub(crate) fn describe<'c>(
         &self,
         host: &str,
         whose: Whose<'_>,
         scope: Scope,
         find_cursor: impl Fn(i64) -> Option<&'c OpenCursor>,
-    ) -> Vec<RawDocumentBuf> {
-        let (mut described, mut idle) = (Vec::new(), Vec::new());
+    ) -> impl Iterator<Item = RawDocumentBuf> {
+        let (mut running, mut idle) = (Vec::new(), Vec::new());
         // Nothing is described under a lock that other commands need.
         let places: Vec<Arc<Place>> = self.places().open.values().map(Arc::clone).collect();
-        for place in &places {
-            let running = place.running().clone();
-            match running {
-                Some(operation) if operation.is_of(whose) => {
-                    described.push((operation.id, operation.describe(place, host, scope, &find_cursor)));
-                }
-                None if scope.idle_connections => idle.push((place.connection, place.describe(host))),
+        for place in places {
+            let operation = place.running().clone();
+            match operation {
+                Some(operation) if operation.is_of(whose) => running.push((operation, place)),
+                None if scope.idle_connections => idle.push(place),
                 _ => {}
             }
         }
-        described.sort_unstable_by_key(|(id, _)| *id);
-        idle.sort_unstable_by_key(|(connection, _)| *connection);
-        let described = described.into_iter().map(|(_, description)| description);
-        described.chain(idle.into_iter().map(|(_, description)| description)).collect()
+        running.sort_unstable_by_key(|(operation, _)| operation.id);
+        idle.sort_unstable_by_key(|place| place.connection);
+        let running =
+            running.into_iter().map(move |(operation, place)| operation.describe(&place, host, scope, &find_cursor));
+        running.chain(idle.into_iter().map(|place| place.describe(host)))
     }
 }
 

@@ -62,7 +62,8 @@ pub(crate) enum Work {
 
 /// A transaction that waits for its next command.
 pub(crate) struct OpenTransaction {
-    pub(crate) transaction: aio::Transaction,
+    /// `None` on a server that is read-only, where the commands read one snapshot and have nothing to commit.
+    pub(crate) transaction: Option<aio::Transaction>,
     pub(crate) commands: aio::Commands,
     pub(crate) since: Instant,
     /// Whether a record of the commit is needed.
@@ -78,6 +79,15 @@ pub(crate) struct TransactionCursors {
     pub(crate) number: i64,
     /// Whether there are any.
     pub(crate) are_open: bool,
+}
+
+impl OpenTransaction {
+    /// Rolls the transaction back, and waits for that; dropping it does not wait.
+    pub(crate) async fn roll_back(self) {
+        if let Some(transaction) = self.transaction {
+            let _ = transaction.rollback().await;
+        }
+    }
 }
 
 impl Drop for TransactionCursors {

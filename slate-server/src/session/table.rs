@@ -4,7 +4,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::{DateTime, RawArrayBuf, RawDocumentBuf, rawdoc};
+use bson::{DateTime, RawDocumentBuf, rawdoc};
 
 use super::{Record, SessionId, SessionState, Work};
 use crate::{
@@ -41,7 +41,7 @@ pub(crate) struct Sessions {
 /// A session. Its commands lock its state one after the other.
 pub(crate) struct Session {
     used: Mutex<Instant>,
-    pub(crate) state: tokio::sync::Mutex<SessionState>,
+    pub(crate) state: Arc<tokio::sync::Mutex<SessionState>>,
 }
 
 impl Session {
@@ -70,20 +70,19 @@ impl Sessions {
                 format!("cannot add session into the cache: there are {} sessions, which is the limit", self.most);
             return Err(Failure::new(Code::TOO_MANY_SESSIONS, message));
         }
-        let session = Arc::new(Session { used: Mutex::new(Instant::now()), state: tokio::sync::Mutex::default() });
+        let session = Arc::new(Session { used: Mutex::new(Instant::now()), state: Arc::default() });
         sessions.insert(id, Arc::clone(&session));
         Ok(session)
     }
 
-    /// Returns the sessions and how long ago each was used.
-    pub(crate) fn describe(&self, is_shown: impl Fn(SessionId) -> bool) -> RawArrayBuf {
+    /// Describes the sessions and when each was used, one after the other.
+    pub(crate) fn describe(&self, is_shown: impl Fn(SessionId) -> bool) -> impl Iterator<Item = RawDocumentBuf> {
         let now = DateTime::now().timestamp_millis();
-        let describe = |(id, session): &(SessionId, Arc<Session>)| {
+        self.all().into_iter().filter(move |(id, _)| is_shown(*id)).map(move |(id, session)| {
             let used = session.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
             let used = i64::try_from(used.as_millis()).unwrap_or(i64::MAX);
             rawdoc! { "_id": id.document(), "lastUse": DateTime::from_millis(now.saturating_sub(used)) }
-        };
-        self.all().iter().filter(|(id, _)| is_shown(*id)).map(describe).collect()
+        })
     }
 
     /// Describes the open transactions that wait for their next command.
@@ -134,7 +133,7 @@ impl Sessions {
             if let Some(session) = session {
                 let mut state = session.state.lock().await;
                 if let Work::Open(open) = std::mem::replace(&mut state.work, Work::Aborted) {
-                    let _ = open.transaction.rollback().await;
+                    open.roll_back().await;
                 }
                 state.snapshot = None;
             }

@@ -379,9 +379,25 @@ fn a_read_only_server_refuses_writes() {
     ] {
         assert_eq!(client.run(command.clone()).get_f64("ok").unwrap(), 0.0, "{command}");
     }
-    // The process itself writes, and clients see it.
+    // The process itself writes, and clients see it; a transaction reads what was there when it began.
+    let read = |is_first: bool| within(doc! { "find": "a" }, &session(2), 1, is_first);
+    assert_eq!(batch(&client.ok(read(true))).0.len(), 1);
     database.collection("$shop.a").insert_one(&doc! { "_id": 2 }).unwrap();
     assert_eq!(count(&mut client, "a"), 2);
+    assert_eq!(batch(&client.ok(read(false))).0.len(), 1);
+    client.ok(within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(2), 1, false));
+    let (_, id) = batch(&client.ok(within(doc! { "find": "a", "batchSize": 1 }, &session(2), 2, true)));
+    let more = doc! { "getMore": id, "collection": "a", "batchSize": 1 };
+    assert_eq!(batch(&client.ok(within(more, &session(2), 2, false))).0.len(), 1);
+    let (_, id) = batch(&client.ok(within(doc! { "find": "a", "batchSize": 1 }, &session(2), 2, false)));
+    client.ok(within(doc! { "abortTransaction": 1, "$db": "admin" }, &session(2), 2, false));
+    // Its cursor ends with it.
+    client.ok(within(doc! { "find": "a" }, &session(2), 3, true));
+    client.refused(within(doc! { "getMore": id, "collection": "a" }, &session(2), 3, false), 43);
+    client.refused(within(doc! { "find": "a" }, &session(2), 3, false), 251);
+    client.ok(within(doc! { "find": "a" }, &session(2), 4, true));
+    client.refused(within(doc! { "insert": "a", "documents": [{}] }, &session(2), 4, false), 20);
+    client.refused(within(doc! { "find": "a" }, &session(2), 4, false), 251);
     shutdown.now();
     running.join().unwrap();
     thread::sleep(Duration::from_millis(10));

@@ -1,12 +1,13 @@
 //! Commands that wait for a thread.
 
 use std::{
+    io::{Read, Write},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
-use bson::{Document, doc};
+use bson::{Document, RawDocumentBuf, doc};
 use slate_core::Database;
 use slate_server::{Listener, Server, Shutdown};
 use tokio::{net::TcpListener, runtime};
@@ -157,6 +158,74 @@ fn a_command_that_waits_for_its_session_is_killed_and_has_a_time() {
     other.ok(doc! { "killOp": 1, "op": second, "$db": "admin" });
     assert_eq!(third.receive().1.get_i32("code").unwrap(), 11601);
     assert_eq!(running(&mut other), [first]);
+}
+
+#[test]
+fn a_commit_that_waits_for_its_session_is_killed_and_has_a_time() {
+    let server = BusyServer::start();
+    let (mut client, mut other, mut third) = (server.client(), server.client(), server.client());
+    client.send(0, within(long_find(), &session(1), 1, true));
+    wait_for(&mut other, 1);
+    let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 1, false);
+    let mut short = commit.clone();
+    short.insert("maxTimeMS", 30);
+    third.refused(short, 50);
+    third.send(0, commit);
+    let end = Instant::now() + Duration::from_secs(10);
+    let found = loop {
+        let reply = other.ok(doc! { "currentOp": 1, "command.commitTransaction": 1, "$db": "admin" });
+        if let Some(found) = reply.get_array("inprog").unwrap().first() {
+            break found.as_document().unwrap().get_i32("opid").unwrap();
+        }
+        assert!(Instant::now() < end, "the commit runs");
+    };
+    other.ok(doc! { "killOp": 1, "op": found, "$db": "admin" });
+    assert_eq!(third.receive().1.get_i32("code").unwrap(), 11601);
+    assert_eq!(running(&mut other).len(), 1);
+}
+
+/// Sends a command as a compressed message, by the compressor that leaves the bytes as they are.
+fn send_compressed(client: &mut Client, id: i32, command: &Document) {
+    let body = RawDocumentBuf::try_from(command).unwrap();
+    let plain = [&[0; 5], body.as_bytes()].concat();
+    let length = i32::try_from(plain.len()).unwrap();
+    let header = [length + 25, id, 0, 2012, 2013, length].map(i32::to_le_bytes).concat();
+    client.stream.write_all(&[&*header, &[0], &plain].concat()).unwrap();
+}
+
+/// Returns the id of the request that the next reply answers, and the length of the reply.
+fn receive_compressed(client: &mut Client) -> (i32, usize) {
+    let mut header = [0; 25];
+    client.stream.read_exact(&mut header).unwrap();
+    let int = |place: usize| i32::from_le_bytes(header[place..place + 4].try_into().unwrap());
+    assert_eq!((int(12), int(16), header[24]), (2012, 2013, 0));
+    let length = usize::try_from(int(0)).unwrap();
+    client.stream.read_exact(&mut vec![0; length - 25]).unwrap();
+    (int(8), length)
+}
+
+#[test]
+fn long_messages_are_compressed_and_decompressed_by_threads_of_the_pool_and_answered_in_order() {
+    let mut server = BusyServer::start();
+    let text = "x".repeat(300 << 10);
+    server.database.database("shop").collection("long").insert_one(&doc! { "_id": 1, "text": &text }).unwrap();
+    let (mut reader, mut writer, mut other) = (server.client(), server.client(), server.client());
+    let ping = doc! { "ping": 1, "$db": "shop" };
+    send_compressed(&mut reader, 7, &doc! { "find": "long", "filter": { "_id": 1 }, "$db": "shop" });
+    send_compressed(&mut reader, 8, &ping);
+    send_compressed(&mut writer, 7, &doc! { "ping": 1, "comment": &text, "$db": "shop" });
+    send_compressed(&mut writer, 8, &ping);
+    for client in [&mut reader, &mut writer] {
+        client.stream.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        assert!(client.stream.read(&mut [0; 1]).is_err(), "it waits for the thread");
+        client.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    }
+    other.ok(ping);
+    server.release();
+    let (first, length) = receive_compressed(&mut reader);
+    assert!(first == 7 && length > text.len());
+    assert_eq!(receive_compressed(&mut reader).0, 8);
+    assert_eq!([receive_compressed(&mut writer).0, receive_compressed(&mut writer).0], [7, 8]);
 }
 
 #[test]

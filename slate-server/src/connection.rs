@@ -22,15 +22,18 @@ use crate::{
     command::Command,
     commands::{self, Call},
     failure::{Code, Failure},
-    listener::{Address, Opened},
+    listener::{Accepted, Address, Opened},
     operations::Place,
     shared::Shared,
     trace,
-    wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyKind, Request, RequestKind, WireError},
+    wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyHead, ReplyKind, Request, RequestKind, WireError},
 };
 
 /// How long a client may take to receive a reply.
 const WRITE_PATIENCE: Duration = Duration::from_secs(300);
+
+/// How long a client may take for the handshake of TLS.
+const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
 
 /// How long a client may take for its first message.
 const FIRST_PATIENCE: Duration = Duration::from_secs(30);
@@ -55,21 +58,33 @@ enum After {
 }
 
 impl Connection {
-    /// Answers the requests of a client, one after the other, until it or the server ends the connection.
-    /// One that is refused gets the reason as the reply to its first request.
-    pub(crate) async fn serve(shared: &Arc<Shared>, opened: Opened, refusal: Option<Failure>) {
-        let Opened { reads, mut writes, local, peer, certificate } = opened;
+    /// Makes the handshake of TLS, if there is one, and answers the requests of a client, one after the other, until it or the server ends
+    /// the connection. One that is refused gets the reason as the reply to its first request.
+    pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted, refusal: Option<Failure>) {
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = shared.operations.enter(id, peer.clone());
-        let connection =
-            Self { shared: Arc::clone(shared), id, local, peer, place, login: Login::default(), certificate };
-        let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
-        let place = Arc::clone(&connection.place);
-        // Whatever it does: nothing of one that gives way is to remain.
+        let place = shared.operations.enter(id, accepted.peer().clone());
+        let _entered = EnteredPlace { shared, place: &place };
+        // A later stop notifies the place.
+        if *shared.stopping.borrow() {
+            return;
+        }
+        let served = async {
+            let opened = tokio::select! {
+                biased;
+                () = place.ended() => return,
+                opened = timeout(HANDSHAKE_PATIENCE, accepted.open(&shared.settings)) => opened,
+            };
+            let Ok(Ok(Opened { reads, mut writes, local, peer, certificate })) = opened else { return };
+            let (shared, place, login) = (Arc::clone(shared), Arc::clone(&place), Login::default());
+            let mut inbox = Inbox::new(reads, Arc::clone(&shared.message_memory));
+            let connection = Self { shared, id, local, peer, place, login, certificate };
+            connection.exchange(&mut inbox, &mut writes, refusal).await;
+        };
+        // Whatever it does, also during the handshake: nothing of one that gives way is to remain.
         tokio::select! {
             biased;
             () = place.dismissed() => {}
-            () = connection.exchange(&mut inbox, &mut writes, refusal) => {}
+            () = served => {}
         }
     }
 
@@ -81,7 +96,6 @@ impl Connection {
         refusal: Option<Failure>,
     ) {
         let (shared, connection) = (Arc::clone(&self.shared), &self);
-        // The stop may come during the TLS handshake, before the connection has a place. A later one notifies each place.
         let has_stopped = shared.stopping.subscribe();
         if *has_stopped.borrow() {
             return;
@@ -98,10 +112,9 @@ impl Connection {
                 patience.as_mut().reset(tokio::time::Instant::now() + shared.settings.login_patience);
             }
             let most = if is_stranger { MAX_BEFORE_LOGIN } else { MAX_MESSAGE };
-            let read = |message: &[u8]| (message.len(), Request::decode(message, most));
-            let received = tokio::select! {
+            let arrived = tokio::select! {
                 biased;
-                received = inbox.next(most, read) => received,
+                arrived = inbox.arrived(most) => arrived,
                 () = &mut ended => return,
                 () = &mut patience, if is_first || is_stranger => return,
             };
@@ -110,8 +123,8 @@ impl Connection {
                 return;
             }
             is_first = false;
-            let (length, request) = match received {
-                Ok(Some(received)) => received,
+            let arrived = match arrived {
+                Ok(Some(arrived)) => arrived,
                 Ok(None) => return,
                 Err(error) => {
                     if let Some((id, failure)) = too_much(&error) {
@@ -120,8 +133,9 @@ impl Connection {
                     return;
                 }
             };
-            connection.place.traffic.received(length);
-            let Ok(request) = request else { return };
+            connection.place.traffic.received(arrived.length);
+            let request = inbox.take(arrived, move |message| Request::decode(message, most)).await;
+            let Ok(Ok(request)) = request else { return };
             if let Some(refusal) = &refusal {
                 connection.say_farewell(request.id, refusal, inbox, writes).await;
                 return;
@@ -146,9 +160,9 @@ impl Connection {
         inbox: &mut Inbox<impl AsyncRead + Unpin>,
         writes: &mut (impl AsyncWrite + Unpin),
     ) {
-        let reply = failure.reply();
-        let reply = Reply { id: 0, response_to: request, kind: ReplyKind::Message, document: &reply, compressor: None };
-        if self.send(writes, &reply).await.is_ok() && writes.shutdown().await.is_ok() {
+        let head = ReplyHead { id: 0, response_to: request, kind: ReplyKind::Message, compressor: None };
+        if self.send(writes, Reply { head, document: failure.reply() }).await.is_ok() && writes.shutdown().await.is_ok()
+        {
             inbox.discard().await;
         }
     }
@@ -166,9 +180,8 @@ impl Connection {
             // To a reply that it does not expect, a client would take the next one for another.
             Err(_) if matches!(kind, RequestKind::Message { expects_reply: false, .. }) => return Ok(After::Continue),
             Err(failure) => {
-                let reply = failure.reply();
-                self.send(writes, &Reply { id: 0, response_to: id, kind: kind.reply(), document: &reply, compressor })
-                    .await?;
+                let head = ReplyHead { id: 0, response_to: id, kind: kind.reply(), compressor };
+                self.send(writes, Reply { head, document: failure.reply() }).await?;
                 return Ok(After::Continue);
             }
         };
@@ -217,8 +230,8 @@ impl Connection {
                 inbox.release();
             }
             let RequestKind::Message { expects_reply, .. } = kind else {
-                let reply = Reply { id: 0, response_to, kind: ReplyKind::Query, document: &reply, compressor };
-                self.send(writes, &reply).await?;
+                let head = ReplyHead { id: 0, response_to, kind: ReplyKind::Query, compressor };
+                self.send(writes, Reply { head, document: reply }).await?;
                 return Ok(After::Continue);
             };
             if !expects_reply {
@@ -226,7 +239,8 @@ impl Connection {
             }
             let kind = if has_more { ReplyKind::MessageWithMore } else { ReplyKind::Message };
             let next = if has_more { response_to.wrapping_add(1) } else { 0 };
-            self.send(writes, &Reply { id: next, response_to, kind, document: &reply, compressor }).await?;
+            let head = ReplyHead { id: next, response_to, kind, compressor };
+            self.send(writes, Reply { head, document: reply }).await?;
             if !has_more || *self.shared.stopping.borrow() {
                 return Ok(After::Continue);
             }
@@ -234,15 +248,12 @@ impl Connection {
         }
     }
 
-    async fn send(&self, writes: &mut (impl AsyncWrite + Unpin), reply: &Reply<'_>) -> Result<(), WireError> {
-        let too_long;
-        let encoded = match reply.encode() {
+    async fn send(&self, writes: &mut (impl AsyncWrite + Unpin), reply: Reply) -> Result<(), WireError> {
+        let (head, length) = (reply.head, reply.document.as_bytes().len());
+        let encoded = match reply.encoded().await {
             Ok(encoded) if encoded.len() <= MAX_MESSAGE => encoded,
             // A reply is a batch of at most 16 MiB, or one document of an explain that is too long.
-            _ => {
-                too_long = reply_of_too_long(reply);
-                Reply { document: &too_long, ..*reply }.encode()?
-            }
+            _ => Reply { head, document: reply_of_too_long(length) }.encode()?,
         };
         self.place.traffic.sent(encoded.len());
         let mut write = pin!(encoded.write_to(writes));
@@ -255,9 +266,15 @@ impl Connection {
     }
 }
 
-impl Drop for Connection {
+/// The place of a connection among the operations, until it is dropped.
+struct EnteredPlace<'c> {
+    shared: &'c Shared,
+    place: &'c Place,
+}
+
+impl Drop for EnteredPlace<'_> {
     fn drop(&mut self) {
-        self.shared.operations.leave(&self.place);
+        self.shared.operations.leave(self.place);
     }
 }
 
@@ -271,8 +288,8 @@ fn too_much(error: &WireError) -> Option<(i32, Failure)> {
 }
 
 /// Returns the reply that takes the place of one that is too long.
-fn reply_of_too_long(reply: &Reply<'_>) -> RawDocumentBuf {
-    let message = format!("the reply of {} bytes exceeds a message", reply.document.as_bytes().len());
+fn reply_of_too_long(length: usize) -> RawDocumentBuf {
+    let message = format!("the reply of {length} bytes exceeds a message");
     Failure::new(Code::BAD_VALUE, message).reply()
 }
 

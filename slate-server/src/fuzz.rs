@@ -2,7 +2,7 @@
 
 use crate::{
     command::Command,
-    wire::{MAX_MESSAGE, Reply, ReplyKind, Request},
+    wire::{MAX_MESSAGE, Reply, ReplyHead, ReplyKind, Request},
 };
 
 /// The op codes of requests.
@@ -24,12 +24,14 @@ pub fn message(data: &[u8]) -> bool {
 
 fn decode(frame: &[u8]) -> bool {
     let Ok(request) = Request::decode(frame, MAX_MESSAGE) else { return false };
-    let document = &request.command;
-    let reply = Reply { id: 1, response_to: 0, kind: ReplyKind::Message, document, compressor: request.compressor };
-    let again = reply.encode().ok().and_then(|encoded| Request::decode(&encoded.concat(), usize::MAX).ok());
+    let document = request.command.clone();
+    let head = ReplyHead { id: 1, response_to: 0, kind: ReplyKind::Message, compressor: request.compressor };
+    let again =
+        Reply { head, document }.encode().ok().and_then(|encoded| Request::decode(&encoded.concat(), usize::MAX).ok());
     assert!(
-        again.is_some_and(|again| again.command.as_bytes() == document.as_bytes()),
-        "a message is the same after it was encoded: {document:?}"
+        again.is_some_and(|again| again.command.as_bytes() == request.command.as_bytes()),
+        "a message is the same after it was encoded: {:?}",
+        request.command
     );
     let _ = Command::read(request.command);
     true

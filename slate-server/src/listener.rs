@@ -1,4 +1,11 @@
-use std::{fmt, io, net::SocketAddr, time::Duration};
+use std::{
+    fmt,
+    future::poll_fn,
+    io,
+    net::SocketAddr,
+    task::{Context, Poll},
+    time::Duration,
+};
 
 use socket2::{SockRef, TcpKeepalive};
 #[cfg(feature = "tls")]
@@ -13,12 +20,16 @@ use crate::shared::Settings;
 /// After this time without a byte, the system asks whether the client is still there, and closes the connection of one that is not.
 const KEEPALIVE: Duration = Duration::from_secs(120);
 
-/// Where a server listens: on a TCP port or, on Unix, on a socket in the file system, whose file is removed with the listener.
+/// Where a server listens: on TCP ports and, on Unix, on sockets in the file system, whose files are removed with the listener.
 #[derive(Debug)]
-pub struct Listener(Kind);
+pub struct Listener {
+    sockets: Vec<Socket>,
+    /// The position of the socket from which the next client is accepted if several wait.
+    next: usize,
+}
 
 #[derive(Debug)]
-enum Kind {
+enum Socket {
     Tcp(TcpListener),
     #[cfg(unix)]
     Unix(tokio::net::UnixListener, String),
@@ -56,9 +67,15 @@ pub(crate) struct Opened {
     pub(crate) certificate: Option<String>,
 }
 
+impl From<Socket> for Listener {
+    fn from(socket: Socket) -> Self {
+        Self { sockets: vec![socket], next: 0 }
+    }
+}
+
 impl From<TcpListener> for Listener {
     fn from(listener: TcpListener) -> Self {
-        Self(Kind::Tcp(listener))
+        Socket::Tcp(listener).into()
     }
 }
 
@@ -66,14 +83,14 @@ impl From<TcpListener> for Listener {
 impl From<tokio::net::UnixListener> for Listener {
     fn from(listener: tokio::net::UnixListener) -> Self {
         let path = listener.local_addr().ok().and_then(|address| Some(address.as_pathname()?.display().to_string()));
-        Self(Kind::Unix(listener, path.unwrap_or_default()))
+        Socket::Unix(listener, path.unwrap_or_default()).into()
     }
 }
 
-impl Drop for Listener {
+impl Drop for Socket {
     fn drop(&mut self) {
         #[cfg(unix)]
-        if let Kind::Unix(_, path) = &self.0
+        if let Self::Unix(_, path) = self
             && !path.is_empty()
         {
             // The next server replaces a file that is left.
@@ -83,13 +100,21 @@ impl Drop for Listener {
 }
 
 impl Listener {
-    /// Returns the URI by which clients on this machine reach the server.
+    /// Listens at the other place, too.
+    #[must_use]
+    pub fn and(mut self, other: impl Into<Self>) -> Self {
+        self.sockets.append(&mut other.into().sockets);
+        self
+    }
+
+    /// Returns the URI by which clients on this machine reach the server at the first of its places.
     ///
     /// # Errors
     /// Fails if the socket has no address.
     pub fn uri(&self) -> io::Result<String> {
-        match &self.0 {
-            Kind::Tcp(listener) => {
+        match self.sockets.first() {
+            None => Err(io::ErrorKind::AddrNotAvailable.into()),
+            Some(Socket::Tcp(listener)) => {
                 let mut address = listener.local_addr()?;
                 if address.ip().is_unspecified() {
                     address.set_ip(std::net::Ipv4Addr::LOCALHOST.into());
@@ -97,32 +122,64 @@ impl Listener {
                 Ok(format!("mongodb://{address}/"))
             }
             #[cfg(unix)]
-            Kind::Unix(_, path) => Ok(format!("mongodb://{}/", path.replace('%', "%25").replace('/', "%2F"))),
+            Some(Socket::Unix(_, path)) => Ok(format!("mongodb://{}/", path.replace('%', "%25").replace('/', "%2F"))),
         }
     }
 
     /// Waits for a client.
-    pub(crate) async fn accept(&self) -> io::Result<Accepted> {
-        match &self.0 {
-            Kind::Tcp(listener) => {
-                let (stream, peer) = listener.accept().await?;
-                // Replies are whole messages: waiting for more bytes only delays them.
-                stream.set_nodelay(true)?;
-                SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
-                let local = Address::Tcp(stream.local_addr()?);
-                Ok(Accepted { stream: Stream::Tcp(stream), local, peer: Address::Tcp(peer) })
+    ///
+    /// # Errors
+    /// Fails if the system accepts none. One whose connection cannot be set up, because it is gone already, is passed over.
+    pub(crate) async fn accept(&mut self) -> io::Result<Accepted> {
+        loop {
+            if let Some(accepted) = poll_fn(|context| self.poll_accept(context)).await? {
+                return Ok(accepted);
+            }
+        }
+    }
+
+    fn poll_accept(&mut self, context: &mut Context<'_>) -> Poll<io::Result<Option<Accepted>>> {
+        let number = self.sockets.len();
+        for (place, socket) in self.sockets.iter().enumerate().cycle().skip(self.next).take(number) {
+            if let Poll::Ready(accepted) = socket.poll_accept(context) {
+                // Clients of one socket do not keep those of the others waiting.
+                self.next = place + 1;
+                return Poll::Ready(accepted);
+            }
+        }
+        Poll::Pending
+    }
+}
+
+impl Socket {
+    /// Accepts a client; `None` if its connection cannot be set up.
+    fn poll_accept(&self, context: &mut Context<'_>) -> Poll<io::Result<Option<Accepted>>> {
+        match self {
+            Self::Tcp(listener) => {
+                listener.poll_accept(context).map_ok(|(stream, peer)| Accepted::over_tcp(stream, peer).ok())
             }
             #[cfg(unix)]
-            Kind::Unix(listener, path) => {
-                let (stream, _) = listener.accept().await?;
+            Self::Unix(listener, path) => listener.poll_accept(context).map_ok(|(stream, _)| {
                 let (local, peer) = (Address::Unix(path.clone()), Address::Unix("anonymous unix socket".into()));
-                Ok(Accepted { stream: Stream::Unix(stream), local, peer })
-            }
+                Some(Accepted { stream: Stream::Unix(stream), local, peer })
+            }),
         }
     }
 }
 
 impl Accepted {
+    fn over_tcp(stream: TcpStream, peer: SocketAddr) -> io::Result<Self> {
+        // Replies are whole messages: waiting for more bytes only delays them.
+        stream.set_nodelay(true)?;
+        SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
+        let local = Address::Tcp(stream.local_addr()?);
+        Ok(Self { stream: Stream::Tcp(stream), local, peer: Address::Tcp(peer) })
+    }
+
+    pub(crate) fn peer(&self) -> &Address {
+        &self.peer
+    }
+
     /// Makes the handshake of TLS, if the server has a certificate. A Unix socket needs none.
     ///
     /// # Errors

@@ -56,9 +56,6 @@ const REPLACED: usize = 2 * REFUSALS;
 /// How long a connection above the limit has for its first message.
 const REFUSAL_PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a client may take for the handshake of TLS.
-const HANDSHAKE_PATIENCE: Duration = Duration::from_secs(20);
-
 /// The default of [`Server::login_patience`]. Drivers watch a server by connections that do not log in, with a message every ten seconds
 /// by default, or with one `hello` that is answered again and again; a driver whose connection is closed takes the server for lost until it has another one.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(300);
@@ -309,7 +306,7 @@ impl Server {
             #[cfg(feature = "metrics")]
             metrics,
         } = self;
-        let (listener, shared) = (listener.into(), share(database, settings, stopping)?);
+        let (mut listener, shared) = (listener.into(), share(database, settings, stopping)?);
         let mut stopping = shared.stopping.subscribe();
         let mut connections = JoinSet::new();
         // Ends with the listener.
@@ -416,26 +413,19 @@ async fn expire(shared: Arc<Shared>) {
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
     let most = shared.settings.max_connections;
-    // Who has not logged in gives way, so that strangers cannot take all connections, except during their handshake of TLS. Those who give
-    // way end soon: a few may be open beside the others meanwhile.
+    // Who has not logged in gives way, so that strangers cannot take all connections. Those who give way end soon: a few may be open beside
+    // the others meanwhile.
     let may_replace = shared.settings.authentication && open.number <= most.saturating_add(REPLACED);
     if open.number > most && !(may_replace && shared.operations.dismiss_stranger()) {
         // The client receives an error, unless too many receive one already.
         let Ok(_permit) = shared.refusals.try_acquire() else { return };
         let message = format!("the server has {most} connections, which is its limit");
         let refusal = Failure::new(Code(264, "TooManyFilesOpen"), message);
-        let refuse = async {
-            if let Ok(opened) = accepted.open(&shared.settings).await {
-                Connection::serve(&shared, opened, Some(refusal)).await;
-            }
-        };
-        let _ = timeout(REFUSAL_PATIENCE, refuse).await;
+        let _ = timeout(REFUSAL_PATIENCE, Connection::serve(&shared, accepted, Some(refusal))).await;
         return;
     }
-    if let Ok(Ok(opened)) = timeout(HANDSHAKE_PATIENCE, accepted.open(&shared.settings)).await {
-        let peer = opened.peer.clone();
-        trace::connection(&peer, Connection::serve(&shared, opened, None)).await;
-    }
+    let peer = accepted.peer().clone();
+    trace::connection(&peer, Connection::serve(&shared, accepted, None)).await;
 }
 
 /// Counts an open connection, until it is dropped.

@@ -1,5 +1,6 @@
 use std::{
     collections::HashMap,
+    hash::{BuildHasher, RandomState},
     net::{IpAddr, Ipv6Addr},
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
@@ -25,9 +26,12 @@ const MAX_ENTRIES: usize = 4096;
 #[derive(Debug, Default)]
 pub(crate) struct Throttle {
     failures: Mutex<HashMap<Key, Failures>>,
+    /// Digests the names of users. Its keys are random, so that nobody finds two names with the same digest.
+    names: RandomState,
 }
 
-type Key = (LoginOrigin, Option<UserName>);
+/// An address, and the digest of a user's name: a stranger chooses how long the name is.
+type Key = (LoginOrigin, Option<u64>);
 
 /// Where a client is. Addresses of IPv6 that one customer usually has are one source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +64,7 @@ impl Throttle {
         let failures = self.lock();
         let exceeds = |key: &Key, most: u32| failures.get(key).is_some_and(|failures| failures.at(now) >= most);
         let source = source(from);
-        let is_over = exceeds(&(source, Some(user.clone())), OF_A_USER) || exceeds(&(source, None), OF_AN_ADDRESS);
+        let is_over = exceeds(&(source, Some(self.digest(user))), OF_A_USER) || exceeds(&(source, None), OF_AN_ADDRESS);
         is_over.then_some(FORGIVENESS)
     }
 
@@ -72,7 +76,7 @@ impl Throttle {
     fn failed_at(&self, now: Instant, from: &Address, user: &UserName) {
         let mut failures = self.lock();
         let source = source(from);
-        for key in [(source, Some(user.clone())), (source, None)] {
+        for key in [(source, Some(self.digest(user))), (source, None)] {
             if failures.len() >= MAX_ENTRIES && !failures.contains_key(&key) {
                 // Those with the fewest failures are forgotten, so that many addresses cannot hide one.
                 let least = failures.values().map(|known| known.at(now)).min().unwrap_or_default();
@@ -85,7 +89,11 @@ impl Throttle {
 
     /// Forgets the failures of a user who has logged in.
     pub(crate) fn succeeded(&self, from: &Address, user: &UserName) {
-        self.lock().remove(&(source(from), Some(user.clone())));
+        self.lock().remove(&(source(from), Some(self.digest(user))));
+    }
+
+    fn digest(&self, user: &UserName) -> u64 {
+        self.names.hash_one(user)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Key, Failures>> {
@@ -131,6 +139,14 @@ mod tests {
         assert_eq!(throttle.wait_at(now + FORGIVENESS, &near, &ada), None);
         throttle.succeeded(&near, &ada);
         assert_eq!(throttle.wait_at(now, &near, &ada), None);
+    }
+
+    #[test]
+    fn an_entry_takes_the_same_memory_whatever_the_name() {
+        fn owns_nothing<T: Copy>() -> usize {
+            size_of::<T>()
+        }
+        assert!(owns_nothing::<(Key, Failures)>() * MAX_ENTRIES < 512 << 10);
     }
 
     #[test]

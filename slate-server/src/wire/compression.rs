@@ -57,8 +57,9 @@ impl Compressor {
                 if actual != length {
                     return Err(WireError::Compressed);
                 }
-                let plain = snap::raw::Decoder::new().decompress_vec(bytes).map_err(|_| WireError::Compressed)?;
-                out.extend_from_slice(&plain);
+                out.resize(before + length, 0);
+                let place = out.get_mut(before..).unwrap_or_default();
+                snap::raw::Decoder::new().decompress(bytes, place).map_err(|_| WireError::Compressed)?;
             }
             Self::Zlib => read(flate2::read::ZlibDecoder::new(bytes), length, out)?,
             Self::Zstd => decompress_zstd(&mut &*bytes, length, out)?,

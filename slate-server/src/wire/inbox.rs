@@ -6,7 +6,11 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{MessageMemory, Request, WireError, memory::Held};
+use super::{
+    MessageMemory, Request, WireError,
+    memory::Held,
+    offload::{LONG, offload},
+};
 
 /// The bytes that are read ahead while a command runs: a pipelining client gets no further.
 const READ_AHEAD: usize = 64 << 10;
@@ -38,6 +42,14 @@ pub(crate) struct Inbox<R> {
     progress: Option<Progress>,
 }
 
+/// A whole message that was not yet taken.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrived {
+    pub(crate) length: usize,
+    /// Its length without compression; 0 if it is not compressed.
+    plain: usize,
+}
+
 /// How a message arrives. A client that has sent most of a message keeps its memory from others only as long as it goes on.
 struct Progress {
     since: Instant,
@@ -64,12 +76,12 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         Self { stream, buffer: BytesMut::new(), held: Held::new(memory), progress: None }
     }
 
-    /// Waits for a whole message of at most this length, and returns what `read` makes of it. `None` when the client has closed the connection
-    /// between two messages. Nothing is lost when the future is dropped.
+    /// Waits until a whole message of at most this length is there. `None` when the client has closed the connection between two messages.
+    /// Nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// Fails if the bytes are no message, are too many, end within a message or take too long.
-    pub(crate) async fn next<T>(&mut self, most: usize, read: impl FnOnce(&[u8]) -> T) -> Result<Option<T>, WireError> {
+    pub(crate) async fn arrived(&mut self, most: usize) -> Result<Option<Arrived>, WireError> {
         self.held.release();
         loop {
             let length = Request::length(&self.buffer)?;
@@ -88,15 +100,9 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                     return Err(WireError::Memory { id, most: self.held.most() });
                 }
             }
-            if let Some((message, length)) = length.and_then(|length| Some((self.buffer.get(..length)?, length))) {
-                let message = read(message);
-                self.buffer.advance(length);
-                if length > KEPT {
-                    // What has arrived of the next message would keep the whole buffer.
-                    self.buffer = BytesMut::from(self.buffer.chunk());
-                }
+            if let Some(length) = length.filter(|length| *length <= self.buffer.len()) {
                 self.progress = None;
-                return Ok(Some(message));
+                return Ok(Some(Arrived { length, plain: Request::plain_length(&self.buffer, most) }));
             }
             let missing = length.map_or(1 << 10, |length| length - self.buffer.len());
             // Grows with what arrives, by doubling.
@@ -114,6 +120,33 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 return if self.buffer.has_remaining() { Err(WireError::Truncated("bytes")) } else { Ok(None) };
             }
         }
+    }
+
+    /// Takes the message that has arrived, and returns what `read` makes of it, on a thread of the pool if it is long without compression.
+    ///
+    /// # Errors
+    /// Fails if the runtime shuts down.
+    pub(crate) async fn take<T: Send + 'static>(
+        &mut self,
+        Arrived { length, plain }: Arrived,
+        read: impl FnOnce(&[u8]) -> T + Send + 'static,
+    ) -> Result<T, WireError> {
+        if plain > LONG {
+            let message = self.buffer.split_to(length).freeze();
+            self.shorten();
+            return offload(plain, move || read(&message)).await;
+        }
+        let message = read(self.buffer.get(..length).unwrap_or_default());
+        self.buffer.advance(length);
+        if length > KEPT {
+            self.shorten();
+        }
+        Ok(message)
+    }
+
+    /// Gives the buffer of a long message back. What has arrived of the next one would keep it.
+    fn shorten(&mut self) {
+        self.buffer = BytesMut::from(self.buffer.chunk());
     }
 
     /// Whether the last message takes memory that others lack.
@@ -164,12 +197,36 @@ mod tests {
         [i32::try_from(length).unwrap().to_le_bytes(), [7, 0, 0, 0]].concat()
     }
 
+    /// Returns the next message.
+    async fn next(inbox: &mut Inbox<impl AsyncRead + Unpin>, most: usize) -> Result<Option<Vec<u8>>, WireError> {
+        let Some(arrived) = inbox.arrived(most).await? else { return Ok(None) };
+        inbox.take(arrived, <[u8]>::to_vec).await.map(Some)
+    }
+
+    #[tokio::test]
+    async fn a_message_that_is_long_without_compression_is_read_by_another_thread() {
+        let compressed =
+            |plain: i32| [[30, 7, 0, 2012, 2013, plain].map(i32::to_le_bytes).concat(), vec![1; 6]].concat();
+        let long = i32::try_from(LONG).unwrap();
+        let sent = [compressed(long + 1), compressed(long), header(8 + 12), vec![0; 12]].concat();
+        let (near, mut far) = tokio::io::duplex(1 << 10);
+        tokio::io::AsyncWriteExt::write_all(&mut far, &sent).await.unwrap();
+        let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
+        let here = std::thread::current().id();
+        for (length, is_here) in [(30, false), (30, true), (20, true)] {
+            let arrived = inbox.arrived(MAX_MESSAGE).await.unwrap().unwrap();
+            let read = |message: &[u8]| (message.len(), std::thread::current().id());
+            let (read, thread) = inbox.take(arrived, read).await.unwrap();
+            assert_eq!((read, thread == here), (length, is_here));
+        }
+    }
+
     #[tokio::test]
     async fn what_is_too_long_before_a_login_is_refused_by_its_header() {
         let (near, mut far) = tokio::io::duplex(64);
         tokio::io::AsyncWriteExt::write_all(&mut far, &header(1001)).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
-        let refused = inbox.next(1000, <[u8]>::to_vec).await;
+        let refused = next(&mut inbox, 1000).await;
         assert!(matches!(refused, Err(WireError::BeforeLogin { id: 7, length: 1001, most: 1000 })), "{refused:?}");
     }
 
@@ -184,11 +241,11 @@ mod tests {
             Inbox::new(near, Arc::clone(&memory))
         };
         let (mut first, mut second, mut third) = (inbox(), inbox(), inbox());
-        assert!(first.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
-        let refused = second.next(MAX_MESSAGE, <[u8]>::to_vec).await;
+        assert!(next(&mut first, MAX_MESSAGE).await.unwrap().is_some());
+        let refused = next(&mut second, MAX_MESSAGE).await;
         assert!(matches!(refused, Err(WireError::Memory { id: 7, .. })), "{refused:?}");
         drop((first, second));
-        assert!(third.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
+        assert!(next(&mut third, MAX_MESSAGE).await.unwrap().is_some());
     }
 
     #[tokio::test]
@@ -201,7 +258,7 @@ mod tests {
             let (near, mut far) = tokio::io::duplex(64);
             tokio::io::AsyncWriteExt::write_all(&mut far, &[&*head, &[compressor; 6]].concat()).await.unwrap();
             let mut inbox = Inbox::new(near, Arc::clone(&memory));
-            let next = inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await;
+            let next = next(&mut inbox, MAX_MESSAGE).await;
             assert_eq!(matches!(next, Err(WireError::Memory { id: 7, .. })), is_refused, "{plain}: {next:?}");
         }
     }
@@ -214,9 +271,9 @@ mod tests {
         let sender =
             tokio::spawn(async move { tokio::io::AsyncWriteExt::write_all(&mut far, &sent).await.map(|()| far) });
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(4 << 20)));
-        assert!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
+        assert!(next(&mut inbox, MAX_MESSAGE).await.unwrap().is_some());
         let _far = sender.await.unwrap().unwrap();
-        assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await.is_err());
+        assert!(timeout(Duration::from_millis(20), next(&mut inbox, MAX_MESSAGE)).await.is_err());
         assert!(inbox.buffer.len() == 12 && inbox.buffer.capacity() < 4 * RESERVED, "{}", inbox.buffer.capacity());
     }
 
@@ -225,10 +282,10 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(64);
         tokio::io::AsyncWriteExt::write_all(&mut far, &header(1 << 20)).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
-        assert!(timeout(Duration::from_millis(20), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await.is_err());
+        assert!(timeout(Duration::from_millis(20), next(&mut inbox, MAX_MESSAGE)).await.is_err());
         let long_ago = || Instant::now().checked_sub(PATIENCE * 2).unwrap();
         inbox.progress = Some(Progress { since: long_ago(), length: 0 });
-        assert!(matches!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await, Err(WireError::Truncated(_))));
+        assert!(matches!(next(&mut inbox, MAX_MESSAGE).await, Err(WireError::Truncated(_))));
         // Whatever has arrived before, what counts is how it goes on.
         for (before, now, goes_on) in [(40 << 20, (40 << 20) + 100, false), (40 << 20, (40 << 20) + PROGRESS, true)] {
             let mut progress = Progress { since: long_ago(), length: before };
@@ -243,7 +300,7 @@ mod tests {
         let (near, mut far) = tokio::io::duplex(1 << 20);
         tokio::io::AsyncWriteExt::write_all(&mut far, &message).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::clone(&memory));
-        assert!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_some());
+        assert!(next(&mut inbox, MAX_MESSAGE).await.unwrap().is_some());
         let mut other = Held::new(memory);
         assert!(!other.grow_to(100 << 10));
         inbox.release();
@@ -262,9 +319,9 @@ mod tests {
         });
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
         for id in [1, 2, 3] {
-            assert_eq!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().unwrap(), message(id));
+            assert_eq!(next(&mut inbox, MAX_MESSAGE).await.unwrap().unwrap(), message(id));
         }
-        assert!(inbox.next(MAX_MESSAGE, <[u8]>::to_vec).await.unwrap().is_none());
+        assert!(next(&mut inbox, MAX_MESSAGE).await.unwrap().is_none());
     }
 
     #[tokio::test]
@@ -273,7 +330,7 @@ mod tests {
         let length = i32::try_from(MAX_MESSAGE).unwrap();
         tokio::io::AsyncWriteExt::write_all(&mut far, &length.to_le_bytes()).await.unwrap();
         let mut inbox = Inbox::new(near, Arc::new(MessageMemory::new(1 << 20)));
-        let waits = timeout(Duration::from_millis(50), inbox.next(MAX_MESSAGE, <[u8]>::to_vec)).await;
+        let waits = timeout(Duration::from_millis(50), next(&mut inbox, MAX_MESSAGE)).await;
         assert!(waits.is_err() && inbox.buffer.capacity() < 2 * RESERVED, "{}", inbox.buffer.capacity());
     }
 }

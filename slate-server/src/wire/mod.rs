@@ -14,6 +14,7 @@ mod error;
 mod inbox;
 mod memory;
 mod message;
+mod offload;
 mod query;
 mod reader;
 mod reply;
@@ -23,7 +24,7 @@ pub(crate) use compression::Compressor;
 pub(crate) use error::WireError;
 pub(crate) use inbox::Inbox;
 pub(crate) use memory::MessageMemory;
-pub(crate) use reply::{Reply, ReplyKind};
+pub(crate) use reply::{Reply, ReplyHead, ReplyKind};
 pub(crate) use request::{Request, RequestKind};
 
 /// The longest message in bytes, as MongoDB's `maxMessageSizeBytes`.

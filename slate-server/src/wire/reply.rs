@@ -1,10 +1,10 @@
 use std::io;
 
-use bson::RawDocument;
+use bson::RawDocumentBuf;
 use bytes::Buf;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::{Compressor, HEADER, OP_COMPRESSED, OP_MSG, OP_REPLY, WireError};
+use super::{Compressor, HEADER, OP_COMPRESSED, OP_MSG, OP_REPLY, WireError, offload::offload};
 
 /// How a reply is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,12 +17,18 @@ pub(crate) enum ReplyKind {
 }
 
 /// A reply before it is encoded.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) head: ReplyHead,
+    pub(crate) document: RawDocumentBuf,
+}
+
+/// What a reply says beside its document.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Reply<'r> {
+pub(crate) struct ReplyHead {
     pub(crate) id: i32,
     pub(crate) response_to: i32,
     pub(crate) kind: ReplyKind,
-    pub(crate) document: &'r RawDocument,
     pub(crate) compressor: Option<Compressor>,
 }
 
@@ -37,22 +43,32 @@ const LONG: usize = 1 << 20;
 const ROOM: usize = 33 << 20;
 
 /// The bytes of a reply: the head, and the document if it is not part of the head.
-pub(crate) struct Encoded<'r> {
+pub(crate) struct Encoded {
     head: Vec<u8>,
-    document: &'r [u8],
+    document: Vec<u8>,
 }
 
-impl<'r> Reply<'r> {
+impl Reply {
+    /// Returns the bytes to send. A long document is compressed by a thread of the pool.
+    ///
+    /// # Errors
+    /// Fails if the reply is longer than a length can say, and if the runtime shuts down.
+    pub(crate) async fn encoded(self) -> Result<Encoded, WireError> {
+        let compressed = self.head.compressor.map_or(0, |_| self.document.as_bytes().len());
+        offload(compressed, || self.encode()).await?
+    }
+
     /// Returns the bytes to send.
     ///
     /// # Errors
     /// Fails if the reply is longer than a length can say.
-    pub(crate) fn encode(&self) -> Result<Encoded<'r>, WireError> {
-        let document = self.document.as_bytes();
-        let is_copied = document.len() <= COPIED && self.compressor.is_none();
+    pub(crate) fn encode(self) -> Result<Encoded, WireError> {
+        let Self { head: reply, document } = self;
+        let document = document.into_bytes();
+        let is_copied = document.len() <= COPIED && reply.compressor.is_none();
         let mut head = Vec::with_capacity(36 + if is_copied { document.len() } else { 0 });
         head.resize(HEADER, 0);
-        let op_code = match self.kind {
+        let op_code = match reply.kind {
             ReplyKind::Query => {
                 // Flags, cursor id, first document and number of documents.
                 head.extend_from_slice(&8_i32.to_le_bytes());
@@ -61,20 +77,20 @@ impl<'r> Reply<'r> {
                 OP_REPLY
             }
             ReplyKind::Message | ReplyKind::MessageWithMore => {
-                let flags = if self.kind == ReplyKind::MessageWithMore { 2_u32 } else { 0 };
+                let flags = if reply.kind == ReplyKind::MessageWithMore { 2_u32 } else { 0 };
                 head.extend_from_slice(&flags.to_le_bytes());
                 head.push(0);
                 OP_MSG
             }
         };
-        let Some(compressor) = self.compressor else {
+        let Some(compressor) = reply.compressor else {
             if is_copied {
-                head.extend_from_slice(document);
+                head.extend_from_slice(&document);
             }
-            let document = if is_copied { &[] } else { document };
-            return self.with_header(Encoded { head, document }, op_code);
+            let document = if is_copied { Vec::new() } else { document };
+            return reply.with_header(Encoded { head, document }, op_code);
         };
-        let parts = [head.get(HEADER..).unwrap_or_default(), document];
+        let parts = [head.get(HEADER..).unwrap_or_default(), &*document];
         let length =
             i32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| WireError::Compressed)?;
         let mut compressed = Vec::new();
@@ -87,10 +103,12 @@ impl<'r> Reply<'r> {
         compressed.extend_from_slice(&length.to_le_bytes());
         compressed.push(compressor.id());
         compressor.compress(parts, &mut compressed)?;
-        self.with_header(Encoded { head: compressed, document: &[] }, OP_COMPRESSED)
+        reply.with_header(Encoded { head: compressed, document: Vec::new() }, OP_COMPRESSED)
     }
+}
 
-    fn with_header(&self, mut encoded: Encoded<'r>, op_code: i32) -> Result<Encoded<'r>, WireError> {
+impl ReplyHead {
+    fn with_header(&self, mut encoded: Encoded, op_code: i32) -> Result<Encoded, WireError> {
         let length = i32::try_from(encoded.len()).map_err(|_| WireError::Length(i32::MAX))?;
         let header = [length, self.id, self.response_to, op_code];
         let places = encoded.head.chunks_exact_mut(4);
@@ -99,14 +117,14 @@ impl<'r> Reply<'r> {
     }
 }
 
-impl Encoded<'_> {
+impl Encoded {
     pub(crate) fn len(&self) -> usize {
         self.head.len() + self.document.len()
     }
 
     /// Returns the bytes in one piece.
     pub(crate) fn concat(&self) -> Vec<u8> {
-        [&*self.head, self.document].concat()
+        [&*self.head, &*self.document].concat()
     }
 
     /// Sends the bytes. A stream with TLS holds some of them back until it is flushed.
@@ -114,7 +132,7 @@ impl Encoded<'_> {
         if self.document.is_empty() {
             writes.write_all(&self.head).await?;
         } else {
-            writes.write_all_buf(&mut self.head.chain(self.document)).await?;
+            writes.write_all_buf(&mut self.head.chain(&*self.document)).await?;
         }
         writes.flush().await
     }
@@ -132,8 +150,8 @@ mod tests {
         for text in ["short".to_owned(), "x".repeat(2 * COPIED)] {
             let document = rawdoc! { "text": text };
             let kind = ReplyKind::Message;
-            let reply = Reply { id: 1, response_to: 2, kind, document: &document, compressor: None };
-            let encoded = reply.encode().unwrap();
+            let head = ReplyHead { id: 1, response_to: 2, kind, compressor: None };
+            let encoded = Reply { head, document }.encode().unwrap();
             let (near, mut far) = duplex(4 * COPIED);
             let mut writes = BufWriter::with_capacity(4 * COPIED, near);
             encoded.write_to(&mut writes).await.unwrap();

@@ -46,12 +46,16 @@ impl Request {
         rest.first_chunk().map(|id| i32::from_le_bytes(*id))
     }
 
-    /// Returns the memory that a whole message takes while it is decompressed, by the length that it says it has, of which `most` is allowed;
-    /// 0 for one that is not compressed.
-    pub(super) fn plain_memory(bytes: &[u8], most: usize) -> usize {
+    /// Returns the length that a whole message has without compression, as it says, of which `most` is allowed; 0 for one that is not compressed.
+    pub(super) fn plain_length(bytes: &[u8], most: usize) -> usize {
         let int = |place: usize| bytes.get(place..)?.first_chunk().map(|int| i32::from_le_bytes(*int));
         let length = int(HEADER + 4).filter(|_| int(HEADER - 4) == Some(OP_COMPRESSED));
-        let length = length.and_then(|length| usize::try_from(length).ok()).unwrap_or_default().min(most);
+        length.and_then(|length| usize::try_from(length).ok()).unwrap_or_default().min(most)
+    }
+
+    /// Returns the memory that a whole message takes while it is decompressed; 0 for one that is not compressed.
+    pub(super) fn plain_memory(bytes: &[u8], most: usize) -> usize {
+        let length = Self::plain_length(bytes, most);
         // The decoder of Zstandard holds all blocks until the last one.
         let is_zstd = bytes.get(HEADER + 8).is_some_and(|id| *id == Compressor::Zstd.id());
         if is_zstd { 2 * length } else { length }

@@ -96,6 +96,24 @@ fn one_port_serves_both_if_it_is_said() {
 }
 
 #[test]
+fn who_is_silent_in_the_handshake_gives_way_when_all_connections_are_taken() {
+    let configure = |server: Server| server.authentication().max_connections(1).tls(tls());
+    let server = TestServer::with(Database::open("memory:").unwrap(), configure).unwrap();
+    let mut silent = Client::connect(&server);
+    ok(&mut connect(&server, None), doc! { "hello": 1 });
+    assert!(matches!(silent.stream.read(&mut [0; 1]), Ok(0)), "the connection is closed");
+}
+
+#[test]
+fn a_handshake_does_not_keep_the_server_from_stopping() {
+    let server = start(tls());
+    let mut silent = Client::connect(&server);
+    ok(&mut connect(&server, None), doc! { "hello": 1 });
+    drop(server);
+    assert!(matches!(silent.stream.read(&mut [0; 1]), Ok(0)), "the connection is closed");
+}
+
+#[test]
 fn certificates_of_clients_are_verified() {
     let required = start(tls().client_ca(AUTHORITY, ClientCertificates::Required).unwrap());
     ok(&mut connect(&required, Some(CLIENT)), doc! { "ping": 1 });

@@ -306,6 +306,28 @@ fn mongod_is_a_link_that_takes_the_options_of_test_tools() {
     }
 }
 
+/// On Linux, every address that begins with 127 is one of the machine.
+#[cfg(target_os = "linux")]
+#[test]
+fn mongod_listens_on_all_of_its_addresses() {
+    let addresses = "127.0.0.1, 127.0.0.2,localhost";
+    let arguments = ["mongod", "--port", "0", "--bind_ip", addresses, "--storageEngine", "inMemory"];
+    let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &arguments);
+    let waiting = server.line();
+    let (_, uri) = waiting.split_once("waiting for connections on ").unwrap();
+    assert!(uri.starts_with("mongodb://127.0.0.1:"), "{uri}");
+    for (inserted, host) in [(1, "127.0.0.1"), (2, "127.0.0.2"), (3, "127.0.0.1")] {
+        let uri = uri.replace("127.0.0.1", host);
+        run(&uri, doc! { "insert": "c", "documents": [{}] });
+        assert_eq!(run(&uri, doc! { "count": "c" }).get_i32("n").unwrap(), inserted);
+    }
+    assert_eq!(server.end(), Some(0));
+    let open = slate(&["mongod", "--port", "0", "--bind_ip", "127.0.0.1,0.0.0.0", "--storageEngine", "inMemory"]);
+    assert!(String::from_utf8_lossy(&open.stderr).contains("--allow-without-authentication"));
+    let unknown = slate(&["mongod", "--port", "0", "--bind_ip", "127.0.0.1,db", "--storageEngine", "inMemory"]);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("\"db\" is not an IP address"));
+}
+
 #[cfg(unix)]
 #[test]
 fn mongod_reads_its_configuration_file() {

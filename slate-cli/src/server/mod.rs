@@ -22,6 +22,10 @@ use crate::{
 /// How often a server looks for a signal.
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
+/// How long a server that has ended waits for threads whose work cannot be cancelled, such as a backup on RocksDB or a commit on a device
+/// that does not answer. The process then ends as in a crash. With the eight seconds of `Shutdown::now` ten, as for `docker stop`.
+const LEFTOVER_PATIENCE: Duration = Duration::from_secs(2);
+
 /// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the numbers for Prometheus is
 /// printed, if there is one.
 fn run(
@@ -31,8 +35,7 @@ fn run(
     bind: impl Future<Output = Result<Listener>>,
     ready: impl FnOnce(&mut Session, &Listener) -> Result<()>,
 ) -> Result<Exit> {
-    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
+    within_runtime(LEFTOVER_PATIENCE, async {
         let listener = bind.await?;
         let mut address = None;
         if let Some(metrics) = metrics {
@@ -62,8 +65,26 @@ fn run(
     })
 }
 
-async fn tcp(address: SocketAddr) -> Result<Listener> {
-    bound(address).await.map(Listener::from)
+/// Executes `work` on threads of its own, which get this time to end after it.
+fn within_runtime<R>(patience: Duration, work: impl Future<Output = Result<R>>) -> Result<R> {
+    let runtime = runtime::Builder::new_multi_thread().enable_all().build()?;
+    let result = runtime.block_on(work);
+    runtime.shutdown_timeout(patience);
+    result
+}
+
+/// Listens on these addresses. A port 0 is a free one at the first address, and the same one at the others.
+async fn tcp(first: SocketAddr, others: Vec<SocketAddr>) -> Result<Listener> {
+    let first = bound(first).await?;
+    let free = first.local_addr()?.port();
+    let mut listener = Listener::from(first);
+    for mut other in others {
+        if other.port() == 0 {
+            other.set_port(free);
+        }
+        listener = listener.and(bound(other).await?);
+    }
+    Ok(listener)
 }
 
 async fn bound(address: SocketAddr) -> Result<TcpListener> {
@@ -85,4 +106,28 @@ async fn unix(path: &Path) -> Result<Listener> {
 #[cfg(not(unix))]
 async fn unix(_: &Path) -> Result<Listener> {
     Err(Failure::usage("this system has no Unix sockets"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    #[test]
+    fn a_thread_that_does_not_end_does_not_keep_the_process() {
+        let (release, released) = mpsc::channel::<()>();
+        let (begun, has_begun) = mpsc::channel();
+        let ended = within_runtime(Duration::from_millis(10), async {
+            tokio::task::spawn_blocking(move || {
+                begun.send(()).unwrap();
+                // Ends with the sender, which outlives the runtime.
+                let _ = released.recv();
+            });
+            has_begun.recv().unwrap();
+            Ok(7)
+        });
+        assert_eq!(ended.unwrap(), 7);
+        release.send(()).unwrap();
+    }
 }

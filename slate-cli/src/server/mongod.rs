@@ -39,7 +39,7 @@ pub(crate) struct Mongod {
     /// The folder of the database. Its file is data.slate
     #[arg(long, value_name = "PATH", default_value = "/data/db")]
     dbpath: PathBuf,
-    /// The addresses to listen on; the first one is used
+    /// The addresses to listen on, separated by commas
     #[arg(long = "bind_ip", value_name = "ADDRESSES", default_value = "127.0.0.1")]
     bind_ip: String,
     /// Listen on all addresses
@@ -115,9 +115,11 @@ impl Mongod {
     }
 
     fn serve(self, session: &mut Session) -> Result<Exit> {
-        let ip = self.ip()?;
+        let (ip, others) = self.addresses()?;
         let authenticates = self.authenticates()?;
-        check_address(ip, authenticates, self.allow_without_authentication)?;
+        for ip in others.iter().chain([&ip]) {
+            check_address(*ip, authenticates, self.allow_without_authentication)?;
+        }
         let mut log = self.log()?;
         let tls = self.tls()?;
         let database = self.store()?.open(session, &self.url()?, Access::CreateOrOpen)?;
@@ -144,7 +146,9 @@ impl Mongod {
         for parameter in &self.parameters {
             server = set(server, parameter)?;
         }
-        run(session, server, None, tcp(SocketAddr::new(ip, self.port)), |session, listener| {
+        let at = |ip: IpAddr| SocketAddr::new(ip, self.port);
+        let bind = tcp(at(ip), others.into_iter().map(at).collect());
+        run(session, server, None, bind, |session, listener| {
             // Tools wait for these lines of MongoDB's log.
             let ready = format!(
                 "waiting for connections on {}\ntransition to primary complete; database writes are now permitted\n",
@@ -202,18 +206,31 @@ impl Mongod {
         Ok(Some(if mode == "requireTLS" { tls } else { tls.or_plain() }))
     }
 
-    fn ip(&self) -> Result<IpAddr> {
-        if self.bind_ip_all {
-            return Ok(Ipv4Addr::UNSPECIFIED.into());
-        }
-        let first = self.bind_ip.split(',').next().unwrap_or_default().trim();
-        match first {
+    /// Returns the addresses to listen on: the first one and the others.
+    fn addresses(&self) -> Result<(IpAddr, Vec<IpAddr>)> {
+        let read = |name: &str| match name {
             "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
             "*" => Ok(Ipv4Addr::UNSPECIFIED.into()),
             address => {
                 address.parse().map_err(|_| Failure::usage(format!("--bind_ip: {address:?} is not an IP address")))
             }
+        };
+        let names = if self.bind_ip_all { "*" } else { &*self.bind_ip };
+        let mut addresses = names.split(',').map(|name| read(name.trim())).collect::<Result<Vec<IpAddr>>>()?;
+        if let Some(all) = addresses.iter().position(IpAddr::is_unspecified) {
+            // The others of its kind are among them.
+            let all = addresses.swap_remove(all);
+            addresses.retain(|address| address.is_ipv4() != all.is_ipv4());
+            return Ok((all, addresses));
         }
+        let first = addresses.remove(0);
+        let mut others: Vec<IpAddr> = Vec::new();
+        for address in addresses {
+            if address != first && !others.contains(&address) {
+                others.push(address);
+            }
+        }
+        Ok((first, others))
     }
 
     fn url(&self) -> Result<String> {

@@ -2,11 +2,12 @@
 
 use std::{
     io::{Read, Write},
+    sync::Barrier,
     thread,
     time::{Duration, Instant},
 };
 
-use crate::client::{Client, batch, session};
+use crate::client::{Client, batch, session, within};
 use bson::{Document, RawDocumentBuf, doc};
 use slate_core::Database;
 use slate_server::TestServer;
@@ -432,6 +433,39 @@ fn databases_do_not_differ_in_case_alone() {
     client.ok(doc! { "dropDatabase": 1, "$db": "shop" });
     client.ok(doc! { "insert": "d", "documents": [{}], "$db": "Shop" });
     client.ok(doc! { "insert": "x", "documents": [{}], "$db": "test" });
+}
+
+#[test]
+fn of_two_databases_that_differ_in_case_one_is_created() {
+    let server = TestServer::start().unwrap();
+    let (mut client, mut other) = (Client::connect(&server), Client::connect(&server));
+    // Neither transaction sees what the other one creates.
+    let create = |database: &str, lsid: u8| {
+        let insert = doc! { "insert": "c", "documents": [{}], "$db": database };
+        within(insert, &session(lsid), 1, true)
+    };
+    let commit = |lsid: u8| within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(lsid), 1, false);
+    client.ok(create("shop", 1));
+    other.ok(create("Shop", 2));
+    client.ok(commit(1));
+    other.refused(commit(2), 112);
+    other.refused(doc! { "insert": "c", "documents": [{}], "$db": "Shop" }, 13297);
+    // Each in a transaction of its own, at the same time.
+    let start = Barrier::new(2);
+    for round in 0..10 {
+        let names = [format!("race{round}"), format!("Race{round}")];
+        let insert = |client: &mut Client, name: &str| {
+            start.wait();
+            client.run(doc! { "insert": "c", "documents": [{}], "$db": name }).get_i32("code").unwrap_or_default()
+        };
+        let codes = thread::scope(|scope| {
+            let [one, two] = &names;
+            let other = scope.spawn(|| insert(&mut other, two));
+            let code = insert(&mut client, one);
+            [code, other.join().unwrap()]
+        });
+        assert!(matches!(codes, [0, 13297] | [13297, 0]), "{codes:?}");
+    }
 }
 
 #[test]

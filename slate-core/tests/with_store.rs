@@ -17,12 +17,15 @@ use bson::{Document, doc};
 use btree::BTreeStore;
 use distant::{DistantStore, LocalDistant};
 use slate_core::{CancelToken, Database, ErrorKind, Hint, Index, RenameTarget};
-use slate_store::{Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version, memory::MemoryStore};
+use slate_store::{
+    Bounds, Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version, View, memory::MemoryStore,
+};
 use std::{
     path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicBool, AtomicU64, Ordering},
+        mpsc,
     },
     thread,
     time::Duration,
@@ -132,9 +135,12 @@ fn a_point_read_finds_no_document_that_was_written_after_its_collection_was_rena
     }
 }
 
+/// What happens in place of a drop of a keyspace, or before it.
+type OnDrop = Box<dyn FnOnce() -> Result<()> + Send>;
+
 /// A store on a network that other processes also write to.
 #[derive(Clone, Default)]
-struct SharedStore(DistantStore);
+struct SharedStore(DistantStore, Arc<Mutex<Option<OnDrop>>>);
 
 impl Store for SharedStore {
     type Snapshot = <DistantStore as Store>::Snapshot;
@@ -153,6 +159,8 @@ impl Store for SharedStore {
     }
 
     fn drop_keyspace(&self, keyspace: Keyspace, wait: Duration) -> Result<Version> {
+        let on_drop = self.1.lock().unwrap().take();
+        on_drop.map_or(Ok(()), |on_drop| on_drop())?;
         self.0.drop_keyspace(keyspace, wait)
     }
 
@@ -189,6 +197,39 @@ fn catalog_changes_of_another_process_are_visible_at_once() {
     assert_eq!(theirs.count_documents(filter).run().unwrap(), 1);
     let both = doc! { "a": { "$gt": 20, "$lt": 5 } };
     assert_eq!(theirs.count_documents(both).run().unwrap(), 1);
+}
+
+#[test]
+fn a_database_opens_beside_the_drops_that_another_process_has_pending() {
+    const MINUTE: Duration = Duration::from_secs(60);
+    let store = SharedStore::default();
+    let open = || Database::with_store(store.clone()).unwrap();
+    let db = open();
+    let c = db.collection::<Document>("c");
+    c.insert_one(&doc! { "_id": 1 }).unwrap();
+    let ends = || Err(slate_store::Error::Io(Box::new("the process ends".into())));
+    *store.1.lock().unwrap() = Some(Box::new(ends));
+    assert!(c.drop().unwrap());
+    let pending = || {
+        let drops = Bounds { start: Some(b"d"), end: Some(b"e") };
+        store.snapshot().unwrap().count(Keyspace(0), drops, |_| true).unwrap()
+    };
+    assert_eq!(pending(), Some(1));
+    let ((begins, begun), (go_on, waits)) = (mpsc::channel(), mpsc::channel::<()>());
+    let takes_long = move || {
+        begins.send(()).unwrap();
+        waits.recv_timeout(MINUTE).map_err(|_| slate_store::Error::Io(Box::new("the database does not open".into())))
+    };
+    *store.1.lock().unwrap() = Some(Box::new(takes_long));
+    let opened = open();
+    begun.recv_timeout(MINUTE).unwrap();
+    opened.collection::<Document>("c").insert_one(&doc! { "_id": 2 }).unwrap();
+    assert_eq!(pending(), Some(1));
+    go_on.send(()).expect("the drop waits, and the database is open");
+    while pending() != Some(0) {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(opened.collection::<Document>("c").count_documents(doc! {}).run().unwrap(), 1);
 }
 
 /// The version of the catalog travels beside the first reads of a call, which uses the catalog that it knows.
@@ -244,7 +285,7 @@ fn a_call_that_used_an_outdated_catalog_is_repeated_whatever_it_found() {
 fn calls_of_a_shared_store_make_few_rounds() {
     let local = LocalDistant::default();
     let rounds = local.rounds.clone();
-    let store = SharedStore(DistantStore::over(local));
+    let store = SharedStore(DistantStore::over(local), Arc::default());
     let db = Database::with_store(store.clone()).unwrap();
     let rows = db.collection::<Document>("rows");
     rows.create_index(Index::on(doc! { "u": 1 }).unique()).run().unwrap();

@@ -2,7 +2,7 @@ use std::{
     ops::ControlFlow,
     path::Path,
     sync::Arc,
-    thread::sleep,
+    thread::{self, sleep},
     time::{Duration, Instant},
 };
 
@@ -39,7 +39,7 @@ pub(super) struct Backend<S> {
 
 impl<S: Store> Backend<S> {
     /// Opens a store: checks the catalog's format and executes the pending drops that a crash left.
-    pub(super) fn open(store: S, options: &OpenOptions) -> Result<Self> {
+    pub(super) fn open(store: S, options: &OpenOptions) -> Result<Arc<Self>> {
         let observer = Arc::new(Observer::new(options.slow_queries.clone()));
         let shared = Shared {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
@@ -50,16 +50,36 @@ impl<S: Store> Backend<S> {
             tail: LogTail::default(),
             wakers: Arc::default(),
         };
-        let backend = Self { store, shared: Arc::new(shared), validator: Arc::default() };
+        let backend = Arc::new(Self { store, shared: Arc::new(shared), validator: Arc::default() });
         let pending_drops = {
             let reader = backend.reader()?;
             catalog::pending_drops(reader.view())?
         };
-        if !pending_drops.is_empty() {
+        if pending_drops.is_empty() {
+            return Ok(backend);
+        }
+        if backend.shared.capabilities.exclusive {
             // In a read-only database the drops stay pending.
             let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
+        } else {
+            backend.drop_beside(pending_drops);
         }
         Ok(backend)
+    }
+
+    /// Executes pending drops beside the calls of the database, until it is closed. On a store on a network a drop takes as long as its keys
+    /// took to be inserted, and another process may be executing it: deleting twice is harmless.
+    fn drop_beside(self: &Arc<Self>, keyspaces: Vec<Keyspace>) {
+        let backend = Arc::downgrade(self);
+        let drop_all = move || {
+            for keyspace in keyspaces {
+                let Some(backend) = backend.upgrade() else { return };
+                // What fails stays pending until the next open.
+                let _ = backend.drop_keyspaces(&[keyspace], Duration::ZERO);
+            }
+        };
+        // Without a thread the drops stay pending.
+        let _ = thread::Builder::new().name("slate-drops".into()).spawn(drop_all);
     }
 
     fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {

@@ -27,7 +27,8 @@ pub(crate) struct OpenOptions {
 
 /// Opens any store.
 pub(crate) fn with_store(store: impl Store, options: &OpenOptions) -> Result<Arc<dyn Engine>> {
-    Ok(Arc::new(Backend::open(store, options)?))
+    let backend: Arc<dyn Engine> = Backend::open(store, options)?;
+    Ok(backend)
 }
 
 /// The first and the longest pause between two attempts to open a database that another handle has open. An attempt takes

@@ -76,7 +76,7 @@ pub struct ExecutionStats {
     pub spilled_bytes: u64,
     /// The bytes that the store read from its files because its own cache did not have them; the operating system may
     /// have had them in memory. The number depends on what was read before. On redb, it includes reads of other threads at
-    /// the same time. `None`: the store does not know. 0 in memory.
+    /// the same time. Of a store on a network, the bytes of keys and values that it sent. `None`: the store does not know. 0 in memory.
     pub storage_bytes: Option<u64>,
     /// The round trips to the machines of a store on a network; those that go on side by side count as one. `None` on other
     /// stores.

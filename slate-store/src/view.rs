@@ -96,7 +96,8 @@ pub trait View: Clone + Send {
     }
 
     /// Returns the number of keys within `bounds`. A backend that counts by stepping calls `should_continue` with the
-    /// number of keys counted so far before each key, and returns `None` once that returns false.
+    /// number of keys counted so far before each key, and returns `None` once that returns false. One on a network can call it
+    /// once more with the same number after each message without keys.
     ///
     /// # Errors
     /// Any failure of the backend's storage.
@@ -110,7 +111,7 @@ pub trait View: Clone + Send {
     }
 
     /// Calls `read`, and returns the bytes that the backend read from its files meanwhile because its own cache did not
-    /// have them. They may come from the operating system's page cache. A backend that cannot tell queries apart includes
+    /// have them, or received over a network. They may come from the operating system's page cache. A backend that cannot tell queries apart includes
     /// the reads of other threads. `None`, the default: unknown.
     fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
         (read(), None)

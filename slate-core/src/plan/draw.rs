@@ -60,7 +60,7 @@ impl Drawing {
     }
 
     /// Formats the plan as a tree, root first, next to a table of measures; then the bytes
-    /// that the store read from its files, and the rules that changed the plan.
+    /// that the store read from its files or received over a network, its round trips, and the rules that changed the plan.
     pub(crate) fn draw(&self) -> String {
         let mut lines = Vec::new();
         self.root.lines("", "", &mut lines);
@@ -69,11 +69,14 @@ impl Drawing {
         } else {
             lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n")
         };
-        if let Some(bytes) = self.storage_bytes.filter(|bytes| *bytes > 0) {
-            drawn.push_str(&format!("\nread from files: {}", table::size(bytes)));
-        }
-        if let Some(round_trips) = self.round_trips {
-            drawn.push_str(&format!("\nround trips: {round_trips}"));
+        let bytes = self.storage_bytes.filter(|bytes| *bytes > 0).map(table::size);
+        match (self.round_trips, bytes) {
+            (Some(round_trips), Some(bytes)) => {
+                drawn.push_str(&format!("\nround trips: {round_trips}, received: {bytes}"))
+            }
+            (Some(round_trips), None) => drawn.push_str(&format!("\nround trips: {round_trips}")),
+            (None, Some(bytes)) => drawn.push_str(&format!("\nread from files: {bytes}")),
+            (None, None) => {}
         }
         if !self.rules.is_empty() {
             drawn.push_str(&format!("\nrules: {}", self.rules.join(", ")));

@@ -127,7 +127,13 @@ fn calls_make_few_round_trips() {
     });
     let explained = items.find(doc! { "a": 4 }).explain(ExplainVerbosity::ExecutionStats).unwrap();
     assert!(explained.execution_stats().unwrap().round_trips.is_some_and(|trips| trips > 0), "{explained}");
-    assert!(explained.to_string().contains("round trips: "), "{explained}");
+    assert!(
+        explained.to_string().contains("round trips: ") && explained.to_string().contains(", received: "),
+        "{explained}"
+    );
+    // The nodes send what the plan reads: at least the documents and entries, with their keys.
+    let stats = explained.execution_stats().unwrap();
+    assert!(stats.bytes_read > 0 && stats.storage_bytes.is_some_and(|sent| sent >= stats.bytes_read), "{explained}");
 }
 
 #[test]

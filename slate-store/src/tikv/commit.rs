@@ -266,7 +266,8 @@ impl<'l> Made<'l> {
                 Direction::Up,
                 DELETED_PAGE,
             );
-            let Page { entries, has_more, .. } = snapshot.checked(|| snapshot.cluster.runtime.wait(page))?;
+            let Page { entries, has_more, end: continued, .. } =
+                snapshot.page(|| snapshot.cluster.runtime.wait(page))?;
             for (key, stored) in &entries {
                 if let Stored::Chunks(chunks) = stored {
                     self.delete_chunks(keyspace, *chunks);
@@ -278,7 +279,7 @@ impl<'l> Made<'l> {
                 }
             }
             let Some((last, _)) = entries.into_iter().next_back().filter(|_| has_more) else { return Ok(()) };
-            start = after(last);
+            start = continued.unwrap_or_else(|| after(last));
         }
     }
 

@@ -104,6 +104,7 @@ impl TikvCursor {
             Ok(read)
         };
         for (number, direction, page) in snapshot.checked(|| snapshot.cluster.runtime.wait(pages))? {
+            snapshot.count_bytes(page.bytes);
             if let Some(cursor) = cursors.get_mut(number) {
                 cursor.enter(page, direction)?;
             }
@@ -164,12 +165,12 @@ impl TikvCursor {
     }
 
     fn fetch(&self, range: (Vec<u8>, Vec<u8>), direction: Direction) -> Result<Page> {
-        self.snapshot.checked(|| self.snapshot.cluster.runtime.wait(self.request(range, direction)))
+        self.snapshot.page(|| self.snapshot.cluster.runtime.wait(self.request(range, direction)))
     }
 
     /// Makes the entries of a page the current ones, and the first of them the position.
     fn enter(&mut self, page: Page, direction: Direction) -> Result<bool> {
-        let Page { entries, has_more, end, next } = page;
+        let Page { entries, has_more, end, next, .. } = page;
         (self.entries, self.next) = (entries, next);
         self.continued = end.map(|end| (direction, end));
         let Some(last) = self.entries.len().checked_sub(1) else {
@@ -205,7 +206,7 @@ impl TikvCursor {
         let page = match self.ahead.take().filter(|ahead| ahead.direction == direction) {
             Some(ahead) => {
                 let page = ahead.page.recv().unwrap_or_else(|error| Err(error::unanswered(error)));
-                self.snapshot.checked(|| page)
+                self.snapshot.page(|| page)
             }
             None => match self.range_beyond(direction) {
                 Some(range) => self.fetch(range, direction),

@@ -40,12 +40,12 @@ pub(super) async fn drop_keyspace(cluster: Arc<Cluster>, keyspace: Keyspace) -> 
 /// Deletes the first keys of a range. Returns the version of the commit, and the last key; `None` if the range is empty.
 async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Option<(Version, Vec<u8>)>> {
     let now = cluster.now().await?;
-    let (mut keys, mut rest) = (Vec::new(), Some(range));
+    let (mut keys, mut rest) = (Vec::new(), Some(read::Unread::all(range)));
     while keys.is_empty()
-        && let Some(range) = rest
+        && let Some(unread) = rest
     {
         cluster.count(1);
-        let read = read::keys(Arc::clone(cluster), now, range, STEP).await?;
+        let read = read::keys(Arc::clone(cluster), now, unread, STEP).await?;
         (keys, rest) = (read.keys, read.rest);
     }
     let Some(last) = keys.last().cloned() else { return Ok(None) };

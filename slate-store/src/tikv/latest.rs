@@ -13,6 +13,7 @@ use tokio::{task::JoinSet, time::timeout};
 
 use super::{
     cluster::Cluster,
+    proto,
     read::Values,
     regions::{Region, call},
     value::Stored,
@@ -86,53 +87,4 @@ pub(super) fn value(stored: Vec<u8>) -> Option<Vec<u8>> {
         // The usual way reports the error.
         Ok(Stored::Chunks(_)) | Err(_) => None,
     }
-}
-
-/// The parts of the protocol's messages that are needed: kvproto's `kvrpcpb.proto`. Of errors only whether there is one.
-mod proto {
-    use super::super::regions::proto::{Epoch, Peer};
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Context {
-        #[prost(uint64, tag = "1")]
-        pub region: u64,
-        #[prost(message, optional, tag = "2")]
-        pub epoch: Option<Epoch>,
-        #[prost(message, optional, tag = "3")]
-        pub peer: Option<Peer>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct BatchGet {
-        #[prost(message, optional, tag = "1")]
-        pub context: Option<Context>,
-        #[prost(bytes = "vec", repeated, tag = "2")]
-        pub keys: Vec<Vec<u8>>,
-        #[prost(uint64, tag = "3")]
-        pub version: u64,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct BatchGetAnswer {
-        #[prost(message, optional, tag = "1")]
-        pub region_error: Option<Present>,
-        #[prost(message, repeated, tag = "2")]
-        pub pairs: Vec<Pair>,
-        #[prost(message, optional, tag = "5")]
-        pub error: Option<Present>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Pair {
-        #[prost(message, optional, tag = "1")]
-        pub error: Option<Present>,
-        #[prost(bytes = "vec", tag = "2")]
-        pub key: Vec<u8>,
-        #[prost(bytes = "vec", tag = "3")]
-        pub value: Vec<u8>,
-    }
-
-    /// A message whose fields do not matter.
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Present {}
 }

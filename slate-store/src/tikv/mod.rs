@@ -40,6 +40,7 @@ mod latest;
 mod layout;
 mod options;
 mod point_reader;
+mod proto;
 mod read;
 mod regions;
 mod runtime;

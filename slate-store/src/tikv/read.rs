@@ -83,9 +83,20 @@ pub(super) enum Direction {
     Down,
 }
 
+/// The most regions of a page, which the client asks side by side, each for a whole page. The memory of a page is at most that of so many.
+const MAX_REGIONS: usize = 16;
+
+/// Returns how many regions the next page may concern after one of `regions` that had nothing. Empty regions, which deletes leave behind, are
+/// passed quickly in this way; a page after one with entries is of one region again.
+fn after_nothing(regions: usize) -> usize {
+    (regions * 2).min(MAX_REGIONS)
+}
+
 /// A part of a range, in ascending order of stored keys.
 pub(super) struct Page {
     pub(super) entries: Vec<(Vec<u8>, Stored)>,
+    /// The bytes of their keys and values.
+    pub(super) bytes: usize,
     /// Whether the range can have more entries, in the direction of the read.
     pub(super) has_more: bool,
     /// Where these begin, if that is not beside the last one of the page: at the end of the region.
@@ -94,8 +105,8 @@ pub(super) struct Page {
     pub(super) next: u32,
 }
 
-/// Reads the first entries of a range, at most `most`; fewer if they are too long for a message, or not all in one region. A page without
-/// entries has no more.
+/// Reads the first entries of a range, at most `most`; fewer if they are too long for a message, or not all in the same regions. A page
+/// without entries has no more.
 pub(super) async fn page(
     cluster: Arc<Cluster>,
     at: u64,
@@ -103,8 +114,9 @@ pub(super) async fn page(
     direction: Direction,
     most: u32,
 ) -> Result<Page> {
+    let mut regions = 1;
     loop {
-        let (part, has_rest) = cluster.regions.first_part(range.clone(), direction).await;
+        let (part, has_rest) = cluster.regions.first_part(range.clone(), direction, regions).await;
         let mut page = of_part(Arc::clone(&cluster), at, part.clone(), direction, most).await?;
         if page.has_more || !has_rest {
             page.has_more |= has_rest;
@@ -119,6 +131,7 @@ pub(super) async fn page(
             return Ok(page);
         }
         cluster.count(1);
+        regions = after_nothing(regions);
         match direction {
             Direction::Up => range.0 = end,
             Direction::Down => range.1 = end,
@@ -157,7 +170,7 @@ async fn of_part(
         pairs.reverse();
     }
     let entry = |KvPair(key, value): KvPair| Stored::read(value).map(|stored| (key.into(), stored));
-    Ok(Page { entries: pairs.into_iter().map(entry).collect::<Result<_>>()?, has_more, end: None, next })
+    Ok(Page { entries: pairs.into_iter().map(entry).collect::<Result<_>>()?, bytes, has_more, end: None, next })
 }
 
 /// Returns how many entries the page after one with `entries` entries and `bytes` bytes should have.
@@ -167,17 +180,30 @@ fn next_page(most: u32, entries: usize, bytes: usize) -> u32 {
     fit.clamp(1, MAX_PAGE.min(most.saturating_mul(4)))
 }
 
+/// What is left of a range whose keys are read.
+pub(super) struct Unread {
+    range: Range,
+    /// How many regions the next page may concern.
+    regions: usize,
+}
+
+impl Unread {
+    pub(super) fn all(range: Range) -> Self {
+        Self { range, regions: 1 }
+    }
+}
+
 /// The first keys of a range.
 pub(super) struct Keys {
     pub(super) keys: Vec<Vec<u8>>,
-    /// What of the range is still to be read.
-    pub(super) rest: Option<Range>,
+    pub(super) rest: Option<Unread>,
 }
 
-/// Reads the first keys of a range without values, at most `most`, all of one region. There can be more also after none.
-pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, range: Range, most: u32) -> Result<Keys> {
+/// Reads the first keys of a range without values, at most `most`, of one region or of several after such without keys. There can be more
+/// also after none.
+pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, Unread { range, regions }: Unread, most: u32) -> Result<Keys> {
     let end = range.1.clone();
-    let ((start, part_end), has_rest) = cluster.regions.first_part(range, Direction::Up).await;
+    let ((start, part_end), has_rest) = cluster.regions.first_part(range, Direction::Up, regions).await;
     let request = || {
         let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(part_end.clone()));
         async move { Ok::<Vec<Vec<u8>>, ClientError>(snapshot.scan_keys(range, most).await?.map(Into::into).collect()) }
@@ -185,8 +211,11 @@ pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, range: Range, most: u32
     let keys = persist(cluster.options.patience, request).await.map_err(unreadable)?;
     let is_full = keys.len() >= usize::try_from(most).unwrap_or(usize::MAX);
     let rest = match keys.last().filter(|_| is_full) {
-        Some(last) => Some((after(last.clone()), end)),
-        None => has_rest.then_some((part_end, end)),
+        Some(last) => Some(Unread::all((after(last.clone()), end))),
+        None => has_rest.then(|| {
+            let regions = if keys.is_empty() { after_nothing(regions) } else { 1 };
+            Unread { range: (part_end, end), regions }
+        }),
     };
     Ok(Keys { keys, rest })
 }

@@ -21,7 +21,7 @@ use tikv_client::{Key, SecurityManager};
 use tokio::{task::JoinSet, time::timeout};
 use tonic::{Request, client::Grpc, codec::ProstCodec, codegen::http::uri::PathAndQuery, transport::Channel};
 
-use super::{address::Address, error, read::Direction};
+use super::{address::Address, error, proto, read::Direction};
 use crate::Result;
 
 /// How long a placement driver may take to answer.
@@ -86,9 +86,9 @@ impl Driver {
 
 /// The placement driver that answers.
 #[derive(Clone)]
-struct Leader {
-    channel: Channel,
-    cluster: u64,
+pub(super) struct Leader {
+    pub(super) channel: Channel,
+    pub(super) cluster: u64,
 }
 
 impl Regions {
@@ -131,22 +131,40 @@ impl Regions {
         }
     }
 
-    /// Returns the part of a range that is in its first region in a direction, and whether that is not all of it. The whole range if the
-    /// region is not known.
+    /// Returns the part of a range that is in its first regions in a direction, at most `count`, and whether that is not all of it. The whole
+    /// range if the first region is not known.
     pub(super) async fn first_part(
         &self,
         (start, end): (Vec<u8>, Vec<u8>),
         direction: Direction,
+        count: usize,
     ) -> ((Vec<u8>, Vec<u8>), bool) {
-        match direction {
-            Direction::Up => match self.of(&start).await.and_then(|region| region.end) {
-                Some(region_end) if region_end < end => ((start, region_end), true),
-                _ => ((start, end), false),
-            },
-            Direction::Down => match self.below(&end).await {
-                Some(region) if region.start > start => ((region.start, end), true),
-                _ => ((start, end), false),
-            },
+        let mut reached = None;
+        for left in (1..=count).rev() {
+            let beyond = match direction {
+                Direction::Up => {
+                    let from = reached.as_ref().unwrap_or(&start);
+                    if left > 1 && self.cached(from).is_none() {
+                        self.request_several(from, left).await;
+                    }
+                    self.of(from).await.map(|region| region.end.filter(|region_end| *region_end < end))
+                }
+                Direction::Down => {
+                    let region = self.below(reached.as_ref().unwrap_or(&end)).await;
+                    region.map(|region| Some(region.start).filter(|region_start| *region_start > start))
+                }
+            };
+            match beyond {
+                Some(Some(border)) => reached = Some(border),
+                // The last region of the range.
+                Some(None) => return ((start, end), false),
+                None => break,
+            }
+        }
+        match (reached, direction) {
+            (Some(border), Direction::Up) => ((start, border), true),
+            (Some(border), Direction::Down) => ((border, end), true),
+            (None, _) => ((start, end), false),
         }
     }
 
@@ -172,26 +190,44 @@ impl Regions {
     }
 
     async fn request(&self, method: &'static str, key: &[u8]) -> Option<Region> {
-        let leader = self.leader().await?;
-        self.round_trips.fetch_add(1, Ordering::Relaxed);
-        let region = match timeout(PATIENCE, request_region(leader, method, key)).await {
-            Ok(Some(region)) => region,
-            // It may not be the leader any more.
-            Ok(None) => {
-                *self.driver.lock().await = Driver::Unknown;
-                return None;
-            }
-            Err(_) => {
-                *self.driver.lock().await = Driver::backing_off();
-                return None;
-            }
-        };
+        let region = self.of_leader(|leader| request_region(leader, method, key)).await?;
+        self.cache(region.clone());
+        Some(region)
+    }
+
+    /// Caches the regions from that of a key on, at most `count`, by one request.
+    async fn request_several(&self, key: &[u8], count: usize) {
+        let regions = self.of_leader(|leader| request_regions(leader, key, count)).await;
+        regions.into_iter().flatten().for_each(|region| self.cache(region));
+    }
+
+    pub(super) fn cache(&self, region: Region) {
         let mut cached = lock(&self.cached);
         if cached.len() >= MAX_CACHED {
             cached.clear();
         }
-        cached.insert(region.start.clone(), (region.clone(), Instant::now()));
-        Some(region)
+        cached.insert(region.start.clone(), (region, Instant::now()));
+    }
+
+    /// Sends a request to the placement driver that leads. Returns `None` without a useful answer in time.
+    pub(super) async fn of_leader<T, F>(&self, request: impl FnOnce(Leader) -> F) -> Option<T>
+    where
+        F: Future<Output = Option<T>>,
+    {
+        let leader = self.leader().await?;
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        match timeout(PATIENCE, request(leader)).await {
+            Ok(Some(answer)) => Some(answer),
+            // It may not be the leader any more.
+            Ok(None) => {
+                *self.driver.lock().await = Driver::Unknown;
+                None
+            }
+            Err(_) => {
+                *self.driver.lock().await = Driver::backing_off();
+                None
+            }
+        }
     }
 
     /// Returns the placement driver that answers, if it is known or can be found in time.
@@ -260,7 +296,19 @@ async fn request_region(Leader { channel, cluster }: Leader, method: &'static st
     let region_key = Key::from(key.to_vec()).to_encoded().into();
     let request = proto::GetRegion { header: Some(proto::Header { cluster }), region_key };
     let answer: proto::RegionAnswer = call(channel, method, request).await.ok()?;
-    let (region, leader) = (answer.region?, answer.leader?);
+    read_region(answer.region?, answer.leader?)
+}
+
+async fn request_regions(Leader { channel, cluster }: Leader, key: &[u8], count: usize) -> Option<Vec<Region>> {
+    let start_key = Key::from(key.to_vec()).to_encoded().into();
+    let limit = i32::try_from(count).ok()?;
+    let request = proto::ScanRegions { header: Some(proto::Header { cluster }), start_key, limit };
+    let answer: proto::ScanRegionsAnswer = call(channel, "/pdpb.PD/ScanRegions", request).await.ok()?;
+    let read = |scanned: proto::ScannedRegion| read_region(scanned.region?, scanned.leader?);
+    Some(answer.regions.into_iter().map_while(read).collect())
+}
+
+fn read_region(region: proto::Region, leader: proto::Peer) -> Option<Region> {
     let end = if region.end.is_empty() { None } else { Some(decode(&region.end)?) };
     Some(Region { id: region.id, epoch: region.epoch?, leader, start: decode(&region.start)?, end })
 }
@@ -319,98 +367,6 @@ fn decode(mut encoded: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-/// The parts of the protocol's messages that are needed: kvproto's `pdpb.proto` and `metapb.proto`.
-pub(super) mod proto {
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Header {
-        #[prost(uint64, tag = "1")]
-        pub cluster: u64,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct GetMembers {}
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Members {
-        #[prost(message, optional, tag = "1")]
-        pub header: Option<Header>,
-        #[prost(message, optional, tag = "3")]
-        pub leader: Option<Member>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Member {
-        #[prost(string, repeated, tag = "4")]
-        pub urls: Vec<String>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct GetRegion {
-        #[prost(message, optional, tag = "1")]
-        pub header: Option<Header>,
-        #[prost(bytes = "vec", tag = "2")]
-        pub region_key: Vec<u8>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct RegionAnswer {
-        #[prost(message, optional, tag = "2")]
-        pub region: Option<Region>,
-        #[prost(message, optional, tag = "3")]
-        pub leader: Option<Peer>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Region {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(bytes = "vec", tag = "2")]
-        pub start: Vec<u8>,
-        #[prost(bytes = "vec", tag = "3")]
-        pub end: Vec<u8>,
-        #[prost(message, optional, tag = "4")]
-        pub epoch: Option<Epoch>,
-    }
-
-    #[derive(Clone, Copy, Eq, PartialEq, ::prost::Message)]
-    pub(crate) struct Epoch {
-        #[prost(uint64, tag = "1")]
-        pub conf_ver: u64,
-        #[prost(uint64, tag = "2")]
-        pub version: u64,
-    }
-
-    #[derive(Clone, Copy, Eq, PartialEq, ::prost::Message)]
-    pub(crate) struct Peer {
-        #[prost(uint64, tag = "1")]
-        pub id: u64,
-        #[prost(uint64, tag = "2")]
-        pub store: u64,
-        #[prost(int32, tag = "3")]
-        pub role: i32,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct GetStore {
-        #[prost(message, optional, tag = "1")]
-        pub header: Option<Header>,
-        #[prost(uint64, tag = "2")]
-        pub store: u64,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct StoreAnswer {
-        #[prost(message, optional, tag = "2")]
-        pub store: Option<Store>,
-    }
-
-    #[derive(Clone, PartialEq, ::prost::Message)]
-    pub(crate) struct Store {
-        #[prost(string, tag = "2")]
-        pub address: String,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -462,7 +418,7 @@ mod tests {
             lock(&regions.cached).insert(known.start.clone(), (known, Instant::now()));
         }
         let part = |start: &[u8], end: &[u8], direction| {
-            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction));
+            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction, 1));
             (String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest)
         };
         for (start, end, up, down) in [
@@ -479,6 +435,36 @@ mod tests {
             assert_eq!(part(start, end, Direction::Up), (up.0.to_string(), up.1));
             assert_eq!(part(start, end, Direction::Down), (down.0.to_string(), down.1));
         }
+    }
+
+    #[test]
+    fn a_part_of_several_regions_ends_with_the_last_of_them() {
+        let regions = regions(&[1]);
+        let known = [
+            region(b"", Some(b"b")),
+            region(b"b", Some(b"d")),
+            region(b"d", Some(b"f")),
+            region(b"f", Some(b"h")),
+            region(b"j", None),
+        ];
+        known.into_iter().for_each(|known| regions.cache(known));
+        let part = |start: &[u8], end: &[u8], direction, count| {
+            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction, count));
+            (String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest)
+        };
+        let expect = |part: &str, has_rest| (part.to_owned(), has_rest);
+        for (count, up, down) in [(1, "a..b", "f..g"), (2, "a..d", "d..g"), (3, "a..f", "b..g")] {
+            assert_eq!(part(b"a", b"g", Direction::Up, count), expect(up, true));
+            assert_eq!(part(b"a", b"g", Direction::Down, count), expect(down, true));
+        }
+        for count in [4, 16] {
+            assert_eq!(part(b"a", b"g", Direction::Up, count), expect("a..g", false));
+            assert_eq!(part(b"a", b"g", Direction::Down, count), expect("a..g", false));
+        }
+        // The region from h to j is not known.
+        assert_eq!(part(b"c", b"z", Direction::Up, 16), expect("c..h", true));
+        assert_eq!(part(b"c", b"z", Direction::Down, 16), expect("j..z", true));
+        assert_eq!(part(b"h", b"z", Direction::Up, 16), expect("h..z", false));
     }
 
     #[test]

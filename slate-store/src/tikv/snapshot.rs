@@ -25,10 +25,18 @@ pub struct TikvSnapshot {
     pub(super) cluster: Arc<Cluster>,
     pub(super) at: u64,
     opened: Instant,
-    /// The round trips of this view, its clones, and what was opened on them.
-    round_trips: Arc<AtomicU64>,
+    /// What this view, its clones, and what was opened on them have requested.
+    traffic: Arc<Traffic>,
     /// Where the large values are that were read, if this is the snapshot of a transaction.
     seen: Option<Arc<Seen>>,
+}
+
+/// What was requested from the cluster.
+#[derive(Default)]
+struct Traffic {
+    round_trips: AtomicU64,
+    /// The bytes of keys and values in the answers.
+    bytes: AtomicU64,
 }
 
 /// The large values that a transaction has read, by keyspace and key. If it replaces one, its commit deletes the chunks.
@@ -43,7 +51,7 @@ const AHEAD: u32 = 1024;
 impl TikvSnapshot {
     /// `opened` is a time before that of the timestamp.
     pub(super) fn new(cluster: Arc<Cluster>, at: u64, opened: Instant, seen: Option<Arc<Seen>>) -> Self {
-        Self { cluster, at, opened, round_trips: Arc::default(), seen }
+        Self { cluster, at, opened, traffic: Arc::default(), seen }
     }
 
     /// Calls `read`, and afterwards makes sure that garbage collection had not begun to remove what the snapshot shows.
@@ -56,14 +64,27 @@ impl TikvSnapshot {
     }
 
     pub(super) fn count_trips(&self, round_trips: u64) {
-        self.round_trips.fetch_add(round_trips, Ordering::Relaxed);
+        self.traffic.round_trips.fetch_add(round_trips, Ordering::Relaxed);
         self.cluster.count(round_trips);
+    }
+
+    /// Counts bytes of keys and values that nodes have sent.
+    pub(super) fn count_bytes(&self, bytes: usize) {
+        self.traffic.bytes.fetch_add(u64::try_from(bytes).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Receives a page from the cluster.
+    pub(super) fn page(&self, read: impl FnOnce() -> Result<Page>) -> Result<Page> {
+        self.checked(read).inspect(|page| self.count_bytes(page.bytes))
     }
 
     /// Reads stored keys, which are sorted and different.
     pub(super) fn read_many(&self, keys: Vec<Vec<u8>>) -> Result<Values> {
         self.count_trips(1);
-        self.checked(|| self.cluster.runtime.wait(read::many(Arc::clone(&self.cluster), self.at, keys)))
+        let values =
+            self.checked(|| self.cluster.runtime.wait(read::many(Arc::clone(&self.cluster), self.at, keys)))?;
+        self.count_bytes(values.iter().map(|(key, value)| key.len() + value.len()).sum());
+        Ok(values)
     }
 
     /// Returns the value of a stored one.
@@ -73,6 +94,7 @@ impl TikvSnapshot {
         self.count_trips(u64::from(chunks.count.div_ceil(read::MAX_CHUNKS)));
         let value = read::chunks(Arc::clone(&self.cluster), self.at, keyspace, chunks);
         let value = self.checked(|| self.cluster.runtime.wait(value))?;
+        self.count_bytes(value.len());
         Ok(Stored::Inline(super::value::inline(&value)))
     }
 
@@ -112,7 +134,7 @@ impl View for TikvSnapshot {
     }
 
     fn round_trips(&self) -> Option<u64> {
-        Some(self.round_trips.load(Ordering::Relaxed))
+        Some(self.traffic.round_trips.load(Ordering::Relaxed))
     }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<TikvCursor> {
@@ -134,15 +156,15 @@ impl View for TikvSnapshot {
             return Ok(Some(Ahead::new(|| Ok(Entries::new()))));
         };
         let (snapshot, bounds) = (self.clone(), OwnedBounds::of(bounds));
-        let before = self.round_trips.load(Ordering::Relaxed);
+        let before = self.traffic.round_trips.load(Ordering::Relaxed);
         let page = read::page(Arc::clone(&self.cluster), self.at, range, Direction::Up, AHEAD);
         let page = self.cluster.runtime.begin(page);
         Ok(Some(Ahead::new(move || {
-            if snapshot.round_trips.load(Ordering::Relaxed) == before {
+            if snapshot.traffic.round_trips.load(Ordering::Relaxed) == before {
                 // No other read travelled beside it.
                 snapshot.count_trips(1);
             }
-            let page = snapshot.checked(|| page.recv().unwrap_or_else(|error| Err(error::unanswered(error))))?;
+            let page = snapshot.page(|| page.recv().unwrap_or_else(|error| Err(error::unanswered(error))))?;
             snapshot.entries(keyspace, &bounds, page)
         })))
     }
@@ -157,11 +179,17 @@ impl View for TikvSnapshot {
         bounds: Bounds<'_>,
         mut should_continue: impl FnMut(u64) -> bool,
     ) -> Result<Option<u64>> {
-        let (mut counted, mut rest) = (0, self.cluster.layout.range(keyspace, bounds));
-        while let Some(range) = rest {
+        let range = self.cluster.layout.range(keyspace, bounds);
+        let (mut counted, mut rest) = (0_u64, range.map(read::Unread::all));
+        while let Some(unread) = rest {
             self.count_trips(1);
-            let keys = read::keys(Arc::clone(&self.cluster), self.at, range, COUNTED);
+            let keys = read::keys(Arc::clone(&self.cluster), self.at, unread, COUNTED);
             let keys = self.checked(|| self.cluster.runtime.wait(keys))?;
+            self.count_bytes(keys.keys.iter().map(Vec::len).sum());
+            // The caller ends the walk over regions without keys, too.
+            if keys.keys.is_empty() && keys.rest.is_some() && !should_continue(counted.saturating_sub(1)) {
+                return Ok(None);
+            }
             for _ in &keys.keys {
                 if !should_continue(counted) {
                     return Ok(None);
@@ -171,5 +199,12 @@ impl View for TikvSnapshot {
             rest = keys.rest;
         }
         Ok(Some(counted))
+    }
+
+    /// The bytes of keys and values that nodes have sent for this view.
+    fn with_bytes_read<R>(&self, read: impl FnOnce() -> R) -> (R, Option<u64>) {
+        let before = self.traffic.bytes.load(Ordering::Relaxed);
+        let result = read();
+        (result, Some(self.traffic.bytes.load(Ordering::Relaxed).saturating_sub(before)))
     }
 }

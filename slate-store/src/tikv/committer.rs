@@ -10,8 +10,9 @@
 //! A commit is undecided when a node was too busy for its part or aborted it: in the second phase, it has then committed the first key
 //! perhaps, and that decides about all others. To commit once more would give the others a later timestamp, and to undo the transaction would
 //! remove the others from a commit that was made, because nodes undo their keys side by side. So it is *settled*: the first key, if it was
-//! written and is not committed, is undone for good, and then all others become what it is. After that nothing can be torn: undoing succeeds
-//! everywhere or is refused everywhere.
+//! written and is not committed, is undone for good, and then all others become what it is. If it was never written, no commit was sent, because
+//! that follows the writes of all keys, and there is nothing to decide. After that nothing can be torn: undoing succeeds everywhere or is refused
+//! everywhere.
 
 use std::{
     future::{Future, poll_fn},
@@ -119,7 +120,9 @@ impl Cluster {
         let resolve = async || {
             self.count(1);
             match self.client.resolve_locks(locks.clone(), began.clone(), Backoff::no_backoff()).await {
-                // The first key was never written, so no commit was sent, and none is on its way.
+                // The first key was never written, so no commit was sent, and none is on its way. The client would have the node record that
+                // the key is undone, but 0.4 looks for this answer as `TxnNotFound`, and gets it within `MultipleKeyErrors`. Undoing
+                // all keys, which follows, makes that record.
                 Err(failed) if error::is_unwritten(&failed) => Ok(Vec::new()),
                 undecided => undecided,
             }

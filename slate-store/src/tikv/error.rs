@@ -97,11 +97,7 @@ fn is_region_error(error: &ClientError, is: impl Fn(&ProtoRegionError) -> bool) 
 
 /// Whether a node has nothing of a transaction at a key that was requested from it: neither a lock, nor a commit, nor that it was undone.
 pub(super) fn is_unwritten(error: &ClientError) -> bool {
-    all(error).iter().any(|error| match error {
-        ClientError::KeyError(error) => error.txn_not_found.is_some(),
-        ClientError::TxnNotFound(_) => true,
-        _ => false,
-    })
+    all(error).iter().any(|error| matches!(error, ClientError::KeyError(error) if error.txn_not_found.is_some()))
 }
 
 /// Returns when the transaction that began at a timestamp was committed, if its commit conflicted with its own.

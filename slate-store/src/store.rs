@@ -3,8 +3,8 @@
 use std::{ops::ControlFlow, path::Path, time::Duration};
 
 use crate::{
-    CacheReads, Capabilities, Checked, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Snapshot, Transaction,
-    Version, View,
+    CacheReads, Capabilities, Checked, Error, Keyspace, OldestSnapshot, Result, Size, SizeDetail, Snapshot,
+    Transaction, Version, View,
 };
 
 /// What is called during a backup: with the number of entries that are copied, and of all. During a compaction the numbers are bytes.
@@ -143,6 +143,18 @@ pub trait Store: Send + Sync + 'static {
     fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>> {
         let _ = progress;
         self.compact(wait).map(ControlFlow::Continue)
+    }
+
+    /// Removes the versions of values that only snapshots older than `keep` show, on a store on a network that does not do so by itself. Returns the
+    /// version from which on everything is readable. Older snapshots, of any process, fail with [`Expired`](crate::Error::Expired). May take
+    /// minutes.
+    ///
+    /// # Errors
+    /// [`Unsupported`](crate::Error::Unsupported) if the store needs no such call, which is the default, or keeps for longer; any failure of
+    /// the backend's storage.
+    fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+        let _ = keep;
+        Err(Error::Unsupported(Box::new("collect garbage: the store does so by itself".into())))
     }
 
     /// Returns the space that the database takes, as far as the backend knows it, or may measure it.

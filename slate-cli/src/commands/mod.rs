@@ -3,6 +3,7 @@
 mod across;
 mod aggregate;
 mod backup;
+mod collect_garbage;
 mod collections;
 mod command;
 mod compact;
@@ -88,6 +89,9 @@ impl Command {
             Self::Compact(_) => {
                 ("compact", "`command '{ compact: \"COLLECTION\" }'` compacts a collection of a server")
             }
+            Self::CollectGarbage(_) => {
+                ("collect-garbage", "`slate tikv://… collect-garbage` works beside the servers of a cluster")
+            }
             Self::SchemaVersion(_) => {
                 ("schema-version", "`find slate.migrations` lists the steps that the database has")
             }
@@ -123,4 +127,5 @@ commands! {
     Verify(verify::Verify),
     Repair(repair::Repair),
     Compact(compact::Compact),
+    CollectGarbage(collect_garbage::CollectGarbage),
 }

@@ -75,9 +75,13 @@ fn commands_have_the_same_results_as_on_a_file() {
     assert!(done(&[&url, "verify"]).ends_with("4 documents, 0 faults\n"));
     let script = slate_with(&[&url], "count users\nfind users { _id: 1 }\n");
     assert_eq!(String::from_utf8(script.stdout).unwrap(), "4\n{\"_id\":1,\"name\":\"Ada\",\"n\":6,\"m\":6}\n");
-    for (command, instead) in
-        [("repair", "verify"), ("compact", "command"), ("schema-version", "slate.migrations"), ("restore", "copy")]
-    {
+    for (command, instead) in [
+        ("repair", "verify"),
+        ("compact", "command"),
+        ("schema-version", "slate.migrations"),
+        ("restore", "copy"),
+        ("collect-garbage", "tikv:"),
+    ] {
         let (code, shown) = tool(&[&[&*url, command][..], if command == "restore" { &["x"] } else { &[] }].concat());
         assert!(code == Some(2) && shown.contains(&format!("`{command}`")) && shown.contains(instead), "{shown}");
     }

@@ -271,6 +271,15 @@ impl Database {
         self.run_blocking(move |database| database.backup(to))
     }
 
+    /// Removes what only old snapshots show from a cluster; see
+    /// [`slate_core::Database::collect_garbage`](crate::Database::collect_garbage). Dropping the operation does not stop it.
+    ///
+    /// # Errors
+    /// Fails as the blocking method does.
+    pub fn collect_garbage(&self, keep: Duration) -> Operation<()> {
+        self.run_blocking(move |database| database.collect_garbage(keep))
+    }
+
     /// Writes a copy that can be ended; see [`slate_core::Database::backup_while`](crate::Database::backup_while). Dropping the operation
     /// does not end it.
     ///

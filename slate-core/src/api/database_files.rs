@@ -164,6 +164,21 @@ impl Database {
         ended.map(|()| compacted)
     }
 
+    /// Removes from the cluster of a `tikv:` database what only snapshots, cursors and transactions show that are older than `keep`: without it
+    /// replaced and deleted documents take space for ever, in all databases of the cluster. Older ones, of any process, then fail with code 239
+    /// (`SnapshotTooOld`). Call it regularly, in one process: every ten minutes for example, with a time longer than the longest query.
+    /// `slate URL collect-garbage` does this once.
+    ///
+    /// Takes some minutes, in which commits end that began before.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores, which do so by themselves, and for less than a minute; otherwise fails
+    /// as a write does.
+    pub fn collect_garbage(&self, keep: Duration) -> Result<()> {
+        self.handle().limits().check()?;
+        self.handle().engine_to_write()?.collect_garbage(keep)
+    }
+
     /// Verifies every collection, as of one commit; see [`ReadCollection::verify`](crate::ReadCollection::verify).
     pub fn verify(&self) -> Verify<'static> {
         Verify::database(self.handle().clone())

@@ -383,6 +383,10 @@ impl<S: Store> Engine for Backend<S> {
         trace::storage("compact", || Ok(self.store.compact_while(wait, progress)?))
     }
 
+    fn collect_garbage(&self, keep: Duration) -> Result<()> {
+        trace::storage("collect garbage", || Ok(self.store.collect_garbage(keep).map(drop)?))
+    }
+
     fn size(&self, detail: SizeDetail) -> Result<Size> {
         Ok(self.store.size(detail)?)
     }

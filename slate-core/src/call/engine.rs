@@ -71,6 +71,8 @@ pub(crate) trait Engine: Send + Sync {
     fn compact(&self, wait: Duration) -> Result<()>;
     /// Compacts in steps, and calls `progress` after each. Returns `Break` if `progress` has ended it.
     fn compact_while(&self, wait: Duration, progress: BackupProgress<'_>) -> Result<ControlFlow<()>>;
+    /// Removes what only snapshots older than `keep` show.
+    fn collect_garbage(&self, keep: Duration) -> Result<()>;
     fn size(&self, detail: SizeDetail) -> Result<Size>;
     /// Compares what the store has on the device with its checksums.
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()>;

@@ -272,6 +272,9 @@ async fn databases(awaited: &Awaited, db: &Database) {
     act!(awaited, Database::flush(db));
     act!(awaited, Database::compact(db));
     assert!(act!(awaited, Database::compact_while(db, |_, _| ControlFlow::Continue(()))).is_continue());
+    let refused = Database::collect_garbage(db, Duration::from_secs(1)).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Unsupported);
+    awaited.add("Database", "collect_garbage");
     assert_eq!(act!(awaited, Database::resume_index_builds(db)), 0);
     act!(awaited, Database::command(db, &rawdoc! { "ping": 1 }));
     act!(awaited, Commands::run(&db.commands(), &rawdoc! { "ping": 1 }));

@@ -90,6 +90,10 @@ impl<S: Store> Store for Cached<S> {
         self.inner.compact_while(wait, progress)
     }
 
+    fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+        self.inner.collect_garbage(keep)
+    }
+
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         self.inner.check(visitor)
     }

@@ -5,6 +5,9 @@
 //!   removed        │      readable
 //! ```
 //!
+//! Services that read old versions for long, TiKV's backup among them, register a safepoint of their own with the placement driver, which is asked for
+//! the lowest of all before anything is removed ([`lowest`]).
+//!
 //! Nothing but Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint under a key that all
 //! databases of the cluster look at, and then tells the cluster. A snapshot that is older than a minute looks for it *after* each read: if it is not passed, collection had not
 //! begun when the read was made, and what was read is complete. A commit looks for it *before* it writes, and collection waits for those that
@@ -23,7 +26,8 @@ use super::{
     cluster::{Cluster, persist},
     error,
     layout::Layout,
-    read,
+    proto, read,
+    regions::{Leader, call},
     value::{self, Stored},
 };
 use crate::{Context, Error, Result, Version};
@@ -34,8 +38,12 @@ const LOGICAL_BITS: u32 = 18;
 /// How long the cluster may take to collect: it looks for locks in all regions.
 const PATIENCE: Duration = Duration::from_secs(600);
 
+/// The service that collects garbage, as the placement driver knows it: it counts its safepoint among those of all services, and lets it never
+/// expire. TiDB has the same name for it.
+const COLLECTOR: &[u8] = b"gc_worker";
+
 /// Returns the timestamp that is `age` before another one.
-fn before(at: u64, age: Duration) -> u64 {
+pub(super) fn before(at: u64, age: Duration) -> u64 {
     let millis = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
     at.saturating_sub(millis.saturating_mul(1 << LOGICAL_BITS))
 }
@@ -79,13 +87,31 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
     }
 }
 
-/// Removes what only snapshots older than `keep` show. Returns the safepoint.
+/// Registers a service's safepoint with the placement driver, for so many seconds, unless that of another service is lower. Returns the lowest of
+/// all services: nothing may be removed that a snapshot at this timestamp shows.
+pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safepoint: u64) -> Result<u64> {
+    let request = |Leader { channel, cluster }| async move {
+        let header = Some(proto::Header { cluster });
+        let request = proto::UpdateServiceSafepoint { header, service: service.to_vec(), seconds, safepoint };
+        let answer: proto::UpdateServiceSafepointAnswer =
+            call(channel, "/pdpb.PD/UpdateServiceGCSafePoint", request).await.ok()?;
+        let is_valid = answer.header.is_some_and(|header| header.error.is_none());
+        is_valid.then_some(answer.lowest)
+    };
+    let lowest = cluster.regions.of_leader(request).await;
+    lowest.ok_or_else(|| {
+        Error::Io(Box::new("the placement driver does not tell what backups and other services read".into()))
+    })
+}
+
+/// Removes what only snapshots older than `keep` show, and no service that has registered a safepoint reads. Returns the safepoint.
 ///
 /// Collection begins `grace` after the safepoint was stored. With the [longest time of a commit](Cluster::longest_commit) no commit misses a
 /// conflict because the traces of the other transaction are gone: one of an older snapshot either finds the safepoint, or its last request
 /// was sent before collection began.
 pub(super) async fn collect(cluster: Arc<Cluster>, keep: Duration, grace: Duration) -> Result<Version> {
     let safepoint = before(cluster.now().await?, keep);
+    let safepoint = safepoint.min(lowest(&cluster, COLLECTOR, i64::MAX, safepoint).await?);
     publish(&cluster, safepoint).await?;
     tokio::time::sleep(grace).await;
     let collect = || cluster.client.gc(Timestamp::from_version(safepoint));

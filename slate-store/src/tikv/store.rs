@@ -42,29 +42,6 @@ impl TikvStore {
         let cluster = Cluster::connect(address, options)?;
         Ok(Self { cluster })
     }
-
-    /// Removes from the whole cluster what only snapshots show that are older than `keep`. Returns the version from which on everything is
-    /// readable. Older snapshots, of any process, fail with [`Expired`](Error::Expired).
-    ///
-    /// Nothing does this by itself, except TiDB where it uses the same cluster: call it regularly, in one process, every ten
-    /// minutes for example, with a time longer than the longest query. It first waits, for five minutes with the default options, until all
-    /// commits have ended that may have begun before the safepoint was stored: no process may have a longer [patience](Options::patience) or
-    /// [timeout](Options::request_timeout) than the one that calls this.
-    ///
-    /// # Errors
-    /// [`Unsupported`](Error::Unsupported) if `keep` is less than the [age](Options::unchecked_age) from which on snapshots look for the
-    /// safepoint; [`Io`](Error::Io) if nodes are not reachable.
-    pub fn collect_garbage(&self, keep: Duration) -> Result<Version> {
-        let shortest = self.cluster.options.unchecked_age;
-        if keep < shortest {
-            let text = format!(
-                "garbage collection that keeps less than {shortest:?}: younger snapshots would read incomplete data"
-            );
-            return Err(Error::Unsupported(Box::new(Context::new(text))));
-        }
-        let (cluster, grace) = (Arc::clone(&self.cluster), self.cluster.longest_commit());
-        self.cluster.runtime.wait(safepoint::collect(cluster, keep, grace))
-    }
 }
 
 impl Store for TikvStore {
@@ -122,6 +99,24 @@ impl Store for TikvStore {
 
     fn backup(&self, _: &Path) -> Result<()> {
         Err(Error::Unsupported(Box::new(Context::new("back up the cluster with TiKV's own tool, br"))))
+    }
+
+    /// It concerns the whole cluster. Nothing does it by itself, except TiDB where it uses the same cluster. It first waits, for five minutes with the
+    /// default options, until all commits have ended that may have begun before the safepoint was stored: no process may have a longer
+    /// [patience](Options::patience) or [timeout](Options::request_timeout) than the one that calls this. What a service has registered a
+    /// safepoint for, as TiKV's backup does, is not removed.
+    ///
+    /// `keep` is refused if it is less than the [age](Options::unchecked_age) from which on snapshots look for the safepoint.
+    fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+        let shortest = self.cluster.options.unchecked_age;
+        if keep < shortest {
+            let text = format!(
+                "garbage collection that keeps less than {shortest:?}: younger snapshots would read incomplete data"
+            );
+            return Err(Error::Unsupported(Box::new(Context::new(text))));
+        }
+        let (cluster, grace) = (Arc::clone(&self.cluster), self.cluster.longest_commit());
+        self.cluster.runtime.wait(safepoint::collect(cluster, keep, grace))
     }
 
     fn size(&self, _: SizeDetail) -> Result<Size> {

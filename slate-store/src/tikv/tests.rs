@@ -6,7 +6,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::{Address, Options, TikvStore, layout::Area, random, read, value::CHUNK};
+use tikv_client::transaction::Mutation;
+
+use super::{Address, Options, TikvStore, layout::Area, proto, random, read, regions::Region, safepoint, value::CHUNK};
 use crate::{
     Bounds, Cursor, Durability, Edge, Error, Guard, Keyspace, PointReader, Store, Transaction, TransactionExt, View,
 };
@@ -44,7 +46,7 @@ fn put_all(store: &TikvStore, entries: impl IntoIterator<Item = (Vec<u8>, Vec<u8
 fn stored(store: &TikvStore, area: Area, keyspace: Keyspace) -> usize {
     let (cluster, at) = (Arc::clone(&store.cluster), store.snapshot().unwrap().at);
     let range = cluster.layout.all(area, keyspace);
-    store.cluster.runtime.wait(read::keys(cluster, at, range, 10_000)).unwrap().keys.len()
+    store.cluster.runtime.wait(read::keys(cluster, at, read::Unread::all(range), 10_000)).unwrap().keys.len()
 }
 
 #[test]
@@ -192,6 +194,115 @@ fn a_large_value_that_busy_nodes_do_not_store_can_be_written_again() {
     let error = transaction.commit(Durability::Sync).unwrap_err();
     assert!(error.is_retryable(), "{error}");
     assert_eq!((stored(&store, Area::Chunks, A), stored(&store, Area::Entries, A)), (0, 0));
+}
+
+#[test]
+fn a_conflict_stays_one_if_a_busy_node_undoes_it_later() {
+    let Some(store) = open() else { return };
+    let (mut loser, mut winner) = (store.begin(NOW).unwrap(), store.begin(NOW).unwrap());
+    for key in [&b"busy-in-rollback"[..], b"contested"] {
+        loser.put(A, key, b"lost").unwrap();
+    }
+    winner.put(A, b"contested", b"won").unwrap();
+    winner.commit(Durability::Sync).unwrap();
+    let error = loser.commit(Durability::Sync).unwrap_err();
+    assert!(matches!(error, Error::Conflict(_)) && error.is_retryable(), "{error}");
+}
+
+/// The commits of chunks and of the safepoint, which are not those of a caller's transaction.
+#[test]
+fn a_commit_of_the_store_itself_that_fails_leaves_no_locks() {
+    let Some(store) = open() else { return };
+    let (cluster, key) = (Arc::clone(&store.cluster), store.cluster.layout.entry(A, b"busy-after-prewrite"));
+    let (end, value) = (super::after(key.clone()), vec![1; 20 << 10]);
+    let other = store.cluster.layout.entry(A, b"other");
+    let failed = store.cluster.runtime.wait(async move {
+        let mut begun = cluster.begin(NOW).await?;
+        let puts = [key.clone(), other].map(|key| Mutation::Put(key.into(), value.clone()));
+        let failed = cluster.commit(&mut begun, puts.into(), Vec::new()).await.unwrap_err();
+        let now = cluster.client.current_timestamp().await.unwrap();
+        let locks = cluster.client.scan_locks(&now, key..end, 10).await.unwrap();
+        assert_eq!(locks.len(), 0, "{locks:?}");
+        Ok(failed)
+    });
+    let failed = failed.unwrap();
+    assert!(failed.is_certain && failed.error.is_retryable(), "{}", failed.error);
+}
+
+#[test]
+fn empty_regions_are_passed_many_at_a_time() {
+    const REGIONS: u32 = 100;
+    let Some(store) = open() else { return };
+    put_all(&store, [(b"\xff".to_vec(), b"beyond".to_vec())]);
+    let first = |n: u32| store.cluster.layout.entry(A, &n.to_be_bytes());
+    // The cluster has one region, which ends nowhere. Requests concern what the cache says.
+    for n in 0..REGIONS {
+        let start = if n == 0 { Vec::new() } else { first(n) };
+        store.cluster.regions.cache(Region {
+            id: u64::from(n),
+            epoch: proto::Epoch::default(),
+            leader: proto::Peer::default(),
+            start,
+            end: (n + 1 < REGIONS).then(|| first(n + 1)),
+        });
+    }
+    let view = store.snapshot().unwrap();
+    let spent = |call: &mut dyn FnMut()| {
+        let before = store.cluster.round_trips();
+        call();
+        store.cluster.round_trips() - before
+    };
+    // Parts of 1, 2, 4, 8 regions, five of 16, and the other five.
+    let within = Bounds { start: None, end: Some(&[0xff]) };
+    let mut cursor = view.cursor(A, within).unwrap();
+    assert_eq!(spent(&mut || assert!(!cursor.seek(Edge::First).unwrap())), 10);
+    assert_eq!(spent(&mut || assert!(!cursor.seek(Edge::Last).unwrap())), 10);
+    let mut looks = Vec::new();
+    let count = |looks: &mut Vec<u64>, most: usize| {
+        view.count(A, within, |counted| {
+            looks.push(counted);
+            looks.len() < most
+        })
+    };
+    assert_eq!(spent(&mut || assert_eq!(count(&mut looks, 100).unwrap(), Some(0))), 10);
+    assert_eq!(looks, [0; 9], "the caller can end the count between the parts");
+    looks.clear();
+    assert_eq!(spent(&mut || assert_eq!(count(&mut looks, 3).unwrap(), None)), 3);
+    // After entries parts are of one region again. These are in the first region, and in the 51st.
+    put_all(&store, [0, 50].map(|n: u32| ([&n.to_be_bytes()[..], b"key"].concat(), b"v".to_vec())));
+    let view = store.snapshot().unwrap();
+    let mut cursor = view.cursor(A, within).unwrap();
+    assert!(cursor.seek(Edge::First).unwrap());
+    assert!(cursor.step_forward().unwrap() && cursor.current().unwrap().0[3] == 50);
+    assert!(!cursor.step_forward().unwrap());
+    // 1 region; 1, 2, 4, 8, 16, 16, and 16 with the other entry; 1, 2, 4, 8, 16, and the last five.
+    assert_eq!(spent(&mut || assert_eq!(view.count(A, within, |_| true).unwrap(), Some(2))), 14);
+    assert_eq!(view.count(A, Bounds::ALL, |_| true).unwrap(), Some(3));
+}
+
+#[test]
+fn garbage_collection_leaves_what_a_backup_reads() {
+    let Some(store) = open() else { return };
+    let cluster = Arc::clone(&store.cluster);
+    let (read, removed, later) = store
+        .cluster
+        .runtime
+        .wait(async move {
+            let ago = |now, minutes: u64| safepoint::before(now, Duration::from_secs(60 * minutes));
+            let now = cluster.now().await?;
+            // The placement driver accepts no safepoint below that of the collector, which other tests have moved.
+            let lowest = safepoint::lowest(&cluster, b"br", 60, ago(now, 30)).await?;
+            let read = lowest.max(ago(now, 30));
+            safepoint::lowest(&cluster, b"br", 60, read).await?;
+            let collect = || safepoint::collect(Arc::clone(&cluster), Duration::from_secs(10 * 60), NOW);
+            let removed = collect().await?;
+            // No time at all takes the safepoint back.
+            safepoint::lowest(&cluster, b"br", 0, read).await?;
+            Ok((read, removed, collect().await?))
+        })
+        .unwrap();
+    assert_eq!(removed.0, read);
+    assert!(later.0 > read, "{later:?}");
 }
 
 #[test]

@@ -11,6 +11,9 @@
 #![cfg(feature = "redb")]
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test fails by panicking")]
 
+#[path = "damage/places.rs"]
+mod places;
+
 use std::{
     collections::BTreeMap,
     fmt, fs,

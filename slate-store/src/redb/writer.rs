@@ -452,6 +452,15 @@ fn unsynced(source: Error) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        io,
+        sync::{Barrier, mpsc},
+        thread,
+        time::Duration,
+    };
+
+    use ::redb::StorageBackend;
+
     use super::*;
     use crate::{
         Bounds, Keyspace, View,
@@ -488,5 +497,87 @@ mod tests {
         has_room.store(true, Ordering::SeqCst);
         writer.flush().unwrap();
         assert_eq!(keys(&writer), Some(2));
+    }
+
+    /// A device whose next read, once `is_armed`, waits twice: it says that it has arrived, and goes on when it is let go.
+    #[derive(Debug)]
+    struct Gated {
+        device: Device,
+        gate: Arc<Gate>,
+    }
+
+    #[derive(Debug)]
+    struct Gate {
+        is_armed: AtomicBool,
+        arrived: Barrier,
+        let_go: Barrier,
+    }
+
+    impl StorageBackend for Gated {
+        fn len(&self) -> io::Result<u64> {
+            self.device.len()
+        }
+
+        fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+            if self.gate.is_armed.swap(false, Ordering::SeqCst) {
+                self.gate.arrived.wait();
+                self.gate.let_go.wait();
+            }
+            self.device.read(offset, out)
+        }
+
+        fn set_len(&self, length: u64) -> io::Result<()> {
+            self.device.set_len(length)
+        }
+
+        fn sync_data(&self) -> io::Result<()> {
+            self.device.sync_data()
+        }
+
+        fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+            self.device.write(offset, data)
+        }
+    }
+
+    /// The holder of the permit can wait for a transaction that begins: in the last stage of a commit it takes the log of commits, which that
+    /// transaction has until it has its snapshot.
+    #[test]
+    fn a_snapshot_that_meets_a_commit_being_undone_does_not_wait_for_the_permit() {
+        /// Longer than any machine takes, so that a failure is reported.
+        const LONG: Duration = Duration::from_secs(60);
+        let has_room = Arc::new(AtomicBool::new(true));
+        let gate =
+            Arc::new(Gate { is_armed: AtomicBool::new(false), arrived: Barrier::new(2), let_go: Barrier::new(2) });
+        // Without a cache, so that a snapshot that is opened reads from the device.
+        let options = Options::default().cache_bytes(0);
+        let device = Gated { device: Device::new(&has_room), gate: Arc::clone(&gate) };
+        let writer = Writer::new(open::over(device, &options).unwrap(), &options).unwrap();
+        let before = write(&writer, b"a").unwrap();
+        writer.latest.forget();
+        let (opened, is_opened) = mpsc::channel();
+        thread::scope(|scope| {
+            let permit = writer.permit().unwrap();
+            let storage = &writer.opened.storage;
+            gate.is_armed.store(true, Ordering::SeqCst);
+            scope.spawn(|| opened.send(writer.snapshot().unwrap().version()).unwrap());
+            gate.arrived.wait();
+            // While the snapshot is being opened, a commit does not fit.
+            let undoable = storage.begin_undoable().unwrap();
+            has_room.store(false, Ordering::SeqCst);
+            let mut page = [0; 4096];
+            storage.read(0, &mut page).unwrap();
+            storage.write(0, &page).unwrap();
+            assert!(storage.stable().is_none(), "it is going to be undone");
+            gate.let_go.wait();
+            assert!(undoable.end());
+            assert!(is_opened.try_recv().is_err(), "what it shows may be undone");
+            drop(undoable);
+            let opened = is_opened.recv_timeout(LONG);
+            drop(permit);
+            assert_eq!(opened, Ok(before));
+        });
+        has_room.store(true, Ordering::SeqCst);
+        write(&writer, b"b").unwrap();
+        assert_eq!(writer.snapshot().unwrap().count(KEYSPACE, Bounds::ALL, |_| true).unwrap(), Some(2));
     }
 }

@@ -7,7 +7,7 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Checked, Durability, Error, Keyspace, Store, Transaction, TransactionExt, View,
+    Bounds, Checked, Durability, Error, Keyspace, LastWrites, Store, Transaction, TransactionExt, Version, View,
     redb::{Options, Recovery, RedbSnapshot, RedbStore},
 };
 
@@ -288,6 +288,79 @@ fn no_snapshot_shows_a_commit_that_did_not_fit() {
         is_over.store(true, Ordering::SeqCst);
     });
     assert_eq!(keys(&store).len(), 200);
+}
+
+/// Half of the commits have a last stage, which takes the log of commits while it has the permit to write, and transactions begin all the time,
+/// which take their snapshot while they have the log. None may wait for another for ever.
+#[test]
+fn of_concurrent_commits_to_a_full_device_exactly_those_are_there_that_were_acknowledged() {
+    const COMMITS: u8 = 120;
+    let device = Device::default();
+    let store = over(&device);
+    let commit = |key: [u8; 2]| {
+        let mut transaction = store.begin(LONG)?;
+        transaction.put(A, &key, &[key[0]; 500])?;
+        if key[1].is_multiple_of(2) {
+            return transaction.commit(Durability::Sync);
+        }
+        let mut last = |_: Version, writes: &mut dyn LastWrites| writes.write(Keyspace(2), &[(&key, Some(b""))]);
+        transaction.commit_with(Durability::Sync, &mut last)
+    };
+    let writer = |own: u8| {
+        let mut outcomes = Vec::new();
+        for number in 0..COMMITS {
+            if number % 4 == own {
+                device.fill_up_after(usize::from(number) * 7 % 23);
+            }
+            let made = commit([own, number]);
+            if made.is_err() {
+                device.heal();
+            }
+            outcomes.push(([own, number], made));
+        }
+        outcomes
+    };
+    let is_over = AtomicBool::new(false);
+    let outcomes: Vec<_> = thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::SeqCst) {
+                drop(store.begin(LONG).unwrap());
+            }
+        });
+        let writers = [0, 1].map(|own| scope.spawn(move || writer(own)));
+        let outcomes = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        is_over.store(true, Ordering::SeqCst);
+        outcomes
+    });
+    device.heal();
+    let (mut acknowledged, mut visible, mut refused) = (Vec::new(), Vec::new(), 0);
+    for (key, made) in outcomes {
+        match made {
+            Ok(_) => acknowledged.push(key.to_vec()),
+            // Another commit that was to sync it did not fit.
+            Err(Error::OutcomeUnknown(_)) => visible.push(key.to_vec()),
+            Err(Error::Full(_)) => refused += 1,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    assert!(acknowledged.len() > 50 && refused > 20, "{} acknowledged, {refused} refused", acknowledged.len());
+    for device in [device.after_power_cut(), device.after_kill()] {
+        let found = keys(&over(&device));
+        assert!(acknowledged.iter().all(|key| found.contains(key)), "before what did not fit is written out");
+    }
+    store.flush().unwrap();
+    visible.extend(acknowledged);
+    visible.sort();
+    assert_eq!(keys(&store), visible);
+    let in_last_stages: Vec<_> = visible.iter().filter(|key| key[1] % 2 == 1).cloned().collect();
+    drop(store);
+    for device in [device.handle(), device.after_power_cut(), device.after_kill()] {
+        let store = over(&device);
+        assert_eq!(keys(&store), visible);
+        let last = store.snapshot().unwrap().count(Keyspace(2), Bounds::ALL, |_| true).unwrap();
+        assert_eq!(last, Some(u64::try_from(in_last_stages.len()).unwrap()));
+        assert_sound(&store);
+    }
 }
 
 #[test]

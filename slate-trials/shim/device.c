@@ -4,6 +4,7 @@
  *                        S INODE LENGTH   the file is synced up to this length
  *                        R INODE          the file is removed or replaced, and the number can be used for another one
  * SLATE_DEVICE_FOLDER  the folder whose files fail
+ * SLATE_DEVICE_FULL    as long as this file exists, writes to files in the folder fail with ENOSPC
  * SLATE_DEVICE_FAILS   ERRNO:COUNT: writes and syncs of files in the folder fail with ERRNO after COUNT of them went well
  */
 #define _GNU_SOURCE
@@ -18,13 +19,14 @@
 #include <unistd.h>
 
 static int log_file = -1;
-static const char *folder;
+static const char *folder, *full;
 static int failure;
 static long left;
 
 __attribute__((constructor)) static void begin(void) {
     const char *path = getenv("SLATE_DEVICE_LOG"), *fails = getenv("SLATE_DEVICE_FAILS");
     folder = getenv("SLATE_DEVICE_FOLDER");
+    full = getenv("SLATE_DEVICE_FULL");
     if (path)
         log_file = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     if (fails)
@@ -40,19 +42,34 @@ static void note(const char *kind, ino_t inode, off_t length) {
     errno = before;
 }
 
-/* Whether this call fails. errno is set. */
-static int fails(int file) {
+static int in_folder(int file) {
     char link[32], path[4096];
-    if (!failure || !folder)
-        return 0;
     snprintf(link, sizeof link, "/proc/self/fd/%d", file);
     ssize_t length = readlink(link, path, sizeof path - 1);
     if (length < 0)
         return 0;
     path[length] = 0;
-    if (strncmp(path, folder, strlen(folder)) != 0 || __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST) >= 0)
+    return strncmp(path, folder, strlen(folder)) == 0;
+}
+
+/* Whether this call fails. errno is set. */
+static int fails(int file) {
+    if (!failure || !folder || !in_folder(file) || __atomic_sub_fetch(&left, 1, __ATOMIC_SEQ_CST) >= 0)
         return 0;
     errno = failure;
+    return 1;
+}
+
+/* Whether this write fails. errno is set. */
+static int does_not_fit(int file) {
+    if (fails(file))
+        return 1;
+    int before = errno;
+    if (!full || !folder || access(full, F_OK) != 0 || !in_folder(file)) {
+        errno = before;
+        return 0;
+    }
+    errno = ENOSPC;
     return 1;
 }
 
@@ -74,15 +91,15 @@ SYNC(fsync)
 SYNC(fdatasync)
 
 ssize_t write(int file, const void *bytes, size_t count) {
-    return fails(file) ? -1 : REAL(write)(file, bytes, count);
+    return does_not_fit(file) ? -1 : REAL(write)(file, bytes, count);
 }
 
 ssize_t pwrite(int file, const void *bytes, size_t count, off_t at) {
-    return fails(file) ? -1 : REAL(pwrite)(file, bytes, count, at);
+    return does_not_fit(file) ? -1 : REAL(pwrite)(file, bytes, count, at);
 }
 
 ssize_t pwrite64(int file, const void *bytes, size_t count, off64_t at) {
-    return fails(file) ? -1 : REAL(pwrite64)(file, bytes, count, at);
+    return does_not_fit(file) ? -1 : REAL(pwrite64)(file, bytes, count, at);
 }
 
 /* Noted before it happens: afterwards another thread can have made a file with the same number. */

@@ -7,6 +7,7 @@ use slate_trials::{changes, crash, isolation, simulation};
 
 const USAGE: &str = "usage: slate-trials crashes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials power [--cuts N] [--seed N]
+       slate-trials full-device [--rounds N]
        slate-trials changes [--store redb|rocksdb] [--kills N] [--seed N]
        slate-trials isolation [--store memory|redb|rocksdb|tikv://HOST:PORT] [--histories N] [--seed N]
        slate-trials simulation [--schedules N] [--seed N]
@@ -39,6 +40,14 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
                 crash::write(&folder, &arguments.value()?.string()?, arguments.value()?.parse()?);
                 return Ok(Vec::new());
             }
+            // The writer whose device `full-device` fills.
+            #[cfg(unix)]
+            Arg::Long("full-device") => {
+                let (folder, full) = (PathBuf::from(arguments.value()?), PathBuf::from(arguments.value()?));
+                let written = crash::write_to_full_device(&folder, &full, arguments.value()?.parse()?);
+                written.map_err(|error| format!("{error:?}"))?;
+                return Ok(Vec::new());
+            }
             // The processes that `changes` kills.
             Arg::Long("changes-writer") => {
                 let folder = PathBuf::from(arguments.value()?);
@@ -51,7 +60,9 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
                 return Ok(Vec::new());
             }
             Arg::Long("store") => store = arguments.value()?.string()?,
-            Arg::Long("kills" | "cuts" | "histories" | "schedules") => rounds = arguments.value()?.parse()?,
+            Arg::Long("kills" | "cuts" | "rounds" | "histories" | "schedules") => {
+                rounds = arguments.value()?.parse()?
+            }
             Arg::Long("seed") => seed = arguments.value()?.parse()?,
             // One input of a fuzz target: `--fuzz TARGET FILE`, to see what it does.
             Arg::Long("fuzz") => {
@@ -82,6 +93,12 @@ fn run() -> Result<slate_trials::Broken, lexopt::Error> {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;
             let trial = crash::PowerTrial { program, cuts: rounds, seed };
             Ok(crash::cut(&trial, |line| println!("{line}")).map_err(|error| error.to_string())?)
+        }
+        #[cfg(unix)]
+        Some("full-device") => {
+            let program = std::env::current_exe().map_err(|error| error.to_string())?;
+            let trial = crash::FullDeviceTrial { program, rounds };
+            Ok(crash::fill(&trial).map_err(|error| error.to_string())?)
         }
         Some("changes") => {
             let program = std::env::current_exe().map_err(|error| error.to_string())?;

@@ -32,6 +32,13 @@ fn rocksdb_keeps_what_was_synced_when_the_power_is_cut() {
     assert_eq!(crash::cut(&trial, |line| println!("{line}")).unwrap(), [""; 0]);
 }
 
+#[cfg(all(unix, feature = "rocksdb"))]
+#[test]
+fn rocksdb_writes_again_when_a_full_device_has_room() {
+    let program = PathBuf::from(env!("CARGO_BIN_EXE_slate-trials"));
+    assert_eq!(crash::fill(&crash::FullDeviceTrial { program, rounds: 2 }).unwrap(), [""; 0]);
+}
+
 #[test]
 fn a_copy_that_follows_a_stream_is_equal_after_kills() {
     for store in STORES {

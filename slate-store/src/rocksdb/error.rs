@@ -62,9 +62,11 @@ fn meaning_in_storage(kind: ErrorKind, text: &str) -> Meaning {
     }
 }
 
-/// After a failed commit RocksDB does not write until it is reopened.
+/// After a failed commit RocksDB does not write until it is reopened, unless the device was full: then it looks every five seconds whether there
+/// is room for a write buffer. A quota and a limit on the length of a file are failures to it.
 fn meaning_in_committing(kind: ErrorKind, text: &str) -> Meaning {
     match kind {
+        _ if says(text, &["No space left on device"]) => (Error::Full, "while committing"),
         _ if is_full(text) => (Error::Full, "while committing; reopen the database to continue"),
         ErrorKind::Corruption => (Error::Corrupt, "while committing"),
         _ => (Error::OutcomeUnknown, "the device failed; reopen the database to see which commits it has"),
@@ -111,6 +113,11 @@ mod tests {
         let full = "IO error: No space left on device: While appending to file: db/000004.log: No space left on device";
         assert!(matches!(of(meaning_in_storage(IOError, full)), Error::Full(_)));
         assert!(matches!(of(meaning_in_committing(IOError, full)), Error::Full(_)));
+        let quota = "IO error: While appending to file: db/000004.log: Disk quota exceeded";
+        for (text, reopens) in [(full, false), (quota, true)] {
+            let error = of(meaning_in_committing(IOError, text));
+            assert!(matches!(error, Error::Full(_)) && error.to_string().contains("reopen") == reopens, "{error}");
+        }
         let broken = "IO error: While fdatasync: db/000004.log: Input/output error";
         assert!(matches!(of(meaning_in_committing(IOError, broken)), Error::OutcomeUnknown(_)));
         assert!(matches!(of(meaning_in_storage(IOError, broken)), Error::Io(_)));

@@ -8,6 +8,8 @@ mod check;
 #[cfg(unix)]
 mod device;
 #[cfg(unix)]
+mod full;
+#[cfg(unix)]
 mod power;
 mod writer;
 
@@ -20,6 +22,8 @@ use std::{
     time::Duration,
 };
 
+#[cfg(unix)]
+pub use full::{FullDeviceTrial, fill, write_to_full_device};
 #[cfg(unix)]
 pub use power::{PowerTrial, cut};
 pub use writer::write;

@@ -173,12 +173,26 @@ impl Error {
         self
     }
 
-    /// Forgets the details, which can be large, of a document that a call refuses after many others.
+    /// Shortens the error of a document or statement that a call refuses after others. A call has an error for each of up to 100,000, and
+    /// each could show values of 16 MiB.
     pub(crate) fn refused_after(mut self, others: usize) -> Self {
         /// The refused documents of a call whose errors have details.
         const DETAILED: usize = 256;
-        if others >= DETAILED {
+        /// The bytes of the message, and of the key that it shows: of one that has details, and of a later one.
+        const LONG: usize = 16 << 10;
+        const SHORT: usize = 512;
+        let is_detailed = others < DETAILED;
+        if !is_detailed {
             self.0.details = None;
+        }
+        let most = if is_detailed { LONG } else { SHORT };
+        if self.0.message.len() > most {
+            let end = (0..=most).rev().find(|end| self.0.message.is_char_boundary(*end));
+            self.0.message.truncate(end.unwrap_or_default());
+            self.0.message.push('…');
+            if let Some(place) = &mut self.0.place {
+                place.key = None;
+            }
         }
         self
     }
@@ -412,9 +426,9 @@ impl Error {
         self.0.kind == ErrorKind::Conflict
     }
 
-    /// Returns whether a commit that fails with this error has surely written nothing.
+    /// Returns whether nothing of a commit that fails with this error is visible.
     pub(crate) fn leaves_nothing(&self) -> bool {
-        self.is_retryable() || self.kind() == ErrorKind::TooLarge || self.0.is_unwritten
+        matches!(self.kind(), ErrorKind::Conflict | ErrorKind::TooLarge | ErrorKind::Full) || self.0.is_unwritten
     }
 
     /// States that the commit that failed with this error has written nothing.

@@ -56,12 +56,10 @@ impl WrittenNames {
 
     #[cold]
     fn forget(&mut self) {
-        // What may have been written at an unknown version stays listed: forgotten, it would make all others conflict.
-        let mut versions: Vec<Version> = self.last.values().copied().filter(|version| *version != UNKNOWN).collect();
+        // What may have been written at an unknown version has the greatest one. If most names have, all are forgotten, and every collection
+        // counts as written at an unknown version: a store with so many commits of unknown outcome has to be reopened.
+        let mut versions: Vec<Version> = self.last.values().copied().collect();
         let middle = versions.len() / 2;
-        if middle == 0 {
-            return;
-        }
         let (_, middle, _) = versions.select_nth_unstable(middle);
         self.last.retain(|_, version| *version > *middle);
         self.forgotten = self.forgotten.max(*middle);
@@ -177,5 +175,20 @@ mod tests {
             assert!(!conflicts(&validator, &name, version.max(forgotten)), "{name}");
         }
         assert!(conflicts(&validator, "unknown", commits) && !conflicts(&validator, "never", commits));
+    }
+
+    #[test]
+    fn names_of_commits_whose_outcome_is_unknown_are_bounded_and_then_all_conflict() {
+        let validator = OptimisticValidator::default();
+        write(&validator, "known", || Ok(Version(1))).unwrap();
+        for number in 0..3 * MOST_NAMES {
+            let lost = || Err(Error::new(ErrorKind::Io, Code(8), "the device failed"));
+            write(&validator, &format!("job{number}"), lost).unwrap_err();
+            assert!(conflicts(&validator, "job0", 1));
+        }
+        assert!(validator.written().last.len() <= MOST_NAMES);
+        for name in ["known", "never", "job0", &format!("job{}", 3 * MOST_NAMES - 1)] {
+            assert!(conflicts(&validator, name, u64::MAX - 1), "{name}");
+        }
     }
 }

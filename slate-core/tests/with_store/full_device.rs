@@ -9,7 +9,7 @@ use std::{
 };
 
 use bson::{Document, doc};
-use slate_core::{Collection, Database, ErrorKind, Index, Result};
+use slate_core::{Collection, Database, ErrorKind, Index, Isolation, Result, Transaction, TransactionOptions};
 use slate_store::redb::{Options, RedbStore, StorageBackend};
 
 /// A device in memory that takes a number of writes before it is full.
@@ -118,4 +118,29 @@ fn a_database_on_a_full_device_answers_queries_and_writes_again_when_there_is_ro
         drop((items, db));
         assert_stored(&device.open().collection("items"), 1_100);
     }
+}
+
+/// Nothing of a commit that failed with `Full` is visible. So no transaction conflicts with it, for ever as with one of unknown outcome.
+#[test]
+fn a_commit_that_did_not_fit_makes_no_serializable_transaction_conflict() {
+    let device = Device::new();
+    let db = device.open();
+    let items = db.collection::<Document>("items");
+    items.insert_many(&documents(0..100)).run().unwrap();
+    let count_and_insert = |tx: &Transaction| {
+        let items = tx.collection::<Document>("items");
+        let counted = items.count_documents(doc! { "n": { "$gte": 0 } }).run()?;
+        items.insert_one(&doc! { "_id": i32::try_from(counted).unwrap(), "n": 0 })
+    };
+    device.room.store(5, SeqCst);
+    let serializable = TransactionOptions::new().isolation(Isolation::Serializable);
+    for error in [
+        db.transact_with(&serializable, count_and_insert).unwrap_err(),
+        items.insert_one(&doc! { "_id": -1 }).unwrap_err(),
+    ] {
+        assert_eq!(error.kind(), ErrorKind::Full, "{error}");
+    }
+    device.room.store(usize::MAX, SeqCst);
+    db.transact_with(&serializable, count_and_insert).unwrap();
+    assert_eq!(items.count_documents(doc! {}).run().unwrap(), 101);
 }

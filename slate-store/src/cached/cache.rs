@@ -127,7 +127,7 @@ impl PointCache {
         let end = |version| pending.iter().for_each(|keys| self.stamps.end(keys, version));
         match &committed {
             Ok(version) => end(Some(*version)),
-            Err(Error::Conflict(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => end(None),
+            Err(Error::Conflict(_) | Error::Full(_) | Error::ReadOnly(_) | Error::TooLarge(_)) => end(None),
             // The commit may have become visible, so its keys stay pending.
             Err(_) => {}
         }

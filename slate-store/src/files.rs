@@ -1,10 +1,10 @@
 //! File operations of the backends on disk, and the only place that maps errors of the operating system.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, TryLockError},
+    hash::{BuildHasher, RandomState},
     io,
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
@@ -46,16 +46,25 @@ pub(crate) fn free_space(path: &Path) -> Option<u64> {
 
 /// A new file or directory, in a folder next to its target that only its user can enter. It is removed unless it is published, so the
 /// target is either complete or absent. It has the permissions of any new file, so the published one has them, too.
+///
+/// ```text
+/// NAME.PROCESS-NUMBER.part/
+///     NAME        the draft
+///     NAME.lock   locked until the draft is published or dropped, or its process ends
+/// ```
+///
+/// A draft whose lock is free was left by a process that was killed, and the next draft beside it removes it. The number of the process would
+/// not tell: each container, and each host that shares the folder, has processes of its own.
 pub(crate) struct Draft {
     folder: PathBuf,
     path: PathBuf,
     target: PathBuf,
+    _lock: File,
 }
 
 impl Draft {
     /// Makes the folder for a draft of `target`, which must not exist.
     pub(crate) fn of(target: &Path) -> Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
         if target.symlink_metadata().is_ok() {
             return Err(Error::Exists(Box::new(Context::new("it was not changed").at(target))));
         }
@@ -65,15 +74,32 @@ impl Draft {
         }
         remove_abandoned(around);
         let name = target.file_name().unwrap_or_default();
+        let beginning = |error| failed(error, "while beginning to write it", target);
         loop {
             let mut part = name.to_owned();
-            part.push(format!(".{}-{}.part", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed)));
+            // A random number: that of the process can be the same in another container.
+            part.push(format!(".{}-{}.part", std::process::id(), RandomState::new().hash_one(0)));
             let folder = around.join(part);
             match create_private_folder(&folder) {
-                Ok(()) => return Ok(Self { path: folder.join(name), folder, target: target.to_owned() }),
-                // In a container each process that is started may have the same number, and an earlier one may have left its draft.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(error, "while beginning to write it", target)),
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                Err(error) => return Err(beginning(error)),
+            }
+            let mut locked = name.to_owned();
+            locked.push(LOCK);
+            let locked = folder.join(locked);
+            let lock = File::create_new(&locked).map_err(|error| {
+                let _ = fs::remove_dir(&folder);
+                beginning(error)
+            })?;
+            match lock.try_lock() {
+                // Another process has found it before it was locked, and removes it.
+                Err(TryLockError::WouldBlock) => {}
+                Ok(()) if !locked.exists() => {}
+                // Some file systems do not support locks.
+                Ok(()) | Err(TryLockError::Error(_)) => {
+                    return Ok(Self { path: folder.join(name), folder, target: target.to_owned(), _lock: lock });
+                }
             }
         }
     }
@@ -118,35 +144,43 @@ fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
+/// The end of the name of a draft's lock.
+const LOCK: &str = ".lock";
+
 /// Removes the drafts in a folder that killed processes have left. What cannot be removed stays.
 fn remove_abandoned(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let Some(process) = name.to_str().and_then(drafting_process) else { continue };
-        if process != std::process::id() && has_ended(process, &entry) {
+        let Some(drafted) = name.to_str().and_then(drafted) else { continue };
+        // Held until everything is removed.
+        let lock = File::options().read(true).write(true).open(entry.path().join(format!("{drafted}{LOCK}")));
+        let is_abandoned = match lock.as_ref().map(File::try_lock) {
+            Ok(Ok(())) => true,
+            Ok(Err(TryLockError::WouldBlock)) => false,
+            // Some file systems do not support locks, and earlier versions made none.
+            Ok(Err(TryLockError::Error(_))) | Err(_) => is_old(&entry),
+        };
+        if is_abandoned {
             // Earlier versions left files.
             let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
         }
     }
 }
 
-/// Returns the number of the process that made the draft of this name, if it is one: `NAME.PROCESS-COUNT.part`.
-fn drafting_process(name: &str) -> Option<u32> {
-    let (_, numbers) = name.strip_suffix(".part")?.rsplit_once('.')?;
-    let (process, count) = numbers.split_once('-')?;
-    count.parse::<u64>().ok()?;
-    process.parse().ok()
+/// Returns the name of the target, if this is the name of a draft: `NAME.PROCESS-NUMBER.part`.
+fn drafted(name: &str) -> Option<&str> {
+    let (drafted, numbers) = name.strip_suffix(".part")?.rsplit_once('.')?;
+    let (process, number) = numbers.split_once('-')?;
+    number.parse::<u64>().ok()?;
+    process.parse::<u32>().ok()?;
+    Some(drafted)
 }
 
-/// Returns whether a process has certainly ended. Another one may have its number by now; then the draft stays.
-fn has_ended(process: u32, draft: &fs::DirEntry) -> bool {
-    /// Where the system does not list its processes, nothing takes this long to write.
+/// Returns whether a draft was begun so long ago that it is certainly abandoned.
+fn is_old(draft: &fs::DirEntry) -> bool {
+    /// Nothing takes this long to write.
     const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
-    let processes = Path::new("/proc");
-    if processes.join("self").exists() {
-        return !processes.join(process.to_string()).exists();
-    }
     let written = draft.metadata().and_then(|metadata| metadata.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST))
 }
@@ -183,30 +217,109 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    use std::{
+        io::{BufRead, BufReader, Lines},
+        process::{Child, ChildStdout, Command, Stdio},
+        time::SystemTime,
+    };
+
     use super::*;
 
+    /// Names the folder of a draft for a process that the test of it starts.
+    const HOLD_DRAFT: &str = "SLATE_TEST_HOLD_DRAFT";
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    /// Begins and drops a draft, which removes abandoned ones.
+    fn draft_beside(folder: &Path) {
+        drop(Draft::of(&folder.join("beside")).unwrap());
+    }
+
     #[test]
-    fn drafts_of_processes_that_have_ended_are_removed() {
+    fn drafts_without_locks_are_removed_after_a_week() {
         let folder = tempfile::tempdir().unwrap();
         // No process has this number: Linux counts to four million.
-        let (dead, own) = (u32::MAX - 1, std::process::id());
-        let abandoned = [format!("copy.{dead}-0.part"), format!("other.name.{dead}-12.part")];
-        let kept =
-            [format!("copy.{own}-999.part"), "copy.part".into(), format!("copy.{dead}.part"), "a.1-x.part".into()];
-        for name in abandoned.iter().chain(&kept) {
+        let dead = u32::MAX - 1;
+        let old = [format!("copy.{dead}-0.part"), format!("other.name.{dead}-12.part")];
+        let recent = [format!("copy.{dead}-1.part"), format!("copy.{}-999.part", std::process::id())];
+        let foreign = ["copy.part".into(), format!("copy.{dead}.part"), "a.1-x.part".into(), "copy.x-1.part".into()];
+        for name in old.iter().chain(&recent).chain(&foreign) {
             fs::create_dir(folder.path().join(name)).unwrap();
             fs::write(folder.path().join(name).join("draft"), "x").unwrap();
         }
-        fs::write(folder.path().join(format!("file.{dead}-1.part")), "x").unwrap();
-        drop(Draft::of(&folder.path().join("copy")).unwrap());
-        let mut names: Vec<_> = fs::read_dir(folder.path())
-            .unwrap()
-            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-            .collect();
-        names.sort();
-        let mut expected = kept.to_vec();
+        let file = format!("file.{dead}-1.part");
+        fs::write(folder.path().join(&file), "x").unwrap();
+        let long_ago = SystemTime::now() - Duration::from_secs(8 * 24 * 60 * 60);
+        for name in old.iter().chain(&foreign).chain([&file]) {
+            File::open(folder.path().join(name)).unwrap().set_modified(long_ago).unwrap();
+        }
+        draft_beside(folder.path());
+        let mut expected: Vec<_> = recent.into_iter().chain(foreign).collect();
         expected.sort();
-        assert_eq!(names, expected);
+        assert_eq!(names(folder.path()), expected);
+    }
+
+    /// Not a test by itself: the next test runs it by name in another process.
+    #[test]
+    fn draft_of_another_process() {
+        let Some(folder) = std::env::var_os(HOLD_DRAFT) else { return };
+        let draft = Draft::of(&Path::new(&folder).join("copy")).unwrap();
+        fs::write(draft.path(), "whole").unwrap();
+        println!("\nbegun");
+        let _ = io::stdin().lines().next();
+        draft.publish().unwrap();
+    }
+
+    /// Starts a process with a draft in the folder. Returns the process, its output, and the draft.
+    fn drafting(folder: &Path) -> (Child, Lines<BufReader<ChildStdout>>, PathBuf) {
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "files::tests::draft_of_another_process", "--nocapture"])
+            .env(HOLD_DRAFT, folder)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(process.stdout.take().unwrap()).lines();
+        assert!(output.any(|line| line.unwrap() == "begun"));
+        let drafts: Vec<_> = names(folder).into_iter().filter(|name| name.ends_with(".part")).collect();
+        assert_eq!(drafts.len(), 1, "{drafts:?}");
+        (process, output, folder.join(&drafts[0]))
+    }
+
+    #[test]
+    fn a_draft_stays_while_its_process_lives_whatever_the_number_of_that_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let (mut process, output, draft) = drafting(folder);
+        // As if it were in another container: no process here has this number.
+        let elsewhere = folder.join(format!("copy.{}-7.part", u32::MAX - 1));
+        for (from, to) in [(&draft, &elsewhere), (&elsewhere, &draft)] {
+            draft_beside(folder);
+            assert!(from.join("copy").exists());
+            fs::rename(from, to).unwrap();
+        }
+        drop(process.stdin.take());
+        output.for_each(drop); // Reads the rest, so that the test runner can write its last lines.
+        assert!(process.wait().unwrap().success());
+        assert_eq!(
+            (names(folder), fs::read(folder.join("copy")).unwrap()),
+            (vec!["copy".to_owned()], b"whole".to_vec())
+        );
+
+        fs::remove_file(folder.join("copy")).unwrap();
+        let (mut process, _, draft) = drafting(folder);
+        process.kill().unwrap();
+        process.wait().unwrap();
+        // In a container, the next process often has the same number.
+        let own = folder.join(format!("copy.{}-0.part", std::process::id()));
+        fs::rename(draft, own).unwrap();
+        draft_beside(folder);
+        assert_eq!(names(folder), [""; 0], "the draft of a killed process is removed");
     }
 
     #[test]

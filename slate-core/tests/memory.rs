@@ -6,6 +6,8 @@
 mod arguments;
 #[path = "memory/beside_a_snapshot.rs"]
 mod beside_a_snapshot;
+#[path = "memory/commands.rs"]
+mod commands;
 mod common;
 #[path = "memory/expressions.rs"]
 mod expressions;

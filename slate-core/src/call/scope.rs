@@ -26,6 +26,7 @@ use crate::{
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
     plan::Query,
+    spill::Memory,
     verify::VerifyRun,
     write::{AfterCommit, BeginOptions},
 };
@@ -109,6 +110,15 @@ impl Scope {
             Self::Transaction(transaction) => {
                 transaction.with(|writer| writer.reading(ReadSet::Key(collection, key))?.get(collection, key, visitor))
             }
+        }
+    }
+
+    /// Returns the database's memory for rows.
+    pub(crate) fn memory(&self, call: &CallContext) -> Result<Memory> {
+        match self {
+            Self::Database(database) => Ok(database.reader(call)?.memory().clone()),
+            Self::Snapshot(reader) => Ok(reader.memory().clone()),
+            Self::Transaction(transaction) => transaction.with(|writer| Ok(writer.memory().clone())),
         }
     }
 

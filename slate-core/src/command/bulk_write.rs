@@ -78,6 +78,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     }
 
     let scope = call.at.scope;
+    // Taken before the writes, because it can fail.
+    let memory = scope.memory(&common.call)?;
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(&operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
@@ -89,7 +91,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         Ok(())
     })?;
     let mut reply = Reply::default();
-    let cursor = CommandCursor::listing(described(&effects, &errors)?, "admin.$cmd.bulkWrite".into(), &common);
+    let described = described(&effects, &errors)?;
+    let cursor = CommandCursor::listing(described, "admin.$cmd.bulkWrite".into(), &common, &memory)?;
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.count("nErrors", errors.iter().len());
     reply.count("nInserted", sums.inserted);

@@ -17,6 +17,7 @@ use crate::{
     call_context::CallContext,
     exec::Rows,
     interrupt::Interrupt,
+    spill::{Memory, Spool},
 };
 
 /// MongoDB's limit on the bytes of a batch. The first document of a batch may exceed it.
@@ -114,23 +115,21 @@ impl CommandCursor {
         common: &Common,
         kill: CancelToken,
     ) -> Self {
-        let rows: Box<dyn Rows + Send> = Box::new(ListedRows { documents: Vec::new().into_iter(), current: None });
         let mut call = common.call.clone();
         call.interrupt = call.interrupt.renewable();
         call.interrupt.cancel(kill.clone());
-        let cursor = Self::new(rows, namespace, common, call.interrupt, kill);
-        Self { rows: CursorRows::Changes(state), ..cursor }
+        Self::new(CursorRows::Changes(state), namespace, common, call.interrupt, kill)
     }
 
     pub(super) fn new(
-        rows: Box<dyn Rows + Send>,
+        rows: CursorRows,
         namespace: String,
         common: &Common,
         interrupt: Interrupt,
         kill: CancelToken,
     ) -> Self {
         Self {
-            rows: CursorRows::Query(rows),
+            rows,
             namespace,
             left: None,
             max_time: common.max_time,
@@ -146,10 +145,18 @@ impl CommandCursor {
         }
     }
 
-    /// Returns the cursor of a command that lists definitions or effects.
-    pub(super) fn listing(documents: Vec<RawDocumentBuf>, namespace: String, common: &Common) -> Self {
-        let rows = ListedRows { documents: documents.into_iter(), current: None };
-        Self::new(Box::new(rows), namespace, common, Interrupt::default(), CancelToken::new())
+    /// Returns the cursor of a command that lists definitions or effects. They are in memory for the first batch, so that a command that has
+    /// written does not fail for lack of a temporary file.
+    pub(super) fn listing(
+        documents: impl IntoIterator<Item = RawDocumentBuf>,
+        namespace: String,
+        common: &Common,
+        memory: &Memory,
+    ) -> Result<Self> {
+        let mut listed = Spool::new(memory.limited(Some(usize::MAX)));
+        documents.into_iter().try_for_each(|document| listed.push(document.as_bytes()))?;
+        let rows = CursorRows::Query(Box::new(listed.into_rows()?));
+        Ok(Self::new(rows, namespace, common, Interrupt::default(), CancelToken::new()))
     }
 
     /// Appends the documents of a batch.
@@ -247,23 +254,6 @@ impl<'r> ReplyBatch<'r> {
         }
         self.reply.document(&self.documents.to_string(), document);
         self.documents += 1;
-    }
-}
-
-/// Documents that are in memory.
-struct ListedRows {
-    documents: std::vec::IntoIter<RawDocumentBuf>,
-    current: Option<RawDocumentBuf>,
-}
-
-impl Rows for ListedRows {
-    fn advance(&mut self) -> Result<bool> {
-        self.current = self.documents.next();
-        Ok(self.current.is_some())
-    }
-
-    fn current(&self) -> Option<Doc<'_>> {
-        self.current.as_ref().map(Doc::from)
     }
 }
 

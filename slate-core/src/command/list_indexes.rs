@@ -21,9 +21,10 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let there = there.ok_or_else(|| no_collection(&common.full_name(collection)))?.into_collection()?;
     let id_index = rawdoc! { "v": 2, "key": { "_id": 1 }, "name": "_id_" };
     let indexes = IndexDescription::all(&there).into_iter().filter(|index| index.state == IndexState::Ready);
-    let listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition())).collect();
+    let listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition()));
     let mut reply = Reply::default();
-    let cursor = CommandCursor::listing(listed, common.full_name(collection), &common);
+    let memory = call.at.scope.memory(&common.call)?;
+    let cursor = CommandCursor::listing(listed, common.full_name(collection), &common, &memory)?;
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.finish()
 }

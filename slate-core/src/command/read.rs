@@ -3,7 +3,7 @@ use bson::RawDocumentBuf;
 use super::{
     call::CommandScope,
     common::Common,
-    cursor::{CommandCursor, CursorOptions},
+    cursor::{CommandCursor, CursorOptions, CursorRows},
     explain::{ExplainedCommand, Purpose},
     reply::Reply,
 };
@@ -48,8 +48,8 @@ impl<'c> ReadCommand<'c> {
     /// Returns a cursor with the first batch of the rows.
     pub(super) fn reply(self, rows: Cursor, options: CursorOptions) -> Result<RawDocumentBuf> {
         let namespace = self.common.full_name(self.collection);
-        let cursor =
-            CommandCursor::new(Box::new(rows), namespace, &self.common, self.request.call.interrupt, self.kill);
+        let rows = CursorRows::Query(Box::new(rows));
+        let cursor = CommandCursor::new(rows, namespace, &self.common, self.request.call.interrupt, self.kill);
         let mut reply = Reply::default();
         self.at.first_batch(&mut reply, cursor, options)?;
         reply.finish()

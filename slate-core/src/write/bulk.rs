@@ -54,6 +54,7 @@ impl<T: Transaction> Session<T> {
                 BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, call),
                 other => match self.bulk_one(collection, other, at, &mut outcome, call) {
                     Err(error) if error.is_refusal() => {
+                        let error = error.refused_after(refused);
                         outcome.refused.push((at, Some(error)));
                         Ok(at + 1)
                     }
@@ -119,7 +120,10 @@ impl<T: Transaction> Session<T> {
                 for (at, document) in (first..).zip(documents.iter()) {
                     match self.insert(collection, std::slice::from_ref(document), mode, call) {
                         Ok(inserted) => outcome.add_inserted(at, inserted),
-                        Err(error) if error.is_refusal() => outcome.refused.push((at, Some(error))),
+                        Err(error) if error.is_refusal() => {
+                            let error = error.refused_after(outcome.refused.len());
+                            outcome.refused.push((at, Some(error)));
+                        }
                         Err(error) => return self.end_on_error(Err(error)),
                     }
                     if mode != InsertMode::Unordered && outcome.refused.len() > refused {

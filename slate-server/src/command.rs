@@ -2,7 +2,6 @@ use std::{
     borrow::Cow,
     ops::Range,
     sync::{Arc, LazyLock},
-    time::Duration,
 };
 
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp, rawdoc};
@@ -251,16 +250,6 @@ impl Command {
     pub(crate) fn client_metadata(&self) -> Option<&RawDocument> {
         let is_hello = matches!(&*self.name, "hello" | "isMaster" | "ismaster");
         if is_hello { self.document().get_document("client").ok() } else { None }
-    }
-
-    /// Returns `maxTimeMS`; `None` if there is no limit.
-    pub(crate) fn max_time(&self) -> Option<Duration> {
-        let millis = match self.get("maxTimeMS").ok()?? {
-            RawBsonRef::Int32(millis) => i64::from(millis),
-            RawBsonRef::Int64(millis) => millis,
-            _ => return None,
-        };
-        u64::try_from(millis).ok().filter(|millis| *millis > 0).map(Duration::from_millis)
     }
 
     /// Returns the collection that the command reads or writes, if it is about one.

@@ -23,7 +23,7 @@ use crate::{
     commands::{self, Call},
     failure::{Code, Failure},
     listener::{Accepted, Address, Opened},
-    operations::Place,
+    operations::{Place, REFUSED, STRANGER},
     shared::Shared,
     trace,
     wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyHead, ReplyKind, Request, RequestKind, WireError},
@@ -62,7 +62,8 @@ impl Connection {
     /// the connection. One that is refused gets the reason as the reply to its first request.
     pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted, refusal: Option<Failure>) {
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
-        let place = shared.operations.enter(id, accepted.peer().clone());
+        let standing = if refusal.is_some() { REFUSED } else { STRANGER };
+        let place = shared.operations.enter(id, accepted.peer().clone(), standing);
         let _entered = EnteredPlace { shared, place: &place };
         // A later stop notifies the place.
         if *shared.stopping.borrow() {
@@ -80,7 +81,7 @@ impl Connection {
             let connection = Self { shared, id, local, peer, place, login, certificate };
             connection.exchange(&mut inbox, &mut writes, refusal).await;
         };
-        // Whatever it does, also during the handshake: nothing of one that gives way is to remain.
+        // A dismissed connection ends at once, also during the handshake and while a command of it runs.
         tokio::select! {
             biased;
             () = place.dismissed() => {}

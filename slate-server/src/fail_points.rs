@@ -81,7 +81,7 @@ impl FailPoints {
         if !self.may_fail.load(Ordering::Acquire) || call.command.name == "configureFailPoint" {
             return Ok(());
         }
-        let is_limited = call.command.max_time().is_some() || call.command.name == "getMore";
+        let is_limited = call.time_limit().is_some() || call.command.name == "getMore";
         if is_limited && self.enter(TIME_LIMIT, |_| true).is_some() {
             return Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit"));
         }
@@ -96,7 +96,7 @@ impl FailPoints {
         let after_checkout = || is_get_more.then(|| self.enter(GET_MORE, FailPointData::acts_before)).flatten();
         let Some(data) = data.or_else(after_checkout) else { return Ok(()) };
         if let Some(block) = data.block {
-            let limit = call.command.max_time().filter(|limit| *limit < block);
+            let limit = call.time_limit().filter(|limit| *limit < block);
             tokio::select! {
                 () = sleep(limit.unwrap_or(block)) => {}
                 () = call.gone.notified() => {}

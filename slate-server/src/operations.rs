@@ -65,10 +65,14 @@ pub(crate) struct Place {
     pub(crate) usage: LastUsage,
 }
 
-/// The standing of a connection's client: it has not logged in, it has, or it gives way to another one because it has not.
-const STRANGER: u8 = 0;
+/// The standing of a connection's client: it has not logged in.
+pub(crate) const STRANGER: u8 = 0;
+/// It has logged in.
 const KNOWN: u8 = 1;
+/// It gives way to another one, because it has not.
 const DISMISSED: u8 = 2;
+/// It was not admitted, and gets the reason alone.
+pub(crate) const REFUSED: u8 = 3;
 
 /// What a client says about itself in its first `hello`.
 #[derive(Debug)]
@@ -124,8 +128,8 @@ pub(crate) struct Running<'p> {
 }
 
 impl Operations {
-    /// Makes a place for a connection, until [`leave`](Self::leave).
-    pub(crate) fn enter(&self, connection: i64, client: Address) -> Arc<Place> {
+    /// Makes a place for a connection, [`STRANGER`] or [`REFUSED`], until [`leave`](Self::leave).
+    pub(crate) fn enter(&self, connection: i64, client: Address, standing: u8) -> Arc<Place> {
         let place = Arc::new(Place {
             connection,
             client,
@@ -135,7 +139,7 @@ impl Operations {
             next_id: AtomicI32::new(0),
             ending: Notify::new(),
             dismissal: Notify::new(),
-            standing: AtomicU8::new(STRANGER),
+            standing: AtomicU8::new(standing),
             traffic: Traffic::default(),
             usage: LastUsage::default(),
         });
@@ -167,14 +171,16 @@ impl Operations {
     /// Ends the connection that has been open for the longest time without a login. Returns false if there is none.
     pub(crate) fn dismiss_stranger(&self) -> bool {
         let places = self.places();
-        let strangers = places.open.values().filter(|place| place.standing.load(Ordering::Relaxed) == STRANGER);
-        let Some(first) = strangers.min_by_key(|place| place.connection) else { return false };
-        // One that logs in meanwhile stays.
-        let dismissed = first.standing.compare_exchange(STRANGER, DISMISSED, Ordering::Relaxed, Ordering::Relaxed);
-        if dismissed.is_ok() {
-            first.dismissal.notify_one();
+        loop {
+            let strangers = places.open.values().filter(|place| place.standing.load(Ordering::Relaxed) == STRANGER);
+            let Some(first) = strangers.min_by_key(|place| place.connection) else { return false };
+            // One that logs in meanwhile stays.
+            let (from, to) = (STRANGER, DISMISSED);
+            if first.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
+                first.dismissal.notify_one();
+                return true;
+            }
         }
-        dismissed.is_ok()
     }
 
     /// Puts a command into the place of its connection.
@@ -322,7 +328,7 @@ mod tests {
     #[test]
     fn ids_differ_and_what_was_exchanged_stays_when_a_connection_ends() {
         let operations = Operations::default();
-        let enter = |number| operations.enter(number, Address::Tcp("127.0.0.1:1".parse().unwrap()));
+        let enter = |number| operations.enter(number, Address::Tcp("127.0.0.1:1".parse().unwrap()), STRANGER);
         let (first, second) = (enter(1), enter(2));
         let command = Arc::new(Command::read(rawdoc! { "ping": 1, "$db": "admin" }).unwrap());
         let mut ids = HashSet::new();

@@ -50,6 +50,9 @@ const MAX_MESSAGE_MEMORY: usize = 1 << 30;
 /// How many connections above the limit receive the error at the same time.
 const REFUSALS: usize = 64;
 
+/// The longest time that can be set: the most that MongoDB's parameters allow, which no clock exceeds.
+const LONGEST: Duration = Duration::from_secs(0x7fff_ffff);
+
 /// How far the connections may exceed the limit, those included that give way to others or are refused.
 const REPLACED: usize = 2 * REFUSALS;
 
@@ -236,14 +239,13 @@ impl Server {
     /// Sets after what time without a message, while no command of it runs, a connection is closed that has not logged in, with
     /// [`authentication`](Self::authentication). The default is five minutes.
     pub fn login_patience(mut self, patience: Duration) -> Self {
-        self.settings.login_patience = patience;
+        self.settings.login_patience = patience.min(LONGEST);
         self
     }
 
     /// Sets how long a transaction may be open before it is rolled back. The default is 60 seconds.
     pub fn transaction_lifetime(mut self, life: Duration) -> Self {
-        // The most that MongoDB's parameter allows, which no clock exceeds.
-        self.settings.transaction_life = life.min(Duration::from_secs(i32::MAX.unsigned_abs().into()));
+        self.settings.transaction_life = life.min(LONGEST);
         self
     }
 
@@ -413,8 +415,8 @@ async fn expire(shared: Arc<Shared>) {
 async fn connect(shared: Arc<Shared>, accepted: Accepted) {
     let open = OpenConnection::count(&shared);
     let most = shared.settings.max_connections;
-    // Who has not logged in gives way, so that strangers cannot take all connections. Those who give way end soon: a few may be open beside
-    // the others meanwhile.
+    // Connections without a login give way, so that strangers cannot take all of them. They end soon: a few may be open beside the others
+    // meanwhile.
     let may_replace = shared.settings.authentication && open.number <= most.saturating_add(REPLACED);
     if open.number > most && !(may_replace && shared.operations.dismiss_stranger()) {
         // The client receives an error, unless too many receive one already.

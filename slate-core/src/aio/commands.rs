@@ -2,7 +2,7 @@ use std::{
     pin::Pin,
     sync::Arc,
     task::{Context, Poll},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -88,6 +88,12 @@ impl Commands {
         self.run_with(command, running.began, Some(running.token), Some(running.activity)).await
     }
 
+    /// Returns how long a command may take; for `getMore` what the command that has opened the cursor says, and nothing for a change
+    /// stream. `None` also for a limit that the command will be refused for.
+    pub fn time_limit(&self, command: &RawDocument) -> Option<Duration> {
+        self.commands.time_limit(command)
+    }
+
     async fn run_with(
         &self,
         command: &Arc<RawDocumentBuf>,
@@ -115,7 +121,7 @@ impl Commands {
     fn wait_limits(&self, command: &RawDocument, began: Instant, token: Option<&CancelToken>) -> WaitLimits {
         let mut interrupt = Interrupt::default();
         token.iter().for_each(|&token| interrupt.cancel(token.clone()));
-        interrupt.end_at(self.commands.time_limit(command).and_then(|limit| began.checked_add(limit)));
+        interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
         WaitLimits::of(interrupt, self.sleep)
     }
 

@@ -14,7 +14,7 @@ use std::{
     borrow::Cow,
     future::pending,
     sync::{Arc, atomic::AtomicBool},
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use bson::{RawDocument, RawDocumentBuf};
@@ -64,11 +64,14 @@ impl Call<'_> {
         RunningCommand { began: self.began, token: self.token, activity: self.activity }
     }
 
+    /// Returns how long the command may take.
+    pub(crate) fn time_limit(&self) -> Option<Duration> {
+        self.shared().commands.time_limit(self.command.document())
+    }
+
     /// Returns when the time of the command is over.
     pub(crate) fn end(&self) -> Option<Instant> {
-        // Of `getMore` it is the time to wait for an event.
-        let limit = self.command.max_time().filter(|_| self.command.name != "getMore");
-        limit.and_then(|limit| self.began.checked_add(limit))
+        self.time_limit().and_then(|limit| self.began.checked_add(limit))
     }
 
     /// Awaits what comes before the command itself, until the command is cancelled or its time is over. It is dropped then.

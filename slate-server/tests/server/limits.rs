@@ -10,7 +10,10 @@ use bson::{DateTime, Document, doc};
 use slate_core::Database;
 use slate_server::{Server, TestServer};
 
-use crate::client::{Client, batch, session, within};
+use crate::{
+    auth::{create, enter},
+    client::{Client, batch, session, within},
+};
 
 fn start(configure: impl FnOnce(Server) -> Server) -> TestServer {
     TestServer::with(Database::open("memory:").unwrap(), configure).unwrap()
@@ -141,6 +144,10 @@ fn a_client_that_does_not_log_in_is_closed_when_it_is_silent() {
     let mut client = Client::connect(&server);
     client.ok(doc! { "hello": 1 });
     assert!(is_closed(&mut client));
+    let server = start(|server| server.authentication().login_patience(Duration::MAX));
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "hello": 1 });
+    client.ok(doc! { "hello": 1 });
     // Without authentication nobody has to log in.
     let server = start(|server| server.login_patience(Duration::from_millis(50)));
     let mut client = Client::connect(&server);
@@ -161,6 +168,20 @@ fn strangers_give_way_when_all_connections_are_taken() {
     assert!(is_closed(&mut strangers[0]));
     strangers[1].ok(doc! { "hello": 1 });
     strangers[2].ok(doc! { "hello": 1 });
+}
+
+#[test]
+fn a_connection_that_is_refused_gives_way_to_none() {
+    let server = start(|server| server.authentication().max_connections(1));
+    Client::connect(&server).ok(create("root", "admin", "root"));
+    let mut root = enter(&server, "root", "admin");
+    for _ in 0..10 {
+        let mut refused = [Client::connect(&server), Client::connect(&server)];
+        for client in &mut refused {
+            client.refused(doc! { "hello": 1 }, 264);
+        }
+    }
+    root.ok(doc! { "ping": 1 });
 }
 
 #[test]

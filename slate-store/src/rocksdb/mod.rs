@@ -13,6 +13,7 @@
 mod backup;
 mod bytes_read;
 mod cursor;
+mod damaged_log;
 mod error;
 mod folder;
 mod handle;

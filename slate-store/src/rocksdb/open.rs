@@ -3,7 +3,7 @@ use std::path::Path;
 use ::rocksdb::{ColumnFamilyDescriptor, DEFAULT_COLUMN_FAMILY_NAME};
 
 use super::{
-    error,
+    damaged_log, error,
     folder::{self, Contents},
     handle::{Db, Opened},
     layout_version,
@@ -39,6 +39,7 @@ pub(super) fn at(path: &Path, options: &Options) -> Result<Opened> {
             return Err(Error::Corrupt(Box::new(Context::new(detail).at(path))));
         }
     }
+    damaged_log::cut(path, options.access)?;
     let mut tuning = Tuning::of(options).map_err(|error| error::opening(error, path))?;
     tuning.database.create_if_missing(options.access == Access::CreateOrOpen);
     let family = [ColumnFamilyDescriptor::new(DEFAULT_COLUMN_FAMILY_NAME, tuning.database.clone())];

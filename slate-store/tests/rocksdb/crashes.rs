@@ -85,6 +85,41 @@ fn a_damaged_log_loses_only_the_last_commits() {
     }
 }
 
+/// RocksDB would read such a log for ever.
+#[test]
+fn a_record_of_a_recycled_log_is_damage_and_loses_only_the_last_commits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let store = open(&path);
+    // More than one block of 32 KiB.
+    (0..200).for_each(|round| write_round(&store, round, Durability::Deferred));
+    let bytes = fs::read(log(&path)).unwrap();
+    assert!(bytes.len() > 40 << 10);
+    // The positions of the records: seven bytes, of which two are the length and one is the type, and their content.
+    let (mut records, mut at) = (Vec::new(), 0);
+    while at + 7 <= bytes.len() {
+        records.push(at);
+        at += 7 + usize::from(u16::from_le_bytes([bytes[at + 4], bytes[at + 5]]));
+        // What does not fit a header is the end of a block.
+        let left = (32 << 10) - at % (32 << 10);
+        at += if left < 7 { left } else { 0 };
+    }
+    assert!(records.len() > 200);
+    for (place, kind) in [(1, 5), (30, 6), (150, 8), (records.len() - 1, 131), (50, 11), (0, 7)] {
+        let crashed = folder.path().join(format!("record {place} of type {kind}"));
+        copy(&path, &crashed);
+        let mut bytes = bytes.clone();
+        bytes[records[place] + 6] = kind;
+        fs::write(log(&crashed), &bytes).unwrap();
+        let error = open_error(&crashed, Access::ReadOnly);
+        assert!(matches!(error, Error::Corrupt(_)) && error.to_string().contains("the log is damaged"), "{error}");
+        assert_eq!(fs::read(log(&crashed)).unwrap(), bytes, "nothing is written");
+        let rounds = whole_rounds(&open(&crashed));
+        assert!(rounds <= place, "{rounds} rounds, record {place}");
+        assert!(rounds + 5 > place, "only what is behind is lost: {rounds} rounds, record {place}");
+    }
+}
+
 #[test]
 fn a_dropped_keyspace_stays_dropped_after_a_crash() {
     let folder = tempfile::tempdir().unwrap();

@@ -215,7 +215,8 @@ pub(crate) fn sync_folder(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 mod tests {
     use std::{
         io::{BufRead, BufReader, Lines},

@@ -93,7 +93,8 @@ impl DatabaseHandle {
     }
 }
 
-#[cfg(all(test, feature = "async"))]
+#[cfg(feature = "async")]
+#[cfg(test)]
 mod tests {
     use super::*;
     use crate::{CancelToken, Database, interrupt::WaitBudget};

@@ -37,7 +37,7 @@
 //!   change when something is read, never what is returned. `tests/forced_plans.rs` executes every possible plan of a query.
 //! - **Every loop that can be long calls [`tick`](crate::interrupt::Interrupt::tick)**, so that a deadline or a cancellation
 //!   ends it. A node that passes on its input's rows need not, because the input does.
-//! - **Keys and documents are counted when they are read**, by the node's [`Meter`](meter::Meter). The counts are the same on
+//! - **Keys and documents are counted when they are read**, by the node's [`Meter`]. The counts are the same on
 //!   every store, so tests assert them.
 //! - **Executors import plans, never the reverse**, and never write. Whether a filter is still needed, or a sort, was decided
 //!   by the planner.

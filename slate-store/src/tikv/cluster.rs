@@ -32,7 +32,7 @@ pub(super) struct Cluster {
     pub(super) layout: Layout,
     pub(super) options: Options,
     pub(super) stripes: Stripes,
-    pub(super) regions: Regions,
+    pub(super) regions: Arc<Regions>,
     dropped: Mutex<BTreeMap<Keyspace, Version>>,
     round_trips: AtomicU64,
     /// Whether transactions ask for a commit in one phase.
@@ -58,7 +58,7 @@ pub(super) const LEAST_TIME: Duration = Duration::from_millis(100);
 impl Cluster {
     pub(super) fn connect(address: &Address, options: &Options) -> Result<Arc<Self>> {
         let runtime = Runtime::start()?;
-        let regions = Regions::new(address)?;
+        let regions = Arc::new(Regions::new(address)?);
         let mut config =
             Config::default().with_timeout(options.request_timeout).with_grpc_max_decoding_message_size(MAX_MESSAGE);
         if let Some(tls) = &address.tls {

@@ -7,8 +7,8 @@
 //!                    └─ no answer ────────────────────────────────────▶ OutcomeUnknown
 //! ```
 //!
-//! A commit is undecided when a node was too busy for its part or aborted it: in the second phase, it has then committed the first key
-//! perhaps, and that decides about all others. To commit once more would give the others a later timestamp, and to undo the transaction would
+//! A commit is undecided when a node was too busy for its part or aborted it: in the second phase, it may have
+//! committed the first key, and that decides about all others. To commit once more would give the others a later timestamp, and to undo the transaction would
 //! remove the others from a commit that was made, because nodes undo their keys side by side. So it is *settled*: the first key, if it was
 //! written and is not committed, is undone for good, and then all others become what it is. If it was never written, no commit was sent, because
 //! that follows the writes of all keys, and there is nothing to decide. After that nothing can be torn: undoing succeeds everywhere or is refused

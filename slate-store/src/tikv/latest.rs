@@ -12,30 +12,29 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    cluster::Cluster,
     proto,
     read::Values,
-    regions::{Region, call},
+    regions::{Region, Regions, call},
     value::Stored,
 };
 
-/// The time after which the usual way is taken, for some seconds by all reads of the node. Short, because that way finds out what is wrong.
+/// The longest wait for a node. After it reads go through the client, those of this node for some seconds: it finds out what is wrong.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The timestamp that stands for the latest commit.
 const LATEST: u64 = u64::MAX;
 
 /// Reads the stored keys. Returns `None` if the nodes do not simply answer.
-pub(super) async fn read(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Option<Values> {
+pub(super) async fn read(regions: Arc<Regions>, keys: Vec<Vec<u8>>) -> Option<Values> {
     let mut parts: BTreeMap<u64, (Region, Vec<Vec<u8>>)> = BTreeMap::new();
     for key in keys {
-        let region = cluster.regions.of(&key).await.filter(|region| !cluster.regions.is_backing_off(region))?;
+        let region = regions.of(&key).await.filter(|region| !regions.is_backing_off(region))?;
         parts.entry(region.id).or_insert_with(|| (region, Vec::new())).1.push(key);
     }
-    cluster.count(1);
+    regions.count();
     let mut requests = JoinSet::new();
     for (region, keys) in parts.into_values() {
-        requests.spawn(of_region(Arc::clone(&cluster), region, keys));
+        requests.spawn(of_region(Arc::clone(&regions), region, keys));
     }
     let mut values = Values::new();
     while let Some(found) = requests.join_next().await {
@@ -44,18 +43,15 @@ pub(super) async fn read(cluster: Arc<Cluster>, keys: Vec<Vec<u8>>) -> Option<Va
     Some(values)
 }
 
-async fn of_region(cluster: Arc<Cluster>, region: Region, keys: Vec<Vec<u8>>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
-    let regions = &cluster.regions;
+async fn of_region(regions: Arc<Regions>, region: Region, keys: Vec<Vec<u8>>) -> Option<Vec<(Vec<u8>, Vec<u8>)>> {
     let requested = keys.len();
-    let request = async {
-        let channel = regions.node(&region).await?;
-        let context = proto::Context { region: region.id, epoch: Some(region.epoch), peer: Some(region.leader) };
-        let request = proto::BatchGet { context: Some(context), keys, version: LATEST };
-        call::<_, proto::BatchGetAnswer>(channel, "/tikvpb.Tikv/KvBatchGet", request).await.ok()
-    };
+    let channel = regions.node(&region).await?;
+    let context = proto::Context { region: region.id, epoch: Some(region.epoch), peer: Some(region.leader) };
+    let request = proto::BatchGet { context: Some(context), keys, version: LATEST };
+    let request = call::<_, proto::BatchGetAnswer>(channel, "/tikvpb.Tikv/KvBatchGet", request);
     let answer = match timeout(PATIENCE, request).await {
-        Ok(Some(answer)) => answer,
-        Ok(None) => {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(_)) => {
             regions.lost(&region);
             return None;
         }
@@ -64,9 +60,18 @@ async fn of_region(cluster: Arc<Cluster>, region: Region, keys: Vec<Vec<u8>>) ->
             return None;
         }
     };
-    if answer.region_error.is_some() {
-        regions.forget(&region);
-        return None;
+    regions.answered(&region);
+    match answer.region_error {
+        None => {}
+        // It still leads the region.
+        Some(error) if error.server_is_busy.is_some() => {
+            regions.back_off(&region);
+            return None;
+        }
+        Some(_) => {
+            regions.forget(&region);
+            return None;
+        }
     }
     let is_clean = answer.error.is_none() && answer.pairs.iter().all(|pair| pair.error.is_none());
     if !is_clean || answer.pairs.len() > requested {
@@ -86,5 +91,54 @@ pub(super) fn value(stored: Vec<u8>) -> Option<Vec<u8>> {
         }
         // The usual way reports the error.
         Ok(Stored::Chunks(_)) | Err(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tikv::regions::tests::{leads, region, regions, silent, wait};
+
+    async fn of(regions: &Arc<Regions>) -> Option<Values> {
+        read(Arc::clone(regions), vec![b"k".to_vec()]).await
+    }
+
+    #[test]
+    fn a_node_that_is_late_gets_no_request_during_its_back_off() {
+        let ((silent, port), regions, late) = (silent(), Arc::new(regions(&[1])), region(b"", None));
+        wait(async {
+            regions.cache(late.clone());
+            regions.connected(&late, port);
+            assert_eq!((of(&regions).await, regions.round_trips()), (None, 1));
+            assert!(regions.is_backing_off(&late) && regions.is_connected(&late));
+            regions.cache(late.clone());
+            assert_eq!((of(&regions).await, regions.round_trips()), (None, 1), "a second request was sent");
+        });
+        drop(silent);
+    }
+
+    #[test]
+    fn the_connection_with_a_node_that_is_gone_is_dropped() {
+        let ((silent, port), regions, gone) = (silent(), Arc::new(regions(&[1])), region(b"", None));
+        drop(silent);
+        wait(async {
+            regions.cache(gone.clone());
+            regions.connected(&gone, port);
+            assert_eq!(of(&regions).await, None);
+            assert!(!regions.is_backing_off(&gone) && !regions.is_connected(&gone) && regions.cached(b"k").is_none());
+        });
+    }
+
+    #[test]
+    fn a_node_does_not_back_off_for_a_placement_driver_that_is_late() {
+        let ((silent, port), regions, known) = (silent(), Arc::new(regions(&[1])), region(b"", None));
+        wait(async {
+            regions.cache(known.clone());
+            leads(&regions, port).await;
+            assert_eq!(of(&regions).await, None);
+            assert!(regions.driver_is_backing_off().await && !regions.is_backing_off(&known));
+            assert!(regions.cached(b"k").is_some());
+        });
+        drop(silent);
     }
 }

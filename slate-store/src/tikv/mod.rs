@@ -5,7 +5,7 @@
 //!   ├─ snapshot() ─ TikvSnapshot               a timestamp of the placement driver
 //!   │                 ├─ TikvCursor            pages of a range (read.rs), the next one ahead
 //!   │                 └─ TikvPointReader       many keys in one round trip
-//!   ├─ latest()                                the last commit of single keys in one round trip (latest.rs, regions.rs)
+//!   ├─ latest()                                the last commit of single keys in one round trip (latest.rs, regions.rs, nodes.rs)
 //!   └─ begin() ──── TikvTransaction            a snapshot, and writes and guards in memory
 //!                     └─ commit (commit.rs)    mutations of an optimistic transaction of the client (committer.rs)
 //! ```
@@ -38,6 +38,7 @@ mod drop;
 mod error;
 mod latest;
 mod layout;
+mod nodes;
 mod options;
 mod point_reader;
 mod proto;

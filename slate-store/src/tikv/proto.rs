@@ -1,4 +1,4 @@
-//! The parts of the protocol's messages that Slate sends and reads by itself: kvproto's `pdpb.proto`, `metapb.proto` and `kvrpcpb.proto`. The
+//! The parts of the protocol's messages that Slate sends and reads by itself: kvproto's `pdpb.proto`, `metapb.proto`, `kvrpcpb.proto` and `errorpb.proto`. The
 //! client does not expose them.
 
 #[derive(Clone, PartialEq, ::prost::Message)]
@@ -163,7 +163,7 @@ pub(super) struct BatchGet {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub(super) struct BatchGetAnswer {
     #[prost(message, optional, tag = "1")]
-    pub(super) region_error: Option<Present>,
+    pub(super) region_error: Option<RegionError>,
     #[prost(message, repeated, tag = "2")]
     pub(super) pairs: Vec<Pair>,
     #[prost(message, optional, tag = "5")]
@@ -178,6 +178,12 @@ pub(super) struct Pair {
     pub(super) key: Vec<u8>,
     #[prost(bytes = "vec", tag = "3")]
     pub(super) value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(super) struct RegionError {
+    #[prost(message, optional, tag = "6")]
+    pub(super) server_is_busy: Option<Present>,
 }
 
 /// A message whose fields do not matter.

@@ -9,6 +9,7 @@ use super::{
     after,
     cluster::{Cluster, persist},
     error::{self, ReadFailure},
+    regions::Regions,
     value::{self, Chunks, Stored},
 };
 use crate::{Context, Error, Keyspace, Result};
@@ -92,6 +93,24 @@ fn after_nothing(regions: usize) -> usize {
     (regions * 2).min(MAX_REGIONS)
 }
 
+/// What one request reads of a range.
+pub(super) struct Part {
+    pub(super) range: Range,
+    /// Whether that is not the whole range.
+    pub(super) has_rest: bool,
+    /// The entries or keys that it requests of each region.
+    pub(super) most: u32,
+}
+
+/// Returns the part of a range that is in its first regions, at most `count`. If the first one is not known, the whole range: every region of it then returns as many entries
+/// as are requested, so these are few.
+pub(super) async fn part_of(regions: &Regions, range: Range, direction: Direction, count: usize, most: u32) -> Part {
+    match regions.first_part(range.clone(), direction, count).await {
+        Some((range, has_rest)) => Part { range, has_rest, most },
+        None => Part { range, has_rest: false, most: most.min(FIRST_PAGE) },
+    }
+}
+
 /// A part of a range, in ascending order of stored keys.
 pub(super) struct Page {
     pub(super) entries: Vec<(Vec<u8>, Stored)>,
@@ -116,7 +135,8 @@ pub(super) async fn page(
 ) -> Result<Page> {
     let mut regions = 1;
     loop {
-        let (part, has_rest) = cluster.regions.first_part(range.clone(), direction, regions).await;
+        let Part { range: part, has_rest, most } =
+            part_of(&cluster.regions, range.clone(), direction, regions, most).await;
         let mut page = of_part(Arc::clone(&cluster), at, part.clone(), direction, most).await?;
         if page.has_more || !has_rest {
             page.has_more |= has_rest;
@@ -203,7 +223,8 @@ pub(super) struct Keys {
 /// also after none.
 pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, Unread { range, regions }: Unread, most: u32) -> Result<Keys> {
     let end = range.1.clone();
-    let ((start, part_end), has_rest) = cluster.regions.first_part(range, Direction::Up, regions).await;
+    let Part { range: (start, part_end), has_rest, most } =
+        part_of(&cluster.regions, range, Direction::Up, regions, most).await;
     let request = || {
         let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(part_end.clone()));
         async move { Ok::<Vec<Vec<u8>>, ClientError>(snapshot.scan_keys(range, most).await?.map(Into::into).collect()) }

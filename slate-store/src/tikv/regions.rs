@@ -4,7 +4,7 @@
 //! client sends to *every* region in the range, and for reads of the latest commit ([`latest`](super::latest)).
 //!
 //! A cached region can be outdated. A page is then shorter, or comes from several regions; a node refuses a request for a region that it does
-//! not lead, and the region leaves the cache.
+//! not lead, and the region leaves the cache. So an outdated one is used as long as no placement driver answers.
 
 use std::{
     collections::BTreeMap,
@@ -21,17 +21,17 @@ use tikv_client::{Key, SecurityManager};
 use tokio::{task::JoinSet, time::timeout};
 use tonic::{Request, client::Grpc, codec::ProstCodec, codegen::http::uri::PathAndQuery, transport::Channel};
 
-use super::{address::Address, error, proto, read::Direction};
+use super::{address::Address, error, nodes::Nodes, proto, read::Direction};
 use crate::Result;
 
 /// How long a placement driver may take to answer.
-const PATIENCE: Duration = Duration::from_millis(500);
+pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
 /// How long no request is sent to a placement driver or a node that has not answered in time. A page or a read without them is slower, but
 /// one that waits for them in vain is slower still.
-const BACKOFF: Duration = Duration::from_secs(5);
+pub(super) const BACKOFF: Duration = Duration::from_secs(5);
 
-/// The age at which a cached region is requested again: it may have split.
+/// The age at which a cached region is outdated, and is requested again: it may have split.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
 /// The most cached regions.
@@ -39,12 +39,10 @@ const MAX_CACHED: usize = 65_536;
 
 pub(super) struct Regions {
     drivers: Vec<String>,
-    security: Arc<SecurityManager>,
+    pub(super) security: Arc<SecurityManager>,
     /// By their first keys, with the time of the request.
     cached: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
-    nodes: Mutex<BTreeMap<u64, Channel>>,
-    /// The nodes that have not answered in time, and until when no request is sent to each.
-    backing_off: Mutex<BTreeMap<u64, Instant>>,
+    pub(super) nodes: Nodes,
     driver: tokio::sync::Mutex<Driver>,
     round_trips: AtomicU64,
 }
@@ -103,48 +101,56 @@ impl Regions {
             drivers,
             security: Arc::new(security),
             cached: Mutex::default(),
-            nodes: Mutex::default(),
-            backing_off: Mutex::default(),
+            nodes: Nodes::default(),
             driver: Default::default(),
             round_trips: AtomicU64::default(),
         })
     }
 
-    /// Returns the number of round trips to placement drivers.
+    /// Returns the number of round trips to placement drivers, and of reads of the latest commit.
     pub(super) fn round_trips(&self) -> u64 {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    /// Returns the cached region of a key.
-    pub(super) fn cached(&self, key: &[u8]) -> Option<Region> {
+    pub(super) fn count(&self) {
+        self.round_trips.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the cached region of a key, and its age.
+    pub(super) fn cached(&self, key: &[u8]) -> Option<(Region, Duration)> {
         let cached = lock(&self.cached);
         let upto = (Bound::Unbounded, Bound::Included(key));
         let (_, (region, since)) = cached.range::<[u8], _>(upto).next_back()?;
-        (region.contains(key) && since.elapsed() < MAX_AGE).then(|| region.clone())
+        region.contains(key).then(|| (region.clone(), since.elapsed()))
     }
 
-    /// Returns the region of a key; `None` if no placement driver answers in time.
-    pub(super) async fn of(&self, key: &[u8]) -> Option<Region> {
-        match self.cached(key) {
-            Some(region) => Some(region),
-            None => self.request("/pdpb.PD/GetRegion", key).await,
+    pub(super) fn cache(&self, region: Region) {
+        let mut cached = lock(&self.cached);
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
         }
+        cached.insert(region.start.clone(), (region, Instant::now()));
     }
 
-    /// Returns the part of a range that is in its first regions in a direction, at most `count`, and whether that is not all of it. The whole
-    /// range if the first region is not known.
+    /// Returns the region of a key; `None` if it is not cached and no placement driver answers in time.
+    pub(super) async fn of(&self, key: &[u8]) -> Option<Region> {
+        current(self.cached(key), self.request("/pdpb.PD/GetRegion", key)).await
+    }
+
+    /// Returns the part of a range that is in its first regions in a direction, at most `count`, and whether that is not all of it. `None` if
+    /// the first region is not known.
     pub(super) async fn first_part(
         &self,
         (start, end): (Vec<u8>, Vec<u8>),
         direction: Direction,
         count: usize,
-    ) -> ((Vec<u8>, Vec<u8>), bool) {
+    ) -> Option<((Vec<u8>, Vec<u8>), bool)> {
         let mut reached = None;
         for left in (1..=count).rev() {
             let beyond = match direction {
                 Direction::Up => {
                     let from = reached.as_ref().unwrap_or(&start);
-                    if left > 1 && self.cached(from).is_none() {
+                    if left > 1 && self.cached(from).is_none_or(|(_, age)| age >= MAX_AGE) {
                         self.request_several(from, left).await;
                     }
                     self.of(from).await.map(|region| region.end.filter(|region_end| *region_end < end))
@@ -157,14 +163,14 @@ impl Regions {
             match beyond {
                 Some(Some(border)) => reached = Some(border),
                 // The last region of the range.
-                Some(None) => return ((start, end), false),
+                Some(None) => return Some(((start, end), false)),
                 None => break,
             }
         }
-        match (reached, direction) {
-            (Some(border), Direction::Up) => ((start, border), true),
-            (Some(border), Direction::Down) => ((border, end), true),
-            (None, _) => ((start, end), false),
+        let border = reached?;
+        match direction {
+            Direction::Up => Some(((start, border), true)),
+            Direction::Down => Some(((border, end), true)),
         }
     }
 
@@ -175,14 +181,14 @@ impl Regions {
             let below = cached.range::<[u8], _>((Bound::Unbounded, Bound::Excluded(end))).next_back();
             let reaches = |region: &Region| region.end.as_ref().is_none_or(|last| *end <= **last);
             below
-                .filter(|(_, (region, since))| reaches(region) && since.elapsed() < MAX_AGE)
-                .map(|(_, (region, _))| region.clone())
+                .filter(|(_, (region, _))| reaches(region))
+                .map(|(_, (region, since))| (region.clone(), since.elapsed()))
         };
-        if known.is_some() {
-            return known;
-        }
-        let region = self.of(end).await?;
-        if *region.start < *end { Some(region) } else { self.request("/pdpb.PD/GetPrevRegion", end).await }
+        let request = async {
+            let region = self.of(end).await?;
+            if *region.start < *end { Some(region) } else { self.request("/pdpb.PD/GetPrevRegion", end).await }
+        };
+        current(known, request).await
     }
 
     pub(super) fn forget(&self, region: &Region) {
@@ -201,21 +207,13 @@ impl Regions {
         regions.into_iter().flatten().for_each(|region| self.cache(region));
     }
 
-    pub(super) fn cache(&self, region: Region) {
-        let mut cached = lock(&self.cached);
-        if cached.len() >= MAX_CACHED {
-            cached.clear();
-        }
-        cached.insert(region.start.clone(), (region, Instant::now()));
-    }
-
     /// Sends a request to the placement driver that leads. Returns `None` without a useful answer in time.
     pub(super) async fn of_leader<T, F>(&self, request: impl FnOnce(Leader) -> F) -> Option<T>
     where
         F: Future<Output = Option<T>>,
     {
         let leader = self.leader().await?;
-        self.round_trips.fetch_add(1, Ordering::Relaxed);
+        self.count();
         match timeout(PATIENCE, request(leader)).await {
             Ok(Some(answer)) => Some(answer),
             // It may not be the leader any more.
@@ -258,37 +256,13 @@ impl Regions {
         }
         None
     }
+}
 
-    /// Returns a connection with the node that leads a region.
-    pub(super) async fn node(&self, region: &Region) -> Option<Channel> {
-        let store = region.leader.store;
-        if let Some(channel) = lock(&self.nodes).get(&store) {
-            return Some(channel.clone());
-        }
-        self.round_trips.fetch_add(1, Ordering::Relaxed);
-        let Leader { channel, cluster } = self.leader().await?;
-        let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
-        let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
-        let channel = connect(&self.security, &answer.store?.address).await?;
-        lock(&self.nodes).insert(store, channel.clone());
-        Some(channel)
-    }
-
-    /// Forgets a region and the connection with its leader, after a request that failed.
-    pub(super) fn lost(&self, region: &Region) {
-        lock(&self.nodes).remove(&region.leader.store);
-        self.forget(region);
-    }
-
-    /// Forgets a region, and sends no request to its leader for some seconds, after one that was not answered in time. The connection stays open.
-    pub(super) fn late(&self, region: &Region) {
-        lock(&self.backing_off).insert(region.leader.store, Instant::now() + BACKOFF);
-        self.forget(region);
-    }
-
-    /// Whether no request is to be sent to the leader of a region, because it has not answered in time.
-    pub(super) fn is_backing_off(&self, region: &Region) -> bool {
-        lock(&self.backing_off).get(&region.leader.store).is_some_and(|until| Instant::now() < *until)
+/// Returns a cached region, or the requested one if that is outdated. As long as there is no answer, the outdated one.
+async fn current(cached: Option<(Region, Duration)>, request: impl Future<Output = Option<Region>>) -> Option<Region> {
+    match cached {
+        Some((region, age)) if age < MAX_AGE => Some(region),
+        outdated => request.await.or(outdated.map(|(region, _)| region)),
     }
 }
 
@@ -322,7 +296,7 @@ async fn leader_by(security: Arc<SecurityManager>, driver: String) -> Option<Lea
     Some(Leader { channel, cluster })
 }
 
-async fn connect(security: &SecurityManager, address: &str) -> Option<Channel> {
+pub(super) async fn connect(security: &SecurityManager, address: &str) -> Option<Channel> {
     security.connect(address, |channel| channel).await.ok()
 }
 
@@ -344,7 +318,7 @@ where
 }
 
 /// No code under these locks can panic between two dependent updates.
-fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -368,8 +342,9 @@ fn decode(mut encoded: &[u8]) -> Option<Vec<u8>> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
+    use crate::tikv::read::{FIRST_PAGE, part_of};
 
     #[test]
     fn the_keys_of_regions_are_decoded() {
@@ -383,7 +358,7 @@ mod tests {
         assert_eq!(decode(&[0, 0, 0, 0, 0, 0, 0, 0, 3]), None, "more padding than bytes");
     }
 
-    fn region(start: &[u8], end: Option<&[u8]>) -> Region {
+    pub(in crate::tikv) fn region(start: &[u8], end: Option<&[u8]>) -> Region {
         Region {
             id: 1,
             epoch: proto::Epoch::default(),
@@ -394,12 +369,34 @@ mod tests {
     }
 
     /// Regions of placement drivers at ports of this machine.
-    fn regions(ports: &[u16]) -> Regions {
+    pub(in crate::tikv) fn regions(ports: &[u16]) -> Regions {
         let drivers: Vec<String> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
         Regions::new(&Address::parse(&format!("tikv://{}/shop", drivers.join(","))).unwrap()).unwrap()
     }
 
-    fn wait<T>(future: impl Future<Output = T>) -> T {
+    /// Returns a port of this machine where connections are accepted and no request is answered, as long as the listener lives.
+    pub(in crate::tikv) fn silent() -> (std::net::TcpListener, u16) {
+        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = silent.local_addr().unwrap().port();
+        (silent, port)
+    }
+
+    pub(in crate::tikv) fn channel(port: u16) -> Channel {
+        Channel::from_shared(format!("http://127.0.0.1:{port}")).unwrap().connect_lazy()
+    }
+
+    /// Makes the process at a port the placement driver that answered last.
+    pub(in crate::tikv) async fn leads(regions: &Regions, port: u16) {
+        *regions.driver.lock().await = Driver::Answers(Leader { channel: channel(port), cluster: 1 });
+    }
+
+    impl Regions {
+        pub(in crate::tikv) async fn driver_is_backing_off(&self) -> bool {
+            matches!(*self.driver.lock().await, Driver::BackingOff { .. })
+        }
+    }
+
+    pub(in crate::tikv) fn wait<T>(future: impl Future<Output = T>) -> T {
         tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
     }
 
@@ -415,10 +412,11 @@ mod tests {
         let regions = regions(&[1]);
         // The last one was cached before the second one was split.
         for known in [region(b"", Some(b"d")), region(b"d", Some(b"h")), region(b"h", None), region(b"f", Some(b"h"))] {
-            lock(&regions.cached).insert(known.start.clone(), (known, Instant::now()));
+            regions.cache(known);
         }
         let part = |start: &[u8], end: &[u8], direction| {
-            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction, 1));
+            let part = wait(regions.first_part((start.into(), end.into()), direction, 1));
+            let ((start, end), has_rest) = part.expect("its region is known");
             (String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest)
         };
         for (start, end, up, down) in [
@@ -449,10 +447,10 @@ mod tests {
         ];
         known.into_iter().for_each(|known| regions.cache(known));
         let part = |start: &[u8], end: &[u8], direction, count| {
-            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction, count));
-            (String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest)
+            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction, count))?;
+            Some((String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest))
         };
-        let expect = |part: &str, has_rest| (part.to_owned(), has_rest);
+        let expect = |part: &str, has_rest| Some((part.to_owned(), has_rest));
         for (count, up, down) in [(1, "a..b", "f..g"), (2, "a..d", "d..g"), (3, "a..f", "b..g")] {
             assert_eq!(part(b"a", b"g", Direction::Up, count), expect(up, true));
             assert_eq!(part(b"a", b"g", Direction::Down, count), expect(down, true));
@@ -464,30 +462,46 @@ mod tests {
         // The region from h to j is not known.
         assert_eq!(part(b"c", b"z", Direction::Up, 16), expect("c..h", true));
         assert_eq!(part(b"c", b"z", Direction::Down, 16), expect("j..z", true));
-        assert_eq!(part(b"h", b"z", Direction::Up, 16), expect("h..z", false));
+        assert_eq!(part(b"h", b"z", Direction::Up, 16), None);
     }
 
     #[test]
-    fn a_placement_driver_that_does_not_answer_is_not_asked_again_at_once() {
-        let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-        let regions = regions(&[silent.local_addr().unwrap().port()]);
-        wait(async {
-            assert_eq!(regions.of(b"a").await, None);
-            let Driver::BackingOff { until } = *regions.driver.lock().await else { panic!("requests are sent to it") };
-            assert_eq!(regions.of(b"b").await, None);
-            let same = matches!(*regions.driver.lock().await, Driver::BackingOff { until: later } if later == until);
-            assert!(same, "the second one was not tried");
-        });
+    fn a_placement_driver_that_does_not_answer_gets_no_request_during_its_back_off() {
+        let (silent, port) = silent();
+        for was_leader in [false, true] {
+            let regions = regions(&[port]);
+            wait(async {
+                if was_leader {
+                    leads(&regions, port).await;
+                }
+                assert_eq!(regions.of(b"a").await, None);
+                let Driver::BackingOff { until } = *regions.driver.lock().await else { panic!("it gets requests") };
+                assert_eq!(regions.of(b"b").await, None);
+                let same =
+                    matches!(*regions.driver.lock().await, Driver::BackingOff { until: later } if later == until);
+                assert!(same, "the second one was not tried");
+            });
+        }
+        drop(silent);
     }
 
     #[test]
-    fn a_node_that_is_late_rests() {
-        let (regions, late) = (regions(&[1]), region(b"b", None));
-        lock(&regions.cached).insert(late.start.clone(), (late.clone(), Instant::now()));
-        assert!(!regions.is_backing_off(&late));
-        regions.late(&late);
-        assert!(regions.is_backing_off(&late) && regions.cached(b"b").is_none());
-        let other = Region { leader: proto::Peer { store: 7, ..late.leader }, ..late };
-        assert!(!regions.is_backing_off(&other));
+    fn without_a_placement_driver_outdated_regions_are_used_and_little_is_read_of_unknown_ones() {
+        let (regions, most) = (regions(&[1]), 4096);
+        let part = |start: &[u8], end: &[u8], direction| {
+            let part = wait(part_of(&regions, (start.into(), end.into()), direction, 1, most));
+            (part.range, part.has_rest, part.most)
+        };
+        let range = |start: &[u8], end: &[u8]| (start.to_vec(), end.to_vec());
+        for direction in [Direction::Up, Direction::Down] {
+            assert_eq!(part(b"a", b"z", direction), (range(b"a", b"z"), false, FIRST_PAGE));
+        }
+        let outdated = Instant::now().checked_sub(MAX_AGE).unwrap();
+        lock(&regions.cached).insert(b"c".into(), (region(b"c", Some(b"p")), outdated));
+        assert_eq!(part(b"d", b"z", Direction::Up), (range(b"d", b"p"), true, most));
+        for end in [b"f", b"p"] {
+            assert_eq!(part(b"a", end, Direction::Down), (range(b"c", end), true, most));
+        }
+        assert_eq!(part(b"p", b"z", Direction::Up), (range(b"p", b"z"), false, FIRST_PAGE));
     }
 }

@@ -64,8 +64,8 @@ impl Store for TikvStore {
         }
         let stored: Vec<Vec<u8>> =
             keys.iter().map(|(keyspace, key)| self.cluster.layout.entry(*keyspace, key)).collect();
-        let (cluster, wanted) = (Arc::clone(&self.cluster), stored.clone());
-        let found = self.cluster.runtime.wait(async move { Ok(latest::read(cluster, wanted).await) })?;
+        let (regions, wanted) = (Arc::clone(&self.cluster.regions), stored.clone());
+        let found = self.cluster.runtime.wait(async move { Ok(latest::read(regions, wanted).await) })?;
         let Some(mut found) = found else { return Ok(None) };
         let value = |key: &Vec<u8>| match found.remove(key) {
             Some(stored) => latest::value(stored).map(Some),

@@ -306,6 +306,20 @@ fn garbage_collection_leaves_what_a_backup_reads() {
 }
 
 #[test]
+fn a_busy_node_gets_no_reads_of_the_latest_commit_during_its_back_off() {
+    let Some(store) = open() else { return };
+    let (busy, other) = (&b"busy-in-latest"[..], &b"other"[..]);
+    put_all(&store, [busy, other].map(|key| (key.to_vec(), b"v".to_vec())));
+    let latest = |key| store.latest(&[(A, key)]).unwrap();
+    assert_eq!(latest(other), Some(vec![Some(b"v".to_vec())]));
+    assert_eq!(latest(busy), None);
+    let regions = &store.cluster.regions;
+    let (region, _) = regions.cached(&store.cluster.layout.entry(A, busy)).expect("the node still leads it");
+    assert!(regions.is_backing_off(&region));
+    assert_eq!(latest(other), None);
+}
+
+#[test]
 fn a_small_commit_takes_one_round_trip_and_a_large_one_three() {
     let Some(store) = open() else { return };
     let spent = |bytes: usize| {

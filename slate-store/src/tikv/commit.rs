@@ -31,7 +31,7 @@
 //!   commit. A node that answers with a conflict instead names this transaction as the other one, which is a success
 //!   ([`own_commit`](error::own_commit)); if a third transaction has written a key since then, it names that one. So a refusal is
 //!   believed after the transaction was undone, which nodes refuse for one that was committed. If that fails, the outcome is unknown.
-//! - *A busy node* may have made the commit that it does not want to answer: see [`committer`](super::committer).
+//! - *A node that is busy or aborts* may have made the commit that it does not want to answer: see [`committer`](super::committer).
 //! - *A region that splits in between.* The repeated writes are in two phases, and find the commit in the same way.
 //! - *A node that does not commit in one phase* leaves locks. They are removed, the transaction is repeated as after a conflict, and this process
 //!   does not ask for one phase any more.

@@ -102,8 +102,8 @@ pub(super) struct Part {
     pub(super) most: u32,
 }
 
-/// Returns the part of a range that is in its first regions, at most `count`. If the first one is not known, the whole range: every region of it then returns as many entries
-/// as are requested, so these are few.
+/// Returns the part of a range that is in its first regions, at most `count`. If the first one is not known, the whole range: every region of
+/// it then returns as many entries as are requested, so these are few.
 pub(super) async fn part_of(regions: &Regions, range: Range, direction: Direction, count: usize, most: u32) -> Part {
     match regions.first_part(range.clone(), direction, count).await {
         Some((range, has_rest)) => Part { range, has_rest, most },

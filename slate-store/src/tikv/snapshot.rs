@@ -1,6 +1,5 @@
 use std::{
     collections::HashMap,
-    ops::ControlFlow,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -9,15 +8,16 @@ use std::{
 };
 
 use super::{
+    after,
     cluster::Cluster,
     cursor::TikvCursor,
     error,
     point_reader::TikvPointReader,
-    read::{self, Direction, Page, Values},
+    read::{self, Direction, Page, Range, Values},
     safepoint,
     value::{Chunks, Stored},
 };
-use crate::{Ahead, Bounds, Edge, Entries, Keyspace, OwnedBounds, Result, Version, View, view};
+use crate::{Ahead, Bounds, Edge, Entries, Keyspace, Result, Version, View};
 
 /// A view of the database at one timestamp.
 #[derive(Clone)]
@@ -45,7 +45,7 @@ pub(super) type Seen = Mutex<HashMap<(Keyspace, Box<[u8]>), Chunks>>;
 /// The keys that one request of a count asks for.
 const COUNTED: u32 = 8192;
 
-/// The entries of a range that is read ahead. A range with more is read again, page by page.
+/// The entries of the first page of a range that is read ahead.
 const AHEAD: u32 = 1024;
 
 impl TikvSnapshot {
@@ -98,24 +98,26 @@ impl TikvSnapshot {
         Ok(Stored::Inline(super::value::inline(&value)))
     }
 
-    /// Returns the entries of a range, of which `page` is the first.
-    fn entries(&self, keyspace: Keyspace, bounds: &OwnedBounds, page: Page) -> Result<Entries> {
-        let mut entries = Entries::new();
-        if page.has_more {
-            let mut cursor = self.cursor(keyspace, bounds.bounds())?;
-            let all = view::scan_steps(&mut cursor, |key, value| {
-                entries.push((key.into(), value.into()));
-                ControlFlow::<()>::Continue(())
-            });
-            return all.map(|_| entries);
-        }
+    /// Returns the entries of a range, of which `page` is the first. Reads the others.
+    fn entries(&self, keyspace: Keyspace, (_, end): Range, mut page: Page) -> Result<Entries> {
         let prefix = self.cluster.layout.entry_prefix();
-        for (at, stored) in page.entries {
-            let key = at.get(prefix..).unwrap_or_default();
-            let stored = self.assemble(keyspace, key, stored)?;
-            entries.push((key.into(), stored.inline().unwrap_or_default().into()));
+        let mut entries = Entries::new();
+        loop {
+            let mut start = page.end;
+            if page.has_more && start.is_none() {
+                start = page.entries.last().map(|(last, _)| after(last.clone()));
+            }
+            for (at, stored) in page.entries {
+                let key = at.get(prefix..).unwrap_or_default();
+                let stored = self.assemble(keyspace, key, stored)?;
+                entries.push((key.into(), stored.inline().unwrap_or_default().into()));
+            }
+            let Some(start) = start else { return Ok(entries) };
+            self.count_trips(1);
+            let range = (start, end.clone());
+            let next = read::page(Arc::clone(&self.cluster), self.at, range, Direction::Up, page.next);
+            page = self.page(|| self.cluster.runtime.wait(next))?;
         }
-        Ok(entries)
     }
 
     fn note(&self, keyspace: Keyspace, key: &[u8], chunks: Chunks) {
@@ -155,9 +157,9 @@ impl View for TikvSnapshot {
         let Some(range) = self.cluster.layout.range(keyspace, bounds) else {
             return Ok(Some(Ahead::new(|| Ok(Entries::new()))));
         };
-        let (snapshot, bounds) = (self.clone(), OwnedBounds::of(bounds));
+        let snapshot = self.clone();
         let before = self.traffic.round_trips.load(Ordering::Relaxed);
-        let page = read::page(Arc::clone(&self.cluster), self.at, range, Direction::Up, AHEAD);
+        let page = read::page(Arc::clone(&self.cluster), self.at, range.clone(), Direction::Up, AHEAD);
         let page = self.cluster.runtime.begin(page);
         Ok(Some(Ahead::new(move || {
             if snapshot.traffic.round_trips.load(Ordering::Relaxed) == before {
@@ -165,7 +167,7 @@ impl View for TikvSnapshot {
                 snapshot.count_trips(1);
             }
             let page = snapshot.page(|| page.recv().unwrap_or_else(|error| Err(error::unanswered(error))))?;
-            snapshot.entries(keyspace, &bounds, page)
+            snapshot.entries(keyspace, range, page)
         })))
     }
 

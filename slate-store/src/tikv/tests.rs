@@ -320,6 +320,29 @@ fn a_busy_node_gets_no_reads_of_the_latest_commit_during_its_back_off() {
 }
 
 #[test]
+fn of_a_range_in_two_regions_each_is_read_once() {
+    let Some(store) = open() else { return };
+    put_all(&store, (0..10_u8).map(|key| (vec![key], vec![key])));
+    let (regions, first) = (Arc::clone(&store.cluster.regions), store.cluster.layout.entry(A, &[0]));
+    // A border in the region of all keys, which nothing but the cache knows of.
+    let region = store.cluster.runtime.wait(async move { Ok(regions.of(&first).await.unwrap()) }).unwrap();
+    let border = store.cluster.layout.entry(A, &[5]);
+    store.cluster.regions.cache(Region { end: Some(border.clone()), ..region.clone() });
+    store.cluster.regions.cache(Region { start: border, ..region });
+    let view = store.snapshot().unwrap();
+    let before = store.cluster.round_trips();
+    let ahead = view.scan_ahead(A, Bounds::ALL).unwrap().unwrap().wait().unwrap();
+    let keys: Vec<u8> = ahead.iter().map(|(key, _)| key[0]).collect();
+    assert_eq!((keys, store.cluster.round_trips() - before), ((0..10).collect(), 2));
+    let mut transaction = store.begin(NOW).unwrap();
+    transaction.delete_range(A, Bounds::ALL).unwrap();
+    let before = store.cluster.round_trips();
+    transaction.commit(Durability::Sync).unwrap();
+    assert_eq!(store.cluster.round_trips() - before, 2 + 1, "the commit is the third one");
+    assert_eq!(store.snapshot().unwrap().count(A, Bounds::ALL, |_| true).unwrap(), Some(0));
+}
+
+#[test]
 fn a_small_commit_takes_one_round_trip_and_a_large_one_three() {
     let Some(store) = open() else { return };
     let spent = |bytes: usize| {

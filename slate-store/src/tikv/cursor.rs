@@ -30,7 +30,7 @@ pub struct TikvCursor {
     continued: Option<(Direction, Vec<u8>)>,
     /// The current entry.
     at: Option<usize>,
-    /// Its value, if that is large: the values of other entries are not kept.
+    /// Its value, if that is large: those of other entries are not held.
     large: Option<Stored>,
     /// The number of entries of the next page.
     next: u32,

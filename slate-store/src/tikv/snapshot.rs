@@ -42,7 +42,7 @@ struct Traffic {
 /// The large values that a transaction has read, by keyspace and key. If it replaces one, its commit deletes the chunks.
 pub(super) type Seen = Mutex<HashMap<(Keyspace, Box<[u8]>), Chunks>>;
 
-/// The keys that one request of a count asks for.
+/// The most keys in the answer to one request of a count.
 const COUNTED: u32 = 8192;
 
 /// The entries of the first page of a range that is read ahead.

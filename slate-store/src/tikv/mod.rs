@@ -23,7 +23,7 @@
 //!   drop of a keyspace, except that transactions of this process that wrote to it conflict.
 //! - A commit learns its version when it is made, so its last stage is called with that of its view, and has the limits of the transaction.
 //! - A transaction writes at most 64 MiB and about 32,000 keys. A key has at most 4 KiB.
-//! - The error [`Expired`](crate::Error::Expired): see [`TikvStore::collect_garbage`].
+//! - The error [`Expired`](crate::Error::Expired): see [`Store::collect_garbage`](crate::Store::collect_garbage).
 //!
 //! A replaced or deleted value of more than a mebibyte leaves its chunks behind if the transaction did not read it before, and so does a
 //! process that ends within a commit. They are deleted with their keyspace.

@@ -33,7 +33,7 @@ impl Options {
     }
 
     /// Sets the age from which on a snapshot looks for the safepoint with every read, because garbage collection may have passed it. Must
-    /// be less than what every [`collect_garbage`](super::TikvStore::collect_garbage) of the cluster keeps. 60 seconds by default.
+    /// be less than what every [`collect_garbage`](crate::Store::collect_garbage) of the cluster keeps. 60 seconds by default.
     #[must_use]
     pub fn unchecked_age(self, unchecked_age: Duration) -> Self {
         Self { unchecked_age, ..self }

@@ -57,7 +57,7 @@ impl WrittenNames {
     #[cold]
     fn forget(&mut self) {
         // What may have been written at an unknown version has the greatest one. If most names have, all are forgotten, and every collection
-        // counts as written at an unknown version: a store with so many commits of unknown outcome has to be reopened.
+        // counts as written at an unknown version: a store with that many commits of unknown outcome has to be reopened.
         let mut versions: Vec<Version> = self.last.values().copied().collect();
         let middle = versions.len() / 2;
         let (_, middle, _) = versions.select_nth_unstable(middle);

@@ -15,8 +15,8 @@ use super::{
 /// The bytes that are read ahead while a command runs: a pipelining client gets no further.
 const READ_AHEAD: usize = 64 << 10;
 
-/// A buffer that is longer is not kept for the next message.
-const KEPT: usize = 64 << 10;
+/// The longest buffer that is used again for the next message.
+const LONGEST_REUSED: usize = 64 << 10;
 
 /// The most bytes for which memory is reserved before they have arrived.
 const RESERVED: usize = 256 << 10;
@@ -138,7 +138,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
         }
         let message = read(self.buffer.get(..length).unwrap_or_default());
         self.buffer.advance(length);
-        if length > KEPT {
+        if length > LONGEST_REUSED {
             self.shorten();
         }
         Ok(message)

@@ -2,8 +2,8 @@
 //!
 //! A log consists of blocks of 32 KiB, and a record of a header of seven bytes (a checksum, the length of what follows, a type) and its
 //! content. RocksDB ends its recovery at the first damaged record, but at one whose type is that of a *recycled* log it returns to the same
-//! record without end, if the log began with another type ([facebook/rocksdb#13333], read in version 11.8). Bytes that were not written
-//! before a power loss have one of these six types in one of 43 cases. Slate recycles no logs, so such a record is always damage, and
+//! record without end, if the log began with another type ([facebook/rocksdb#13333], read in version 11.8). Random bytes, which a power
+//! loss can leave, have one of these six types in one of 43 cases. Slate recycles no logs, so such a record is always damage, and
 //! everything behind it is lost in any case.
 //!
 //! [facebook/rocksdb#13333]: https://github.com/facebook/rocksdb/issues/13333

@@ -84,7 +84,7 @@ pub(super) enum Direction {
     Down,
 }
 
-/// The most regions of a page, which the client asks side by side, each for a whole page. The memory of a page is at most that of so many.
+/// The most regions of a page. The client reads them side by side, up to a whole page of each, so a page takes at most the memory of 16.
 const MAX_REGIONS: usize = 16;
 
 /// Returns how many regions the next page may concern after one of `regions` that had nothing. Empty regions, which deletes leave behind, are

@@ -5,8 +5,8 @@
 //!   removed        │      readable
 //! ```
 //!
-//! Services that read old versions for long, TiKV's backup among them, register a safepoint of their own with the placement driver, which is asked for
-//! the lowest of all before anything is removed ([`lowest`]).
+//! Services that read old versions for long, TiKV's backup among them, register a safepoint of their own with the placement driver, which
+//! returns the lowest of all before anything is removed ([`lowest`]).
 //!
 //! Nothing but Slate moves the safepoint, unless TiDB uses the cluster too. [`collect`] first stores the new safepoint under a key that all
 //! databases of the cluster look at, and then tells the cluster. A snapshot that is older than a minute looks for it *after* each read: if it is not passed, collection had not
@@ -87,7 +87,7 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
     }
 }
 
-/// Registers a service's safepoint with the placement driver, for so many seconds, unless that of another service is lower. Returns the lowest of
+/// Registers a service's safepoint with the placement driver, for this number of seconds, unless that of another service is lower. Returns the lowest of
 /// all services: nothing may be removed that a snapshot at this timestamp shows.
 pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safepoint: u64) -> Result<u64> {
     let request = |Leader { channel, cluster }| async move {

@@ -103,8 +103,7 @@ impl<T: Transaction> Session<T> {
         };
         self.written(&collection.name)?;
         let mut changes = self.change_set(&collection, call);
-        // The other half is room for the entries of one more document.
-        let most_keys = self.capabilities().max_transaction_keys.map_or(usize::MAX, |limit| limit / 2);
+        let most_keys = self.most_keys_of_round();
         let after = Some(position.after.as_slice()).filter(|key| !key.is_empty());
         let last = self.read_records(&collection, after, call, |key, document| {
             changes.guards.push((collection.records, key.into()));

@@ -46,8 +46,7 @@ impl<T: Transaction> Session<T> {
         let keys = due_records(&self.view(), index, due, limit, &mut interrupt, &mut outcome)?;
         self.read_all(&collection);
         let mut changes = self.change_set(&collection, call);
-        // The other half is room for the entries of one more document.
-        let most_keys = self.capabilities().max_transaction_keys.map_or(usize::MAX, |limit| limit / 2);
+        let most_keys = self.most_keys_of_round();
         {
             let view = self.view();
             let mut reader = view.point_reader()?;

@@ -196,6 +196,12 @@ impl<T: Transaction> Session<T> {
         self.shared.capabilities
     }
 
+    /// Returns after how many keys a round of a long write ends. They are half of what a transaction may write: the other half is room for
+    /// the entries of one more document.
+    pub(super) fn most_keys_of_round(&self) -> usize {
+        self.capabilities().max_transaction_keys.map_or(usize::MAX, |limit| limit / 2)
+    }
+
     /// Fails if an earlier error has ended the transaction or its time is up.
     pub(crate) fn check_open(&self) -> Result<()> {
         self.ended.as_ref().map_or(Ok(()), |why| Err(Error::transaction_over(why)))?;

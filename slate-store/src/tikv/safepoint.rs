@@ -100,7 +100,7 @@ pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safe
     };
     let lowest = cluster.regions.of_leader(request).await;
     lowest.ok_or_else(|| {
-        Error::Io(Box::new("the placement driver does not tell what backups and other services read".into()))
+        Error::Io(Box::new("the placement driver does not return the safepoints of backups and other services".into()))
     })
 }
 

@@ -65,7 +65,7 @@ pub enum TypedTask<'t> {
     ScanThree,
     /// Reads every document as the format's own map type: `bson::Document`, `serde_json::Value`.
     ScanMaps,
-    /// Reads these `_id`s, one call each, as [`TypedRecord`]s.
+    /// Looks up the documents with these `_id`s, one call for each, as [`TypedRecord`]s.
     Lookups(&'t [i64]),
 }
 

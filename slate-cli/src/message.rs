@@ -16,7 +16,8 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Returns a text of at most `longest` characters and a mark: its beginning and its end, which often say what it is about.
+/// Shortens a text to `longest` characters, its beginning and its end with `…` between them. A shorter text is
+/// unchanged.
 pub(crate) fn abridged(text: &str, longest: usize) -> String {
     // Most texts are shorter in bytes, too.
     if text.len() <= longest || text.chars().nth(longest).is_none() {

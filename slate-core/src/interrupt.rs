@@ -66,7 +66,8 @@ impl CancelToken {
         })
     }
 
-    /// Wakes `waker` when the token or one of its ancestors is cancelled; one that was cancelled before is not noticed: look once more.
+    /// Wakes `waker` when the token or one of its ancestors is cancelled. It is not woken for an earlier
+    /// cancellation: the caller must check the token once more after this call.
     pub(crate) fn wake_on_cancel(&self, waker: &Waker) -> WakeOnCancel {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -298,7 +298,7 @@ struct Worker {
     seed: u64,
     /// Number of records that were loaded.
     size: u64,
-    /// The next `_id` that only this thread inserts.
+    /// The `_id` of the thread's next insert. Each thread inserts `_id`s from a range of its own.
     next: i64,
     own: Vec<i64>,
     version: u64,

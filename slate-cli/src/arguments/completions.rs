@@ -14,7 +14,7 @@ use crate::{
 /// slate completions bash > ~/.local/share/bash-completion/completions/slate
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Completions {
-    /// The shell
+    /// The shell to print completions for
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -92,7 +92,7 @@ impl Endpoint {
     /// Fails as the command does.
     pub(crate) fn listed(&self, command: &Document) -> Result<Vec<Document>> {
         match self {
-            // The library replies with one batch.
+            // An embedded database replies with all documents in the first batch.
             Self::Embedded(_) => {
                 let reply = self.run(command)?;
                 let batch = reply.get_document("cursor").and_then(|cursor| cursor.get_array("firstBatch"));

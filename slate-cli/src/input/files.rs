@@ -21,7 +21,9 @@ pub(crate) struct Input {
     pub(crate) metadata: Option<PathBuf>,
 }
 
-/// Returns the files that a path stands for, and those in the folder that have no known format. Passes over hidden ones.
+/// Returns the files to import from `path`, which is a file or a folder, and the files in the folder whose format is
+/// not known.
+/// Skips hidden files.
 ///
 /// # Errors
 /// Fails if the path cannot be read.
@@ -70,7 +72,7 @@ fn search(folder: &Path, depth: usize, inputs: &mut Vec<Input>, ignored: &mut Ve
     Ok(())
 }
 
-/// Returns the definition of a collection or a view without documents.
+/// Returns the input for a metadata file without a dump beside it: a view, or a collection without documents.
 fn definition(path: &Path, stem: &str) -> Input {
     Input { path: path.to_owned(), collection: Some(decoded(stem)), metadata: Some(path.to_owned()) }
 }

@@ -27,7 +27,7 @@ pub(crate) struct Metadata {
     pub(crate) indexes: Vec<Document>,
 }
 
-/// Returns the metadata file in the folder of a dump, if there is one.
+/// Returns the metadata file that `mongodump` has written beside the dump of a collection, if it exists.
 pub(super) fn file_of(dump: &Path, stem: &str) -> Option<PathBuf> {
     let folder = dump.parent()?;
     ["", ".gz", ".zst"].iter().map(|end| folder.join(format!("{stem}{SUFFIX}{end}"))).find(|path| path.is_file())

@@ -268,7 +268,8 @@ impl Drop for WriterThread {
     }
 }
 
-/// Executes work on the pool, unless `limits` end its wait for a thread, or nobody awaits it any more when a thread takes it.
+/// Executes work on tokio's pool for blocking work. The work is not begun if `limits` end the wait for a thread, or
+/// if nobody awaits the answer any more when a thread is free.
 pub(super) fn on_pool<R: Send + 'static>(
     limits: impl Into<WaitLimits>,
     work: impl FnOnce() -> Result<R> + Send + 'static,

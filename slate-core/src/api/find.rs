@@ -287,8 +287,8 @@ impl Cursor {
         self.decoding(document, || deserialize_current(self.collection(), document))
     }
 
-    /// Stops the clock of the call until the next move: in [metrics](crate::Metrics) and reports of slow queries the time until then is
-    /// not part of the query. For readers that wait for somebody between two documents.
+    /// Stops the clock of the query until the cursor moves again: [metrics](crate::Metrics) and reports of slow
+    /// queries leave out the time until then. For callers that wait, for example for a client, between two documents.
     pub fn pause(&mut self) {
         Rows::pause(self);
     }

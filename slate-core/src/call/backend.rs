@@ -227,7 +227,8 @@ impl<S: Store> Backend<S> {
         Ok(self.session(transaction, catalog, options))
     }
 
-    /// Writes announcements, or withdraws them, in a transaction of its own.
+    /// Writes or withdraws announcements of changed definitions (`announcements.rs`), in a transaction of its own.
+    /// `write` returns whether it has written anything.
     fn announced(&self, wait: Duration, mut write: impl FnMut(&mut S::Transaction) -> Result<bool>) -> Result<()> {
         let mut transaction = self.store.begin(wait)?;
         if write(&mut transaction)? {

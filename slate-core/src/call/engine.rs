@@ -125,7 +125,7 @@ pub(crate) trait Reader {
     fn stats(&self, collection: &str, call: &CallContext) -> Result<CollectionStats>;
     /// Verifies documents and index entries.
     fn verify(&self, collection: &str, run: &mut VerifyRun<'_>) -> Result<()>;
-    /// Calls `visitor` with the sound documents of a collection.
+    /// Calls `visitor` with the documents of a collection that are valid and not in one of the damaged parts.
     fn salvage(
         &self,
         collection: &str,

@@ -91,7 +91,8 @@ fn positions<'r>(rows: impl Iterator<Item = &'r Row>) -> Result<AHashMap<&'r [u8
 /// Each number extends the longest ascent that ends in a smaller one (Fredman, On computing the length of longest increasing
 /// subsequences, 1975).
 fn longest_ascent(order: &[usize]) -> Result<Vec<bool>> {
-    // The last numbers of the ascents of each length, and for each number the one before it in its ascent.
+    // For each length the smallest number that ends an ascent of this length, and for each number the one before it
+    // in its ascent.
     let (mut ends, mut before): (Vec<usize>, Vec<Option<usize>>) = (Vec::new(), vec![None; order.len()]);
     for number in order {
         work::take(WORK)?;

@@ -121,7 +121,7 @@ impl<'e> Event<'e> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventBuffer {
     bytes: Vec<u8>,
-    /// The bytes of the largest event.
+    /// The size of the largest event in bytes.
     largest: usize,
 }
 

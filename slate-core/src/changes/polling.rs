@@ -48,7 +48,7 @@ pub(crate) struct Polled {
     deadline: Option<(Instant, u64)>,
 }
 
-/// What a thread does after a turn.
+/// What the thread that polls for the streams does after a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// Nobody needs it: it ends.

@@ -68,8 +68,8 @@ pub(crate) struct Waiting {
 }
 
 impl Wakers {
-    /// Wakes `waker` at the next commit that changes what the stream watches. A commit that became visible before is not noticed: read once
-    /// more after this.
+    /// Wakes `waker` at the next commit that changes what the stream watches. It is not woken for a commit that was
+    /// visible before: the caller must read once more after this call.
     pub(crate) fn wait(self: &Arc<Self>, watched: &Watched, waker: Waker) -> Waiting {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let mut table = self.table();

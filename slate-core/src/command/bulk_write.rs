@@ -103,7 +103,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     reply.finish()
 }
 
-/// Returns a document about each operation, in their order.
+/// Returns one document for each operation, in the order of the operations.
 fn described(effects: &[(usize, Effect)], errors: &WriteErrors) -> Result<Vec<RawDocumentBuf>> {
     let effects = effects.iter().map(|(place, effect)| {
         let mut entry = Reply::default();

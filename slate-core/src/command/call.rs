@@ -33,7 +33,7 @@ pub(super) struct CommandScope<'c> {
     pub(super) token: Option<&'c CancelToken>,
     /// Where the command shows what it does.
     pub(super) activity: Option<&'c Activity>,
-    /// The budget of a command that must not wait.
+    /// Limits the work of a command that must not wait. `None` if the command may wait.
     pub(super) budget: Option<&'c WaitBudget>,
     /// A collection that exists for the caller alone.
     pub(super) own: Option<&'c OwnCollection>,

@@ -145,8 +145,9 @@ impl CommandCursor {
         }
     }
 
-    /// Returns the cursor of a command that lists definitions or effects. They are in memory for the first batch, so that a command that has
-    /// written does not fail for lack of a temporary file.
+    /// Returns a cursor over documents that a command has made: a list of definitions, or the effects of writes. They
+    /// are held in memory whatever their size: a command that has written must not fail because a temporary file
+    /// cannot be written.
     pub(super) fn listing(
         documents: impl IntoIterator<Item = RawDocumentBuf>,
         namespace: String,

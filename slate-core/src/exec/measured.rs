@@ -26,7 +26,7 @@ impl<I> MeasuredRows<I> {
         Ok(Self { input, meters })
     }
 
-    /// Moves within the input, and counts the rows that it moves by.
+    /// Moves the input by `advance`, which returns the number of rows, and adds the rows and the time to the meters.
     fn measure(&mut self, advance: impl FnOnce(&mut I) -> Result<u64>) -> Result<u64> {
         let start = self.meters.first().map(Meter::start);
         let rows = advance(&mut self.input)?;

@@ -98,7 +98,7 @@ impl Span {
         }
     }
 
-    /// Adds the error of the call.
+    /// Records the call's error in its span.
     #[cold]
     pub(crate) fn failed(&self, error: &Error) {
         #[cfg(feature = "tracing")]

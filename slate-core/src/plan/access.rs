@@ -365,7 +365,7 @@ fn range(before: &[u8], interval: &Interval, held: Held) -> KeyRange {
     KeyRange { start, end }
 }
 
-/// Returns whether a position is beyond the untruncated part of an entry's values.
+/// Returns whether a bound of an interval lies beyond the part of an entry's values that is stored.
 fn is_cut(before: &[u8], place: &Place, held: Held) -> bool {
     match held {
         Held::Truncated => before.len() + place.prefix.len() >= MAX_UNIQUE_PREFIX,

@@ -296,8 +296,8 @@ impl<'c, V: View> Insert<'c, V> {
     }
 }
 
-/// Where the keys of a batch are among the keys that were loaded in one call: first those of records, then those of
-/// each unique index.
+/// Positions among the keys that were loaded in one call for a batch: first its record keys, then its keys in each
+/// unique index.
 struct LoadedKeys {
     /// The next record key that was loaded.
     next_record: usize,

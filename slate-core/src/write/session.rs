@@ -276,7 +276,7 @@ impl<T: Transaction> Session<T> {
         result
     }
 
-    /// Ends the transaction.
+    /// Marks the transaction as ended: every later call fails with the reason `why`.
     pub(crate) fn end(&mut self, why: &str) {
         self.ended = Some(why.into());
     }

@@ -13,7 +13,8 @@ const UNTAILORED: [&str; 11] = ["de", "en", "fr", "ga", "id", "it", "lb", "ms", 
 /// The collator of a language.
 pub(super) struct Collator {
     collator: CollatorBorrowed<'static>,
-    /// Whether only spaces are ignored.
+    /// Whether comparisons ignore spaces and count punctuation: `alternate` is `shifted` and `maxVariable` is
+    /// `space`.
     ignores_spaces_only: bool,
 }
 

@@ -42,7 +42,7 @@ pub struct CollationOptions {
     pub numeric_ordering: Option<bool>,
     /// `non-ignorable`, or `shifted`, which ignores spaces and, unless `max_variable` is `space`, punctuation.
     pub alternate: Option<String>,
-    /// `punct` or `space`.
+    /// What `shifted` ignores: `punct` for spaces and punctuation, `space` for spaces alone.
     pub max_variable: Option<String>,
     /// Whether accents are compared from the end.
     pub backwards: Option<bool>,

@@ -77,7 +77,8 @@ impl Expression {
         }
     }
 
-    /// Returns the comparisons of fields that this expression is: one for each operand that is a field.
+    /// Returns this expression as comparisons of a field: one for each operand that is a field, and none unless it is
+    /// a comparison.
     pub(crate) fn comparisons(&self) -> impl Iterator<Item = Comparison<'_>> {
         let compared = match &self.0 {
             ExpressionNode::Call(function, operands) => match (Relation::of(function.name), &**operands) {

@@ -44,9 +44,9 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
 #[derive(Default)]
 struct Found<'n> {
     equalities: Vec<(Path, OwnedValue)>,
-    /// The place of each path.
+    /// For each path, its position in `equalities`.
     paths: HashMap<&'n str, usize>,
-    /// For each proper prefix of a path, the place of the first path with it.
+    /// For each proper prefix of a path, the position of the first equality whose path begins with it.
     prefixes: HashMap<&'n str, usize>,
 }
 

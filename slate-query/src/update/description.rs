@@ -26,7 +26,7 @@ enum Part {
 #[derive(Default)]
 struct Description<'d> {
     path: Vec<Step<'d>>,
-    /// The path as it is written.
+    /// The names and positions of `path`, joined by dots.
     joined: Vec<u8>,
     updated: Vec<u8>,
     removed: Vec<u8>,

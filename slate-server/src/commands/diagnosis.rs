@@ -18,7 +18,7 @@ use crate::{
     stages,
 };
 
-/// `currentOp`: the commands that run, of which the other fields of the command are a filter.
+/// `currentOp`: lists the commands that run. The command's other fields are a filter of that list.
 pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
     let (all, idle_connections) = (!call.truth("$ownOps")?, call.truth("$all")?);
     let running = described(call, Described { all, idle_connections, truncates: true, ..Described::default() })?;

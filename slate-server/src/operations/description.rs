@@ -16,14 +16,15 @@ use crate::{auth, command::beginning, session::SessionId};
 pub(crate) struct Scope {
     /// Connections that wait for their next request.
     pub(crate) idle_connections: bool,
-    /// Whether the content of long commands is left out.
+    /// Whether commands are cut off after [`MAX_TRUNCATED_COMMAND`] bytes instead of [`MAX_COMMAND`].
     pub(crate) truncates: bool,
 }
 
-/// A command of more bytes is shown by its beginning: MongoDB's limit for the profiler.
+/// The longest command in bytes that is shown whole, which is MongoDB's limit for the profiler. A longer one is cut
+/// off.
 pub(crate) const MAX_COMMAND: usize = 50_000;
 
-/// The same limit, if long commands are to be truncated.
+/// The limit in bytes if the client asks for truncated commands (`truncateOps`).
 const MAX_TRUNCATED_COMMAND: usize = 1000;
 
 impl Operations {

@@ -73,8 +73,8 @@ struct Cores {
     writing: usize,
 }
 
-/// Reads a store alone, during writes to the same store, and during writes to another store. The last row shows the
-/// cost of the machine, whose cores share caches, a clock and an operating system.
+/// Reads a store beside a writer of the same store, beside a writer of another store, and alone. The second row shows
+/// what the machine costs, whose cores share caches, a clock and an operating system.
 fn compare<S: Subject>(bench: &mut Bench, [store, other]: [&S; 2], work: &Work<S>, cores: Cores) {
     let names = ["beside a writer", "beside a writer of another store", "alone"]
         .map(|circumstance| format!("{}: {circumstance}", work.name));

@@ -7,7 +7,8 @@ use crate::{Keyspace, PointReader, Result};
 pub struct OptimisticPointReader<'t, R> {
     base: R,
     writes: &'t WriteSet,
-    /// The values that the transaction wrote among the keys of the last load, by ascending index.
+    /// The keys of the last load that the transaction has written: each key's position in the load, ascending, and
+    /// its value.
     own: Vec<(usize, Option<&'t [u8]>)>,
 }
 

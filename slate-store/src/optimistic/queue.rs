@@ -91,7 +91,7 @@ impl CommitQueue {
             self.waiting.fetch_add(1, Ordering::SeqCst);
         }
         self.arrived.fetch_add(1, Ordering::SeqCst);
-        // Only `()` is under this lock.
+        // The lock protects no data, so a panic while it was held has left nothing inconsistent.
         let lock = self.commit.lock().unwrap_or_else(PoisonError::into_inner);
         self.admitted.fetch_add(1, Ordering::SeqCst);
         if can_sync {

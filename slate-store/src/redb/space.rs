@@ -179,8 +179,8 @@ impl Space {
         self.state().is_damaged = true;
     }
 
-    /// Records that the file, with pages of `used` bytes, has been compacted in steps. They leave some free pages, so a file that is short
-    /// enough can still be compacted as a whole.
+    /// Records that the file has been compacted in steps, and that its tables have pages of `used` bytes. Steps leave
+    /// some free pages, so a short file can still be compacted as a whole.
     pub(super) fn set_stepped(&self, used: u64) {
         if used <= LONGEST_WHOLE { self.set_used(used) } else { self.set_compacted() }
     }

@@ -20,9 +20,9 @@ struct WrittenState {
 /// What commits have written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Amount {
-    /// The bytes of keys and values, and about those of ranges that were deleted.
+    /// The bytes of keys and values that were written, and an estimate of those in deleted ranges.
     pub(super) bytes: u64,
-    /// The keys that were deleted one by one.
+    /// The number of keys that were deleted one by one.
     pub(super) deletes: u64,
 }
 

@@ -27,7 +27,7 @@ const PAGE_BYTES: usize = 2 << 20;
 pub(super) const FIRST_PAGE: u32 = 64;
 const MAX_PAGE: u32 = 4096;
 
-/// From the first stored key up to, but without, the last.
+/// A range of stored keys: includes the first key, excludes the second.
 pub(super) type Range = (Vec<u8>, Vec<u8>);
 
 /// The values of stored keys.

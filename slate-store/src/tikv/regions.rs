@@ -82,7 +82,7 @@ impl Driver {
     }
 }
 
-/// The placement driver that answers.
+/// The leader of the placement drivers: the connection to it, and the id of its cluster.
 #[derive(Clone)]
 pub(super) struct Leader {
     pub(super) channel: Channel,

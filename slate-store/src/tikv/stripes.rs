@@ -34,7 +34,8 @@ impl Default for Stripes {
 }
 
 impl Stripes {
-    /// Takes a stripe for a transaction that began at this timestamp. If all are taken it shares one, and may conflict.
+    /// Takes a stripe for a transaction with a snapshot of the timestamp `began`. If all stripes are taken,
+    /// transactions share one and may conflict.
     pub(super) fn take(&self, began: u64) -> Taken<'_> {
         let mut stripes = self.lock();
         let mut best: Option<&mut Stripe> = None;

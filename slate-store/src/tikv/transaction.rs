@@ -141,8 +141,8 @@ impl Transaction for TikvTransaction {
         commit::commit(self)
     }
 
-    /// `last` is called with the version of the transaction's view, because the cluster chooses that of the commit when all is written. Its
-    /// writes count against the limit of the transaction.
+    /// Calls `last` with the version of the transaction's view, because the cluster chooses the commit's version only
+    /// after all is written. The writes of `last` count against the transaction's size limit.
     fn commit_with(mut self, _: Durability, last: LastStage<'_>) -> Result<Version> {
         last(Version(self.snapshot.at), &mut self.writes)?;
         commit::commit(self)

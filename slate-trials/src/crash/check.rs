@@ -29,7 +29,7 @@ pub(super) struct Acknowledged {
     checked_copies: u64,
 }
 
-/// What an acknowledged change has left.
+/// What must be found of an index or a collection after the last change that was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Left {
     Present,

@@ -27,7 +27,7 @@ pub(super) fn json(data: &[u8]) -> Verdict {
     let bytes = input.perhaps_damaged(text.as_bytes());
     let read = documents("json", &bytes);
     if kind == 0 && bytes == text.as_bytes() && read.len() == written.len() {
-        // The notation has no payloads of NaN.
+        // Extended JSON does not contain the payload of a NaN, so the texts are compared instead of the bytes.
         let again = read.iter().map(|document| canonical(Document::try_from(document).unwrap_or_default()));
         assert_eq!(again.collect::<Vec<_>>().join("\n"), text, "documents are read as written");
     }

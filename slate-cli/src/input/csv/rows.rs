@@ -68,7 +68,7 @@ pub(super) enum Fault {
     /// A carriage return or a line feed within a cell without quotes: it may be the end of a line.
     LineEnd,
     TooLong,
-    /// The source failed within the row.
+    /// The text ends within the row because reading the source failed.
     Cut,
 }
 

@@ -10,7 +10,7 @@ use slate_query::{
 use super::join_table::encode;
 use crate::{Result, plan};
 
-/// A value that documents are joined by, and its key.
+/// The encoded key of a value that documents are joined by, and the value.
 pub(super) type JoinValue<V> = (SmallBytes, V);
 
 /// Returns the stages that find the matches of one document.

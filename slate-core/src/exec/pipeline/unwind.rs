@@ -46,7 +46,8 @@ impl Rows for UnwindRows<'_> {
     }
 
     fn advance_run(&mut self, most: u64) -> Result<u64> {
-        // A limit can end between the elements of one document.
+        // With a limit the input moves by single documents, because the limit can end between two elements of one
+        // array.
         let most = if most == u64::MAX { most } else { 1 };
         self.interrupt.tick()?;
         self.has_row = self.has_row && self.rows.advance(&self.unwind);

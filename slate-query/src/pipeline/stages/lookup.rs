@@ -14,7 +14,7 @@ use crate::{
     raw::{Doc, Kind, OwnedValue, Value, Writer},
 };
 
-/// "undefined" as the content of a string.
+/// The content of the BSON string "undefined": its length, its text and a terminating 0.
 const UNDEFINED: &[u8] = b"\x0a\0\0\0undefined\0";
 
 /// A parsed `$lookup`.
@@ -337,7 +337,7 @@ impl Join {
         });
     }
 
-    /// Returns the filter of the other collection for documents that have the field.
+    /// Returns the filter of the other collection for documents in which the foreign field exists.
     ///
     /// # Errors
     /// The errors of filters.

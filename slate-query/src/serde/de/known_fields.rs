@@ -138,7 +138,7 @@ impl<'de> MapAccess<'de> for KnownFields<'de> {
     }
 }
 
-/// The names of a target's fields.
+/// The names of the fields of the struct that is deserialized.
 #[derive(Debug)]
 struct Names {
     names: &'static [&'static str],

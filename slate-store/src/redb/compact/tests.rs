@@ -181,7 +181,7 @@ fn filling_frees_the_pages_that_it_replaces() {
     let Handle::Writable(database) = &*handle else { panic!("opened for writing") };
     writer.fill_pages(database, Occasion::Call, &mut writer.permit().unwrap()).unwrap();
     assert!(used(&writer) < sparse * 4 / 5, "{} of {sparse} bytes", used(&writer));
-    // Not all new ones were added to the file.
+    // Filling has reused freed pages: not all of the new pages were added to the file.
     let stats = writer.begin(&writer.permit().unwrap()).unwrap().stats().unwrap();
     let allocated = stats.allocated_pages() * u64::try_from(stats.page_size()).unwrap();
     assert!(allocated < used(&writer) + ROOM, "{allocated} bytes are allocated for {}", used(&writer));
@@ -302,7 +302,7 @@ fn a_step_waits_for_snapshots_from_before_the_last_one_and_reads_nothing_meanwhi
         assert!(next.examined >= done.examined, "{next:?} after {done:?}");
         done = next;
     }
-    // As if it were opened during the last step of a flush.
+    // The snapshot is as if it were opened during the last step of a flush.
     let mut permit = writer.permit().unwrap();
     let stepping = permit.stepping.take().unwrap();
     let snapshot = writer.snapshot().unwrap();

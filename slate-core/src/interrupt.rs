@@ -459,7 +459,7 @@ impl work::Limit for InterruptEnds {
     }
 }
 
-/// Counts and limits the looks at the end of a call.
+/// Counts and limits the looks of a call: how often it checks whether it must end.
 #[cfg(test)]
 pub(crate) mod looks {
     use std::{
@@ -492,14 +492,14 @@ pub(crate) mod looks {
         }
     }
 
-    /// Calls `work` and returns how often it looked.
+    /// Calls `work` and returns how often it has checked whether it must end.
     pub(crate) fn of<R>(work: impl FnOnce() -> Result<R>) -> usize {
         let looks = Arc::new(Looks(AtomicUsize::new(usize::MAX)));
         work::during(looks.clone(), || work().unwrap()).unwrap();
         usize::MAX - looks.0.load(Relaxed)
     }
 
-    /// Calls `work`, which must end with its call at the look after this number of them.
+    /// Calls `work` and ends the call after this number of looks. Panics unless `work` then fails.
     pub(crate) fn end_after<R>(looks: usize, work: impl FnOnce() -> Result<R>) {
         let mut is_ended = false;
         let ended = work::during(Arc::new(Looks(AtomicUsize::new(looks))), || is_ended = work().is_err());

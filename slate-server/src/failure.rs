@@ -97,7 +97,7 @@ impl Failure {
         Self { labels, has_all_labels: true, ..self }
     }
 
-    /// Adds the error of a write concern, which a failed command has, too.
+    /// Adds the error of a write concern, which the reply states beside the failure.
     pub(crate) fn with_write_concern_error(mut self, error: RawDocumentBuf) -> Self {
         self.details.get_or_insert_default().append(cstr!("writeConcernError"), error);
         self
@@ -108,7 +108,7 @@ impl Failure {
         self.code == Code::WRITE_CONFLICT.0
     }
 
-    /// Returns the reply that says so.
+    /// Returns the reply to a command that has failed.
     pub(crate) fn reply(&self) -> RawDocumentBuf {
         let mut reply = rawdoc! { "ok": 0.0, "errmsg": &*self.message, "code": self.code, "codeName": &*self.name };
         if let Some(details) = &self.details {

@@ -60,7 +60,7 @@ struct State {
 #[derive(Debug, Default)]
 struct Profile {
     level: Level,
-    /// What is recorded, in place of the threshold.
+    /// The filter that decides which commands are recorded, in place of the threshold.
     filter: Option<RawDocumentBuf>,
     entries: VecDeque<RawDocumentBuf>,
     bytes: usize,

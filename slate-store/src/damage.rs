@@ -4,13 +4,13 @@ use crate::Keyspace;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Checked {
-    /// So many bytes were read so far.
+    /// The number of bytes that were read so far.
     Bytes(u64),
     /// A part of the store is damaged.
     Damaged(Damage),
 }
 
-/// A part of a store that does not have its checksum, or cannot be read.
+/// A part of a store whose checksum is wrong, or that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
     /// The keyspace; `None` for the store's own structures.

@@ -154,7 +154,7 @@ pub enum Flushing {
 /// A part of a commit, in one keyspace.
 #[derive(Clone, Copy, Debug)]
 pub enum Change<'c> {
-    /// Keys with their new values, in ascending order as a rule. If a key comes twice, the later write counts.
+    /// Keys with their new values, usually in ascending order. If a key comes twice, the later write counts.
     Writes(&'c [Write<'c>]),
     /// All keys within these bounds are deleted, of the last commit and of earlier parts. [`Bounds::ALL`] drops the keyspace.
     DeleteRange(Bounds<'c>),

@@ -65,7 +65,7 @@ impl<T> Superseded<T> {
         self.state().commits.iter().any(|commit| commit.since <= time && commit.readers.strong_count() > 0)
     }
 
-    /// No code under this lock can panic between two dependent updates.
+    /// Locks the state. A poisoned lock is sound: no code under it can panic between two dependent updates.
     fn state(&self) -> MutexGuard<'_, SupersededState<T>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

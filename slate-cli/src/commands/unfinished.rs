@@ -1,5 +1,5 @@
-//! Collections that copies to a server have left: a copy that is killed cannot remove what it has made, and nobody but a person knows
-//! whether one still runs on another machine.
+//! Collections that killed copies have left on a server. A copy that is killed cannot remove them, and whether a copy still runs on another
+//! machine only a person can tell.
 
 use std::collections::BTreeMap;
 

@@ -46,7 +46,7 @@ pub(crate) struct StreamSpec {
     pub(crate) full_document: FullDocument,
     pub(crate) before: FullDocumentBeforeChange,
     pub(crate) expanded: Expanded,
-    /// The stages that follow; each makes one document or none of a document.
+    /// The stages that follow `$changeStream`. Each makes at most one document of a document.
     pub(crate) stages: Vec<Stage>,
     /// Whether a document that is too large for a reply is split.
     pub(crate) splits: bool,

@@ -67,7 +67,7 @@ pub(crate) struct Event<'e> {
     pub(crate) document: Doc<'e>,
     /// What an update changed.
     pub(crate) description: Option<Doc<'e>>,
-    /// The document before an update, a replacement or a delete, if the collection stores images.
+    /// The document before an update, a replacement or a delete, if the collection logs it (`changeStreamPreAndPostImages`).
     pub(crate) before: Option<Doc<'e>>,
 }
 

@@ -124,7 +124,7 @@ pub(super) fn take_cursor(fields: &mut Fields<'_>) -> Result<Option<Option<u64>>
     batch_size(cursor).map(Some)
 }
 
-/// Returns the batch size in a value of `cursor`.
+/// Returns the `batchSize` of a command's `cursor` document.
 pub(super) fn batch_size(cursor: Doc<'_>) -> Result<Option<u64>> {
     let mut fields = Fields::read("cursor", cursor)?;
     let batch = fields.size("batchSize")?;

@@ -24,7 +24,7 @@ pub(super) enum Concerns {
     Majority,
     /// A write: a write concern, and only the default read concern.
     Write,
-    /// A pipeline that writes: both, but it cannot write what only a majority has confirmed to have read.
+    /// A pipeline that writes (`$out`, `$merge`): a write concern, and any read concern except `linearizable`.
     ReadAndWrite,
     /// Neither: no write concern, and only the default read concern.
     Neither,

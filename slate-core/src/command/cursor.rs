@@ -73,7 +73,7 @@ impl CursorOptions {
 pub(super) struct CommandCursor {
     pub(super) rows: CursorRows,
     pub(super) namespace: String,
-    /// The number of documents that the command's limit leaves.
+    /// How many more documents the command's limit allows.
     pub(super) left: Option<u64>,
     /// The time limit, which begins again with each batch, and the interrupt that all nodes share.
     pub(super) max_time: Option<Duration>,

@@ -32,7 +32,7 @@ pub(super) fn explain(call: Call<'_>, verbosity: ExplainVerbosity) -> Result<Exp
     distinct.explain(verbosity, Purpose::Return, |request, defined| request.parse_distinct(defined, key))
 }
 
-/// Returns the command and its key.
+/// Parses the command. Returns its query, and the path whose distinct values are wanted.
 fn parse<'c>(mut call: Call<'c>) -> Result<(ReadCommand<'c>, &'c str)> {
     let collection = call.collection()?;
     let fields = &mut call.fields;

@@ -73,7 +73,7 @@ impl ChangeStamp {
         Some(names.pending.values().chain(later).flatten().cloned().collect())
     }
 
-    /// No code under this lock can panic between two dependent updates.
+    /// Locks the names. A poisoned lock is sound: no code under it can panic between two dependent updates.
     fn names(&self) -> MutexGuard<'_, ChangedNames> {
         self.names.lock().unwrap_or_else(PoisonError::into_inner)
     }

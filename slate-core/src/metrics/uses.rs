@@ -78,8 +78,8 @@ impl UseTable {
         shared(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner).indexes, (entries, is_hidden))
     }
 
-    /// Forgets the uses that no catalog refers to, once there may be as many as others: a call then costs little more than what
-    /// was added since.
+    /// Removes the uses that no catalog refers to, once they may be as many as the others. A removal then costs about as much as adding
+    /// what was added since the last one.
     pub(crate) fn forget_unused(&self) {
         let mut maps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if maps.count() > 2 * maps.kept {

@@ -213,8 +213,8 @@ pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usi
     candidates(collection, query).len()
 }
 
-/// An index path by single values with at most this many entries is chosen without considering others, because probing
-/// another path costs a descent, which is about as much as it could save.
+/// An index path by single values with at most this many entries is chosen without considering others, because a probe of another path
+/// searches its index from the root, which costs about as much as the other path could save.
 pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 
 /// The same limit for a path by ranges: the number of records that cost as much as one probe.

@@ -108,7 +108,8 @@ impl AfterCommit {
     }
 }
 
-/// Adds the growth of collections by a commit. Returns the collections whose statistics should be gathered now.
+/// Adds to `staleness` by how many records a commit has grown its collections. Returns the collections whose statistics should be gathered
+/// now.
 pub(super) fn stale(
     states: &CollectionStates,
     catalog: &Catalog,

@@ -41,9 +41,9 @@ pub(crate) struct Session<T> {
     pub(super) catalog: Arc<Catalog>,
     /// Whether the transaction sees this catalog, until that is known.
     check: Option<CatalogCheck>,
-    /// The announcement of the change that this transaction makes.
+    /// The id of the announcement of this transaction's change of a definition, if it was announced (`commit/announcements.rs`).
     announced: Option<u64>,
-    /// Announcements for which others have waited in vain.
+    /// Announcements that other transactions have made way for long enough: their processes have probably ended.
     abandoned: Vec<Announced>,
     pub(super) collections: CollectionStates,
     /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.

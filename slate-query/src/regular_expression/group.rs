@@ -93,7 +93,7 @@ fn assertion(input: &mut Input<'_>) -> Option<(Kind, &'static str)> {
     ASSERTIONS.iter().find(|(start, ..)| is_it(start, input)).map(|(_, kind, opening)| (*kind, *opening))
 }
 
-/// Opens a group with a number. Captures are used by number, so that the name is not translated.
+/// Opens a capturing group. The translation refers to captures by number, so it leaves out the name.
 fn numbered(translator: &mut Translator<'_>, name: Option<&str>) -> Result<()> {
     translator.enter(Kind::Group, "(", ")");
     match name {

@@ -90,13 +90,13 @@ pub(super) struct OpenGroup {
     pub(super) lengths: Vec<Length>,
     /// Whether the current branch ends at the end of the text (`$`).
     pub(super) ended: bool,
-    /// Whether a finished branch does.
+    /// Whether a finished branch ends at the end of the text.
     other_ended: bool,
     /// How the work of one pass through the group grows with the text.
     pub(super) growth: Growth,
     /// How the work of its lookaround grows, which is repeated where the group is repeated.
     lookaround: Growth,
-    /// The same of the last item.
+    /// How the work of the last item's lookaround grows.
     item_lookaround: Growth,
 }
 

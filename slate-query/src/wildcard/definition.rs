@@ -23,7 +23,7 @@ pub struct WildcardPattern {
     before: usize,
 }
 
-/// The path of a wildcard index's entries in plans, as in MongoDB.
+/// The name by which plans show the path that begins each entry of a wildcard index, as in MongoDB.
 pub const PATH_FIELD: &str = "$_path";
 
 impl WildcardPattern {

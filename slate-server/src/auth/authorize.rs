@@ -250,7 +250,7 @@ mod tests {
             ("rwduoxRWDUmhcCbs*", "shop", doc! { "killCursors": "c", "cursors": [] }),
             ("rw--o-RW------b-*", "shop", doc! { "explain": { "find": "c" } }),
             ("-----xRW------b-*", "shop", doc! { "explain": { "find": "c", "$db": "other" } }),
-            // What pipelines name.
+            // Collections that the stages of a pipeline name.
             ("rw--o-RW------b-*", "shop", pipeline(vec![lookup("d")])),
             ("-----------------", "shop", pipeline(vec![lookup("system.js")])),
             ("--------------b-*", "admin", doc! { "aggregate": "c", "pipeline": [lookup("system.users")] }),

@@ -74,7 +74,7 @@ impl Call<'_> {
         self.time_limit().and_then(|limit| self.began.checked_add(limit))
     }
 
-    /// Awaits what comes before the command itself, until the command is cancelled or its time is over. It is dropped then.
+    /// Awaits `wait`, which comes before the command's execution, and drops it when the command is cancelled or its time is over.
     ///
     /// # Errors
     /// Fails with `Interrupted` (11601) or `MaxTimeMSExpired` (50).

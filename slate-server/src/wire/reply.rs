@@ -32,14 +32,15 @@ pub(crate) struct ReplyHead {
     pub(crate) compressor: Option<Compressor>,
 }
 
-/// A longer document is sent from where it is. A shorter one is copied behind the head, which costs less than a second buffer to send.
+/// The longest document in bytes that is copied behind the head, which costs less than sending a second buffer. A longer one is sent from
+/// its own buffer.
 const COPIED: usize = 16 << 10;
 
-/// A compressed reply that may become longer than this gets [`ROOM`].
+/// The longest document in bytes that is compressed without reserving [`ROOM`].
 const LONG: usize = 1 << 20;
 
-/// More than the 32 MiB up to which glibc may keep freed memory: pages that are not written take no memory, growth copies nothing, and all
-/// is given back.
+/// The bytes that are reserved for compressing a long document, so that the buffer is not copied as it grows. Pages that are not written
+/// take no memory. glibc returns allocations of more than 32 MiB to the system when they are freed.
 const ROOM: usize = 33 << 20;
 
 /// The bytes of a reply: the head, and the document if it is not part of the head.

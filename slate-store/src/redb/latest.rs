@@ -44,7 +44,7 @@ impl Latest {
         }
     }
 
-    /// No code under this lock can panic between two dependent updates.
+    /// Locks the state. A poisoned lock is sound: no code under it can panic between two dependent updates.
     fn lock(&self) -> MutexGuard<'_, Option<RedbSnapshot>> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }

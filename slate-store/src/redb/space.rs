@@ -232,7 +232,7 @@ impl Space {
         Some(if is_hardly_changed { files::allocated(&metadata) } else { metadata.len() })
     }
 
-    /// No code under this lock can panic between two dependent updates.
+    /// Locks the state. A poisoned lock is sound: no code under it can panic between two dependent updates.
     fn state(&self) -> MutexGuard<'_, SpaceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

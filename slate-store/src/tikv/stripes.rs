@@ -63,7 +63,7 @@ impl Stripes {
         }
     }
 
-    /// No code under this lock can panic between two dependent updates.
+    /// Locks the stripes. A poisoned lock is sound: no code under it can panic between two dependent updates.
     fn lock(&self) -> MutexGuard<'_, Vec<Stripe>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

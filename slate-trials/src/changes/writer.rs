@@ -40,7 +40,7 @@ pub fn write(folder: &Path, store: &str, seed: u64) {
 
 fn opened(folder: &Path, store: &str, seed: u64) -> Result<Database> {
     let sharing = if super::has_readers(store) { Sharing::WithReaders } else { Sharing::Exclusive };
-    // Who reads after a kill repairs the file, and has it alone meanwhile.
+    // After a kill, the first process that opens the file repairs it and keeps others out meanwhile, so opening waits.
     let builder = Database::builder(&super::source(store, folder)).sharing(sharing);
     let db = builder.open_timeout(super::OPEN_TIMEOUT).open()?;
     // Some logs are so short that a follower falls behind.

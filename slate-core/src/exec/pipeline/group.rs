@@ -156,7 +156,7 @@ impl<'v> GroupRows<'v> {
             return Ok(());
         }
         let mut key = Vec::new();
-        // Reads the groups in their order in memory.
+        // Visits the groups in the order in which they lie in memory.
         for number in 0..self.states.len() {
             self.interrupt.tick()?;
             self.group.key(&self.states, number, &mut key);

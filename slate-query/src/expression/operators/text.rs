@@ -52,7 +52,7 @@ struct Chars<'t> {
 
 impl<'t> Chars<'t> {
     fn of(text: &'t str) -> Result<Self> {
-        /// The longest text in bytes that is searched.
+        /// The longest text in bytes that is searched itself. For a longer one the set of its characters is searched.
         const SEARCHED: usize = 64;
         let mut set = None;
         if text.len() > SEARCHED {

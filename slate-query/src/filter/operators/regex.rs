@@ -45,8 +45,8 @@ impl Operator for Regex {
     }
 }
 
-/// Returns the strings with the prefix of every match, and the regular expression itself. The bounds are exact if every string
-/// with the prefix matches.
+/// Returns the bounds of the values that can match: the strings that begin with the prefix of every match, and the regular expression
+/// itself. They are exact if every string with the prefix matches.
 pub(super) fn pattern_bounds(pattern: &Pattern) -> Bounds {
     let itself = Bounds::equal(pattern.to_value().as_value());
     let strings = match pattern.prefix() {

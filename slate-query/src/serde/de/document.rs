@@ -39,9 +39,9 @@ const EXTENDED: [&str; 18] = [
     "$uuid",
 ];
 
-/// Converts a document. Returns `None` where a conversion with serde may give another value, an error included. For other names
-/// that begin with `$` it does not, which matters for deep filters and pipelines in documents: serde takes several times as much of
-/// the stack for each level. After the end of the call a part of the document is enough.
+/// Converts a document. Returns `None` where serde fails or may give another value, as for the names in [`EXTENDED`]. Other names that
+/// begin with `$` are converted here: they occur in deep filters and pipelines, for whose every level serde takes several times as much of
+/// the stack. Once the call must end, the rest of the document is left out, because its caller returns an error.
 fn convert(document: Doc<'_>, context: Context) -> Option<Document> {
     let mut converted = Document::new();
     for element in document.elements().take_while(|_| work::spend(DECODED)) {

@@ -24,7 +24,8 @@ impl Mechanism {
         Self::ALL.into_iter().find(|mechanism| mechanism.name() == name)
     }
 
-    /// The iterations of the keys of new passwords, as MongoDB's parameters `scramIterationCount` and `scramSHA256IterationCount`.
+    /// The number of iterations that derive keys from a new password: the default of MongoDB's parameters `scramIterationCount` and
+    /// `scramSHA256IterationCount`.
     pub(crate) fn iterations(self) -> u32 {
         match self {
             Self::Sha1 => 10_000,
@@ -32,7 +33,7 @@ impl Mechanism {
         }
     }
 
-    /// The bytes of a salt: those of a hash, less the counter that PBKDF2 appends, as in MongoDB.
+    /// The length of a salt in bytes, as in MongoDB: that of a hash less the four bytes of the counter that PBKDF2 appends.
     pub(super) fn salt_length(self) -> usize {
         match self {
             Self::Sha1 => 16,

@@ -1,4 +1,4 @@
-//! Commits beside nodes that are busy before or after they have made them, or while they undo one.
+//! Commits while nodes are busy: before or after they have made the commit, or while they undo it.
 
 use super::*;
 

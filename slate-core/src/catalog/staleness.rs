@@ -27,8 +27,8 @@ impl Changed {
     }
 }
 
-/// The growth, in records, below which statistics are not gathered again. Small collections are counted by probes
-/// (`plan::cost`), and frequent gathering would cost more than it saves.
+/// The growth, in records, below which statistics are not gathered again. Small collections are counted by probes (`plan/candidate.rs`),
+/// and frequent gathering would cost more than it saves.
 const MIN_GROWTH: u64 = 1_000;
 
 impl StatisticsStaleness {

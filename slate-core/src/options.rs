@@ -62,10 +62,10 @@ pub enum ValidationLevel {
 /// What happens to a write that violates the validator of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValidationAction {
-    /// It fails.
+    /// The write fails.
     #[default]
     Error,
-    /// It is accepted.
+    /// The write is accepted.
     Warn,
 }
 

@@ -259,7 +259,7 @@ impl Command {
         }
         match &*self.name {
             "getMore" => self.document().get_str("collection").ok(),
-            // That of the command within.
+            // The collection of the command that is explained.
             "explain" => {
                 let (name, target) = self.document().get_document("explain").ok()?.iter().next()?.ok()?;
                 let known = commands::find(name.as_str()).filter(|known| known.is(Trait::Collection));

@@ -101,7 +101,7 @@ async fn run_in_scope(call: &Call<'_>) -> Result<RawDocumentBuf> {
                     None => auth::narrowed(call)?,
                 };
                 let document = rewritten.map_or_else(|| command.for_library(), |rewritten| Ok(Arc::new(rewritten)))?;
-                // Who may close every cursor does so as nobody in particular.
+                // A user who may close every cursor closes them without being taken for the owner of any.
                 let closes_all = command.name == "killCursors"
                     && auth::holds(call, &auth::Target::Cluster, auth::Action::KillAnyCursor);
                 if command.name == "getMore" {

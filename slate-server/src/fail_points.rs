@@ -88,7 +88,7 @@ impl FailPoints {
         let is_get_more = call.command.name == "getMore";
         let data = self.enter(COMMAND, |data| data.acts_before() && data.concerns(call)).map(|mut data| {
             if is_get_more && !call.command.in_transaction {
-                // It fails before the cursor is known, so that it has no label of change streams.
+                // The command fails before its cursor is known, so the error has no label of change streams.
                 data.labels.get_or_insert_default();
             }
             data

@@ -67,11 +67,11 @@ pub(crate) struct Place {
 
 /// The standing of a connection's client: it has not logged in.
 pub(crate) const STRANGER: u8 = 0;
-/// It has logged in.
+/// The client has logged in.
 const KNOWN: u8 = 1;
-/// It gives way to another one, because it has not.
+/// The client has not logged in, and its connection gives way to another one.
 const DISMISSED: u8 = 2;
-/// It was not admitted, and gets the reason alone.
+/// The client was not admitted: the only reply that it gets states the reason.
 pub(crate) const REFUSED: u8 = 3;
 
 /// What a client says about itself in its first `hello`.
@@ -206,7 +206,7 @@ impl Operations {
         id
     }
 
-    /// Cancels a command, if it still runs. Returns false if it does and is of somebody else.
+    /// Cancels a command, if it still runs. Returns false if it runs and belongs to another user.
     pub(crate) fn kill(&self, id: i32, whose: Whose<'_>) -> bool {
         let places = self.places();
         let is_refused = places.open.values().any(|place| {

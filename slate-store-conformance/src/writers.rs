@@ -63,7 +63,7 @@ pub fn a_deleted_range_conflicts_with_later_commits<S: Store>(fixture: &Fixture<
     beside.put(A, b"c", b"2").unwrap();
     commit(deleter);
     if !store.capabilities().ranges_conflict {
-        // It deletes what its view shows, and conflicts over that alone.
+        // The deleting transaction deletes what its view shows, and conflicts over these keys alone.
         assert!(guard.commit(Durability::Sync).unwrap_err().is_retryable());
         [within, beside].into_iter().for_each(commit);
         assert_eq!(all(&store.snapshot().unwrap(), A), "abbbccnew in b");
@@ -217,7 +217,7 @@ pub fn a_key_made_and_deleted_again_conflicts<S: Store>(fixture: &Fixture<S>) {
     let delete = |transaction: &mut S::Transaction| transaction.delete(A, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);
     conflicts(fixture, &[make, delete], |transaction| transaction.guard(A, b"new", Guard::Shared).unwrap());
-    // The same in a keyspace that is empty before and after.
+    // The same holds in a keyspace that is empty before and after.
     let make = |transaction: &mut S::Transaction| transaction.put(B, b"new", b"1").unwrap();
     let delete = |transaction: &mut S::Transaction| transaction.delete(B, b"new").unwrap();
     conflicts(fixture, &[make, delete], make);

@@ -54,7 +54,7 @@ pub struct SimulationTrial {
 /// How the simulated device breaks its contract.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sabotage {
-    /// It does not.
+    /// The device keeps its contract.
     #[default]
     None,
     /// A flush returns before the data are on the device.

@@ -22,11 +22,11 @@ struct CallQueue {
 
 /// Who holds the transaction.
 enum Held {
-    /// Nobody: no call is executed.
+    /// The queue holds it, because no call is executed.
     Here(Transaction),
     /// The thread that executes its calls.
     ByThread,
-    /// It has ended.
+    /// Nothing: the transaction has ended.
     Over,
 }
 

@@ -48,7 +48,7 @@ fn new_id() -> u64 {
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        // One that stays is withdrawn by others, after they have waited for it in vain.
+        // If this fails, others withdraw the announcement after they have made way for its longest time.
         let _ = self.engine.withdraw(&self.changes, self.wait);
     }
 }

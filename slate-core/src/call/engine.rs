@@ -240,7 +240,7 @@ pub(crate) trait Writer: Send {
     fn finish_builds(&mut self, collection: &str, keyspaces: &[Keyspace]) -> Result<bool>;
     /// Drops a declared index, unless it is ready.
     fn abandon_build(&mut self, collection: &str, keyspace: Keyspace) -> Result<()>;
-    /// Returns the collections for whose sake the transaction conflicts with every writer.
+    /// Returns the collections whose definitions the transaction changes, so that it conflicts with every writer of them.
     fn redefines(&self) -> Vec<Box<str>>;
     /// Ends the transaction: every later call fails with `reason`.
     fn end(&mut self, reason: &str);

@@ -99,7 +99,7 @@ impl Request {
         };
         if Sort::parse(sort.into())?.natural().is_some() {
             if let RequestSource::Given(_) = self.source {
-                // They were put into this order.
+                // The given documents were put into this order before.
                 return Ok(Vec::new());
             }
             let message = "$natural is not supported in the sort of a view";

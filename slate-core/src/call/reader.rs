@@ -112,10 +112,10 @@ pub(super) trait ReadOn: 'static {
     /// The errors of the read, and of a transaction that has ended.
     fn read<R>(&self, read: impl FnOnce(ReadSource<'_, Self::View<'_>>) -> Result<R>) -> Result<R>;
 
-    /// As [`Reader::find`].
+    /// Executes a query, as [`Reader::find`] does.
     fn find(&self, collection: &CollectionInfo, query: &Query, call: &CallContext) -> Result<Cursor>;
 
-    /// Returns the call with the limits of the transaction.
+    /// Returns the context of a call, with the limits of the transaction added to its own.
     fn limited(&self, call: &CallContext) -> CallContext;
 
     /// Executes and counts an inspection of a collection, or of an empty one if it does not exist.

@@ -46,7 +46,7 @@ pub(super) enum BatchSize {
     Documents(Option<u64>),
 }
 
-/// Who has opened a cursor, where there are several users.
+/// The user who has opened a cursor, where there are several users.
 pub(super) type CursorOwner = Arc<[u8]>;
 
 /// How a command's cursor is read.

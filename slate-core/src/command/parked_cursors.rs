@@ -297,7 +297,7 @@ impl InUse<'_> {
         token: Option<&CancelToken>,
     ) -> Result<Filled> {
         let Some(cursor) = &mut self.cursor else { return Ok(Filled { id: 0, token: None }) };
-        // That of a change stream does not include the wait for an event.
+        // The time limit of a change stream does not include the wait for an event.
         let began = match &cursor.rows {
             CursorRows::Changes(_) => Instant::now(),
             CursorRows::Query(_) => began,

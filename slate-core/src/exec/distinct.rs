@@ -161,9 +161,8 @@ struct FoundValues {
     repeated: [Repeated; REPEATED],
 }
 
-/// A value that was met before, in the record with the key `record_key`, where it was not the one to return. Neither is
-/// it in a record with a greater key, which therefore needs no further work: of equal values the one in the record with
-/// the least `_id` is returned.
+/// A value that was met before in the record with the key `record_key`, and was not the one to return there. Of equal values the one in the
+/// record with the least `_id` is returned, so the value needs no work in records with greater keys either.
 #[derive(Default)]
 struct Repeated {
     kind: Option<Kind>,

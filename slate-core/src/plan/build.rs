@@ -217,7 +217,7 @@ pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usi
 /// searches its index from the root, which costs about as much as the other path could save.
 pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 
-/// The same limit for a path by ranges: the number of records that cost as much as one probe.
+/// A path by ranges that reads at most this many records is chosen in the same way: they cost as much as one probe.
 const MAX_UNWEIGHED_FETCHES: u64 = 2;
 
 /// A path that is too expensive according to statistics is still counted up to this many keys, because statistics may

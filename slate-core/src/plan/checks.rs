@@ -34,7 +34,7 @@ impl Checks {
 pub(crate) struct EntryFilter {
     /// The conjuncts as in the query, for explain.
     pub(crate) drawn: Filter,
-    /// The same conditions on the document of [`EntryFilter::name`]s.
+    /// `drawn` with the names of the decoded document's fields ([`EntryFilter::name`]) in place of the paths.
     pub(crate) filter: Filter,
     /// How many leading fields of the index the document contains.
     pub(crate) fields: usize,

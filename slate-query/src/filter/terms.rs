@@ -32,7 +32,7 @@ pub struct Term {
 /// On which indexes the intervals of a [`Term`] may be used as bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Validity {
-    /// Those in which no document has an array on the index's path.
+    /// Indexes in which no document has an array on the index's path.
     WhereNotMultikey,
     /// All indexes.
     Always,

@@ -34,7 +34,7 @@ struct Description<'d> {
     /// The elements of `disambiguatedPaths`, of each part.
     ambiguous: [Vec<u8>; 3],
     counts: Counts,
-    /// The size beyond which a value around the compared ones is described as a whole: comparing on would be in vain.
+    /// The size of the description beyond which a value around the compared ones is described as a whole, so that the comparison can end.
     limit: Option<usize>,
 }
 
@@ -274,7 +274,7 @@ impl<'d> Description<'d> {
         out.extend_from_slice(&steps.finish());
     }
 
-    /// Whether comparing on is in vain, because a value around is described as a whole.
+    /// Whether the comparison can end, because a value around the compared ones is described as a whole.
     fn is_in_vain(&self) -> bool {
         self.limit.is_some_and(|limit| self.counts.size > limit) || self.written() > MAX_WRITTEN
     }

@@ -25,7 +25,7 @@ const FRESH: Duration = Duration::from_secs(1);
 /// The number of the only exchange that a connection may have open.
 const CONVERSATION: i32 = 1;
 
-/// Who a connection is.
+/// The user as whom a connection has logged in, and its open exchange of a login.
 #[derive(Debug, Default)]
 pub(crate) struct Login {
     /// Whether there is an identity, so that the commands of others lock nothing.

@@ -21,24 +21,24 @@ pub(crate) struct Request<'c> {
     pub(super) name: &'c str,
     pub(super) database: &'c str,
     pub(super) document: &'c RawDocument,
-    /// Who asks. Everyone may see themselves.
+    /// The user who sends the command. Everyone may see themselves.
     pub(super) user: &'c UserName,
 }
 
-/// Who may run a command.
+/// Which users may run a command.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
-    /// Everyone, without a login.
+    /// Every client, also without a login.
     Open,
-    /// Everyone who has logged in. Cursors, sessions and operations of other users are refused where they are looked up.
+    /// Every user who has logged in. Cursors, sessions and operations of other users are refused where they are looked up.
     LoggedIn,
-    /// Who has the action on the server.
+    /// Users who have the action on the server.
     OnServer(Action),
-    /// Who has the action on the database that the command is sent to.
+    /// Users who have the action on the database that the command is sent to.
     OnDatabase(Action),
-    /// Who has the action on the collection that the command names.
+    /// Users who have the action on the collection that the command names.
     OnCollection(Action),
-    /// Who has what the function adds.
+    /// Users who have the privileges that the function adds to the needs.
     Of(fn(&Request<'_>, &mut Needs) -> Result<()>),
 }
 
@@ -250,7 +250,7 @@ pub(crate) fn current_op(request: &Request<'_>, needs: &mut Needs) -> Result<()>
     Ok(())
 }
 
-/// Who may read the entries may also ask for the settings.
+/// Adds the needs of `profile`. A user who may read the profiler's entries may also ask for its settings.
 pub(crate) fn profile(request: &Request<'_>, needs: &mut Needs) -> Result<()> {
     needs.add(Target::Database(request.database.into()), &[EnableProfiler]);
     let is_negative = match request.get("profile")? {

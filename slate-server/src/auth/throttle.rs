@@ -78,7 +78,8 @@ impl Throttle {
         let source = source(from);
         for key in [(source, Some(self.digest(user))), (source, None)] {
             if failures.len() >= MAX_ENTRIES && !failures.contains_key(&key) {
-                // Those with the fewest failures are forgotten, so that many addresses cannot hide one.
+                // Removes the entries with the fewest failures, so that an attacker cannot displace an address with many by using many
+                // addresses.
                 let least = failures.values().map(|known| known.at(now)).min().unwrap_or_default();
                 failures.retain(|_, known| known.at(now) > least);
             }

@@ -77,7 +77,7 @@ impl Described {
                 "idleCursors" => &mut described.idle_cursors,
                 "idleSessions" => &mut described.idle_sessions,
                 "truncateOps" => &mut described.truncates,
-                // They concern several servers, and what this one does not have.
+                // These concern several servers, or what this server does not have.
                 "backtrace" | "localOps" | "targetAllNodes" => &mut false,
                 name => {
                     let message = format!("Unrecognized option '{name}' in $currentOp stage.");

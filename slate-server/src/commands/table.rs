@@ -53,7 +53,7 @@ pub(crate) struct KnownCommand {
     pub(crate) name: &'static str,
     pub(crate) implementation: Implementation,
     traits: &'static [Trait],
-    /// Who may run it.
+    /// Which users may run the command.
     pub(crate) rule: Rule,
 }
 

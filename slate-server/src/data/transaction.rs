@@ -107,7 +107,8 @@ async fn commit_number(
         return Err(none(number, state.number));
     };
     if is_overdue {
-        // It is as if the sweep had come first. An error of its deadline would leave the client in doubt about the outcome.
+        // The reply is as after the sweep of overdue transactions. An error of the transaction's deadline would leave the client in doubt
+        // about the outcome.
         drop(open);
         return Err(aborted(number));
     }

@@ -4,8 +4,8 @@ use tokio::task::spawn_blocking;
 
 use super::WireError;
 
-/// Messages of more bytes are compressed and decompressed by threads of the pool for blocking work: zlib takes some milliseconds for so
-/// many, in which a thread of the runtime would answer no other client.
+/// The longest message in bytes that a thread of the runtime compresses or decompresses itself. A longer one takes zlib milliseconds, in
+/// which that thread would answer no other client, so a thread of the pool for blocking work does it.
 pub(super) const LONG: usize = 256 << 10;
 
 /// Executes work on this number of bytes: here, or on a thread of the pool if there are more than [`LONG`].

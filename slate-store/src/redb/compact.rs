@@ -23,7 +23,7 @@ use crate::{Checked, Compaction, Error, Result, crash_point, trace};
 /// The snapshots for which the next step of a call waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StepWaits {
-    /// Those that were opened before.
+    /// Waits for the snapshots that were opened before this time.
     until: Instant,
     /// When the step was last tried.
     tried: Instant,
@@ -101,7 +101,7 @@ impl Writer {
         }
         let mut stepping = Stepping::begin(database, self.opened.storage())?;
         if occasion == Occasion::Call {
-            // It lengthens the file where that has no room, so nothing has to be counted.
+            // A call may lengthen the file, so no pages are counted beforehand.
             stepping.end_pass(database)?;
         }
         while !stepping.is_filled() && !self.lacks_room(&stepping, occasion) {
@@ -216,7 +216,7 @@ impl Writer {
 
     /// Compacts a file in steps, for a limited time, because it is too large to be compacted as a whole. A later call goes on.
     fn compact_in_steps(&self, occasion: Occasion, permit: &mut Permit<'_>) -> Result<()> {
-        // Pages that somebody may read are not freed, so the file would grow.
+        // Pages that a snapshot or another process may read are not freed, so the file would grow.
         if self.opened.sharing == Sharing::WithReaders || self.has_snapshots() {
             return Ok(());
         }

@@ -176,7 +176,7 @@ fn fail(cluster: &Arc<Cluster>, failure: CommitFailure, stored: Vec<Vec<u8>>, mu
             let _ = cluster.runtime.wait(chunks::remove(Arc::clone(cluster), stored));
         }
     } else if let Some(taken) = &mut taken {
-        // It may have been written at any time from now on.
+        // The outcome is not known: the stripe may have been written, or still be written, so it counts as written now.
         let own = Arc::clone(cluster);
         taken.written = cluster.runtime.wait(async move { own.now().await }).ok();
     }

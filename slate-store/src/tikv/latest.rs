@@ -63,7 +63,7 @@ async fn of_region(regions: Arc<Regions>, region: Region, keys: Vec<Vec<u8>>) ->
     regions.answered(&region);
     match answer.region_error {
         None => {}
-        // It still leads the region.
+        // A busy node still leads the region.
         Some(error) if error.server_is_busy.is_some() => {
             regions.back_off(&region);
             return None;

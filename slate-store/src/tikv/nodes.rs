@@ -14,7 +14,8 @@ use super::{
 #[derive(Default)]
 pub(super) struct Nodes {
     channels: Mutex<BTreeMap<u64, Channel>>,
-    /// Those that were late or busy, and until when no request is sent to each. They stay here until they answer after that.
+    /// The nodes that were late or busy, and the time until which no request is sent to each. A node stays here until it answers after that
+    /// time.
     backing_off: Mutex<BTreeMap<u64, Instant>>,
 }
 

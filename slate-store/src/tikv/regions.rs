@@ -27,8 +27,8 @@ use crate::Result;
 /// How long a placement driver may take to answer.
 pub(super) const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How long no request is sent to a placement driver or a node that has not answered in time. A page or a read without them is slower, but
-/// one that waits for them in vain is slower still.
+/// How long no request is sent to a placement driver or a node that has not answered in time. Going on without it is slower than an answer,
+/// and faster than waiting for none.
 pub(super) const BACKOFF: Duration = Duration::from_secs(5);
 
 /// The age at which a cached region is outdated, and is requested again: it may have split.
@@ -216,7 +216,7 @@ impl Regions {
         self.count();
         match timeout(PATIENCE, request(leader)).await {
             Ok(Some(answer)) => Some(answer),
-            // It may not be the leader any more.
+            // The driver may not be the leader any more.
             Ok(None) => {
                 *self.driver.lock().await = Driver::Unknown;
                 None
@@ -236,7 +236,7 @@ impl Regions {
             Driver::BackingOff { until } if Instant::now() < *until => return None,
             Driver::Unknown | Driver::BackingOff { .. } => {}
         }
-        // If the caller is dropped meanwhile, no other caller waits for the same in vain.
+        // If this call is dropped during the search, other callers do not repeat the same wait.
         *driver = Driver::backing_off();
         let found = timeout(PATIENCE, self.find_leader()).await.ok().flatten()?;
         *driver = Driver::Answers(found.clone());

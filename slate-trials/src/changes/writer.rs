@@ -86,7 +86,7 @@ fn changes(db: &Database, seed: u64) -> Result<()> {
     }
 }
 
-/// Whether an error is one that random changes have: a name that is not there or is the same, an `_id` that is.
+/// Whether random changes can cause an error like this: a name or an `_id` that does not exist, or exists already.
 fn is_expected(error: &slate_core::Error) -> bool {
     matches!(error.kind(), ErrorKind::DuplicateKey | ErrorKind::NotFound | ErrorKind::Invalid | ErrorKind::Conflict)
 }

@@ -212,7 +212,7 @@ fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) ->
         let there = numbers.get(writer).copied().unwrap_or_default();
         match there - *acknowledged_n {
             0 => {}
-            // It was committed, and the process was killed before it could say so.
+            // The next commit was made, and the process was killed before it could acknowledge it.
             1 => acknowledged.unknown += 1,
             _ => broken.push(format!(
                 "writer {writer}: commit {acknowledged_n} was acknowledged, the last one there is {there}"

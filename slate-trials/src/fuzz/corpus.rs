@@ -222,7 +222,7 @@ pub fn write(folder: &Path) -> io::Result<()> {
         for (number, text) in calls(target.name).iter().enumerate() {
             fs::write(inputs.join(format!("calls-{number}")), text)?;
         }
-        // Those that are no text begin with what a seed determines.
+        // Targets whose inputs are not text begin with accepted inputs from a fixed seed.
         if fs::read_dir(&inputs)?.next().is_none() {
             let mut random = fastrand::Rng::with_seed(1);
             let inputs_of_seed = std::iter::repeat_with(|| (0..100).map(|_| random.u8(..)).collect::<Vec<u8>>());

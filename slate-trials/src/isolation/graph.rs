@@ -10,9 +10,9 @@ use crate::Broken;
 /// Why a transaction comes before another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Edge {
-    /// It wrote, or was acknowledged, before the other one read, wrote or began.
+    /// The first transaction wrote, or was acknowledged, before the other one read, wrote or began.
     Before,
-    /// It read what the other one then overwrote.
+    /// The first transaction read what the other one then overwrote.
     ReadWrite,
 }
 

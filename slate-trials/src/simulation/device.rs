@@ -54,7 +54,7 @@ pub(super) struct SimulatedDevice {
 
 #[derive(Default)]
 struct DeviceLog {
-    /// Each commit, in the order in which they became visible, after what was there at the beginning.
+    /// The state when the device was opened, then each commit, in the order in which they became visible.
     commits: Vec<Commit>,
     /// Snapshots of the commits, if they are retained.
     snapshots: Vec<MemorySnapshot>,

@@ -93,7 +93,7 @@ static ORACLE: Parts = &[
 const ZULU_COLON: &str = "%:Z";
 const ZULU: &str = "%Z";
 
-/// Who defined a layout.
+/// The notation of a date layout, by the system that defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Dialect {
     Go,

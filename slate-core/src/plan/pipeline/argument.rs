@@ -62,7 +62,7 @@ pub(in crate::plan) fn argument(node: &DocumentNode, stage: Stage) -> (&'static 
         DocumentNode::SetWindowFields(stage) => ("$setWindowFields", value(stage.argument())),
         DocumentNode::UnionWith { union, .. } => ("$unionWith", value(union.argument())),
         DocumentNode::Unwind(stage) => ("$unwind", value(stage.argument().as_value())),
-        // It has no stage.
+        // No stage stands for this node, so it is shown as a `$match` of everything.
         DocumentNode::Repeat => ("$match", Document::new().into()),
     }
 }

@@ -108,7 +108,7 @@ pub(in crate::redb) fn header(storage: &dyn StorageBackend) -> Result<Option<Hea
 
 /// What redb takes from the header when it opens a file for writing.
 pub(super) enum HeaderToWrite {
-    /// It stores no list of free pages.
+    /// The file stores no list of free pages.
     WithoutFreePages,
     Sound(Header),
     Damaged,

@@ -40,7 +40,7 @@ impl<V: AsValue> FromIterator<V> for ValueSet<V> {
     }
 }
 
-/// A borrowed or an owned value.
+/// A value that can be borrowed as a [`Value`], whether it is borrowed or owned.
 pub(crate) trait AsValue {
     fn as_value(&self) -> Value<'_>;
 }

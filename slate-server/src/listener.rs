@@ -100,7 +100,7 @@ impl Drop for Socket {
 }
 
 impl Listener {
-    /// Listens at the other place, too.
+    /// Listens at the addresses of the other listener, too.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.sockets.append(&mut other.into().sockets);
@@ -237,7 +237,7 @@ impl Address {
         }
     }
 
-    /// Returns it without the port.
+    /// Returns the address without its port.
     pub(crate) fn host(&self) -> String {
         match self {
             Self::Tcp(address) => address.ip().to_string(),

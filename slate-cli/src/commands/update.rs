@@ -44,7 +44,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// Checks that the change is one.
+    /// Checks that the change is a replacement or an update, as the options say.
     fn check(&self) -> Result<()> {
         match &self.update {
             UpdateModifications::Operators(_) if self.replace => Ok(()),

@@ -20,7 +20,7 @@ enum Meaning {
     OneOf(&'static [(&'static str, Option<&'static str>)]),
     /// An option, whatever the value is.
     Implies(&'static str),
-    /// Nothing that this server has.
+    /// A setting of something that this server does not have. It has no effect.
     Nothing,
 }
 

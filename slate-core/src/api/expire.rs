@@ -26,7 +26,7 @@ pub struct Expire {
 pub struct Expired {
     /// How many documents were deleted.
     pub documents: u64,
-    /// In how many transactions.
+    /// The number of transactions that deleted them.
     pub rounds: u64,
     /// Whether the limit ended the call, so that more documents may be due.
     pub is_limited: bool,

@@ -114,9 +114,9 @@ fn not_built(store: &str) -> Error {
 /// The cache memory of a store on disk, in bytes.
 #[cfg(any(feature = "redb", feature = "rocksdb"))]
 struct CacheShares {
-    /// For the pages or blocks that the store's library caches.
+    /// Bytes for the pages or blocks that the store's library caches.
     pages: usize,
-    /// For the point cache of single values.
+    /// Bytes for the point cache, which holds single values.
     values: usize,
 }
 

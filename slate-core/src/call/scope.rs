@@ -391,7 +391,7 @@ impl DatabaseHandle {
             let (result, redefined) = (result?, writer.redefines());
             match writer.commit(self.inner.durability) {
                 Ok(work) => {
-                    // Others make way until it is withdrawn.
+                    // Withdraws the announcement at once, because other transactions make way until then.
                     drop(announcement.take());
                     self.work_after_commit(&work);
                     Ok(result)
@@ -401,7 +401,7 @@ impl DatabaseHandle {
                         Some(announcement) => announcement.repeat(),
                         None => announcement = Announcement::make(engine, redefined, options.wait),
                     }
-                    // The writer whose turn it is makes way.
+                    // A change that was announced waits for no turn: the writer whose turn it is makes way for it.
                     Err(Failure { takes_turn: announcement.is_none(), ..Failure::from(error) })
                 }
                 Err(error) => Err(error.into()),

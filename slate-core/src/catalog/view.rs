@@ -123,7 +123,7 @@ impl ResolvedView {
             Direction::Ascending => documents.iter().cloned().collect(),
             Direction::Descending => documents.iter().rev().cloned().collect(),
         };
-        // Their fields are no expressions.
+        // The fields of the documents are values, not expressions.
         let stage = rawdoc! { "$documents": { "$literal": documents } };
         Self {
             names: vec![name.into()],

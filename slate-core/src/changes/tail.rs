@@ -11,7 +11,7 @@ pub(crate) struct LogTail(Mutex<Option<TailState>>);
 
 #[derive(Clone, Copy, Debug)]
 struct TailState {
-    /// The log that it is about.
+    /// The number of the log that ends here.
     id: u32,
     version: u64,
     time: CommitTime,

@@ -49,7 +49,7 @@ pub(super) struct CommandScope<'c> {
 pub(super) enum Waits {
     #[default]
     Yes,
-    /// The caller does.
+    /// `getMore` returns at once, and the caller waits.
     No,
 }
 

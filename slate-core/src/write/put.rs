@@ -24,9 +24,9 @@ use crate::{
 /// What a document does to the existing record with its `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutKind {
-    /// Replaces it.
+    /// Replaces the record.
     Replace,
-    /// Overwrites its fields.
+    /// Overwrites the record's fields of the same names, and adds the others.
     Merge,
 }
 

@@ -323,7 +323,7 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
         }
     }
 
-    /// Decodes nothing.
+    /// Skips the value without decoding it.
     #[inline]
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         visitor.visit_unit()

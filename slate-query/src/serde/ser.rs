@@ -40,7 +40,7 @@ struct Serializer<'b> {
     place: Option<usize>,
     /// How many documents and arrays are open.
     depth: usize,
-    /// What the next byte string is written as.
+    /// The BSON type as which the next byte string is written.
     bytes: Bytes,
     form: Readability,
 }

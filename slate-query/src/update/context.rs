@@ -18,10 +18,10 @@ pub struct Context {
 /// in `_id`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyTimestamps {
-    /// The current time.
+    /// They are replaced by the current time.
     #[default]
     Current,
-    /// Nothing: they stay empty.
+    /// They are kept as they are.
     Kept,
 }
 

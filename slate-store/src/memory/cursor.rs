@@ -197,7 +197,7 @@ impl<'t> Walk<'t> {
         };
         let Some((entry, rest)) = next else { return self.enter_next(bounds()) };
         self.rest = rest;
-        // The values of an index are inline.
+        // Index entries have short values, which are inline and need no prefetch.
         if entry.1.is_shared() {
             self.prefetch();
         }

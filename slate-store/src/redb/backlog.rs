@@ -33,7 +33,7 @@ use ::redb::{BackendError, StorageBackend};
 use self::epoch::Epoch;
 use crate::files;
 
-/// See the [module](self).
+/// A storage that buffers in memory what does not fit on the device; see the [module](self).
 #[derive(Debug)]
 pub(super) struct Backlog {
     device: Arc<dyn StorageBackend>,

@@ -61,7 +61,7 @@ pub(super) struct Stepping {
     pub(super) begun: Instant,
     /// The length of the file when it was begun.
     pub(super) length: u64,
-    /// When a call has done its last step.
+    /// When an explicit call did a step last; `None` if none has done one.
     pub(super) called: Option<Instant>,
 }
 

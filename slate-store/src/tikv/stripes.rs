@@ -73,7 +73,7 @@ impl Stripes {
 pub(super) struct Taken<'s> {
     stripes: &'s Stripes,
     pub(super) number: u8,
-    /// When it was written.
+    /// The timestamp of the commit that wrote the stripe, if one did.
     pub(super) written: Option<u64>,
 }
 

@@ -27,7 +27,7 @@ pub(super) struct Replica {
     pub(super) events: u64,
 }
 
-/// What came of following.
+/// How far a follower has come.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Followed {
     /// The copy has everything.

@@ -204,7 +204,7 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
     broken
 }
 
-/// Checks the database itself.
+/// Checks the database that the writers write to, apart from backups and copies.
 fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) -> Result<()> {
     sound(db, broken)?;
     let numbers = log(db, broken)?;

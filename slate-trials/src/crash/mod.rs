@@ -162,7 +162,7 @@ impl<'w> Writer<'w> {
             // The last line may be cut off.
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             let tell = |_: &String| {
-                // Nobody may wait for it.
+                // Sending fails if nobody waits for the first line any more.
                 let _ = first.send(());
             };
             lines.inspect(tell).collect::<Vec<String>>()

@@ -23,9 +23,9 @@ pub(super) struct Column {
 enum Seen {
     Neither,
     Numbers,
-    /// Numbers that are strings, such as this one.
+    /// Numbers that are written as strings. The text is an example, for the report.
     Strings(String),
-    /// Both, which has been reported.
+    /// Both kinds, which has been reported.
     Both,
 }
 

@@ -66,7 +66,7 @@ impl Operator for Several {
             held.add(state.bytes().saturating_sub(bytes))?;
             bytes = bytes.max(state.bytes());
         }
-        // The result is written, and copied.
+        // Counts the result twice: it is written and then copied.
         held.add(2 * bytes)?;
         Ok(state.finish())
     }

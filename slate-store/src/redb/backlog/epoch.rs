@@ -35,7 +35,7 @@ impl Epoch {
         self.changes
     }
 
-    /// Keeps whole blocks.
+    /// Buffers these whole blocks, in place of earlier ones at the same offsets.
     pub(super) fn write(&mut self, start: u64, whole: &[u8]) {
         self.changes += 1;
         for (block, at) in whole.chunks(BLOCK).zip((start..).step_by(BLOCK)) {

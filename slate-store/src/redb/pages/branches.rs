@@ -10,9 +10,9 @@ use super::{
 
 /// Why a walk over pages ended early.
 pub(super) enum Ended {
-    /// A page does not have its checksum.
+    /// The checksum of a page is wrong.
     Damaged,
-    /// There was no more time.
+    /// The time for the walk was over.
     Late,
     Failed(io::Error),
 }

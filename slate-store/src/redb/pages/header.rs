@@ -56,7 +56,7 @@ pub(in crate::redb) struct Header {
     region_data_pages: u64,
     pub(super) tables: Option<Root>,
     pub(super) own_tables: Option<Root>,
-    /// Distinguishes commits.
+    /// redb's number of the transaction, which differs between commits.
     transaction: u64,
 }
 

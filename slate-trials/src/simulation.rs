@@ -71,7 +71,7 @@ pub enum Sabotage {
 const KEYS: Keyspace = Keyspace(1);
 /// For each counter the version of the commit that has written it, if its last stage has stored it.
 const STAMPS: Keyspace = Keyspace(3);
-/// A keyspace that is dropped from time to time. No check depends on its content.
+/// Dropped now and then. Nothing depends on it.
 const SCRATCH: Keyspace = Keyspace(2);
 
 /// A transaction and what became of it.
@@ -219,7 +219,7 @@ type Simulated = Optimistic<device::Handle>;
 /// Does something. Returns the transaction, if it was one.
 fn step(store: &Simulated, device: &SimulatedDevice, random: &mut Rng) -> Option<Attempt> {
     match random.usize(0..12) {
-        // Errors are ignored: after a failure of the device these calls fail as well.
+        // After a failure these fail as well.
         0 => drop(store.flush()),
         1 => drop(store.drop_keyspace(SCRATCH, Duration::ZERO)),
         _ => return transaction(store, device, random),

@@ -27,7 +27,7 @@ pub(super) struct Replica {
     pub(super) events: u64,
 }
 
-/// How far a follower has come.
+/// What came of following.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Followed {
     /// The copy has everything.

@@ -147,6 +147,12 @@ impl Acknowledged {
         if self.commits == 0 { vec!["nothing was tried: no commit was acknowledged".into()] } else { Broken::new() }
     }
 
+    /// Forgets what was acknowledged in the database before, except the counts.
+    pub(super) fn begin_database(&mut self) {
+        let Self { commits, unknown, checked_copies, .. } = *self;
+        *self = Self { commits, unknown, checked_copies, ..Self::default() };
+    }
+
     pub(super) fn summary(&self) -> String {
         format!(
             "{} acknowledged commits, {} more that were not acknowledged, {} backups and copies checked",
@@ -204,7 +210,7 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
     broken
 }
 
-/// Checks the database that the writers write to, apart from backups and copies.
+/// Checks the database itself.
 fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) -> Result<()> {
     sound(db, broken)?;
     let numbers = log(db, broken)?;

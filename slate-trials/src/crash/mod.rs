@@ -38,11 +38,15 @@ pub struct CrashTrial {
     pub program: PathBuf,
     /// `redb` or `rocksdb`.
     pub store: String,
-    /// How many processes are killed. They write into the same database, one after the other.
+    /// How many processes are killed. They write one after the other, 32 into each database.
     pub kills: u32,
     /// The seed of the times of the kills and of what the writers do.
     pub seed: u64,
 }
+
+/// The kills after which another database begins: each check reads the whole database, and a backup of a long one takes longer than
+/// a writer lives.
+const KILLS_PER_DATABASE: u32 = 32;
 
 /// The longest time that a writer lives.
 const LONGEST_LIFE: Duration = Duration::from_millis(900);
@@ -71,13 +75,15 @@ const MOST_PASSES: u32 = 40;
 
 /// Kills writers; returns the promises that were broken, at the first kill that shows any. `report` gets a line from time to time.
 pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
-    let folder = match tempfile::tempdir() {
-        Ok(folder) => folder,
-        Err(error) => return vec![format!("no temporary folder: {error}")],
-    };
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let mut acknowledged = Acknowledged::default();
+    let mut folder = None;
     for kill in 1..=trial.kills {
+        if kill % KILLS_PER_DATABASE == 1 {
+            acknowledged.begin_database();
+            folder = tempfile::tempdir().ok();
+        }
+        let Some(folder) = &mut folder else { return vec!["there is no temporary folder".into()] };
         let seed = random.u64(..);
         let life = LONGEST_LIFE.mul_f64(random.f64());
         let point = random.bool().then(|| {
@@ -95,8 +101,8 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
         lines.iter().for_each(|line| acknowledged.note(line));
         let broken = check::check(&url(&trial.store, folder.path()), folder.path(), Ending::Killed, &mut acknowledged);
         if !broken.is_empty() {
-            let kept = folder.keep();
-            let place = format!("the database is kept in {}", kept.display());
+            folder.disable_cleanup(true);
+            let place = format!("the database stays in {}", folder.path().display());
             return broken.into_iter().map(|promise| format!("kill {kill}: {promise}")).chain([place]).collect();
         }
         if kill.is_power_of_two() || kill == trial.kills {
@@ -162,7 +168,7 @@ impl<'w> Writer<'w> {
             // The last line may be cut off.
             let lines = BufReader::new(output).lines().map_while(Result::ok);
             let tell = |_: &String| {
-                // Sending fails if nobody waits for the first line any more.
+                // Nobody may wait for it.
                 let _ = first.send(());
             };
             lines.inspect(tell).collect::<Vec<String>>()

@@ -265,7 +265,7 @@ pub(super) const BESIDE: &str = "beside";
 /// The documents of a generation in that database.
 pub(super) const SPREAD: i32 = 300;
 
-/// How many generations of documents the other database keeps.
+/// How many generations are left there.
 const KEPT: i64 = 6;
 
 /// Writes a generation of documents between those of the ones before, whose pages are split by that, and closes the database.

@@ -98,7 +98,7 @@ fn with_damaged_entry(whole: &[u8], mut input: Input<'_>) -> Vec<u8> {
     let Some(entry) = entries.get(at) else { return whole.to_vec() };
     let (head, body) = entry.split_at(HEAD.min(entry.len()));
     let mut damaged = input.damage(body);
-    // The entry keeps its length, so that only its content is damaged.
+    // Its lengths stay right.
     damaged.resize(body.len(), 0);
     let damaged = [head, &damaged].concat();
     if let Some(entry) = entries.get_mut(at) {

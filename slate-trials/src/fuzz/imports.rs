@@ -20,7 +20,7 @@ pub(super) fn json(data: &[u8]) -> Verdict {
     let text = |document: &Document| match kind {
         0 => canonical(document.clone()),
         1 => Bson::Document(document.clone()).into_relaxed_extjson().to_string(),
-        // `Display` writes a form close to the literals of MongoDB's shell.
+        // Close to the literals of the shell.
         _ => document.to_string(),
     };
     let text = written.iter().map(text).collect::<Vec<_>>().join("\n");
@@ -41,7 +41,7 @@ fn canonical(document: Document) -> String {
 /// A table: names of columns, some with types, and rows; perhaps with damaged bytes.
 pub(super) fn csv(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
-    // An input that begins with a letter is a file as it is.
+    // Text is read as it is.
     if data.first().is_some_and(u8::is_ascii_alphabetic) {
         return verdict(&documents("csv", data));
     }

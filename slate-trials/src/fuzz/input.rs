@@ -69,7 +69,7 @@ impl<'d> Input<'d> {
         }
     }
 
-    /// Returns one of the choices, `otherwise` if there are none.
+    /// Returns one of the choices.
     pub(super) fn choice<T: Copy>(&mut self, choices: &[T], otherwise: T) -> T {
         let at = usize::from(self.byte()) % choices.len().max(1);
         choices.get(at).copied().unwrap_or(otherwise)

@@ -29,7 +29,7 @@ const SETTINGS: [(&str, &[&str]); 11] = [
 /// A configuration file. Nothing is opened.
 pub(super) fn config(data: &[u8]) -> Verdict {
     let mut input = Input::new(data);
-    // An input that begins with a letter is a configuration file as it is.
+    // Text is read as it is.
     let bytes = if data.first().is_some_and(u8::is_ascii_alphabetic) {
         data.to_vec()
     } else {

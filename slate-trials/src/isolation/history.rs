@@ -170,7 +170,7 @@ impl<'s> Open<'s> {
         TransactionOptions::new().isolation(self.shared.plan.isolation).detached()
     }
 
-    /// Records that a new number is appended to a list, and returns it.
+    /// Returns a new number for a list.
     fn append(&mut self, list: i32) -> i64 {
         let number = self.shared.next.fetch_add(1, Ordering::SeqCst);
         self.found.appended.entry(list).or_default().push(number);

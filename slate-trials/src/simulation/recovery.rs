@@ -99,7 +99,7 @@ pub(super) fn check_recovered(
         let known = commits.iter().find(|(_, attempt)| wrote(attempt));
         let is_right = match known {
             Some((version, attempt)) => now.stamp == attempt.stamp(*version),
-            // The counter may be that of a commit whose outcome was unknown.
+            // A commit of unknown outcome.
             None => failed().filter(|attempt| wrote(attempt)).any(|attempt| {
                 let is_of_it = now.stamp.is_some() == (attempt.stamps == Stamps::Stored);
                 let is_in_time = now.stamp.is_none_or(|stamp| stamp > begin.version && stamp <= found.version);

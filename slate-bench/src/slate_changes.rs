@@ -14,7 +14,7 @@ const WRITTEN: u64 = 1_000;
 /// What a row measures.
 struct Writes {
     name: &'static str,
-    /// Whether the documents are inserted before the measurement, which changes them.
+    /// Whether the documents are there before.
     changes: bool,
     run: fn(&Bench<'_>) -> Result<()>,
 }

@@ -86,7 +86,7 @@ impl<V: View> RangeCursors<V> {
 
     /// Opens the cursors of the next ranges if none is open, there are several, and the store can do so in one round.
     fn open_ahead(&mut self) -> Result<()> {
-        /// The bytes that are read ahead for all cursors of one round.
+        /// What is read for the cursors of one round.
         const BYTES_AT_ONCE: usize = 256 * 1024;
         if self.ahead.len() > 0 || self.at_once == 1 || self.ranges.len() < 2 {
             return Ok(());

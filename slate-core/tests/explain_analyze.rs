@@ -294,6 +294,30 @@ fn a_command_returns_execution_stats_with_mongodbs_names() {
     });
 }
 
+#[test]
+fn a_long_condition_is_shown_by_its_beginning_and_its_length() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        thousand(&collection);
+        let filter = doc! { "$nor": (0..20_000).map(|n| doc! { "b": { "$ne": n } }).collect::<Vec<_>>() };
+        let sizes = 64 << 10..80 << 10;
+        let explained = collection.find(filter.clone()).explain(ExplainVerbosity::ExecutionStats).unwrap();
+        let plan = explained.to_document();
+        let shown = plan.get_str("filter").unwrap();
+        assert!(shown.ends_with('…') && sizes.contains(&shown.len()), "{} bytes", shown.len());
+        assert!(sizes.contains(&explained.to_string().len()));
+        let reply = database.db.command(raw(&doc! { "explain": { "find": "c", "filter": filter } })).unwrap();
+        let reply = Document::try_from(&reply).unwrap();
+        let planner = reply.get_document("queryPlanner").unwrap();
+        let conditions =
+            [planner.get_document("parsedQuery"), planner.get_document("winningPlan").unwrap().get_document("filter")];
+        for condition in conditions {
+            let length = condition.unwrap().get_str("$truncated").unwrap();
+            assert!(length.starts_with("a document of "), "{length}");
+        }
+    });
+}
+
 /// Removes the time, which differs between runs.
 fn timeless(explained: &Explain) -> (ExecutionStats, Document) {
     fn without_time(node: &Document) -> Document {

@@ -23,7 +23,7 @@ pub struct Place {
     pub side: Side,
 }
 
-/// Whether a bound is below or above the keys with its prefix.
+/// A side of the keys with a prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Side {
     /// Below all keys with the prefix.

@@ -40,7 +40,7 @@ impl<V: AsValue> FromIterator<V> for ValueSet<V> {
     }
 }
 
-/// A value that can be borrowed as a [`Value`], whether it is borrowed or owned.
+/// A borrowed or an owned value.
 pub(crate) trait AsValue {
     fn as_value(&self) -> Value<'_>;
 }

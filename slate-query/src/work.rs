@@ -77,7 +77,7 @@ impl Drop for Entered {
     fn drop(&mut self) {
         LIMITS.with_borrow_mut(|limits| limits.truncate(self.outer));
         if IS_OVER.get() {
-            // The limits of the enclosing calls may be exceeded, too.
+            // The limits that remain may be exceeded, too.
             settle();
         }
     }
@@ -209,7 +209,7 @@ fn settle() -> bool {
 }
 
 fn first_error() -> Option<Error> {
-    // The check of a limit counts no work, so `LIMITS` is not borrowed again meanwhile.
+    // A limit calls nothing that counts.
     LIMITS.with_borrow(|limits| limits.iter().rev().find_map(|limit| limit.check().err()))
 }
 

@@ -51,9 +51,9 @@ pub(crate) struct ReadConcern {
 /// A write concern that no replica set of one member satisfies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unsatisfied {
-    /// The write concern needs more members than the set has.
+    /// More members than there are.
     Members,
-    /// The write concern names a mode that the set does not define.
+    /// A mode that the set does not define.
     Mode,
 }
 
@@ -127,7 +127,7 @@ impl Command {
         let bytes = document.as_bytes();
         let elements = Value::new(Kind::Document, bytes).as_document().into_iter().flat_map(|fields| fields.elements());
         let mut command = Self::default();
-        // The first element follows the four bytes of the document's length.
+        // Behind the length.
         let mut end = 4;
         for (position, element) in elements.enumerate() {
             end += element.size();

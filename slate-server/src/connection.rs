@@ -65,7 +65,7 @@ impl Connection {
         let standing = if refusal.is_some() { REFUSED } else { STRANGER };
         let place = shared.operations.enter(id, accepted.peer().clone(), standing);
         let _entered = EnteredPlace { shared, place: &place };
-        // A stop that comes later notifies `place`.
+        // A later stop notifies the place.
         if *shared.stopping.borrow() {
             return;
         }
@@ -102,7 +102,7 @@ impl Connection {
             return;
         }
         let place = Arc::clone(&connection.place);
-        // One future waits for the end during the whole life of the connection.
+        // Waits for the whole life of the connection.
         let mut ended = pin!(place.ended());
         let mut patience = pin!(sleep(FIRST_PATIENCE));
         let mut is_first = true;

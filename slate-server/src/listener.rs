@@ -100,7 +100,7 @@ impl Drop for Socket {
 }
 
 impl Listener {
-    /// Listens at the addresses of the other listener, too.
+    /// Listens at the other place, too.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.sockets.append(&mut other.into().sockets);
@@ -237,7 +237,7 @@ impl Address {
         }
     }
 
-    /// Returns the address without its port.
+    /// Returns it without the port.
     pub(crate) fn host(&self) -> String {
         match self {
             Self::Tcp(address) => address.ip().to_string(),

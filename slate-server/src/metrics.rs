@@ -43,7 +43,7 @@ pub(crate) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
         };
         let shared = Arc::clone(&shared);
         clients.spawn(async move {
-            // The failure of one client does not concern the others.
+            // A client that fails ends alone.
             let _ = timeout(PATIENCE, answer_all(stream, &shared)).await;
             drop(place);
         });

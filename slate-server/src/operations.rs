@@ -45,7 +45,7 @@ struct Places {
     ended: TotalTraffic,
 }
 
-/// The entry of one connection in the list of operations, with the command that it runs.
+/// The place of a connection's command.
 #[derive(Debug)]
 pub(crate) struct Place {
     connection: i64,
@@ -107,7 +107,7 @@ impl<'u> Whose<'u> {
     }
 }
 
-/// The progress of a command that takes long.
+/// How far a command is that takes long.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     done: AtomicU64,
@@ -174,7 +174,7 @@ impl Operations {
         loop {
             let strangers = places.open.values().filter(|place| place.standing.load(Ordering::Relaxed) == STRANGER);
             let Some(first) = strangers.min_by_key(|place| place.connection) else { return false };
-            // A client that has logged in since then keeps its connection.
+            // One that logs in meanwhile stays.
             let (from, to) = (STRANGER, DISMISSED);
             if first.standing.compare_exchange(from, to, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 first.dismissal.notify_one();

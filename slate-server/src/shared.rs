@@ -109,6 +109,6 @@ pub(crate) struct Counts {
     pub(crate) last_connection: AtomicI64,
     /// How often what is due by TTL indexes was deleted.
     pub(crate) expiries: AtomicU64,
-    /// How many documents these deletions have deleted.
+    /// The documents that were deleted then.
     pub(crate) expired: AtomicU64,
 }

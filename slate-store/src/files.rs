@@ -131,7 +131,7 @@ impl Draft {
 
 impl Drop for Draft {
     fn drop(&mut self) {
-        // The folder of the draft is removed after success and after failure.
+        // After success and failure.
         let _ = fs::remove_dir_all(&self.folder);
     }
 }
@@ -153,7 +153,7 @@ fn remove_abandoned(folder: &Path) {
     for entry in entries.flatten() {
         let name = entry.file_name();
         let Some(drafted) = name.to_str().and_then(drafted) else { continue };
-        // The lock is held until the draft is removed.
+        // Held until everything is removed.
         let lock = File::options().read(true).write(true).open(entry.path().join(format!("{drafted}{LOCK}")));
         let is_abandoned = match lock.as_ref().map(File::try_lock) {
             Ok(Ok(())) => true,
@@ -162,7 +162,7 @@ fn remove_abandoned(folder: &Path) {
             Ok(Err(TryLockError::Error(_))) | Err(_) => is_old(&entry),
         };
         if is_abandoned {
-            // A draft of an earlier version is a file, not a folder.
+            // Earlier versions left files.
             let _ = fs::remove_file(entry.path()).or_else(|_| fs::remove_dir_all(entry.path()));
         }
     }
@@ -179,7 +179,7 @@ fn drafted(name: &str) -> Option<&str> {
 
 /// Returns whether a draft was begun so long ago that it is certainly abandoned.
 fn is_old(draft: &fs::DirEntry) -> bool {
-    /// The age from which a draft is abandoned: nothing takes this long to write.
+    /// Nothing takes this long to write.
     const LONGEST: Duration = Duration::from_secs(7 * 24 * 60 * 60);
     let written = draft.metadata().and_then(|metadata| metadata.modified());
     written.is_ok_and(|written| written.elapsed().is_ok_and(|age| age > LONGEST))

@@ -1,4 +1,4 @@
-//! The contract of stores with transactions. Nothing here names a backend.
+//! The contract. Nothing here names a backend.
 
 use std::{ops::ControlFlow, path::Path, time::Duration};
 

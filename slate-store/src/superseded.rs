@@ -10,7 +10,7 @@ use crate::{OldestSnapshot, Version};
 pub(crate) struct Superseded<T>(Mutex<SupersededState<T>>);
 
 struct SupersededState<T> {
-    /// The superseded commits, in their order.
+    /// In the order of commits.
     commits: Vec<Commit<T>>,
     /// The length at which commits without readers are removed. Doubled with what remains, so each commit pays for a constant number.
     full: usize,

@@ -8,7 +8,7 @@ use crate::{
     workload::{ASYNC, CHANGES, LOOKUPS, TYPED},
 };
 
-/// The names of the rows in the table of typed documents.
+/// The rows.
 pub const ROWS: [&str; 5] = [
     "scan into a struct of ten fields",
     "scan into three borrowed fields",

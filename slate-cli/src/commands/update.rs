@@ -44,7 +44,7 @@ pub(crate) struct Update {
 }
 
 impl Update {
-    /// Checks that the change is a replacement or an update, as the options say.
+    /// Checks that the change is one.
     fn check(&self) -> Result<()> {
         match &self.update {
             UpdateModifications::Operators(_) if self.replace => Ok(()),

@@ -243,7 +243,7 @@ impl Server {
 
 /// The documents of a cursor of a server.
 pub(crate) struct ServerRows {
-    /// `None` only while the value is dropped.
+    /// There until the value is dropped.
     cursor: Option<Box<Cursor<Document>>>,
     server: Server,
 }

@@ -28,7 +28,7 @@ impl Position {
     fn after(self, bytes: &[u8]) -> Self {
         bytes.iter().fold(self, |Self { line, column }, byte| match byte {
             b'\n' => Self { line: line + 1, column: 1 },
-            // Bytes that continue a UTF-8 character take no column.
+            // The bytes that continue a character.
             0x80..=0xbf => Self { line, column },
             _ => Self { line, column: column + 1 },
         })

@@ -20,7 +20,7 @@ enum Meaning {
     OneOf(&'static [(&'static str, Option<&'static str>)]),
     /// An option, whatever the value is.
     Implies(&'static str),
-    /// A setting of something that this server does not have. It has no effect.
+    /// Nothing that this server has.
     Nothing,
 }
 

@@ -33,7 +33,7 @@ pub struct RunningCommand<'c> {
     pub began: Instant,
     /// Cancels it. While it waits for a thread, it ends at once.
     pub token: &'c CancelToken,
-    /// Shows others what the command does.
+    /// Shows what it does.
     pub activity: &'c Activity,
 }
 

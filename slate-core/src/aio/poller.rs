@@ -35,7 +35,7 @@ pub(super) fn poll(database: &DatabaseHandle, waker: Waker, deadline: Option<Ins
 
 /// The thread. Between turns it queues behind the pool's other work.
 struct Turns {
-    /// Weak, so that the database can be closed meanwhile.
+    /// A database can be closed meanwhile.
     engine: Weak<dyn Engine>,
     wakers: Arc<Wakers>,
     has_ended: bool,

@@ -53,7 +53,7 @@ impl From<&Database> for CopyTarget {
 /// What a copy does if its target has collections or views.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ExistingCollections {
-    /// Fails if the target has any collection or view, whatever its name.
+    /// Fails, whatever their names.
     #[default]
     Refuse,
     /// Leaves them unchanged, and fails if one has the name of a copied collection.

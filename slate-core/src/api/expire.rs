@@ -26,7 +26,7 @@ pub struct Expire {
 pub struct Expired {
     /// How many documents were deleted.
     pub documents: u64,
-    /// The number of transactions that deleted them.
+    /// In how many transactions.
     pub rounds: u64,
     /// Whether the limit ended the call, so that more documents may be due.
     pub is_limited: bool,

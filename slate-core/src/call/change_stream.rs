@@ -65,7 +65,7 @@ pub(crate) trait Follower: Send + 'static {
 
     /// Returns the next item that was read.
     fn take(&mut self) -> Option<Self::Item>;
-    /// Whether the follower has ended: no item follows those that were taken.
+    /// Whether nothing can follow what was taken.
     fn is_over(&self) -> bool;
     /// Reads what was committed. Returns whether items are ready, or more is to be read at once.
     ///
@@ -444,7 +444,7 @@ fn split(document: Doc<'_>, token: Token) -> Result<Vec<StreamDocument>> {
     // `_id`, `splitEvent` and the document's own bytes.
     const RESERVED: usize = 256;
     let mut fields: Vec<_> = document.elements().filter(|field| field.name != b"_id").collect();
-    // Small fields come first, so that as many as possible are in one part.
+    // Small fields together come first.
     fields.sort_by_key(|field| field.size());
     let mut groups: Vec<(usize, Vec<_>)> = Vec::new();
     for field in fields {

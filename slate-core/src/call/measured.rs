@@ -284,7 +284,7 @@ struct CallOfRows {
     memory_limit: Option<usize>,
     /// What ends the call between two large rows.
     between_rows: Interrupt,
-    /// Gives errors about damage the names of their collections.
+    /// Names the collection of damage.
     catalog: Arc<Catalog>,
 }
 

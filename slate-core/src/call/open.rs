@@ -114,9 +114,9 @@ fn not_built(store: &str) -> Error {
 /// The cache memory of a store on disk, in bytes.
 #[cfg(any(feature = "redb", feature = "rocksdb"))]
 struct CacheShares {
-    /// Bytes for the pages or blocks that the store's library caches.
+    /// For the pages or blocks that the store's library caches.
     pages: usize,
-    /// Bytes for the point cache, which holds single values.
+    /// For the point cache of single values.
     values: usize,
 }
 

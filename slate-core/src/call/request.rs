@@ -10,6 +10,7 @@ use slate_query::{
     raw::{Doc, Value, validate},
     sink::Sink,
     sort::Sort,
+    work,
 };
 
 use super::{definitions::Definitions, measured::Cursor, scope::Scope, sink};
@@ -19,7 +20,7 @@ use crate::{
     catalog::Catalog,
     clock::now_millis,
     namespace,
-    plan::{Explained, Force, Optimization, Query},
+    plan::{Force, Optimization, Query},
     stage_names,
 };
 
@@ -266,7 +267,9 @@ impl Request {
         parse: impl Fn(&Self, &Definitions<'_>) -> Result<Query>,
     ) -> Result<Explain> {
         scope.query(collection, self, parse, |reader, source, query| {
-            reader.explain(source, query, verbosity, &self.call).map(Explained::draw)
+            let explain = reader.explain(source, query, verbosity, &self.call)?.draw();
+            work::check()?;
+            Ok(explain)
         })
     }
 

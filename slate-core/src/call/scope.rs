@@ -391,7 +391,7 @@ impl DatabaseHandle {
             let (result, redefined) = (result?, writer.redefines());
             match writer.commit(self.inner.durability) {
                 Ok(work) => {
-                    // Withdraws the announcement at once, because other transactions make way until then.
+                    // Others make way until it is withdrawn.
                     drop(announcement.take());
                     self.work_after_commit(&work);
                     Ok(result)
@@ -401,7 +401,7 @@ impl DatabaseHandle {
                         Some(announcement) => announcement.repeat(),
                         None => announcement = Announcement::make(engine, redefined, options.wait),
                     }
-                    // A change that was announced waits for no turn: the writer whose turn it is makes way for it.
+                    // The writer whose turn it is makes way.
                     Err(Failure { takes_turn: announcement.is_none(), ..Failure::from(error) })
                 }
                 Err(error) => Err(error.into()),

@@ -16,7 +16,7 @@ const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
 const TRIMMED: u8 = b't';
-/// The prefix of the keys of announcements. It sorts after the versions, so that one scan reads both.
+/// Announcements are read with the versions.
 const ANNOUNCEMENT: &[u8] = b"wa";
 
 /// Returns the key of the counter of changes to the properties of a collection's indexes. Sorts after [`VERSION`].

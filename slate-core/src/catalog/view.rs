@@ -123,7 +123,7 @@ impl ResolvedView {
             Direction::Ascending => documents.iter().cloned().collect(),
             Direction::Descending => documents.iter().rev().cloned().collect(),
         };
-        // The fields of the documents are values, not expressions.
+        // Their fields are no expressions.
         let stage = rawdoc! { "$documents": { "$literal": documents } };
         Self {
             names: vec![name.into()],

@@ -307,9 +307,9 @@ pub(crate) fn position_at(view: &impl View, log: &ChangeLogInfo, stamp: u64) -> 
 /// What to delete of a log.
 #[derive(Clone, Debug)]
 pub(crate) struct Trim {
-    /// A stream that has read up to this position has read everything that is deleted.
+    /// What follows it has not been read by those who have read everything that is deleted.
     pub(crate) position: Position,
-    /// The key at which the deletion ends: above everything that is deleted.
+    /// The key above all of it.
     pub(crate) end: Vec<u8>,
 }
 

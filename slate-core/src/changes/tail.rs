@@ -11,7 +11,7 @@ pub(crate) struct LogTail(Mutex<Option<TailState>>);
 
 #[derive(Clone, Copy, Debug)]
 struct TailState {
-    /// The number of the log that ends here.
+    /// The log that it is about.
     id: u32,
     version: u64,
     time: CommitTime,

@@ -49,7 +49,7 @@ pub(super) struct CommandScope<'c> {
 pub(super) enum Waits {
     #[default]
     Yes,
-    /// `getMore` returns at once, and the caller waits.
+    /// The caller does.
     No,
 }
 

@@ -29,7 +29,7 @@ pub(super) struct Common {
     pub(super) session: Option<Vec<u8>>,
     /// The number of the session's transaction, if the command belongs to one.
     pub(super) transaction: Option<i64>,
-    /// The owner of the cursor that the command opens.
+    /// Who owns the cursor that the command opens.
     pub(super) owner: Option<CursorOwner>,
 }
 

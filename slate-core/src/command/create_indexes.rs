@@ -81,7 +81,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         })?,
     };
     let mut reply = Reply::default();
-    // The numbers include the index on `_id`.
+    // With the index on `_id`.
     reply.count("numIndexesBefore", before.unwrap_or_default() + 1);
     reply.count("numIndexesAfter", after + 1);
     reply.boolean("createdCollectionAutomatically", before.is_none());

@@ -14,12 +14,7 @@ use super::{
     reply::Reply,
     update,
 };
-use crate::{
-    Error, ExecutionStats, Explain, ExplainVerbosity, Result,
-    document::{as_raw, number},
-    explain::PlanShape,
-    plan,
-};
+use crate::{Error, ExecutionStats, Explain, ExplainVerbosity, Result, document::number, explain::PlanShape, plan};
 
 /// How much an explain says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,5 +226,5 @@ fn filter_of(command: Doc<'_>) -> Document {
         .find_map(|name| command.get(name)?.as_document())
         .or_else(|| first_of("pipeline")?.get("$match")?.as_document())
         .or_else(|| first_of("updates").or_else(|| first_of("deletes"))?.get("q")?.as_document());
-    filter.and_then(|filter| Document::try_from(as_raw(filter.bytes()).ok()?).ok()).unwrap_or_default()
+    filter.map(plan::bson).unwrap_or_default()
 }

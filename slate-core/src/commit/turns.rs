@@ -24,7 +24,7 @@ struct TurnState {
     next: Option<Arc<Condvar>>,
 }
 
-/// The turn of one writer. It ends when this is dropped.
+/// A turn, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Turn<'t>(&'t Turns);
 

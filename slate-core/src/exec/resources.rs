@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use slate_query::Code;
+use slate_query::{Code, work};
 
 use super::meter::{Meter, Recorder};
 use crate::{
@@ -73,7 +73,9 @@ impl Resources {
             let rules: Vec<&'static str> = query.rules(rules).collect();
             ReportedPlan(Arc::new(move || {
                 let (collection, plan, rules) = (Arc::clone(&collection), plan.clone(), rules.clone());
-                Explained { collection, plan, rules, candidates: 0, analysis: None }.draw()
+                let explained = Explained { collection, plan, rules, candidates: 0, analysis: None };
+                // The report of a call that its deadline has ended shows the whole plan.
+                work::undivided(|| explained.draw())
             }))
         };
         self.summarize(|| plan.summary(), || Some(reported()));

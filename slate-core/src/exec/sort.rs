@@ -70,7 +70,7 @@ impl<I: RecordRows> SortRows<I> {
         resources: &Resources,
         meter: Meter,
     ) -> Self {
-        // Fields after `_id` decide nothing: ties are ordered by the record key, the encoded `_id`.
+        // The record keys decide the rest.
         let sort = sort.up_to_id();
         let presorted = presorted.min(sort.fields().len());
         let limit = limit.unwrap_or(u64::MAX);

@@ -48,7 +48,8 @@ pub(crate) fn visit_targets<V: View>(
         RawPlan::Eof { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => true,
         RawPlan::Filter { .. } | RawPlan::Scan { .. } | RawPlan::Fetch { .. } => is_leaf_in_id_order(plan.leaf()),
     };
-    let mut rows = open_records(plan.clone(), view, collection, &resources.of_raw_plan(&plan))?;
+    let resources = resources.of_raw_plan(&plan);
+    let mut rows = open_records(plan, view, collection, &resources)?;
     let mut least: Option<(Vec<u8>, Vec<u8>)> = None;
     while rows.advance()? {
         let Some(record) = rows.record() else { break };

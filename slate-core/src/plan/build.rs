@@ -224,7 +224,7 @@ const MAX_UNWEIGHED_FETCHES: u64 = 2;
 /// be outdated if the values of documents have changed.
 const CONFIRMING_KEYS: u64 = 128;
 
-/// The steps of work, as `slate_query::work` counts them, of counting the keys of an input.
+/// The steps of counting the keys of an input.
 const STEPS_PER_PROBE: usize = 64;
 
 /// Returns the cost up to which a path is chosen without considering others.

@@ -46,7 +46,7 @@ pub(crate) use draw::Drawing;
 pub(crate) use explained::Explained;
 pub(crate) use hinted_keys::KeyLimits;
 pub(crate) use measures::{Analysis, Measures};
-pub(crate) use mongo_fields::with_operators;
+pub(crate) use mongo_fields::{bson, with_operators};
 pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
 use rules::FiredRules;
 pub(crate) use stage::Stage;

@@ -7,11 +7,13 @@ use slate_query::{
     pattern::Direction,
     raw::{Doc, Kind, Value, Writer},
     sort::Sort,
+    work,
 };
 
 use super::{
     IndexScan,
     bounds_text::{Strings, bounds_text},
+    shown::MAX_SHOWN,
 };
 use crate::catalog::IndexInfo;
 
@@ -132,8 +134,16 @@ pub(super) fn is_simple(projection: Doc<'_>) -> bool {
     projection.elements().all(|field| is_flag(field.value) && !field.name.contains(&b'.'))
 }
 
-/// Returns a document of the plan as BSON; an empty one if it is damaged.
-pub(super) fn bson(document: Doc<'_>) -> Document {
+/// Returns a document of the plan as BSON; an empty one if it is damaged or the call is over. A long one is shown by its length, in
+/// the form that MongoDB gives long commands in `currentOp`.
+pub(crate) fn bson(document: Doc<'_>) -> Document {
+    let length = document.bytes().len();
+    if length > MAX_SHOWN {
+        return doc! { "$truncated": format!("a document of {length} bytes") };
+    }
+    if work::take_copied(length).is_err() {
+        return Document::new();
+    }
     let raw = bson::RawDocument::from_bytes(document.bytes()).ok();
     raw.and_then(|raw| Document::try_from(raw).ok()).unwrap_or_default()
 }
@@ -141,5 +151,6 @@ pub(super) fn bson(document: Doc<'_>) -> Document {
 pub(super) fn value(value: Value<'_>) -> Bson {
     let mut writer = Writer::new();
     writer.append(b"v", value);
-    bson(Doc::new(&writer.finish())).remove("v").unwrap_or(Bson::Null)
+    let mut shown = bson(Doc::new(&writer.finish()));
+    shown.remove("v").unwrap_or(Bson::Document(shown))
 }

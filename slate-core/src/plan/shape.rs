@@ -4,18 +4,24 @@
 //! to the scan that finds them. Such a stage has the measures of all nodes that it stands for.
 
 use bson::{Bson, Document, doc};
+use slate_query::work;
 
 use super::{
     Measures, Stage,
-    shown::{MongoStage, ShownNode},
+    shown::{MAX_SHOWN, MongoStage, ShownNode},
 };
 use crate::{document::number, explain::PlanShape};
+
+/// The steps of copying what is shown of a node: an element has 16 bytes or more.
+const STEPS_PER_NODE: usize = MAX_SHOWN / 16;
 
 /// Returns the shape of a plan, with the measures of its nodes if it was executed.
 pub(super) fn shape(root: &ShownNode) -> PlanShape {
     let mut stages = Vec::new();
     let mut top = root;
-    while let (MongoStage::Pipeline(name, argument), [input]) = (&top.mongo, top.inputs.as_slice()) {
+    while let (MongoStage::Pipeline(name, argument), [input]) = (&top.mongo, top.inputs.as_slice())
+        && work::take(STEPS_PER_NODE).is_ok()
+    {
         stages.push(pipeline_stage(name, argument, top.measures));
         top = input;
     }
@@ -89,6 +95,8 @@ impl ShapedStage {
     /// Returns the stage of a node on its own.
     fn of(node: &ShownNode) -> Self {
         let (name, fields) = match &node.mongo {
+            // The call is over, and its explanation is dropped.
+            _ if work::take(STEPS_PER_NODE).is_err() => (node.stage.name(), Document::new()),
             MongoStage::Own(name, fields) => (*name, fields.clone()),
             MongoStage::Lookup(fields) => ("IXSCAN", fields.clone()),
             MongoStage::Condition(condition) => ("FILTER", doc! { "filter": condition }),

@@ -5,8 +5,10 @@
 //! `explain` (`shape.rs`) are walks over its tree. Inputs stand in the order in which they are opened, so that the nodes have the order
 //! of their measures.
 
+use std::fmt::{self, Display, Write};
+
 use bson::{Bson, Document, doc};
-use slate_query::{interval::IntervalSet, pattern::Direction, raw::Doc, sort::Sort, wildcard::PATH_FIELD};
+use slate_query::{interval::IntervalSet, pattern::Direction, raw::Doc, sort::Sort, wildcard::PATH_FIELD, work};
 
 use super::{
     Combine, CountedKeys, DocumentNode, IdPlan, IndexScan, Measures, Plan, RawPlan, Stage, Values, Window,
@@ -15,6 +17,10 @@ use super::{
     pipeline::argument,
 };
 use crate::document::{long, number};
+
+/// The bytes that are shown of a condition or an argument, as text and as a document: an argument can have 16 MiB, and each is shown
+/// several times.
+pub(super) const MAX_SHOWN: usize = 64 << 10;
 
 pub(super) struct ShownNode {
     pub(super) stage: Stage,
@@ -145,7 +151,7 @@ fn document(node: &DocumentNode, input: ShownNode) -> ShownNode {
     if let DocumentNode::Slice(window) = node {
         return windowed(*window, input, |stage, _| mongo(stage));
     }
-    let text = node.to_string();
+    let text = text(node);
     let shown = |stage| ShownNode::new(stage).with("argument", &text).line(&text).shown_as(mongo(stage));
     node.stages().fold(input, |input, stage| shown(stage).over(input))
 }
@@ -161,7 +167,7 @@ fn raw(plan: &RawPlan, collection: &str) -> ShownNode {
             sorted(sort, *presorted, *limit).over(raw(input, collection))
         }
         RawPlan::Filter { input, filter } => {
-            let text = filter.to_string();
+            let text = text(filter);
             let node = ShownNode::new(Stage::Filter).with("filter", &text).line(text);
             node.shown_as(MongoStage::Condition(condition(filter))).over(raw(input, collection))
         }
@@ -218,6 +224,27 @@ fn windowed(window: Window, mut input: ShownNode, mongo: impl Fn(Stage, u64) -> 
     input
 }
 
+/// Returns the beginning of what is written, with an ellipsis if there is more; nothing once the call is over.
+fn text(shown: impl Display) -> String {
+    struct Beginning(String);
+    impl Write for Beginning {
+        fn write_str(&mut self, part: &str) -> fmt::Result {
+            let most = part.len().min(MAX_SHOWN.saturating_sub(self.0.len()));
+            let end = (0..=most).rev().find(|end| part.is_char_boundary(*end)).unwrap_or_default();
+            let (shown, rest) = part.split_at(end);
+            self.0.push_str(shown);
+            if rest.is_empty() { Ok(()) } else { Err(fmt::Error) }
+        }
+    }
+    let mut beginning = Beginning(String::new());
+    if work::check().is_ok() && write!(beginning, "{shown}").is_err() {
+        beginning.0.push('…');
+    }
+    // An error means that the call is over: it ends with the next check.
+    let _ = work::take_copied(beginning.0.len());
+    beginning.0
+}
+
 /// Returns MongoDB's stage for a skip or a limit outside of a pipeline.
 fn window_stage(stage: Stage, rows: u64) -> MongoStage {
     match stage {
@@ -227,7 +254,7 @@ fn window_stage(stage: Stage, rows: u64) -> MongoStage {
 }
 
 fn projection(stage: Stage, name: &'static str, document: Doc<'_>) -> ShownNode {
-    let text = format!("{document:?}");
+    let text = text(format_args!("{document:?}"));
     let node = ShownNode::new(stage).with("projection", &text).line(text);
     node.mongo(name, doc! { "transformBy": bson(document) })
 }
@@ -305,7 +332,7 @@ fn index_scan(scan: &IndexScan, name: &'static str) -> ShownNode {
             checked.insert(path.as_str(), bound);
         }
     }
-    let filter = checks.filter.as_ref().map(|filter| filter.drawn.to_string());
+    let filter = checks.filter.as_ref().map(|filter| text(&filter.drawn));
     if let Some(filter) = &filter {
         line.push_str(&format!(", where {filter}"));
     }

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result, metrics::Observer};
 /// The memory limit of an operation, and the directory for rows beyond it.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// The limit in bytes; `None` if none was set.
+    /// `None`: nobody has set it.
     limit: Option<usize>,
     disk: DiskUse,
     directory: Option<Arc<Path>>,

@@ -24,9 +24,9 @@ use crate::{
 /// What a document does to the existing record with its `_id`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PutKind {
-    /// Replaces the record.
+    /// Replaces it.
     Replace,
-    /// Overwrites the record's fields of the same names, and adds the others.
+    /// Overwrites its fields.
     Merge,
 }
 

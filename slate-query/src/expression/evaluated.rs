@@ -203,7 +203,7 @@ pub(super) struct DocumentWriter {
     refused: usize,
 }
 
-/// The fewest bytes that a writer makes room for when it counts its memory.
+/// The least room of a writer that counts.
 const LEAST_ROOM: usize = 64;
 
 impl DocumentWriter {

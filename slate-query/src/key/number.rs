@@ -34,7 +34,7 @@ pub(super) fn encode(value: Value<'_>, out: &mut Vec<u8>, losses: &mut impl Loss
         }
         Some(Number::Double(double)) => double_typed(value, double, out, losses),
         Some(Number::Decimal(decimal)) => decimal_typed(value, decimal, out, losses),
-        // The bytes of the number are damaged.
+        // Damaged bytes.
         None => {
             out.push(tag::NAN);
             losses.raw(value);

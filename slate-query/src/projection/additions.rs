@@ -136,7 +136,7 @@ impl RowGrowth {
     /// Counts a row that is about to end at `end`.
     fn check(&mut self, end: usize, env: &Env<'_>) -> Result<()> {
         check_row(end - self.start)?;
-        // The row's buffer may have grown to twice its bytes.
+        // The row has room for twice its bytes.
         let growth = 2 * (end - self.start).saturating_sub(env.root().bytes().len());
         self.held.add(growth.saturating_sub(self.counted))?;
         self.counted = self.counted.max(growth);

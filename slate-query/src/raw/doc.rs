@@ -268,7 +268,7 @@ impl<'a> Doc<'a> {
                 None => break None,
             }
         };
-        // Counts the bytes of the fields that were passed over.
+        // Of the fields that were passed over.
         work::spend(work::of_bytes(self.bytes.len() - rest.len()));
         found
     }

@@ -33,7 +33,7 @@ impl Writer {
 
     /// Makes room for this many bytes more, if the system has them.
     pub fn try_reserve(&mut self, bytes: usize) {
-        // A failure is ignored, because each append makes room for itself.
+        // Whatever is appended makes room for itself.
         let _ = self.buffer.try_reserve(bytes);
     }
 

@@ -39,7 +39,7 @@ impl Length {
 pub(super) struct Growth(u32);
 
 impl Growth {
-    /// The work does not grow with the text: it is at most proportional to the pattern's length.
+    /// At most as much as the pattern is long.
     pub(super) const CONSTANT: Self = Self(0);
     pub(super) const LINEAR: Self = Self(1);
 

@@ -323,7 +323,7 @@ impl<'de> serde::Deserializer<'de> for Deserializer<'de> {
         }
     }
 
-    /// Skips the value without decoding it.
+    /// Decodes nothing.
     #[inline]
     fn deserialize_ignored_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value> {
         visitor.visit_unit()

@@ -40,7 +40,7 @@ struct Serializer<'b> {
     place: Option<usize>,
     /// How many documents and arrays are open.
     depth: usize,
-    /// The BSON type as which the next byte string is written.
+    /// What the next byte string is written as.
     bytes: Bytes,
     form: Readability,
 }

@@ -151,7 +151,7 @@ fn path(name: &str) -> Result<Path> {
         if part.is_empty() {
             return refused(15998, "a field path cannot have empty names");
         }
-        // Only the field names of a DBRef may start with `$`.
+        // The fields of a DBRef are allowed.
         if part.starts_with('$') && !matches!(part, "$id" | "$ref" | "$db") {
             return refused(16410, "a field path's names may not start with '$'");
         }

@@ -18,10 +18,10 @@ pub struct Context {
 /// in `_id`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EmptyTimestamps {
-    /// They are replaced by the current time.
+    /// The current time.
     #[default]
     Current,
-    /// They are kept as they are.
+    /// Nothing: they stay empty.
     Kept,
 }
 

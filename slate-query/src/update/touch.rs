@@ -18,7 +18,7 @@ impl Update {
             UpdateForm::Pipeline(pipeline) => pipeline.touches(path),
             UpdateForm::Operators(operators) => {
                 operators.paths.iter().any(|(steps, creates)| match (steps.split_first(), path.parts().split_first()) {
-                    // The first name of a path is a field of the document, never an array's position.
+                    // The first names are never within an array.
                     (Some((PathStep::Name(name), steps)), Some((part, parts))) => {
                         **name == *part.name() && meet(steps, parts, *creates)
                     }

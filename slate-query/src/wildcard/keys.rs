@@ -74,7 +74,7 @@ impl<'a> Emit<'a> for Others<'_, 'a> {
     }
 }
 
-/// Whether a document has fewer entries than it may have.
+/// Whether a document may have more entries.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Room {
     Left,

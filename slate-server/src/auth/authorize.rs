@@ -24,7 +24,7 @@ pub(crate) async fn authorize(call: &Call<'_>) -> Result<()> {
         return Ok(());
     }
     let command = call.command;
-    // An unknown command fails later, with the error for unknown commands.
+    // A command that is not known fails as such.
     let Some(KnownCommand { rule, .. }) = command.known else { return Ok(()) };
     if matches!(rule, Rule::Open) {
         return Ok(());

@@ -156,7 +156,7 @@ impl Resource {
         }
     }
 
-    /// Whether the target is this database, or something in it.
+    /// Whether it is a database or in one.
     fn is_within(&self, database: &str) -> bool {
         match self {
             Self::Cluster => false,

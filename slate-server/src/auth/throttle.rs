@@ -47,7 +47,7 @@ struct Failures {
 }
 
 impl Failures {
-    /// Returns the number of failures that are not forgotten at this time.
+    /// Returns how many are not forgotten.
     fn at(self, now: Instant) -> u32 {
         let forgotten = now.saturating_duration_since(self.since).as_secs() / FORGIVENESS.as_secs();
         self.count.saturating_sub(u32::try_from(forgotten).unwrap_or(u32::MAX))

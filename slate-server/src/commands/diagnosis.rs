@@ -37,7 +37,7 @@ pub(super) async fn current_op(call: &Call<'_>) -> Result<RawDocumentBuf> {
         "aggregate": 1, "$db": "admin", "cursor": { "batchSize": i32::MAX },
         "pipeline": [{ "$documents": { "$literal": running } }, { "$match": filter }],
     };
-    // The filter has the time limit of the command.
+    // The filter ends when the command does.
     if let Some(most) = call.command.get("maxTimeMS")? {
         pipeline.append(cstr!("maxTimeMS"), most);
     }

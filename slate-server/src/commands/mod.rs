@@ -201,7 +201,7 @@ async fn admit(call: &Call<'_>) -> Result<()> {
 }
 
 async fn run(call: &Call<'_>) -> Result<RawDocumentBuf> {
-    // A client that has not logged in does not advance the cluster's clock.
+    // A stranger does not move the clock.
     if let Some(time) = call.command.cluster_time.filter(|_| !call.is_of_stranger()) {
         clock::hear(&call.shared().database, time);
     }

@@ -53,7 +53,7 @@ fn most(call: &Call<'_>) -> Result<Duration> {
     let millis = match call.command.get("maxTimeMS")? {
         Some(RawBsonRef::Int32(millis)) => u64::try_from(millis).ok(),
         Some(RawBsonRef::Int64(millis)) => u64::try_from(millis).ok(),
-        // The library refuses values of other types.
+        // The library checks other numbers.
         _ => None,
     };
     Ok(millis.filter(|millis| *millis > 0).map_or(AWAIT, Duration::from_millis))

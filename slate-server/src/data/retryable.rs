@@ -41,7 +41,7 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
             }
         };
     }
-    // A new transaction number ends the transaction that the session had open.
+    // A new number ends what the session had open.
     state.number = Some(number);
     state.work = Work::Aborted;
     // The fail point acts before the transaction, which another thread may execute and repeat.

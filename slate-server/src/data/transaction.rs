@@ -139,7 +139,7 @@ async fn commit_number(
             Ok(())
         }
         Err(error) if error.kind() == ErrorKind::OutcomeUnknown => {
-            // A repetition of the command reads the record, which says whether the transaction was committed.
+            // The record says what became of it.
             (state.is_loaded, state.number, state.work) = (false, None, Work::None);
             Err(Failure::from(error).with_label(UNKNOWN_COMMIT))
         }

@@ -77,7 +77,7 @@ pub(crate) struct TransactionCursors {
     pub(crate) commands: aio::Commands,
     pub(crate) session: SessionId,
     pub(crate) number: i64,
-    /// Whether the transaction has cursors that are open.
+    /// Whether there are any.
     pub(crate) are_open: bool,
 }
 

@@ -30,9 +30,9 @@ const SWEEP: Duration = Duration::from_secs(300);
 
 /// The sessions of all clients.
 pub(crate) struct Sessions {
-    /// How many sessions there may be.
+    /// How many there may be.
     most: usize,
-    /// How long a session lives without a command.
+    /// How long one lives without a command.
     life: Duration,
     sessions: Mutex<HashMap<SessionId, Arc<Session>>>,
     swept: Mutex<Option<Instant>>,

@@ -53,7 +53,7 @@ pub(crate) struct Arrived {
 /// How a message arrives. A client that has sent most of a message keeps its memory from others only as long as it goes on.
 struct Progress {
     since: Instant,
-    /// The bytes of the message that had arrived at `since`.
+    /// How much had arrived then.
     length: usize,
 }
 
@@ -94,7 +94,7 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                 let plain = if arrived == length { Request::plain_memory(&self.buffer, most) } else { 0 };
                 let needed = arrived.max(plain);
                 if needed > UNCOUNTED && !self.held.grow_to(needed) {
-                    // Gives up the message's memory, because the connection reads no more of it.
+                    // Nothing more is read of it.
                     self.buffer = BytesMut::new();
                     self.held.release();
                     return Err(WireError::Memory { id, most: self.held.most() });

@@ -44,7 +44,7 @@ impl Held {
         self.bytes > 0
     }
 
-    /// Returns all of the memory to the server's budget.
+    /// Gives everything back.
     pub(super) fn release(&mut self) {
         if self.bytes == 0 {
             return;

@@ -96,7 +96,7 @@ impl Reply {
             i32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| WireError::Compressed)?;
         let mut compressed = Vec::new();
         if document.len() > LONG {
-            // If the reservation fails, the buffer grows as needed.
+            // Without the room it grows as needed.
             let _ = compressed.try_reserve(ROOM);
         }
         compressed.resize(HEADER, 0);

@@ -197,7 +197,7 @@ impl<'t> Walk<'t> {
         };
         let Some((entry, rest)) = next else { return self.enter_next(bounds()) };
         self.rest = rest;
-        // Index entries have short values, which are inline and need no prefetch.
+        // The values of an index are inline.
         if entry.1.is_shared() {
             self.prefetch();
         }

@@ -82,7 +82,7 @@ pub(super) fn size(length: usize) -> u64 {
 pub(super) enum Split {
     /// All leaves except the last are full: for keys that arrive in ascending order.
     Full,
-    /// All leaves have about the same number of entries.
+    /// All leaves have the same size.
     Even,
 }
 

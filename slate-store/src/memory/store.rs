@@ -93,7 +93,7 @@ impl LocalMemory {
         Ok(version)
     }
 
-    /// Makes this root that of the last commit.
+    /// Makes a root the last commit.
     fn replace(&self, next: Arc<Root>) {
         let replaced = mem::replace(&mut *self.root.write().unwrap_or_else(PoisonError::into_inner), next);
         self.superseded.add(&replaced, Version(replaced.version), 0);

@@ -143,7 +143,7 @@ impl<'t, C: Cursor> Overlay<'t, C> {
             let is_there = match (self.heading, deleted.start, deleted.end) {
                 (Heading::Forward, _, Some(end)) => self.base.seek(Edge::AtOrAfter(end))?,
                 (Heading::Back, Some(start), _) => self.base.seek(Edge::Before(start))?,
-                // The deleted range has no end in this direction: no entry is beyond it.
+                // Nothing is beyond the range.
                 (Heading::Forward, _, None) => self.base.seek(Edge::Last)? && self.base.step_forward()?,
                 (Heading::Back, None, _) => self.base.seek(Edge::First)? && self.base.step_back()?,
             };

@@ -57,7 +57,7 @@ struct QueueState {
     committed: Version,
     /// The last commit that is known to be on the device.
     durable: Version,
-    /// Whether one caller is flushing for all that wait.
+    /// Whether a caller flushes for all.
     is_flushing: bool,
     /// The commits that wait for a sync by another one.
     unsynced: usize,

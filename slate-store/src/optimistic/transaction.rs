@@ -52,7 +52,7 @@ struct Accesses {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Locking {
     Wait,
-    /// The commit fails with a conflict if another thread has the lock.
+    /// The commit fails with a conflict.
     Try,
 }
 
@@ -142,7 +142,7 @@ impl Accesses {
 
     /// Records the accesses of the commit that made `version`.
     fn record<L: LocalStore>(&self, shared: &Shared<L>, version: Version) {
-        // `each` fails only if its closure does, and recording does not fail.
+        // Recording does not fail.
         let _ = self.writes.each(|keyspace, change| {
             let mut log = shared.log();
             match change {

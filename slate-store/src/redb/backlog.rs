@@ -33,7 +33,7 @@ use ::redb::{BackendError, StorageBackend};
 use self::epoch::Epoch;
 use crate::files;
 
-/// A storage that buffers in memory what does not fit on the device; see the [module](self).
+/// See the [module](self).
 #[derive(Debug)]
 pub(super) struct Backlog {
     device: Arc<dyn StorageBackend>,

@@ -46,7 +46,7 @@ impl StepWaits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Inspected {
     Sound,
-    /// The time was over before all pages were compared.
+    /// There was no time for all pages.
     Late,
     Damaged,
 }
@@ -135,7 +135,7 @@ impl Writer {
         // Pages that another process may read are not freed, so the file would grow with each step.
         let is_shared = self.opened.sharing == Sharing::WithReaders;
         if is_shared || is_whole && !self.opened.guarded(|| Ok(self.has_snapshots()))? {
-            // Fails before anything is read if a snapshot is open.
+            // Before anything is read.
             self.opened.guarded(|| self.refuse_snapshots())?;
             return self.compact().map(|()| None);
         }

@@ -30,7 +30,7 @@ use crate::{
 pub(super) enum Handle {
     Writable(Database),
     ReadOnly(ReadOnlyDatabase),
-    /// The state while an [`Opened`] is dropped.
+    /// Only while an [`Opened`] is dropped.
     Closed,
 }
 
@@ -71,7 +71,7 @@ impl Drop for Opened {
     fn drop(&mut self) {
         let handle = self.handle.get_mut().unwrap_or_else(PoisonError::into_inner);
         let handle = mem::replace(handle, Handle::Closed);
-        // Nothing is buffered any more, because there is no later write.
+        // Nothing is written later.
         self.storage.buffer_up_to(0);
         // Nobody is left to get the error: whoever opens the file next finds the damage.
         let _ = guarded(&self.poison, self.path.as_deref(), || {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Result;
 
-/// The bytes of leaves that one step works on.
+/// The bytes of the leaves of a step.
 pub(super) const STEP: u64 = 4 << 20;
 
 /// With this many free bytes in the file, filling does not lengthen the file.

@@ -61,7 +61,7 @@ pub(super) struct Stepping {
     pub(super) begun: Instant,
     /// The length of the file when it was begun.
     pub(super) length: u64,
-    /// When an explicit call did a step last; `None` if none has done one.
+    /// When a call has done its last step.
     pub(super) called: Option<Instant>,
 }
 

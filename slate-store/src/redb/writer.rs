@@ -394,7 +394,7 @@ impl Writer {
 
     fn make(&self, transaction: WriteTransaction) -> Result<()> {
         let made = transaction.commit();
-        // The retained snapshot may be outdated even if the commit failed, because a failed commit can be visible.
+        // A failed commit may be visible as well.
         self.latest.forget();
         made.map_err(error::committing)
     }

@@ -36,7 +36,7 @@ impl Opened {
 
     /// Returns the version of the oldest open snapshot.
     pub(super) fn oldest_snapshot(&self) -> Option<Version> {
-        // RocksDB returns 0 if no snapshot is open.
+        // 0 without a snapshot.
         let number = self.db.property_int_value(c"rocksdb.oldest-snapshot-sequence").ok().flatten();
         number.filter(|number| *number > 0).map(Version)
     }

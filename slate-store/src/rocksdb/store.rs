@@ -100,7 +100,7 @@ impl LocalStore for LocalRocks {
     /// is still in its tables.
     fn size(&self, _: SizeDetail) -> Result<Size> {
         let opened = &self.writer.opened;
-        // The usage of the cache includes the write buffers.
+        // Includes the write buffers.
         let cache = u64::try_from(opened.cache.get_usage()).unwrap_or(u64::MAX);
         let readers = opened.property(properties::ESTIMATE_TABLE_READERS_MEM)?;
         let in_memory = cache.saturating_add(readers);

@@ -26,7 +26,7 @@ pub(super) struct Amount {
     pub(super) deletes: u64,
 }
 
-/// The most commits that `marks` lists, which take 24 KiB.
+/// The most marks, which take 24 KiB.
 const MOST_MARKS: usize = 1024;
 
 impl Written {

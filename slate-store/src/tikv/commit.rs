@@ -199,7 +199,7 @@ struct Made<'l> {
     /// The number of large values.
     values: u32,
     chunks: Vec<(Vec<u8>, Vec<u8>)>,
-    /// The keys whose values refer to the chunks.
+    /// The keys that refer to them.
     pointers: Vec<Vec<u8>>,
     mutations: Mutations,
 }

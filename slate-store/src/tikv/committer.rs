@@ -97,7 +97,7 @@ impl Cluster {
             let left = patience.saturating_sub(start.elapsed()).max(LEAST_TIME);
             match timeout(left, begun.rollback()).await {
                 Err(_) => return Err(ClientError::StringError(format!("no answer within {patience:?}"))),
-                // The node is busy, or the region is electing a leader.
+                // A busy node, or one that elects a leader.
                 Ok(Err(failed)) if error::of_read(&failed) == ReadFailure::Transient && start.elapsed() < patience => {
                     tokio::time::sleep(LONGEST_PAUSE).await;
                 }

@@ -42,7 +42,7 @@ impl Area {
 pub(super) struct ChunksAt {
     /// The timestamp at which the transaction that wrote them began.
     pub(super) began: u64,
-    /// The number of the value among the large values of that transaction.
+    /// Counts the large values of that transaction.
     pub(super) number: u32,
 }
 

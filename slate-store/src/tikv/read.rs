@@ -96,7 +96,7 @@ fn after_nothing(regions: usize) -> usize {
 /// What one request reads of a range.
 pub(super) struct Part {
     pub(super) range: Range,
-    /// Whether the part is not the whole range.
+    /// Whether that is not the whole range.
     pub(super) has_rest: bool,
     /// The entries or keys that it requests of each region.
     pub(super) most: u32,
@@ -114,7 +114,7 @@ pub(super) async fn part_of(regions: &Regions, range: Range, direction: Directio
 /// A part of a range, in ascending order of stored keys.
 pub(super) struct Page {
     pub(super) entries: Vec<(Vec<u8>, Stored)>,
-    /// The bytes of the entries' keys and values.
+    /// The bytes of their keys and values.
     pub(super) bytes: usize,
     /// Whether the range can have more entries, in the direction of the read.
     pub(super) has_more: bool,

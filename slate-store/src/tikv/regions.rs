@@ -162,7 +162,7 @@ impl Regions {
             };
             match beyond {
                 Some(Some(border)) => reached = Some(border),
-                // No region follows: this is the last one of the range.
+                // The last region of the range.
                 Some(None) => return Some(((start, end), false)),
                 None => break,
             }

@@ -163,7 +163,7 @@ impl View for TikvSnapshot {
         let page = self.cluster.runtime.begin(page);
         Ok(Some(Ahead::new(move || {
             if snapshot.traffic.round_trips.load(Ordering::Relaxed) == before {
-                // Counts the page's round trip, because no other read was made at the same time.
+                // No other read travelled beside it.
                 snapshot.count_trips(1);
             }
             let page = snapshot.page(|| page.recv().unwrap_or_else(|error| Err(error::unanswered(error))))?;

@@ -73,7 +73,7 @@ impl Stripes {
 pub(super) struct Taken<'s> {
     stripes: &'s Stripes,
     pub(super) number: u8,
-    /// The timestamp of the commit that wrote the stripe, if one did.
+    /// When it was written.
     pub(super) written: Option<u64>,
 }
 

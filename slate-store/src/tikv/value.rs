@@ -15,7 +15,7 @@ const CHUNKS: u8 = 1;
 /// A stored value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Stored {
-    /// The bytes of the value, with the tag before them.
+    /// With its tag.
     Inline(Vec<u8>),
     Chunks(Chunks),
 }

@@ -23,9 +23,9 @@ pub(super) struct Column {
 enum Seen {
     Neither,
     Numbers,
-    /// Numbers that are written as strings. The text is an example, for the report.
+    /// Numbers that are strings, such as this one.
     Strings(String),
-    /// Both kinds, which has been reported.
+    /// Both, which has been reported.
     Both,
 }
 

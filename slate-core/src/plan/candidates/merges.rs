@@ -28,7 +28,7 @@ const MAX_INTERSECTED: usize = 4;
 /// as well.
 const MAX_COMPARED: usize = 64;
 
-/// The steps of work, as `slate_query::work` counts them, of choosing the index of a branch.
+/// The steps of choosing the index of a branch.
 const STEPS_PER_BRANCH: usize = 256;
 
 /// Returns the access paths that merge several others.

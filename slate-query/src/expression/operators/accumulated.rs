@@ -66,7 +66,7 @@ impl Operator for Several {
             held.add(state.bytes().saturating_sub(bytes))?;
             bytes = bytes.max(state.bytes());
         }
-        // Counts the result twice: it is written and then copied.
+        // The result is written, and copied.
         held.add(2 * bytes)?;
         Ok(state.finish())
     }

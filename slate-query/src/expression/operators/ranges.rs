@@ -26,7 +26,7 @@ struct Ranges {
 }
 
 impl Ranges {
-    /// Returns the result for a value: that of its range, or `otherwise`.
+    /// Returns what a value gets.
     fn of(&self, value: &Evaluated<'_>, collation: Option<&Collation>) -> Result<Option<&OwnedValue>> {
         // As in comparisons, a missing value is compared as undefined.
         let value = value.as_value().unwrap_or(Value::UNDEFINED);

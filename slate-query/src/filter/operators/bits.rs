@@ -139,7 +139,7 @@ impl Operator for Bits {
             Test::AnyClear => b"$bitsAnyClear",
         };
         let positions = self.len();
-        // A listed position takes about 16 bytes of BSON.
+        // A position takes 16 bytes, about.
         let is_shorter = self.words.last().is_some_and(|last| u64::from(last.at) * 8 < positions.saturating_mul(16));
         if positions > MAX_LISTED && is_shorter {
             return self.append_mask(name, out);
@@ -221,7 +221,7 @@ mod tests {
             ] {
                 let bits = Bits::new(test, words.clone());
                 assert_eq!(bits.holds_of_bytes(&bytes), expected, "{bits:?} {bytes:?}");
-                // Positions beyond 63 test the sign bit of a number.
+                // A number repeats its sign.
                 let number = random() << 33 | random();
                 let is_set = |position: &u64| number >> (*position).min(63) & 1 == 1;
                 let expected = match test {

@@ -221,7 +221,7 @@ impl Group {
     /// Returns whether the groups of the stage `before` may arrive in any order. They may if this stage reads only
     /// fields in which `before` has counted documents: those are whole numbers.
     pub fn ignores_order_of(&self, before: &Self) -> bool {
-        /// The most fields of a stage for which this is examined, because each field that is read is compared with all of them.
+        /// Each field is compared with all of them.
         const MOST_FIELDS: usize = 64;
         if before.fields.len() > MOST_FIELDS {
             return false;
@@ -293,7 +293,7 @@ impl Group {
         let mut heap = before;
         for ((name, spec), gathered) in self.fields.iter().zip(self.gathered(states, group)) {
             let added = spec.add_and_measure(gathered, member.id, member.env, times, &mut heap).map_err(compiled);
-            // Checked after each accumulator, because one document can make the lists of many of them grow.
+            // A document can make many lists grow.
             let checked = added.and_then(|()| held::check_group(heap.saturating_sub(before)));
             checked.map_err(|error| held::located(error, name.as_bytes()))?;
         }

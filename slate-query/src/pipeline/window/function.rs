@@ -60,7 +60,7 @@ pub(super) enum Function {
 /// The position of a document in its partition, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Rank {
-    /// Each document has its own number, also among equal ones (`$documentNumber`).
+    /// Each document has a number of its own.
     Number,
     /// Equal documents have the same rank; those after them continue with their number.
     Sparse,

@@ -20,7 +20,7 @@ impl Operator for Unset {
         Ok(UpdateOutcome::Removed)
     }
 
-    /// Succeeds: a field that cannot exist needs no removal.
+    /// A field that cannot exist needs no removal.
     fn blocked(&self, _: &UpdateScope<'_>) -> Result<()> {
         Ok(())
     }

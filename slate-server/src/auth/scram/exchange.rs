@@ -11,7 +11,7 @@ const MAX_MESSAGE: usize = 4096;
 /// The first message of a client.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ClientFirst<'m> {
-    /// The header of GS2, which the client's last message repeats, encoded, as `c=`.
+    /// What is sent again, encoded, as `c=`.
     header: &'m str,
     /// The message without its header.
     bare: &'m str,

@@ -35,7 +35,7 @@ impl Epoch {
         self.changes
     }
 
-    /// Buffers these whole blocks, in place of earlier ones at the same offsets.
+    /// Keeps whole blocks.
     pub(super) fn write(&mut self, start: u64, whole: &[u8]) {
         self.changes += 1;
         for (block, at) in whole.chunks(BLOCK).zip((start..).step_by(BLOCK)) {

@@ -10,9 +10,9 @@ use super::{
 
 /// Why a walk over pages ended early.
 pub(super) enum Ended {
-    /// The checksum of a page is wrong.
+    /// A page does not have its checksum.
     Damaged,
-    /// The time for the walk was over.
+    /// There was no more time.
     Late,
     Failed(io::Error),
 }

@@ -56,7 +56,7 @@ pub(in crate::redb) struct Header {
     region_data_pages: u64,
     pub(super) tables: Option<Root>,
     pub(super) own_tables: Option<Root>,
-    /// redb's number of the transaction, which differs between commits.
+    /// Distinguishes commits.
     transaction: u64,
 }
 

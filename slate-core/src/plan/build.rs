@@ -82,6 +82,8 @@ fn covered_last(scan: IndexScan) -> Plan {
 /// Plans the query of a pipeline and adds the pipeline's nodes above it.
 fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Planned> {
     let candidate = select(context)?;
+    // A plan has a copy of the filter, and of the projection.
+    work::check()?;
     let rules = candidate.rules;
     let mut planned = Planned { plan: candidate.into_plan(context.query), rules };
     pipeline::add_return_key(&mut nodes, context.query, &planned.plan)?;

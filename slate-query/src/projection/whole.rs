@@ -15,6 +15,7 @@ use crate::{
     path::Path,
     raw::Doc,
     regular_expression::failure,
+    work,
 };
 
 /// A parsed projection, as `find` takes it.
@@ -88,19 +89,20 @@ impl Projection {
     fn of(Parsed { sense, root }: Parsed, bindings: &Bindings) -> Result<Self> {
         let additions = root.additions();
         let names = |holds: fn(&Action) -> bool| {
+            work::take(root.fields.len())?;
             let names = root.fields.iter().filter(|(_, action)| holds(action)).map(|(name, _)| name.clone());
-            sorted(names)
+            Ok(sorted(names))
         };
         let kept = match sense {
-            Sense::Inclusion => Kept::Only(names(|action| matches!(action, Action::Include))),
-            Sense::Exclusion => Kept::AllBut(names(|_| true)),
+            Sense::Inclusion => Kept::Only(names(|action| matches!(action, Action::Include))?),
+            Sense::Exclusion => Kept::AllBut(names(|_| true)?),
         };
         let included = match sense {
             Sense::Inclusion => paths(&root)?,
             Sense::Exclusion => None,
         };
         let shown = match sense {
-            Sense::Inclusion => Some(names(|action| !matches!(action, Action::Exclude | Action::Computed(_)))),
+            Sense::Inclusion => Some(names(|action| !matches!(action, Action::Exclude | Action::Computed(_)))?),
             Sense::Exclusion => None,
         };
         let mut changes = Vec::new();

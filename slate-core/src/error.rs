@@ -178,7 +178,7 @@ impl Error {
     pub(crate) fn refused_after(mut self, others: usize) -> Self {
         /// The refused documents of a call whose errors have details.
         const DETAILED: usize = 256;
-        /// The bytes of the message, and of the key that it shows: of one that has details, and of a later one.
+        /// The bytes of the message, of the path, and of the key that the message shows: of an error that has details, and of a later one.
         const LONG: usize = 16 << 10;
         const SHORT: usize = 512;
         let is_detailed = others < DETAILED;
@@ -186,10 +186,9 @@ impl Error {
             self.0.details = None;
         }
         let most = if is_detailed { LONG } else { SHORT };
+        [&mut self.0.path, &mut self.0.unsupported].into_iter().flatten().for_each(|text| shorten(text, most));
         if self.0.message.len() > most {
-            let end = (0..=most).rev().find(|end| self.0.message.is_char_boundary(*end));
-            self.0.message.truncate(end.unwrap_or_default());
-            self.0.message.push('…');
+            shorten(&mut self.0.message, most);
             if let Some(place) = &mut self.0.place {
                 place.key = None;
             }
@@ -435,6 +434,15 @@ impl Error {
     pub(crate) fn unwritten(mut self) -> Self {
         self.0.is_unwritten = true;
         self
+    }
+}
+
+/// Replaces what is beyond this number of bytes.
+fn shorten(text: &mut String, most: usize) {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or_default());
+        text.push('…');
     }
 }
 

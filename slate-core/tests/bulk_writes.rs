@@ -7,9 +7,11 @@ mod common;
 use std::time::Duration;
 
 use bson::{Bson, DateTime, RawDocumentBuf, Timestamp, doc, rawdoc};
-use common::{TestDatabase, on_every_store};
+use common::{Store, TestDatabase, on_every_store};
 use serde::{Deserialize, Serialize};
-use slate_core::{BulkWriteResult, CancelToken, Collection, CollectionOptions, ErrorKind, Index, WriteOperation};
+use slate_core::{
+    BulkWriteResult, CancelToken, Collection, CollectionOptions, ErrorKind, Index, Validator, WriteOperation,
+};
 
 type Documents = Collection<RawDocumentBuf>;
 
@@ -487,4 +489,31 @@ fn operations_of_a_bulk_write_obey_the_collations_of_their_collections() {
         assert_eq!(counts(database.db.bulk_write(both).run().unwrap()), (2, 3, 1));
         assert_eq!((plain.find(doc! {}).count().run().unwrap(), collated.find(doc! {}).count().run().unwrap()), (3, 2));
     });
+}
+
+/// A call can have 100,000 refused operations; their errors must not show each refused value.
+#[test]
+fn the_errors_of_a_bulk_write_are_shortened_by_their_position_among_all_of_the_call() {
+    const DETAILED: usize = 256;
+    let database = Store::Memory.open();
+    let checked = database.collection("checked");
+    checked.create_with(&CollectionOptions::new().validator(&Validator::new(doc! { "n": 1 }))).unwrap();
+    let refused = || WriteOperation::insert_one(doc! { "n": 2 });
+    let update = || WriteOperation::update_one(doc! { "n": 3 }, doc! { "$set": { "n": 1 } });
+    // Each run of inserts has one document.
+    let alternating = (0..300).flat_map(|_| [refused(), update()]);
+    let result = checked.bulk_write(alternating).ordered(false).run().unwrap();
+    assert_eq!(result.errors.len(), 300);
+    for (nth, error) in result.errors.iter().enumerate() {
+        assert_eq!((error.index, error.error.details().is_some()), (2 * nth, nth < DETAILED));
+    }
+    // Operations that cannot be parsed show long names.
+    let unknown = || WriteOperation::update_one(doc! {}, doc! { ("$".to_owned() + &"x".repeat(40_000)): 1 });
+    let result = checked.bulk_write((0..300).map(|_| unknown())).ordered(false).run().unwrap();
+    assert_eq!(result.errors.len(), 300);
+    for (nth, error) in result.errors.iter().enumerate() {
+        let message = error.error.to_string();
+        // The message and the path.
+        assert!(message.len() < 2 * if nth < DETAILED { 17_000 } else { 600 }, "{nth}: {} bytes", message.len());
+    }
 }

@@ -87,9 +87,9 @@ fn result(outcome: BulkOutcome, mut faults: BTreeMap<usize, Error>) -> BulkWrite
     fn by_place(ids: &[(usize, OwnedValue)]) -> BTreeMap<usize, Bson> {
         ids.iter().filter_map(|(at, id)| Some((*at, id.as_value().to_bson()?))).collect()
     }
-    let refused = outcome.refused.into_iter();
-    let errors = refused.filter_map(|(index, error)| {
-        let error = error.or_else(|| faults.remove(&index))?;
+    let refused = outcome.refused.into_iter().enumerate();
+    let errors = refused.filter_map(|(nth, (index, error))| {
+        let error = error.or_else(|| Some(faults.remove(&index)?.refused_after(nth)))?;
         Some(WriteError { index, error })
     });
     BulkWriteResult {

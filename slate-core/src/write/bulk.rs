@@ -31,7 +31,15 @@ impl BulkOutcome {
     /// Adds the outcome of consecutive inserts, the first of which is at this position.
     fn add_inserted(&mut self, first: usize, inserted: InsertOutcome) {
         self.inserted.extend(inserted.ids.into_iter().map(|(at, id)| (first + at, id)));
-        self.refused.extend(inserted.refused.into_iter().map(|(at, error)| (first + at, Some(error))));
+        for (at, error) in inserted.refused {
+            self.refuse(first + at, Some(error));
+        }
+    }
+
+    /// Adds a rejected operation. Its error is shortened by the number of those before it.
+    fn refuse(&mut self, at: usize, error: Option<Error>) {
+        let error = error.map(|error| error.refused_after(self.refused.len()));
+        self.refused.push((at, error));
     }
 }
 
@@ -54,8 +62,7 @@ impl<T: Transaction> Session<T> {
                 BulkOperation::Insert(_) => self.bulk_insert(operations, at, mode, &mut outcome, call),
                 other => match self.bulk_one(collection, other, at, &mut outcome, call) {
                     Err(error) if error.is_refusal() => {
-                        let error = error.refused_after(refused);
-                        outcome.refused.push((at, Some(error)));
+                        outcome.refuse(at, Some(error));
                         Ok(at + 1)
                     }
                     done => done.map(|()| at + 1),
@@ -88,7 +95,7 @@ impl<T: Transaction> Session<T> {
             }
             BulkOperation::Delete(request) => outcome.deleted += self.delete(collection, request, call)?.deleted,
             BulkOperation::Insert(_) => {}
-            BulkOperation::Fault => outcome.refused.push((at, None)),
+            BulkOperation::Fault => outcome.refuse(at, None),
         }
         Ok(())
     }
@@ -120,10 +127,7 @@ impl<T: Transaction> Session<T> {
                 for (at, document) in (first..).zip(documents.iter()) {
                     match self.insert(collection, std::slice::from_ref(document), mode, call) {
                         Ok(inserted) => outcome.add_inserted(at, inserted),
-                        Err(error) if error.is_refusal() => {
-                            let error = error.refused_after(outcome.refused.len());
-                            outcome.refused.push((at, Some(error)));
-                        }
+                        Err(error) if error.is_refusal() => outcome.refuse(at, Some(error)),
                         Err(error) => return self.end_on_error(Err(error)),
                     }
                     if mode != InsertMode::Unordered && outcome.refused.len() > refused {

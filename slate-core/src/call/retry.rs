@@ -84,10 +84,9 @@ impl<'r> Attempts<'r> {
         Self { retry, observer, start: Instant::now(), pause: retry.first_pause, left: retry.retries, begun: 1 }
     }
 
-    /// Returns the time in which another attempt must begin.
+    /// Returns the time of [`Retry::within`] that is left.
     fn time_left(&self) -> Duration {
-        let left = self.retry.within.saturating_sub(self.start.elapsed());
-        self.retry.limits.end().map_or(left, |end| left.min(end.saturating_duration_since(Instant::now())))
+        self.retry.within.saturating_sub(self.start.elapsed())
     }
 
     /// Returns how long to wait before the next attempt. The pause doubles with each attempt, and is randomized by the clock so

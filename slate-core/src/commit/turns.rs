@@ -32,15 +32,15 @@ impl Turns {
     /// Waits for a turn; `None` after `wait`.
     ///
     /// # Errors
-    /// Fails at once when `limits` end the write.
+    /// Fails when the deadline of `limits` has passed or one of their tokens is cancelled.
     pub(crate) fn take(&self, wait: Duration, limits: &Interrupt) -> Result<Option<Turn<'_>>> {
         let mut state = self.lock();
         if !state.is_taken {
             state.is_taken = true;
             return Ok(Some(Turn(self)));
         }
-        // A wait beyond the range of `Instant` has no deadline.
-        let deadline = Instant::now().checked_add(wait);
+        // A wait beyond the range of `Instant` has no end of its own.
+        let deadline = [Instant::now().checked_add(wait), limits.end()].into_iter().flatten().min();
         let wake = Arc::new(Condvar::new());
         state.waiting.push_back(Arc::clone(&wake));
         drop(state);
@@ -153,7 +153,7 @@ mod tests {
             token.cancel();
             assert_eq!(waits.join().unwrap(), 11_601);
         });
-        assert_eq!(turns.take(Duration::from_millis(5), &late).unwrap_err().code(), 50);
+        assert_eq!(turns.take(LONG, &late).unwrap_err().code(), 50);
         assert!(turns.lock().waiting.is_empty());
         drop(first);
         assert!(!turns.lock().is_taken);

@@ -18,7 +18,8 @@ use super::{
     value::Stored,
 };
 
-/// The longest wait for a node. After it reads go through the client, those of this node for some seconds: it finds out what is wrong.
+/// The longest wait for a node. After it the read goes through the client, which finds out what is wrong, and so do all reads of this node for some
+/// seconds.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The timestamp that stands for the latest commit.
@@ -28,10 +29,10 @@ const LATEST: u64 = u64::MAX;
 pub(super) async fn read(regions: Arc<Regions>, keys: Vec<Vec<u8>>) -> Option<Values> {
     let mut parts: BTreeMap<u64, (Region, Vec<Vec<u8>>)> = BTreeMap::new();
     for key in keys {
-        let region = regions.of(&key).await.filter(|region| !regions.is_backing_off(region))?;
+        let region = regions.of(&key).await.filter(|region| !regions.nodes.is_backing_off(region.leader.store))?;
         parts.entry(region.id).or_insert_with(|| (region, Vec::new())).1.push(key);
     }
-    regions.count();
+    regions.count_trip();
     let mut requests = JoinSet::new();
     for (region, keys) in parts.into_values() {
         requests.spawn(of_region(Arc::clone(&regions), region, keys));
@@ -60,12 +61,12 @@ async fn of_region(regions: Arc<Regions>, region: Region, keys: Vec<Vec<u8>>) ->
             return None;
         }
     };
-    regions.answered(&region);
+    regions.nodes.answered(region.leader.store);
     match answer.region_error {
         None => {}
         // A busy node still leads the region.
         Some(error) if error.server_is_busy.is_some() => {
-            regions.back_off(&region);
+            regions.nodes.back_off(region.leader.store);
             return None;
         }
         Some(_) => {
@@ -97,7 +98,7 @@ pub(super) fn value(stored: Vec<u8>) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tikv::regions::tests::{leads, region, regions, silent, wait};
+    use crate::tikv::regions::tests::{channel, leads, region, regions, silent, wait};
 
     async fn of(regions: &Arc<Regions>) -> Option<Values> {
         read(Arc::clone(regions), vec![b"k".to_vec()]).await
@@ -108,9 +109,9 @@ mod tests {
         let ((silent, port), regions, late) = (silent(), Arc::new(regions(&[1])), region(b"", None));
         wait(async {
             regions.cache(late.clone());
-            regions.connected(&late, port);
+            regions.nodes.connected(1, channel(port));
             assert_eq!((of(&regions).await, regions.round_trips()), (None, 1));
-            assert!(regions.is_backing_off(&late) && regions.is_connected(&late));
+            assert!(regions.nodes.is_backing_off(1) && regions.nodes.channel(1).is_some());
             regions.cache(late.clone());
             assert_eq!((of(&regions).await, regions.round_trips()), (None, 1), "a second request was sent");
         });
@@ -123,9 +124,13 @@ mod tests {
         drop(silent);
         wait(async {
             regions.cache(gone.clone());
-            regions.connected(&gone, port);
+            regions.nodes.connected(1, channel(port));
             assert_eq!(of(&regions).await, None);
-            assert!(!regions.is_backing_off(&gone) && !regions.is_connected(&gone) && regions.cached(b"k").is_none());
+            assert!(
+                !regions.nodes.is_backing_off(1)
+                    && regions.nodes.channel(1).is_none()
+                    && regions.cached(b"k").is_none()
+            );
         });
     }
 
@@ -136,7 +141,7 @@ mod tests {
             regions.cache(known.clone());
             leads(&regions, port).await;
             assert_eq!(of(&regions).await, None);
-            assert!(regions.driver_is_backing_off().await && !regions.is_backing_off(&known));
+            assert!(regions.driver_is_backing_off().await && !regions.nodes.is_backing_off(1));
             assert!(regions.cached(b"k").is_some());
         });
         drop(silent);

@@ -1,14 +1,16 @@
 //! Connections with nodes, and which nodes get no requests of single regions for some seconds.
 
-use std::{collections::BTreeMap, sync::Mutex, time::Instant};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::{Duration, Instant},
+};
 
-use tokio::time::timeout;
 use tonic::transport::Channel;
 
-use super::{
-    proto,
-    regions::{BACKOFF, Leader, PATIENCE, Region, Regions, call, connect, lock},
-};
+/// How long no request is sent to a placement driver or a node that has not answered in time. Going on without it is slower than an answer,
+/// and faster than waiting for none.
+pub(super) const BACKOFF: Duration = Duration::from_secs(5);
 
 /// The state of the nodes, by their numbers.
 #[derive(Default)]
@@ -19,121 +21,85 @@ pub(super) struct Nodes {
     backing_off: Mutex<BTreeMap<u64, Instant>>,
 }
 
-impl Regions {
-    /// Returns a connection with the node that leads a region; `None` if it cannot be made in time.
-    pub(super) async fn node(&self, region: &Region) -> Option<Channel> {
-        let store = region.leader.store;
-        if let Some(channel) = lock(&self.nodes.channels).get(&store) {
-            return Some(channel.clone());
-        }
-        let Some(address) = self.of_leader(|leader| request_address(leader, store)).await? else {
-            self.forget(region);
-            return None;
-        };
-        match timeout(PATIENCE, connect(&self.security, &address)).await {
-            Ok(Some(channel)) => {
-                lock(&self.nodes.channels).insert(store, channel.clone());
-                Some(channel)
-            }
-            Ok(None) => {
-                self.lost(region);
-                None
-            }
-            Err(_) => {
-                self.late(region);
-                None
-            }
-        }
+impl Nodes {
+    /// Returns the open connection with a node.
+    pub(super) fn channel(&self, node: u64) -> Option<Channel> {
+        lock(&self.channels).get(&node).cloned()
     }
 
-    /// Forgets a region and the connection with its leader, after a request that failed.
-    pub(super) fn lost(&self, region: &Region) {
-        lock(&self.nodes.channels).remove(&region.leader.store);
-        self.forget(region);
+    pub(super) fn connected(&self, node: u64, channel: Channel) {
+        lock(&self.channels).insert(node, channel);
     }
 
-    /// Forgets a region, and sends no request to its leader for some seconds, after one that was not answered in time. The connection stays open,
-    /// unless the node has not answered since an earlier back-off: it may be at another address.
-    pub(super) fn late(&self, region: &Region) {
-        let earlier = self.back_off(region);
+    pub(super) fn disconnect(&self, node: u64) {
+        lock(&self.channels).remove(&node);
+    }
+
+    /// Sends no request to a node for some seconds, after one that was not answered in time. The connection stays open, unless the node has not
+    /// answered since an earlier back-off: it may be at another address.
+    pub(super) fn late(&self, node: u64) {
+        let earlier = self.back_off(node);
         if earlier.is_some_and(|until| until <= Instant::now()) {
-            lock(&self.nodes.channels).remove(&region.leader.store);
-        }
-        self.forget(region);
-    }
-
-    /// Sends no request to the leader of a region for some seconds. Returns until when none was to be sent to it before, unless it has answered
-    /// since then.
-    pub(super) fn back_off(&self, region: &Region) -> Option<Instant> {
-        lock(&self.nodes.backing_off).insert(region.leader.store, Instant::now() + BACKOFF)
-    }
-
-    /// Forgets a back-off of the leader of a region that has passed, after an answer.
-    pub(super) fn answered(&self, region: &Region) {
-        let mut backing_off = lock(&self.nodes.backing_off);
-        if backing_off.get(&region.leader.store).is_some_and(|until| *until <= Instant::now()) {
-            backing_off.remove(&region.leader.store);
+            self.disconnect(node);
         }
     }
 
-    /// Whether no request is to be sent to the leader of a region, because it was late or busy.
-    pub(super) fn is_backing_off(&self, region: &Region) -> bool {
-        lock(&self.nodes.backing_off).get(&region.leader.store).is_some_and(|until| Instant::now() < *until)
+    /// Sends no request to a node for some seconds. Returns until when none was to be sent to it before, unless it has answered since then.
+    pub(super) fn back_off(&self, node: u64) -> Option<Instant> {
+        lock(&self.backing_off).insert(node, Instant::now() + BACKOFF)
+    }
+
+    /// Forgets a back-off of a node that has passed, after an answer.
+    pub(super) fn answered(&self, node: u64) {
+        let mut backing_off = lock(&self.backing_off);
+        if backing_off.get(&node).is_some_and(|until| *until <= Instant::now()) {
+            backing_off.remove(&node);
+        }
+    }
+
+    /// Whether no request is to be sent to a node, because it was late or busy.
+    pub(super) fn is_backing_off(&self, node: u64) -> bool {
+        lock(&self.backing_off).get(&node).is_some_and(|until| Instant::now() < *until)
     }
 }
 
-/// Returns the address of a node; `Some(None)` if it does not exist any more.
-async fn request_address(Leader { channel, cluster }: Leader, store: u64) -> Option<Option<String>> {
-    let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
-    let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
-    Some(answer.store.map(|store| store.address))
+/// No code under these locks can panic between two dependent updates.
+pub(super) fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tikv::regions::tests::{channel, region, regions, wait};
-
-    impl Regions {
-        /// Makes the process at a port the leader of a region.
-        pub(in crate::tikv) fn connected(&self, region: &Region, port: u16) {
-            lock(&self.nodes.channels).insert(region.leader.store, channel(port));
-        }
-
-        pub(in crate::tikv) fn is_connected(&self, region: &Region) -> bool {
-            lock(&self.nodes.channels).contains_key(&region.leader.store)
-        }
-    }
+    use crate::tikv::regions::tests::{channel, wait};
 
     #[test]
     fn a_node_that_is_late_backs_off() {
-        let (regions, late) = (regions(&[1]), region(b"b", None));
-        regions.cache(late.clone());
-        assert!(!regions.is_backing_off(&late));
-        regions.late(&late);
-        assert!(regions.is_backing_off(&late) && regions.cached(b"b").is_none());
-        let other = Region { leader: proto::Peer { store: 7, ..late.leader }, ..late };
-        assert!(!regions.is_backing_off(&other));
+        let nodes = Nodes::default();
+        assert!(!nodes.is_backing_off(1));
+        nodes.late(1);
+        assert!(nodes.is_backing_off(1) && !nodes.is_backing_off(7));
     }
 
     #[test]
     fn a_node_that_is_late_again_after_its_back_off_is_connected_anew() {
-        let (regions, late) = (regions(&[1]), region(b"b", None));
-        let end_back_off = || lock(&regions.nodes.backing_off).insert(late.leader.store, Instant::now());
+        let nodes = Nodes::default();
+        let end_back_off = || lock(&nodes.backing_off).insert(1, Instant::now());
+        // A channel is made on the threads of a runtime.
         wait(async {
-            regions.connected(&late, 1);
-            let is_connected = || regions.is_connected(&late);
-            regions.late(&late);
-            regions.late(&late);
+            nodes.connected(1, channel(1));
+            let is_connected = || nodes.channel(1).is_some();
+            nodes.late(1);
+            nodes.late(1);
             assert!(is_connected(), "requests that were sent side by side are late together");
             end_back_off();
-            regions.answered(&late);
-            regions.late(&late);
+            nodes.answered(1);
+            nodes.late(1);
             assert!(is_connected(), "it has answered in between");
             end_back_off();
-            regions.late(&late);
+            nodes.late(1);
             assert!(!is_connected());
-            assert!(regions.is_backing_off(&late));
+            assert!(nodes.is_backing_off(1));
         });
     }
 }

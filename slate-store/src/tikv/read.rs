@@ -9,7 +9,7 @@ use super::{
     after,
     cluster::{Cluster, persist},
     error::{self, ReadFailure},
-    regions::Regions,
+    regions::{FirstPart, Regions},
     value::{self, Chunks, Stored},
 };
 use crate::{Context, Error, Keyspace, Result};
@@ -84,7 +84,7 @@ pub(super) enum Direction {
     Down,
 }
 
-/// The most regions of a page. The client reads them side by side, up to a whole page of each, so a page takes at most the memory of 16.
+/// The most regions of a page. The client reads them side by side; each is requested for an equal share of the page.
 const MAX_REGIONS: usize = 16;
 
 /// Returns how many regions the next page may concern after one of `regions` that had nothing. Empty regions, which deletes leave behind, are
@@ -98,15 +98,15 @@ pub(super) struct Part {
     pub(super) range: Range,
     /// Whether that is not the whole range.
     pub(super) has_rest: bool,
-    /// The entries or keys that it requests of each region.
+    /// The entries or keys that it requests of each region, and the most that the client returns of all of them.
     pub(super) most: u32,
 }
 
-/// Returns the part of a range that is in its first regions, at most `count`. If the first one is not known, the whole range: every region of
-/// it then returns as many entries as are requested, so these are few.
+/// Returns the part of a range that is in its first regions, at most `count`. All regions together send at most about `most` entries: the client would
+/// drop the others. If the first region is not known, the part is the whole range, of any number of regions, and few entries are requested.
 pub(super) async fn part_of(regions: &Regions, range: Range, direction: Direction, count: usize, most: u32) -> Part {
     match regions.first_part(range.clone(), direction, count).await {
-        Some((range, has_rest)) => Part { range, has_rest, most },
+        Some(FirstPart { range, has_rest, regions }) => Part { range, has_rest, most: most.div_ceil(regions) },
         None => Part { range, has_rest: false, most: most.min(FIRST_PAGE) },
     }
 }
@@ -135,9 +135,9 @@ pub(super) async fn page(
 ) -> Result<Page> {
     let mut regions = 1;
     loop {
-        let Part { range: part, has_rest, most } =
+        let Part { range: part, has_rest, most: share } =
             part_of(&cluster.regions, range.clone(), direction, regions, most).await;
-        let mut page = of_part(Arc::clone(&cluster), at, part.clone(), direction, most).await?;
+        let mut page = of_part(Arc::clone(&cluster), at, part.clone(), direction, share, most).await?;
         if page.has_more || !has_rest {
             page.has_more |= has_rest;
             return Ok(page);
@@ -159,31 +159,33 @@ pub(super) async fn page(
     }
 }
 
-/// Reads the first entries of a part of a range. The client asks every region that has some of it for `most` entries.
+/// Reads the first entries of a part of a range, at most `share`; the client requests as many of every region that has some of it. The page was to
+/// have `most` entries, from which the next one grows.
 async fn of_part(
     cluster: Arc<Cluster>,
     at: u64,
     (start, end): Range,
     direction: Direction,
-    mut most: u32,
+    mut share: u32,
+    most: u32,
 ) -> Result<Page> {
     let mut pairs = loop {
         let request = || {
             let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(end.clone()));
             async move {
                 let pairs: Vec<KvPair> = match direction {
-                    Direction::Up => snapshot.scan(range, most).await?.collect(),
-                    Direction::Down => snapshot.scan_reverse(range, most).await?.collect(),
+                    Direction::Up => snapshot.scan(range, share).await?.collect(),
+                    Direction::Down => snapshot.scan_reverse(range, share).await?.collect(),
                 };
                 Ok::<_, ClientError>(pairs)
             }
         };
         match persist(cluster.options.patience, request).await {
-            Err(error) if error::of_read(&error) == ReadFailure::TooLong && most > 1 => most = most.div_ceil(8),
+            Err(error) if error::of_read(&error) == ReadFailure::TooLong && share > 1 => share = share.div_ceil(8),
             answer => break answer.map_err(unreadable)?,
         }
     };
-    let has_more = pairs.len() >= usize::try_from(most).unwrap_or(usize::MAX);
+    let has_more = pairs.len() >= usize::try_from(share).unwrap_or(usize::MAX);
     let bytes: usize = pairs.iter().map(|KvPair(key, value)| key.len() + value.len()).sum();
     let next = next_page(most, pairs.len(), bytes);
     if direction == Direction::Down {

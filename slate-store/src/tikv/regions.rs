@@ -10,7 +10,7 @@ use std::{
     collections::BTreeMap,
     ops::Bound,
     sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
+        Arc, Mutex,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, Instant},
@@ -21,15 +21,17 @@ use tikv_client::{Key, SecurityManager};
 use tokio::{task::JoinSet, time::timeout};
 use tonic::{Request, client::Grpc, codec::ProstCodec, codegen::http::uri::PathAndQuery, transport::Channel};
 
-use super::{address::Address, error, nodes::Nodes, proto, read::Direction};
+use super::{
+    address::Address,
+    error,
+    nodes::{BACKOFF, Nodes, lock},
+    proto,
+    read::{Direction, Range},
+};
 use crate::Result;
 
-/// How long a placement driver may take to answer.
-pub(super) const PATIENCE: Duration = Duration::from_millis(500);
-
-/// How long no request is sent to a placement driver or a node that has not answered in time. Going on without it is slower than an answer,
-/// and faster than waiting for none.
-pub(super) const BACKOFF: Duration = Duration::from_secs(5);
+/// How long a placement driver may take to answer a request that can be done without, and a node to accept a connection.
+const PATIENCE: Duration = Duration::from_millis(500);
 
 /// The age at which a cached region is outdated, and is requested again: it may have split.
 const MAX_AGE: Duration = Duration::from_secs(60);
@@ -39,7 +41,7 @@ const MAX_CACHED: usize = 65_536;
 
 pub(super) struct Regions {
     drivers: Vec<String>,
-    pub(super) security: Arc<SecurityManager>,
+    security: Arc<SecurityManager>,
     /// By their first keys, with the time of the request.
     cached: Mutex<BTreeMap<Vec<u8>, (Region, Instant)>>,
     pub(super) nodes: Nodes,
@@ -62,6 +64,16 @@ impl Region {
     pub(super) fn contains(&self, key: &[u8]) -> bool {
         *self.start <= *key && self.end.as_ref().is_none_or(|end| *key < **end)
     }
+}
+
+/// The part of a range that is in its first regions, in a direction.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct FirstPart {
+    pub(super) range: Range,
+    /// Whether that is not the whole range.
+    pub(super) has_rest: bool,
+    /// How many regions it is in.
+    pub(super) regions: u32,
 }
 
 /// The state of the placement drivers.
@@ -112,7 +124,7 @@ impl Regions {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    pub(super) fn count(&self) {
+    pub(super) fn count_trip(&self) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -137,15 +149,14 @@ impl Regions {
         current(self.cached(key), self.request("/pdpb.PD/GetRegion", key)).await
     }
 
-    /// Returns the part of a range that is in its first regions in a direction, at most `count`, and whether that is not all of it. `None` if
-    /// the first region is not known.
+    /// Returns the part of a range that is in its first regions in a direction, at most `count`. `None` if the first region is not known.
     pub(super) async fn first_part(
         &self,
-        (start, end): (Vec<u8>, Vec<u8>),
+        (start, end): Range,
         direction: Direction,
         count: usize,
-    ) -> Option<((Vec<u8>, Vec<u8>), bool)> {
-        let mut reached = None;
+    ) -> Option<FirstPart> {
+        let (mut reached, mut regions) = (None, 0);
         for left in (1..=count).rev() {
             let beyond = match direction {
                 Direction::Up => {
@@ -160,18 +171,20 @@ impl Regions {
                     region.map(|region| Some(region.start).filter(|region_start| *region_start > start))
                 }
             };
+            let Some(beyond) = beyond else { break };
+            regions += 1;
             match beyond {
-                Some(Some(border)) => reached = Some(border),
+                Some(border) => reached = Some(border),
                 // The last region of the range.
-                Some(None) => return Some(((start, end), false)),
-                None => break,
+                None => return Some(FirstPart { range: (start, end), has_rest: false, regions }),
             }
         }
         let border = reached?;
-        match direction {
-            Direction::Up => Some(((start, border), true)),
-            Direction::Down => Some(((border, end), true)),
-        }
+        let range = match direction {
+            Direction::Up => (start, border),
+            Direction::Down => (border, end),
+        };
+        Some(FirstPart { range, has_rest: true, regions })
     }
 
     /// Returns the region of the last key below another one.
@@ -195,6 +208,44 @@ impl Regions {
         lock(&self.cached).remove(&region.start);
     }
 
+    /// Returns a connection with the node that leads a region; `None` if it cannot be made in time.
+    pub(super) async fn node(&self, region: &Region) -> Option<Channel> {
+        let node = region.leader.store;
+        if let Some(channel) = self.nodes.channel(node) {
+            return Some(channel);
+        }
+        let Some(address) = self.of_leader(|leader| request_address(leader, node)).await? else {
+            self.forget(region);
+            return None;
+        };
+        match timeout(PATIENCE, connect(&self.security, &address)).await {
+            Ok(Some(channel)) => {
+                self.nodes.connected(node, channel.clone());
+                Some(channel)
+            }
+            Ok(None) => {
+                self.lost(region);
+                None
+            }
+            Err(_) => {
+                self.late(region);
+                None
+            }
+        }
+    }
+
+    /// Forgets a region and the connection with its leader, after a request that failed.
+    pub(super) fn lost(&self, region: &Region) {
+        self.nodes.disconnect(region.leader.store);
+        self.forget(region);
+    }
+
+    /// Forgets a region whose leader has not answered in time, and lets the leader back off.
+    pub(super) fn late(&self, region: &Region) {
+        self.nodes.late(region.leader.store);
+        self.forget(region);
+    }
+
     async fn request(&self, method: &'static str, key: &[u8]) -> Option<Region> {
         let region = self.of_leader(|leader| request_region(leader, method, key)).await?;
         self.cache(region.clone());
@@ -207,13 +258,13 @@ impl Regions {
         regions.into_iter().flatten().for_each(|region| self.cache(region));
     }
 
-    /// Sends a request to the placement driver that leads. Returns `None` without a useful answer in time.
+    /// Sends a request that can be done without to the placement driver that leads. Returns `None` without a useful answer in time.
     pub(super) async fn of_leader<T, F>(&self, request: impl FnOnce(Leader) -> F) -> Option<T>
     where
         F: Future<Output = Option<T>>,
     {
         let leader = self.leader().await?;
-        self.count();
+        self.count_trip();
         match timeout(PATIENCE, request(leader)).await {
             Ok(Some(answer)) => Some(answer),
             // The driver may not be the leader any more.
@@ -243,7 +294,7 @@ impl Regions {
         Some(found)
     }
 
-    /// Requests the leader from all placement drivers at the same time: some may not answer.
+    /// Requests the leader from all placement drivers at the same time: some may not answer. A driver that backs off gets the request, too.
     async fn find_leader(&self) -> Option<Leader> {
         let mut answers = JoinSet::new();
         for driver in &self.drivers {
@@ -282,6 +333,13 @@ async fn request_regions(Leader { channel, cluster }: Leader, key: &[u8], count:
     Some(answer.regions.into_iter().map_while(read).collect())
 }
 
+/// Returns the address of a node; `Some(None)` if it does not exist any more.
+async fn request_address(Leader { channel, cluster }: Leader, store: u64) -> Option<Option<String>> {
+    let request = proto::GetStore { header: Some(proto::Header { cluster }), store };
+    let answer: proto::StoreAnswer = call(channel, "/pdpb.PD/GetStore", request).await.ok()?;
+    Some(answer.store.map(|store| store.address))
+}
+
 fn read_region(region: proto::Region, leader: proto::Peer) -> Option<Region> {
     let end = if region.end.is_empty() { None } else { Some(decode(&region.end)?) };
     Some(Region { id: region.id, epoch: region.epoch?, leader, start: decode(&region.start)?, end })
@@ -296,7 +354,7 @@ async fn leader_by(security: Arc<SecurityManager>, driver: String) -> Option<Lea
     Some(Leader { channel, cluster })
 }
 
-pub(super) async fn connect(security: &SecurityManager, address: &str) -> Option<Channel> {
+async fn connect(security: &SecurityManager, address: &str) -> Option<Channel> {
     security.connect(address, |channel| channel).await.ok()
 }
 
@@ -315,11 +373,6 @@ where
     client.ready().await.map_err(not_ready)?;
     let path = PathAndQuery::from_static(method);
     Ok(client.unary(Request::new(request), path, ProstCodec::default()).await?.into_inner())
-}
-
-/// No code under these locks can panic between two dependent updates.
-pub(super) fn lock<T>(state: &Mutex<T>) -> MutexGuard<'_, T> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Decodes a key of a region: groups of 8 bytes, each with a byte behind it that says how many of them are padding.
@@ -362,7 +415,7 @@ pub(super) mod tests {
         Region {
             id: 1,
             epoch: proto::Epoch::default(),
-            leader: proto::Peer::default(),
+            leader: proto::Peer { store: 1, ..proto::Peer::default() },
             start: start.into(),
             end: end.map(Into::into),
         }
@@ -416,7 +469,8 @@ pub(super) mod tests {
         }
         let part = |start: &[u8], end: &[u8], direction| {
             let part = wait(regions.first_part((start.into(), end.into()), direction, 1));
-            let ((start, end), has_rest) = part.expect("its region is known");
+            let FirstPart { range: (start, end), has_rest, regions } = part.expect("its region is known");
+            assert_eq!(regions, 1);
             (String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest)
         };
         for (start, end, up, down) in [
@@ -447,22 +501,31 @@ pub(super) mod tests {
         ];
         known.into_iter().for_each(|known| regions.cache(known));
         let part = |start: &[u8], end: &[u8], direction, count| {
-            let ((start, end), has_rest) = wait(regions.first_part((start.into(), end.into()), direction, count))?;
-            Some((String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(), has_rest))
+            let found = wait(regions.first_part((start.into(), end.into()), direction, count))?;
+            let (start, end) = found.range;
+            Some((
+                String::from_utf8(start).unwrap() + ".." + &String::from_utf8(end).unwrap(),
+                found.has_rest,
+                found.regions,
+            ))
         };
-        let expect = |part: &str, has_rest| Some((part.to_owned(), has_rest));
+        let expect = |part: &str, has_rest, regions| Some((part.to_owned(), has_rest, regions));
         for (count, up, down) in [(1, "a..b", "f..g"), (2, "a..d", "d..g"), (3, "a..f", "b..g")] {
-            assert_eq!(part(b"a", b"g", Direction::Up, count), expect(up, true));
-            assert_eq!(part(b"a", b"g", Direction::Down, count), expect(down, true));
+            let of = u32::try_from(count).unwrap();
+            assert_eq!(part(b"a", b"g", Direction::Up, count), expect(up, true, of));
+            assert_eq!(part(b"a", b"g", Direction::Down, count), expect(down, true, of));
         }
         for count in [4, 16] {
-            assert_eq!(part(b"a", b"g", Direction::Up, count), expect("a..g", false));
-            assert_eq!(part(b"a", b"g", Direction::Down, count), expect("a..g", false));
+            assert_eq!(part(b"a", b"g", Direction::Up, count), expect("a..g", false, 4));
+            assert_eq!(part(b"a", b"g", Direction::Down, count), expect("a..g", false, 4));
         }
         // The region from h to j is not known.
-        assert_eq!(part(b"c", b"z", Direction::Up, 16), expect("c..h", true));
-        assert_eq!(part(b"c", b"z", Direction::Down, 16), expect("j..z", true));
+        assert_eq!(part(b"c", b"z", Direction::Up, 16), expect("c..h", true, 3));
+        assert_eq!(part(b"c", b"z", Direction::Down, 16), expect("j..z", true, 1));
         assert_eq!(part(b"h", b"z", Direction::Up, 16), None);
+        // The regions of a part share a page: the client would drop what more they send.
+        let page = |count, most| wait(part_of(&regions, (b"a".into(), b"z".into()), Direction::Up, count, most)).most;
+        assert_eq!([page(1, 4096), page(2, 4096), page(3, 4096), page(4, 3)], [4096, 2048, 1366, 1]);
     }
 
     #[test]

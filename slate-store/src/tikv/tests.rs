@@ -221,7 +221,7 @@ fn a_busy_node_gets_no_reads_of_the_latest_commit_during_its_back_off() {
     assert_eq!(latest(busy), None);
     let regions = &store.cluster.regions;
     let (region, _) = regions.cached(&store.cluster.layout.entry(A, busy)).expect("the node still leads it");
-    assert!(regions.is_backing_off(&region));
+    assert!(regions.nodes.is_backing_off(region.leader.store));
     assert_eq!(latest(other), None);
 }
 

@@ -145,14 +145,13 @@ pub trait Store: Send + Sync + 'static {
         self.compact(wait).map(ControlFlow::Continue)
     }
 
-    /// Removes the versions of values that only snapshots older than `keep` show, on a store on a network that does not do so by itself. Returns the
-    /// version from which on everything is readable. Older snapshots, of any process, fail with [`Expired`](crate::Error::Expired). May take
-    /// minutes.
+    /// Removes the versions of values that only snapshots older than `keep` show, on a store on a network that does not do so by itself. These
+    /// snapshots, of any process, then fail with [`Expired`](crate::Error::Expired). May take minutes.
     ///
     /// # Errors
-    /// [`Unsupported`](crate::Error::Unsupported) if the store needs no such call, which is the default, or keeps for longer; any failure of
-    /// the backend's storage.
-    fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+    /// [`Unsupported`](crate::Error::Unsupported) if the store needs no such call, which is the default, or if `keep` is shorter than the store
+    /// allows; any failure of the backend's storage.
+    fn collect_garbage(&self, keep: Duration) -> Result<()> {
         let _ = keep;
         Err(Error::Unsupported(Box::new("collect garbage: the store does so by itself".into())))
     }

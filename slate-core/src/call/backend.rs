@@ -385,7 +385,7 @@ impl<S: Store> Engine for Backend<S> {
     }
 
     fn collect_garbage(&self, keep: Duration) -> Result<()> {
-        trace::storage("collect garbage", || Ok(self.store.collect_garbage(keep).map(drop)?))
+        trace::storage("collect garbage", || Ok(self.store.collect_garbage(keep)?))
     }
 
     fn size(&self, detail: SizeDetail) -> Result<Size> {

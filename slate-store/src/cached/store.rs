@@ -90,7 +90,7 @@ impl<S: Store> Store for Cached<S> {
         self.inner.compact_while(wait, progress)
     }
 
-    fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+    fn collect_garbage(&self, keep: Duration) -> Result<()> {
         self.inner.collect_garbage(keep)
     }
 

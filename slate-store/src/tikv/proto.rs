@@ -137,7 +137,13 @@ pub(super) struct UpdateServiceSafepointAnswer {
 #[derive(Clone, PartialEq, ::prost::Message)]
 pub(super) struct AnswerHeader {
     #[prost(message, optional, tag = "2")]
-    pub(super) error: Option<Present>,
+    pub(super) error: Option<HeaderError>,
+}
+
+#[derive(Clone, PartialEq, ::prost::Message)]
+pub(super) struct HeaderError {
+    #[prost(string, tag = "2")]
+    pub(super) message: String,
 }
 
 #[derive(Clone, PartialEq, ::prost::Message)]

@@ -259,7 +259,7 @@ impl Regions {
     }
 
     /// Sends a request that can be done without to the placement driver that leads. Returns `None` without a useful answer in time.
-    pub(super) async fn of_leader<T, F>(&self, request: impl FnOnce(Leader) -> F) -> Option<T>
+    async fn of_leader<T, F>(&self, request: impl FnOnce(Leader) -> F) -> Option<T>
     where
         F: Future<Output = Option<T>>,
     {
@@ -295,7 +295,7 @@ impl Regions {
     }
 
     /// Requests the leader from all placement drivers at the same time: some may not answer. A driver that backs off gets the request, too.
-    async fn find_leader(&self) -> Option<Leader> {
+    pub(super) async fn find_leader(&self) -> Option<Leader> {
         let mut answers = JoinSet::new();
         for driver in &self.drivers {
             answers.spawn(leader_by(Arc::clone(&self.security), driver.clone()));

@@ -20,14 +20,15 @@
 
 use std::{sync::Arc, time::Duration};
 
-use tikv_client::{Timestamp, TimestampExt, transaction::Mutation};
+use tikv_client::{Error as ClientError, Timestamp, TimestampExt, transaction::Mutation};
+use tokio::time::timeout;
 
 use super::{
     cluster::{Cluster, persist},
     error,
     layout::Layout,
     proto, read,
-    regions::{Leader, call},
+    regions::{Leader, Regions, call},
     value::{self, Stored},
 };
 use crate::{Context, Error, Result, Version};
@@ -87,24 +88,42 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
     }
 }
 
-/// Registers a service's safepoint with the placement driver, for this number of seconds, unless that of another service is lower. Returns the lowest of
-/// all services: nothing may be removed that a snapshot at this timestamp shows.
+/// Registers a service's safepoint with the placement driver for this number of seconds; with 0, removes it. The placement driver ignores a safepoint
+/// below the lowest of all services. Returns that lowest one: nothing may be removed that a snapshot at this timestamp shows.
 pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safepoint: u64) -> Result<u64> {
-    let request = |Leader { channel, cluster }| async move {
-        let header = Some(proto::Header { cluster });
-        let request = proto::UpdateServiceSafepoint { header, service: service.to_vec(), seconds, safepoint };
-        let answer: proto::UpdateServiceSafepointAnswer =
-            call(channel, "/pdpb.PD/UpdateServiceGCSafePoint", request).await.ok()?;
-        let is_valid = answer.header.is_some_and(|header| header.error.is_none());
-        is_valid.then_some(answer.lowest)
+    let request = proto::UpdateServiceSafepoint { header: None, service: service.to_vec(), seconds, safepoint };
+    let attempt = || {
+        cluster.count(1);
+        register(&cluster.regions, cluster.options.request_timeout, request.clone())
     };
-    let lowest = cluster.regions.of_leader(request).await;
-    lowest.ok_or_else(|| {
-        Error::Io(Box::new("the placement driver does not return the safepoints of backups and other services".into()))
-    })
+    let failed = "the placement driver does not return the safepoints of backups and other services";
+    persist(cluster.options.patience, attempt).await.map_err(|error| error::of_request(error, failed))
 }
 
-/// Removes what only snapshots older than `keep` show, and no service that has registered a safepoint reads. Returns the safepoint.
+/// Makes one attempt to register a safepoint. It is sent to a placement driver that backs off, too, and lets none back off: collection cannot do
+/// without it, and the driver writes it to its disk, which may take longer than a look-up.
+async fn register(
+    regions: &Regions,
+    limit: Duration,
+    request: proto::UpdateServiceSafepoint,
+) -> Result<u64, ClientError> {
+    let attempt = async {
+        let no_leader = || tonic::Status::unavailable("no placement driver names the leader");
+        let Leader { channel, cluster } = regions.find_leader().await.ok_or_else(no_leader)?;
+        let request = proto::UpdateServiceSafepoint { header: Some(proto::Header { cluster }), ..request };
+        call::<_, proto::UpdateServiceSafepointAnswer>(channel, "/pdpb.PD/UpdateServiceGCSafePoint", request).await
+    };
+    let late = |_| tonic::Status::deadline_exceeded(format!("no answer within {limit:?}"));
+    let answer = timeout(limit, attempt).await.map_err(late)??;
+    match answer.header {
+        Some(proto::AnswerHeader { error: None }) => Ok(answer.lowest),
+        Some(proto::AnswerHeader { error: Some(error) }) => Err(ClientError::StringError(error.message)),
+        None => Err(ClientError::StringError("the answer has no header".into())),
+    }
+}
+
+/// Removes what only snapshots older than `keep` show, and no service that has registered a safepoint reads. Returns the safepoint of this collection: an
+/// earlier one may have had a later safepoint, which then stays.
 ///
 /// Collection begins `grace` after the safepoint was stored. With the [longest time of a commit](Cluster::longest_commit) no commit misses a
 /// conflict because the traces of the other transaction are gone: one of an older snapshot either finds the safepoint, or its last request
@@ -123,10 +142,30 @@ pub(super) async fn collect(cluster: Arc<Cluster>, keep: Duration, grace: Durati
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tikv::regions::tests::{regions, silent, wait};
 
     #[test]
     fn the_age_of_a_timestamp_is_in_its_upper_bits() {
         assert_eq!(before(10_000 << LOGICAL_BITS | 7, Duration::from_secs(4)), 6_000 << LOGICAL_BITS | 7);
         assert_eq!(before(5, Duration::MAX), 0);
+    }
+
+    #[test]
+    fn a_safepoint_is_registered_without_regard_to_back_offs() {
+        let (silent, port) = silent();
+        let request = proto::UpdateServiceSafepoint { service: COLLECTOR.to_vec(), ..Default::default() };
+        wait(async {
+            let regions = regions(&[port]);
+            let attempt = || register(&regions, Duration::from_millis(20), request.clone());
+            let failed = attempt().await.unwrap_err();
+            assert!(failed.to_string().contains("no answer within 20ms"), "{failed}");
+            assert_eq!(error::of_read(&failed), error::ReadFailure::Transient, "it is repeated");
+            assert!(!regions.driver_is_backing_off().await, "look-ups go on");
+            assert_eq!(regions.of(b"k").await, None);
+            assert!(regions.driver_is_backing_off().await);
+            let failed = attempt().await.unwrap_err();
+            assert!(failed.to_string().contains("no answer within 20ms"), "it was not sent: {failed}");
+        });
+        drop(silent);
     }
 }

@@ -101,13 +101,13 @@ impl Store for TikvStore {
         Err(Error::Unsupported(Box::new(Context::new("back up the cluster with TiKV's own tool, br"))))
     }
 
-    /// It concerns the whole cluster. Nothing does it by itself, except TiDB where it uses the same cluster. It first waits, for five minutes with the
-    /// default options, until all commits have ended that may have begun before the safepoint was stored: no process may have a longer
-    /// [patience](Options::patience) or [timeout](Options::request_timeout) than the one that calls this. What a service has registered a
-    /// safepoint for, as TiKV's backup does, is not removed.
+    /// Garbage collection concerns the whole cluster, and nothing but this call begins it, except TiDB where it uses the same cluster. The call first
+    /// waits, for five minutes with the default options, until all commits have ended that may have begun before the safepoint was stored: no process
+    /// may have a longer [patience](Options::patience) or [timeout](Options::request_timeout) than the one that calls this. Versions that a registered
+    /// safepoint protects, as that of TiKV's backup, are not removed.
     ///
     /// `keep` is refused if it is less than the [age](Options::unchecked_age) from which on snapshots look for the safepoint.
-    fn collect_garbage(&self, keep: Duration) -> Result<Version> {
+    fn collect_garbage(&self, keep: Duration) -> Result<()> {
         let shortest = self.cluster.options.unchecked_age;
         if keep < shortest {
             let text = format!(
@@ -116,7 +116,7 @@ impl Store for TikvStore {
             return Err(Error::Unsupported(Box::new(Context::new(text))));
         }
         let (cluster, grace) = (Arc::clone(&self.cluster), self.cluster.longest_commit());
-        self.cluster.runtime.wait(safepoint::collect(cluster, keep, grace))
+        self.cluster.runtime.wait(safepoint::collect(cluster, keep, grace)).map(drop)
     }
 
     fn size(&self, _: SizeDetail) -> Result<Size> {

@@ -328,9 +328,10 @@ fn of_concurrent_commits_to_a_full_device_exactly_those_are_there_that_were_ackn
             }
         });
         let writers = [0, 1].map(|own| scope.spawn(move || writer(own)));
-        let outcomes = writers.into_iter().flat_map(|writer| writer.join().unwrap()).collect();
+        let outcomes = writers.map(|writer| writer.join());
+        // Also if a writer has panicked: the scope waits for the other thread.
         is_over.store(true, Ordering::SeqCst);
-        outcomes
+        outcomes.into_iter().flat_map(|written| written.unwrap()).collect()
     });
     device.heal();
     let (mut acknowledged, mut visible, mut refused) = (Vec::new(), Vec::new(), 0);

@@ -52,7 +52,12 @@ pub fn fill(trial: &FullDeviceTrial) -> io::Result<Broken> {
         broken.push(format!("the process ended early: {}", String::from_utf8_lossy(&output.stderr)));
     }
     let acknowledged: BTreeSet<i64> = lines.lines().filter_map(|line| line.strip_prefix("OK ")?.parse().ok()).collect();
-    let stored = stored(folder.path()).map_err(io::Error::other)?;
+    let db = Database::open(&url(STORE, folder.path())).map_err(io::Error::other)?;
+    let report = db.verify().run().map_err(io::Error::other)?;
+    if !report.is_sound() {
+        broken.push(format!("the database is not sound: {report:?}"));
+    }
+    let stored = stored(&db).map_err(io::Error::other)?;
     if stored != acknowledged {
         let (lost, refused) = (acknowledged.difference(&stored).count(), stored.difference(&acknowledged).count());
         broken.push(format!("{lost} acknowledged documents are lost, and {refused} refused ones are stored"));
@@ -61,11 +66,7 @@ pub fn fill(trial: &FullDeviceTrial) -> io::Result<Broken> {
 }
 
 /// Returns the `_id`s of the documents, after a write that works.
-fn stored(folder: &Path) -> Result<BTreeSet<i64>> {
-    let db = Database::open(&url(STORE, folder))?;
-    if !db.verify().run()?.is_sound() {
-        return Ok(BTreeSet::new());
-    }
+fn stored(db: &Database) -> Result<BTreeSet<i64>> {
     db.collection::<Document>("after").insert_one(&doc! {})?;
     ids(&db.collection(COLLECTION))
 }

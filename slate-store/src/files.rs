@@ -54,7 +54,7 @@ pub(crate) fn free_space(path: &Path) -> Option<u64> {
 /// ```
 ///
 /// A draft whose lock is free was left by a process that was killed, and the next draft beside it removes it. The number of the process would
-/// not tell: each container, and each host that shares the folder, has processes of its own.
+/// not show it: each container, and each host that shares the folder, has processes of its own.
 pub(crate) struct Draft {
     folder: PathBuf,
     path: PathBuf,

@@ -21,8 +21,8 @@ options! {
         /// Read and write an existing database.
         Open,
         /// Read an existing database. Several processes may read it at the same time. While one writes, others can read only on redb, if that
-        /// process shares the file ([`Sharing::WithReaders`]). A redb database that was not closed properly is repaired first, which takes
-        /// milliseconds and is the only write.
+        /// process shares the file ([`Sharing::WithReaders`]). A redb database that was not closed properly is repaired first, as [`Recovery`]
+        /// describes, which is the only write. Refused for a `tikv:` database, which any number of processes read and write.
         ReadOnly,
     }
 
@@ -36,7 +36,8 @@ options! {
         WhenOpened,
     }
 
-    /// Which processes may have a redb database open at the same time. Other stores cannot share.
+    /// Which processes may have a redb database open at the same time. `memory:` and `rocksdb:` have nothing but `Exclusive`; any number of
+    /// processes read and write a `tikv:` database, whatever is set here.
     Sharing {
         /// Either one process that writes, or any number that read.
         #[default]

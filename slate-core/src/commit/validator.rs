@@ -56,7 +56,7 @@ impl WrittenNames {
 
     #[cold]
     fn forget(&mut self) {
-        // What may have been written at an unknown version has the greatest one. If most names have, all are forgotten, and every collection
+        // A name with an unknown version is listed with the greatest version. If most names have it, all are forgotten, and every collection
         // counts as written at an unknown version: a store with that many commits of unknown outcome has to be reopened.
         let mut versions: Vec<Version> = self.last.values().copied().collect();
         let middle = versions.len() / 2;

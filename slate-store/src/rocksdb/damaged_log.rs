@@ -28,19 +28,23 @@ const HEADER: usize = 7;
 /// `Corrupt` with the file, if the database is opened read-only and has such a record.
 pub(super) fn cut(path: &Path, access: Access) -> Result<()> {
     for log in folder::files(path)?.iter().filter(|file| file.extension().is_some_and(|end| end == "log")) {
-        let failed = |error| files::failed(error, "while reading its log", log);
-        let Some(end) = File::open(log).and_then(find_recycled).map_err(failed)? else { continue };
+        let failed = |what| move |error| files::failed(error, what, log);
+        let found = File::open(log).and_then(find_recycled).map_err(failed("while reading its log"))?;
+        let Some(end) = found else { continue };
         if access == Access::ReadOnly {
             let detail = format!("the log is damaged at byte {end}; opening it for writing drops what is behind");
             return Err(Error::Corrupt(Box::new(Context::new(detail).at(log))));
         }
         let cut = |file: File| file.set_len(end).and_then(|()| file.sync_all());
-        OpenOptions::new().write(true).open(log).and_then(cut).map_err(failed)?;
+        OpenOptions::new().write(true).open(log).and_then(cut).map_err(failed("while cutting its damaged log"))?;
     }
     Ok(())
 }
 
 /// Returns the position of the first record whose type is that of a recycled log.
+///
+/// Can find one that RocksDB would not reach, in the rest of a block behind a record with a wrong checksum. Everything there is lost, too, but
+/// a read-only open is refused.
 fn find_recycled(mut log: File) -> io::Result<Option<u64>> {
     let mut block = Vec::with_capacity(BLOCK);
     let mut position = 0;

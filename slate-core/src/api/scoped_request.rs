@@ -7,6 +7,7 @@ use crate::{
 };
 use crate::{
     call::{Request, Scope},
+    call_context::CallContext,
     interrupt::CallLimits,
 };
 
@@ -21,7 +22,7 @@ pub(crate) struct ScopedRequest {
 impl ScopedRequest {
     /// Returns a call that a handle with these limits begins now.
     pub(super) fn new(scope: Scope, collection: &Arc<str>, limits: &CallLimits, mut request: Request) -> Self {
-        request.call.interrupt = limits.begin();
+        request.call = CallContext::begin(limits);
         Self { scope, collection: Arc::clone(collection), request }
     }
 }

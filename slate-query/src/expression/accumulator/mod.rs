@@ -29,16 +29,20 @@ pub(super) trait AccumulatorState: std::fmt::Debug + Send {
     /// the accumulator has a sort.
     fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()>;
 
-    /// Adds the value `times` times, for `times` documents with the same value.
+    /// Adds the value `times` times, for `times` documents with the same value. The caller checks the size of the state after the last one, so that a
+    /// single value is measured once.
     ///
     /// # Errors
     /// As [`check_size`], once the values exceed the limit: the run can have as many documents as the collection.
     fn add_times(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64) -> Result<()> {
-        (0..times.min(self.most_equal())).try_for_each(|_| {
-            work::take(1)?;
+        for nth in 0..times.min(self.most_equal()) {
+            if nth > 0 {
+                work::take(1)?;
+                check_size(self.bytes())?;
+            }
             self.add(value, key)?;
-            check_size(self.bytes())
-        })
+        }
+        Ok(())
     }
 
     /// Returns how often adding the same value can change the state: adding it more often has the same result.
@@ -112,11 +116,7 @@ impl Stored {
     #[inline(never)]
     fn add_other(&mut self, value: Option<Value<'_>>, key: &[u8], times: u64, heap: &mut usize) -> Result<()> {
         let before = self.bytes();
-        if times == 1 {
-            self.add(value, key)?
-        } else {
-            self.add_times(value, key, times)?
-        }
+        self.add_times(value, key, times)?;
         let bytes = self.bytes();
         check_size(bytes)?;
         *heap = (*heap + bytes).saturating_sub(before);

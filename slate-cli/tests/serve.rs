@@ -310,7 +310,8 @@ fn mongod_is_a_link_that_takes_the_options_of_test_tools() {
 #[cfg(target_os = "linux")]
 #[test]
 fn mongod_listens_on_all_of_its_addresses() {
-    let addresses = "127.0.0.1, 127.0.0.2,localhost";
+    // A name that is resolved, in capitals, and one that is not.
+    let addresses = "127.0.0.1, 127.0.0.2,localhost,LOCALHOST";
     let arguments = ["mongod", "--port", "0", "--bind_ip", addresses, "--storageEngine", "inMemory"];
     let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &arguments);
     let waiting = server.line();
@@ -324,8 +325,27 @@ fn mongod_listens_on_all_of_its_addresses() {
     assert_eq!(server.end(), Some(0));
     let open = slate(&["mongod", "--port", "0", "--bind_ip", "127.0.0.1,0.0.0.0", "--storageEngine", "inMemory"]);
     assert!(String::from_utf8_lossy(&open.stderr).contains("--allow-without-authentication"));
-    let unknown = slate(&["mongod", "--port", "0", "--bind_ip", "127.0.0.1,db", "--storageEngine", "inMemory"]);
-    assert!(String::from_utf8_lossy(&unknown.stderr).contains("\"db\" is not an IP address"));
+    let unknown = slate(&["mongod", "--port", "0", "--bind_ip", "127.0.0.1,db.invalid", "--storageEngine", "inMemory"]);
+    assert!(String::from_utf8_lossy(&unknown.stderr).contains("\"db.invalid\" is not the name of an address"));
+}
+
+/// The socket of `::` must leave the addresses of IPv4 to the other one.
+#[test]
+fn mongod_listens_on_all_addresses_of_both_families() {
+    if std::net::TcpListener::bind("[::1]:0").is_err() {
+        return;
+    }
+    for addresses in ["::,0.0.0.0", "0.0.0.0,::1,::,127.0.0.1,::"] {
+        let arguments = ["mongod", "--port", "0", "--storageEngine", "inMemory", "--allow-without-authentication"];
+        let arguments = [&arguments[..], &["--bind_ip", addresses]].concat();
+        let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &arguments);
+        let waiting = server.line();
+        let port = waiting.trim_end_matches('/').rsplit(':').next().unwrap().to_owned();
+        for host in ["127.0.0.1", "[::1]"] {
+            run(&format!("mongodb://{host}:{port}/"), doc! { "ping": 1 });
+        }
+        assert_eq!(server.end(), Some(0));
+    }
 }
 
 #[cfg(unix)]

@@ -8,10 +8,20 @@ mod serve;
 mod store;
 mod user;
 
-use std::{future::Future, io::Write, net::SocketAddr, path::Path, time::Duration};
+use std::{
+    future::Future,
+    io::{self, Write},
+    net::SocketAddr,
+    path::Path,
+    time::Duration,
+};
 
 use slate_server::{Listener, Server};
-use tokio::{net::TcpListener, runtime, time::sleep};
+use tokio::{
+    net::{TcpListener, TcpSocket},
+    runtime,
+    time::sleep,
+};
 
 pub(crate) use self::{mongod::Mongod, serve::Serve, user::User};
 use crate::{
@@ -23,7 +33,7 @@ use crate::{
 const SIGNAL_STEP: Duration = Duration::from_millis(20);
 
 /// How long a server that has ended waits for threads whose work cannot be cancelled, such as a backup on RocksDB or a commit on a device
-/// that does not answer. The process then ends as in a crash. With the eight seconds of `Shutdown::now` ten, as for `docker stop`.
+/// that does not answer. The process then ends as in a crash. The eight seconds of `Shutdown::now` and these make ten, as `docker stop` waits.
 const LEFTOVER_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Runs a server until a signal ends it. `ready` is called when clients can connect; then the address of the numbers for Prometheus is
@@ -73,22 +83,46 @@ fn within_runtime<R>(patience: Duration, work: impl Future<Output = Result<R>>) 
     result
 }
 
-/// Listens on these addresses. A port 0 is a free one at the first address, and the same one at the others.
-async fn tcp(first: SocketAddr, others: Vec<SocketAddr>) -> Result<Listener> {
-    let first = bound(first).await?;
-    let free = first.local_addr()?.port();
-    let mut listener = Listener::from(first);
-    for mut other in others {
-        if other.port() == 0 {
-            other.set_port(free);
+/// Listens on these addresses, at least one. A port 0 is a free one at the first address, and the same one at the others.
+async fn tcp(addresses: Vec<SocketAddr>) -> Result<Listener> {
+    let has_ipv4 = addresses.iter().any(SocketAddr::is_ipv4);
+    let (mut listener, mut free): (Option<Listener>, u16) = (None, 0);
+    for mut address in addresses {
+        if address.port() == 0 {
+            address.set_port(free);
         }
-        listener = listener.and(bound(other).await?);
+        let next = if has_ipv4 && address.is_ipv6() { bound_to_ipv6(address)? } else { bound(address).await? };
+        free = next.local_addr()?.port();
+        listener = Some(match listener {
+            None => Listener::from(next),
+            Some(listener) => listener.and(next),
+        });
     }
-    Ok(listener)
+    listener.ok_or_else(|| Failure::usage("there is no address to listen on"))
 }
 
 async fn bound(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| Failure::new(format!("cannot listen on {address}: {error}")))
+    TcpListener::bind(address).await.map_err(|error| cannot_listen(address, &error))
+}
+
+/// Listens on an address of IPv6 alone: the address `::` includes those of IPv4 by default, which other sockets listen on.
+fn bound_to_ipv6(address: SocketAddr) -> Result<TcpListener> {
+    /// Connections that the system accepts before the server does, as for other addresses.
+    const BACKLOG: u32 = 1024;
+    let bind = || {
+        let socket = TcpSocket::new_v6()?;
+        socket2::SockRef::from(&socket).set_only_v6(true)?;
+        // As tokio for other addresses: a port can be used again at once. On Windows the option means something else.
+        #[cfg(not(windows))]
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(BACKLOG)
+    };
+    bind().map_err(|error| cannot_listen(address, &error))
+}
+
+fn cannot_listen(address: SocketAddr, error: &io::Error) -> Failure {
+    Failure::new(format!("cannot listen on {address}: {error}"))
 }
 
 /// Listens on a socket in the file system. One that a server has left behind is replaced.

@@ -1,7 +1,7 @@
 use std::{
     fs::{self, File, OpenOptions},
     io::Write,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -115,9 +115,9 @@ impl Mongod {
     }
 
     fn serve(self, session: &mut Session) -> Result<Exit> {
-        let (ip, others) = self.addresses()?;
+        let addresses = self.addresses()?;
         let authenticates = self.authenticates()?;
-        for ip in others.iter().chain([&ip]) {
+        for ip in &addresses {
             check_address(*ip, authenticates, self.allow_without_authentication)?;
         }
         let mut log = self.log()?;
@@ -146,8 +146,7 @@ impl Mongod {
         for parameter in &self.parameters {
             server = set(server, parameter)?;
         }
-        let at = |ip: IpAddr| SocketAddr::new(ip, self.port);
-        let bind = tcp(at(ip), others.into_iter().map(at).collect());
+        let bind = tcp(addresses.into_iter().map(|ip| SocketAddr::new(ip, self.port)).collect());
         run(session, server, None, bind, |session, listener| {
             // Tools wait for these lines of MongoDB's log.
             let ready = format!(
@@ -206,31 +205,22 @@ impl Mongod {
         Ok(Some(if mode == "requireTLS" { tls } else { tls.or_plain() }))
     }
 
-    /// Returns the addresses to listen on: the first one and the others.
-    fn addresses(&self) -> Result<(IpAddr, Vec<IpAddr>)> {
-        let read = |name: &str| match name {
-            "localhost" => Ok(Ipv4Addr::LOCALHOST.into()),
-            "*" => Ok(Ipv4Addr::UNSPECIFIED.into()),
-            address => {
-                address.parse().map_err(|_| Failure::usage(format!("--bind_ip: {address:?} is not an IP address")))
-            }
-        };
+    /// Returns the addresses to listen on, each once.
+    fn addresses(&self) -> Result<Vec<IpAddr>> {
         let names = if self.bind_ip_all { "*" } else { &*self.bind_ip };
-        let mut addresses = names.split(',').map(|name| read(name.trim())).collect::<Result<Vec<IpAddr>>>()?;
-        if let Some(all) = addresses.iter().position(IpAddr::is_unspecified) {
-            // The others of its kind are among them.
-            let all = addresses.swap_remove(all);
-            addresses.retain(|address| address.is_ipv4() != all.is_ipv4());
-            return Ok((all, addresses));
-        }
-        let first = addresses.remove(0);
-        let mut others: Vec<IpAddr> = Vec::new();
-        for address in addresses {
-            if address != first && !others.contains(&address) {
-                others.push(address);
+        let mut addresses = Vec::new();
+        for name in names.split(',') {
+            for address in resolved(name.trim())? {
+                if !addresses.contains(&address) {
+                    addresses.push(address);
+                }
             }
         }
-        Ok((first, others))
+        let unspecified: Vec<IpAddr> = addresses.iter().copied().filter(IpAddr::is_unspecified).collect();
+        // The unspecified address includes the other addresses of its family.
+        let is_included = |address: &IpAddr| unspecified.iter().any(|all| all.is_ipv4() == address.is_ipv4());
+        addresses.retain(|address| address.is_unspecified() || !is_included(address));
+        Ok(addresses)
     }
 
     fn url(&self) -> Result<String> {
@@ -248,6 +238,22 @@ impl Mongod {
             }
         }
     }
+}
+
+/// Returns the addresses of a name of `--bind_ip`: those of IPv4, if it has any, as MongoDB's server without `--ipv6`.
+fn resolved(name: &str) -> Result<Vec<IpAddr>> {
+    match name {
+        "localhost" => return Ok(vec![Ipv4Addr::LOCALHOST.into()]),
+        "*" => return Ok(vec![Ipv4Addr::UNSPECIFIED.into()]),
+        _ => {}
+    }
+    if let Ok(address) = name.parse() {
+        return Ok(vec![address]);
+    }
+    let unknown = |error| Failure::usage(format!("--bind_ip: {name:?} is not the name of an address: {error}"));
+    let (ipv4, ipv6): (Vec<IpAddr>, Vec<IpAddr>) =
+        (name, 0).to_socket_addrs().map_err(unknown)?.map(|address| address.ip()).partition(IpAddr::is_ipv4);
+    Ok(if ipv4.is_empty() { ipv6 } else { ipv4 })
 }
 
 /// The most that MongoDB allows for a cache.

@@ -158,7 +158,7 @@ impl Serve {
         let bind = async move {
             match &self.unix {
                 Some(path) => unix(path).await,
-                None => tcp(address, Vec::new()).await,
+                None => tcp(vec![address]).await,
             }
         };
         run(session, server, self.metrics, bind, |session, listener| {

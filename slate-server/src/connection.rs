@@ -9,7 +9,6 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::RawDocumentBuf;
 use slate_core::{Activity, CancelToken};
 use tokio::{
     io::{AsyncRead, AsyncWrite, AsyncWriteExt},
@@ -23,10 +22,12 @@ use crate::{
     commands::{self, Call},
     failure::{Code, Failure},
     listener::{Accepted, Address, Opened},
-    operations::{Place, REFUSED, STRANGER},
+    operations::{Admission, Place},
     shared::Shared,
     trace,
-    wire::{Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyHead, ReplyKind, Request, RequestKind, WireError},
+    wire::{
+        Encoded, Inbox, MAX_BEFORE_LOGIN, MAX_MESSAGE, Reply, ReplyHead, ReplyKind, Request, RequestKind, WireError,
+    },
 };
 
 /// How long a client may take to receive a reply.
@@ -62,8 +63,8 @@ impl Connection {
     /// the connection. One that is refused gets the reason as the reply to its first request.
     pub(crate) async fn serve(shared: &Arc<Shared>, accepted: Accepted, refusal: Option<Failure>) {
         let id = shared.counts.last_connection.fetch_add(1, Ordering::Relaxed) + 1;
-        let standing = if refusal.is_some() { REFUSED } else { STRANGER };
-        let place = shared.operations.enter(id, accepted.peer().clone(), standing);
+        let admission = if refusal.is_some() { Admission::Refused } else { Admission::Admitted };
+        let place = shared.operations.enter(id, accepted.peer().clone(), admission);
         let _entered = EnteredPlace { shared, place: &place };
         // A later stop notifies the place.
         if *shared.stopping.borrow() {
@@ -251,11 +252,7 @@ impl Connection {
 
     async fn send(&self, writes: &mut (impl AsyncWrite + Unpin), reply: Reply) -> Result<(), WireError> {
         let (head, length) = (reply.head, reply.document.as_bytes().len());
-        let encoded = match reply.encoded().await {
-            Ok(encoded) if encoded.len() <= MAX_MESSAGE => encoded,
-            // A reply is a batch of at most 16 MiB, or one document of an explain that is too long.
-            _ => Reply { head, document: reply_of_too_long(length) }.encode()?,
-        };
+        let encoded = unless_too_long(reply.encoded().await, head, length)?;
         self.place.traffic.sent(encoded.len());
         let mut write = pin!(encoded.write_to(writes));
         // Most replies fit into the buffer of the socket, and need no clock.
@@ -288,10 +285,20 @@ fn too_much(error: &WireError) -> Option<(i32, Failure)> {
     }
 }
 
-/// Returns the reply that takes the place of one that is too long.
-fn reply_of_too_long(length: usize) -> RawDocumentBuf {
-    let message = format!("the reply of {length} bytes exceeds a message");
-    Failure::new(Code::BAD_VALUE, message).reply()
+/// Returns a reply with an error in the place of one that is too long. A reply is a batch of at most 16 MiB, or one document of an explain that is too
+/// long.
+///
+/// # Errors
+/// Those of encoding that have another cause than the length: the client must not take a write that was made for one that was refused.
+fn unless_too_long(encoded: Result<Encoded, WireError>, head: ReplyHead, length: usize) -> Result<Encoded, WireError> {
+    match encoded {
+        Ok(encoded) if encoded.len() <= MAX_MESSAGE => Ok(encoded),
+        Ok(_) | Err(WireError::Length(_) | WireError::Compressed) => {
+            let message = format!("the reply of {length} bytes exceeds a message");
+            Reply { head, document: Failure::new(Code::BAD_VALUE, message).reply() }.encode()
+        }
+        Err(error) => Err(error),
+    }
 }
 
 impl RequestKind {
@@ -300,5 +307,26 @@ impl RequestKind {
             Self::Query => ReplyKind::Query,
             Self::Message { .. } => ReplyKind::Message,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::rawdoc;
+
+    use super::*;
+
+    #[test]
+    fn only_a_reply_that_is_too_long_is_replaced() {
+        let head = ReplyHead { id: 1, response_to: 2, kind: ReplyKind::Message, compressor: None };
+        let of = |text: &str| Reply { head, document: rawdoc! { "text": text } }.encode();
+        let kept = unless_too_long(of("short"), head, 5).unwrap();
+        assert_eq!(kept.concat(), of("short").unwrap().concat());
+        for too_long in [of(&"x".repeat(MAX_MESSAGE)), Err(WireError::Length(i32::MAX)), Err(WireError::Compressed)] {
+            let replaced = unless_too_long(too_long, head, 77).unwrap().concat();
+            assert!(String::from_utf8_lossy(&replaced).contains("the reply of 77 bytes exceeds a message"));
+        }
+        let stopped = Err(WireError::Io(std::io::Error::other("the runtime shuts down")));
+        assert!(matches!(unless_too_long(stopped, head, 5), Err(WireError::Io(_))));
     }
 }

@@ -65,14 +65,22 @@ pub(crate) struct Place {
     pub(crate) usage: LastUsage,
 }
 
-/// The standing of a connection's client: it has not logged in.
-pub(crate) const STRANGER: u8 = 0;
-/// The client has logged in.
+/// The standing of a connection whose client has not logged in.
+const STRANGER: u8 = 0;
+/// The standing of a connection whose client has logged in.
 const KNOWN: u8 = 1;
-/// The client has not logged in, and its connection gives way to another one.
+/// The standing of a connection that gives way to another one, because its client has not logged in.
 const DISMISSED: u8 = 2;
-/// The client was not admitted: the only reply that it gets states the reason.
-pub(crate) const REFUSED: u8 = 3;
+/// The standing of a connection that was not admitted.
+const REFUSED: u8 = 3;
+
+/// Whether the server has admitted a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Admission {
+    Admitted,
+    /// The only reply that the client gets states the reason. The connection does not give way to another one.
+    Refused,
+}
 
 /// What a client says about itself in its first `hello`.
 #[derive(Debug)]
@@ -128,8 +136,12 @@ pub(crate) struct Running<'p> {
 }
 
 impl Operations {
-    /// Makes a place for a connection, [`STRANGER`] or [`REFUSED`], until [`leave`](Self::leave).
-    pub(crate) fn enter(&self, connection: i64, client: Address, standing: u8) -> Arc<Place> {
+    /// Makes a place for a connection, until [`leave`](Self::leave).
+    pub(crate) fn enter(&self, connection: i64, client: Address, admission: Admission) -> Arc<Place> {
+        let standing = match admission {
+            Admission::Admitted => STRANGER,
+            Admission::Refused => REFUSED,
+        };
         let place = Arc::new(Place {
             connection,
             client,
@@ -328,7 +340,8 @@ mod tests {
     #[test]
     fn ids_differ_and_what_was_exchanged_stays_when_a_connection_ends() {
         let operations = Operations::default();
-        let enter = |number| operations.enter(number, Address::Tcp("127.0.0.1:1".parse().unwrap()), STRANGER);
+        let enter =
+            |number| operations.enter(number, Address::Tcp("127.0.0.1:1".parse().unwrap()), Admission::Admitted);
         let (first, second) = (enter(1), enter(2));
         let command = Arc::new(Command::read(rawdoc! { "ping": 1, "$db": "admin" }).unwrap());
         let mut ids = HashSet::new();

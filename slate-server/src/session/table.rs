@@ -204,7 +204,7 @@ mod tests {
     use slate_core::{Activity, CancelToken, Database, aio::RunningCommand};
 
     use super::*;
-    use crate::{Server, command::Command, listener::Address, operations::STRANGER};
+    use crate::{Server, command::Command, listener::Address, operations::Admission};
 
     #[tokio::test]
     async fn a_session_does_not_end_while_its_command_runs() {
@@ -216,7 +216,7 @@ mod tests {
         }
         let command = rawdoc! { "compact": "c", "$db": "shop", "lsid": ids[0].document() };
         let command = Arc::new(Command::read(command).unwrap());
-        let place = shared.operations.enter(1, Address::Tcp("127.0.0.1:1".parse().unwrap()), STRANGER);
+        let place = shared.operations.enter(1, Address::Tcp("127.0.0.1:1".parse().unwrap()), Admission::Admitted);
         let (began, token, activity) = (Instant::now(), &CancelToken::new(), &Activity::default());
         let running = RunningCommand { began, token, activity };
         let running = shared.operations.begin(&place, &command, running, None);

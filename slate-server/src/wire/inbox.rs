@@ -9,7 +9,7 @@ use tokio::{
 use super::{
     MessageMemory, Request, WireError,
     memory::Held,
-    offload::{LONG, offload},
+    offload::{MAX_INLINE, offload},
 };
 
 /// The bytes that are read ahead while a command runs: a pipelining client gets no further.
@@ -125,16 +125,16 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
     /// Takes the message that has arrived, and returns what `read` makes of it, on a thread of the pool if it is long without compression.
     ///
     /// # Errors
-    /// Fails if the runtime shuts down.
+    /// Fails if the runtime shuts down or `read` panics on a thread of the pool.
     pub(crate) async fn take<T: Send + 'static>(
         &mut self,
         Arrived { length, plain }: Arrived,
         read: impl FnOnce(&[u8]) -> T + Send + 'static,
     ) -> Result<T, WireError> {
-        if plain > LONG {
+        if plain > MAX_INLINE {
             let message = self.buffer.split_to(length).freeze();
             self.shorten();
-            return offload(plain, move || read(&message)).await;
+            return offload(move || read(&message)).await;
         }
         let message = read(self.buffer.get(..length).unwrap_or_default());
         self.buffer.advance(length);
@@ -207,7 +207,7 @@ mod tests {
     async fn a_message_that_is_long_without_compression_is_read_by_another_thread() {
         let compressed =
             |plain: i32| [[30, 7, 0, 2012, 2013, plain].map(i32::to_le_bytes).concat(), vec![1; 6]].concat();
-        let long = i32::try_from(LONG).unwrap();
+        let long = i32::try_from(MAX_INLINE).unwrap();
         let sent = [compressed(long + 1), compressed(long), header(8 + 12), vec![0; 12]].concat();
         let (near, mut far) = tokio::io::duplex(1 << 10);
         tokio::io::AsyncWriteExt::write_all(&mut far, &sent).await.unwrap();

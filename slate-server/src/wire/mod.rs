@@ -24,7 +24,7 @@ pub(crate) use compression::Compressor;
 pub(crate) use error::WireError;
 pub(crate) use inbox::Inbox;
 pub(crate) use memory::MessageMemory;
-pub(crate) use reply::{Reply, ReplyHead, ReplyKind};
+pub(crate) use reply::{Encoded, Reply, ReplyHead, ReplyKind};
 pub(crate) use request::{Request, RequestKind};
 
 /// The longest message in bytes, as MongoDB's `maxMessageSizeBytes`.

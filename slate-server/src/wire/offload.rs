@@ -6,19 +6,13 @@ use super::WireError;
 
 /// The longest message in bytes that a thread of the runtime compresses or decompresses itself. A longer one takes zlib milliseconds, in
 /// which that thread would answer no other client, so a thread of the pool for blocking work does it.
-pub(super) const LONG: usize = 256 << 10;
+pub(super) const MAX_INLINE: usize = 256 << 10;
 
-/// Executes work on this number of bytes: here, or on a thread of the pool if there are more than [`LONG`].
+/// Executes work on a thread of the pool.
 ///
 /// # Errors
-/// Fails if the runtime shuts down.
-pub(super) async fn offload<T: Send + 'static>(
-    bytes: usize,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, WireError> {
-    if bytes <= LONG {
-        return Ok(work());
-    }
+/// Fails if the runtime shuts down or the work panics.
+pub(super) async fn offload<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, WireError> {
     Ok(spawn_blocking(work).await.map_err(io::Error::from)?)
 }
 
@@ -29,10 +23,13 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn work_on_many_bytes_is_done_by_another_thread() {
+    async fn work_is_done_by_another_thread() {
         let here = thread::current().id();
-        let worker = || thread::current().id();
-        assert_eq!(offload(LONG, worker).await.unwrap(), here);
-        assert_ne!(offload(LONG + 1, worker).await.unwrap(), here);
+        assert_ne!(offload(|| thread::current().id()).await.unwrap(), here);
+    }
+
+    #[tokio::test]
+    async fn a_panic_is_an_error() {
+        assert!(matches!(offload(|| panic!("as a compressor might")).await, Err::<(), _>(WireError::Io(_))));
     }
 }

@@ -4,7 +4,10 @@ use bson::RawDocumentBuf;
 use bytes::Buf;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
-use super::{Compressor, HEADER, OP_COMPRESSED, OP_MSG, OP_REPLY, WireError, offload::offload};
+use super::{
+    Compressor, HEADER, OP_COMPRESSED, OP_MSG, OP_REPLY, WireError,
+    offload::{MAX_INLINE, offload},
+};
 
 /// How a reply is encoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,10 +56,10 @@ impl Reply {
     /// Returns the bytes to send. A long document is compressed by a thread of the pool.
     ///
     /// # Errors
-    /// Fails if the reply is longer than a length can say, and if the runtime shuts down.
+    /// Fails if the reply is longer than a length can say, if the runtime shuts down, and if the compressor panics.
     pub(crate) async fn encoded(self) -> Result<Encoded, WireError> {
-        let compressed = self.head.compressor.map_or(0, |_| self.document.as_bytes().len());
-        offload(compressed, || self.encode()).await?
+        let is_offloaded = self.head.compressor.is_some() && self.document.as_bytes().len() > MAX_INLINE;
+        if is_offloaded { offload(|| self.encode()).await? } else { self.encode() }
     }
 
     /// Returns the bytes to send.

@@ -157,19 +157,3 @@ fn a_retryable_write_that_has_lost_its_reply_is_not_repeated() {
     client.ok(insert(2, 2));
     assert_eq!(client.ok(doc! { "count": "a" }).get_i32("n").unwrap(), 2);
 }
-
-#[test]
-fn the_time_of_a_commit_begins_when_it_arrives() {
-    let server = server();
-    let mut client = Client::connect(&server);
-    client.ok(within(doc! { "insert": "a", "documents": [{ "_id": 1 }] }, &session(1), 1, true));
-    let blocked = doc! { "failCommands": ["commitTransaction"], "blockConnection": true, "blockTimeMS": 40 };
-    set(&mut client, "failCommand", doc! { "times": 1 }, blocked);
-    let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 1, false);
-    let mut short = commit.clone();
-    short.insert("maxTimeMS", 20);
-    client.refused(short, 50);
-    assert_eq!(client.ok(doc! { "count": "a" }).get_i32("n").unwrap(), 0);
-    client.ok(commit);
-    assert_eq!(client.ok(doc! { "count": "a" }).get_i32("n").unwrap(), 1);
-}

@@ -31,7 +31,7 @@ impl BusyServer {
         let runtime = runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let address = listener.local_addr().unwrap().to_string();
-        let server = Server::new(database.clone());
+        let server = Server::new(database.clone()).test_commands();
         let shutdown = server.shutdown();
         let (release, released) = mpsc::channel::<()>();
         let (taken, is_taken) = mpsc::channel();
@@ -182,6 +182,27 @@ fn a_commit_that_waits_for_its_session_is_killed_and_has_a_time() {
     other.ok(doc! { "killOp": 1, "op": found, "$db": "admin" });
     assert_eq!(third.receive().1.get_i32("code").unwrap(), 11601);
     assert_eq!(running(&mut other).len(), 1);
+}
+
+#[test]
+fn the_time_of_a_commit_begins_when_it_arrives() {
+    let server = BusyServer::start();
+    let [mut holder, mut other, mut waiting, mut committer] = [(); 4].map(|()| server.client());
+    holder.send(0, within(long_find(), &session(1), 1, true));
+    wait_for(&mut other, 1);
+    let block = doc! { "failCommands": ["commitTransaction"], "blockConnection": true, "blockTimeMS": 1_000 };
+    other.ok(doc! { "configureFailPoint": "failCommand", "mode": "alwaysOn", "data": block, "$db": "admin" });
+    let mut find = long_find();
+    find.insert("maxTimeMS", 2_000);
+    waiting.send(0, find);
+    // It waits for the fail point, and then for its session: longer than the find if its time began only then.
+    let mut commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &session(1), 1, false);
+    commit.insert("maxTimeMS", 1_500);
+    committer.refused(commit, 50);
+    waiting.stream.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+    assert!(waiting.stream.read(&mut [0; 1]).is_err(), "the find has ended before");
+    waiting.stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    assert_eq!(waiting.receive().1.get_i32("code").unwrap(), 50);
 }
 
 /// Sends a command as a compressed message, by the compressor that leaves the bytes as they are.

@@ -9,3 +9,15 @@ macro_rules! shown {
     };
 }
 pub(crate) use shown;
+
+/// Implements `Clone` for a type whose documents need not be `Clone`, by its fields.
+macro_rules! cloned {
+    ($name:ident { $($field:ident),* }) => {
+        impl<T> Clone for $name<T> {
+            fn clone(&self) -> Self {
+                Self { $($field: Clone::clone(&self.$field)),* }
+            }
+        }
+    };
+}
+pub(crate) use cloned;

@@ -152,15 +152,3 @@ pub(crate) fn as_raw(bytes: &[u8]) -> Result<&RawDocument> {
 
 /// Marks the type that documents are read as, without owning one.
 pub(crate) type As<T> = PhantomData<fn() -> T>;
-
-/// Implements `Clone` for a type whose documents need not be `Clone`, by its fields.
-macro_rules! cloned {
-    ($name:ident { $($field:ident),* }) => {
-        impl<T> Clone for $name<T> {
-            fn clone(&self) -> Self {
-                Self { $($field: Clone::clone(&self.$field)),* }
-            }
-        }
-    };
-}
-pub(crate) use cloned;

@@ -260,9 +260,9 @@ impl<T> Deref for Collection<T> {
     }
 }
 
-crate::document::cloned! { ReadCollection { blocking, runner } }
+crate::debug::cloned! { ReadCollection { blocking, runner } }
 
-crate::document::cloned! { Collection { blocking, read } }
+crate::debug::cloned! { Collection { blocking, read } }
 
 impl<T> fmt::Debug for ReadCollection<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

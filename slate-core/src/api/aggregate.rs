@@ -93,6 +93,6 @@ impl<T: DeserializeOwned + Any> Aggregate<T> {
     }
 }
 
-crate::document::cloned! { Aggregate { scoped, documents } }
+crate::debug::cloned! { Aggregate { scoped, documents } }
 
 crate::debug::shown! { self: Aggregate<T> { scoped: self.scoped } }

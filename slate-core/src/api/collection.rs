@@ -467,9 +467,9 @@ impl<T> Deref for Collection<T> {
     }
 }
 
-crate::document::cloned! { ReadCollection { scope, name, limits, documents } }
+crate::debug::cloned! { ReadCollection { scope, name, limits, documents } }
 
-crate::document::cloned! { Collection { read } }
+crate::debug::cloned! { Collection { read } }
 
 crate::debug::shown! { self: ReadCollection<T> { name: self.name } }
 

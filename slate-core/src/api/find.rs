@@ -242,7 +242,7 @@ impl Distinct {
     }
 }
 
-crate::document::cloned! { Find { scoped, documents } }
+crate::debug::cloned! { Find { scoped, documents } }
 
 impl<T> fmt::Debug for Find<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

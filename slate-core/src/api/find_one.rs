@@ -43,6 +43,6 @@ impl<T: DeserializeOwned + Any> FindOne<T> {
     }
 }
 
-crate::document::cloned! { FindOne { find } }
+crate::debug::cloned! { FindOne { find } }
 
 crate::debug::shown! { self: FindOne<T> { find: self.find } }

@@ -125,9 +125,9 @@ fn shape(document: Vec<u8>, projection: Option<&Projection>, filter: &Filter) ->
     Ok(shaped)
 }
 
-crate::document::cloned! { FindOneAndUpdate { scoped, change, documents } }
+crate::debug::cloned! { FindOneAndUpdate { scoped, change, documents } }
 
-crate::document::cloned! { FindOneAndDelete { scoped, documents } }
+crate::debug::cloned! { FindOneAndDelete { scoped, documents } }
 
 crate::debug::shown! { self: FindOneAndUpdate<T> { scoped: self.scoped } }
 

@@ -27,6 +27,7 @@ use crate::{
     },
     interrupt::Interrupt,
     metrics::{Metrics, Observer, PointRead, trace},
+    spill::Memory,
     write::{AfterCommit, BeginOptions, Confirmed, Session, Shared, StaleCollection},
 };
 
@@ -248,6 +249,10 @@ impl<S: Store> Backend<S> {
 impl<S: Store> Engine for Backend<S> {
     fn observer(&self) -> &Arc<Observer> {
         self.shared.memory.observer()
+    }
+
+    fn memory(&self) -> &Memory {
+        &self.shared.memory
     }
 
     fn metrics(&self) -> Metrics {

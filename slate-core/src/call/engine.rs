@@ -30,6 +30,8 @@ use crate::{
 pub(crate) trait Engine: Send + Sync {
     /// Counts the work of the database.
     fn observer(&self) -> &Arc<Observer>;
+    /// Returns the database's memory for rows.
+    fn memory(&self) -> &Memory;
     /// Returns the database's metrics.
     fn metrics(&self) -> Metrics;
     fn capabilities(&self) -> Capabilities;

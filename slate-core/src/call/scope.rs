@@ -114,9 +114,9 @@ impl Scope {
     }
 
     /// Returns the database's memory for rows.
-    pub(crate) fn memory(&self, call: &CallContext) -> Result<Memory> {
+    pub(crate) fn memory(&self) -> Result<Memory> {
         match self {
-            Self::Database(database) => Ok(database.reader(call)?.memory().clone()),
+            Self::Database(database) => Ok(database.engine()?.memory().clone()),
             Self::Snapshot(reader) => Ok(reader.memory().clone()),
             Self::Transaction(transaction) => transaction.with(|writer| Ok(writer.memory().clone())),
         }

@@ -78,8 +78,8 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     }
 
     let scope = call.at.scope;
-    // Taken before the writes, because it can fail.
-    let memory = scope.memory(&common.call)?;
+    // Before the writes: it fails once the database is closed.
+    let memory = scope.memory()?;
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
     let errors = WriteErrors::run(&operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };

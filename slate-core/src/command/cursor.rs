@@ -154,7 +154,7 @@ impl CommandCursor {
         common: &Common,
         memory: &Memory,
     ) -> Result<Self> {
-        let mut listed = Spool::new(memory.limited(Some(usize::MAX)));
+        let mut listed = Spool::unpooled(memory.limited(Some(usize::MAX)));
         documents.into_iter().try_for_each(|document| listed.push(document.as_bytes()))?;
         let rows = CursorRows::Query(Box::new(listed.into_rows()?));
         Ok(Self::new(rows, namespace, common, Interrupt::default(), CancelToken::new()))

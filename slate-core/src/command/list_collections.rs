@@ -73,7 +73,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         Ok(())
     })?;
     let mut reply = Reply::default();
-    let memory = call.at.scope.memory(&common.call)?;
+    let memory = call.at.scope.memory()?;
     let cursor = CommandCursor::listing(listed, common.namespace("$cmd.listCollections"), &common, &memory)?;
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.finish()

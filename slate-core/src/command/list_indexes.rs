@@ -23,7 +23,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let indexes = IndexDescription::all(&there).into_iter().filter(|index| index.state == IndexState::Ready);
     let listed = std::iter::once(id_index).chain(indexes.map(|index| index.to_definition()));
     let mut reply = Reply::default();
-    let memory = call.at.scope.memory(&common.call)?;
+    let memory = call.at.scope.memory()?;
     let cursor = CommandCursor::listing(listed, common.full_name(collection), &common, &memory)?;
     call.at.first_batch(&mut reply, cursor, CursorOptions::in_batches(batch))?;
     reply.finish()

@@ -20,6 +20,11 @@ impl Spool {
         Self { arena: memory.take_buffers(), memory, runs: None }
     }
 
+    /// Creates a list of few rows that may wait for long. It leaves the pooled buffers, of up to 64 MiB, to others.
+    pub(crate) fn unpooled(memory: Memory) -> Self {
+        Self { arena: Arena::default(), memory, runs: None }
+    }
+
     pub(crate) fn push(&mut self, row: &[u8]) -> Result<()> {
         self.arena.push(&[], &[], row, self.memory.limit())?;
         if self.arena.size() > self.memory.limit() {
@@ -170,6 +175,18 @@ mod tests {
             }
         }
         drop(full);
+    }
+
+    #[test]
+    fn a_list_of_few_rows_leaves_the_pooled_buffers_to_others() {
+        let memory = Memory::default();
+        let mut large = Spool::new(memory.clone());
+        large.push(&[0; 1 << 20]).unwrap();
+        drop(large.into_rows().unwrap());
+        let mut small = Spool::unpooled(memory.clone());
+        small.push(b"a definition").unwrap();
+        assert!(small.arena.capacity() < 1 << 16, "{} bytes", small.arena.capacity());
+        assert!(Spool::new(memory).arena.capacity() >= 1 << 20);
     }
 
     #[test]

@@ -87,7 +87,7 @@ impl Database {
     }
 
     /// Deletes the documents that are due by the TTL indexes of all collections; see [`Index::expire_after`](crate::Index::expire_after).
-    /// Nothing else deletes them: the library starts no thread. `slate serve` calls this each minute.
+    /// Nothing else deletes them: the library starts no thread for it. `slate serve` calls this each minute.
     ///
     /// Cost: reads and deletes the documents that are due, and looks into each TTL index.
     pub fn expire(&self) -> Expire {
@@ -169,7 +169,7 @@ impl Database {
     /// (`SnapshotTooOld`). Call it regularly, in one process: every ten minutes for example, with a time longer than the longest query.
     /// `slate URL collect-garbage` does this once.
     ///
-    /// Takes some minutes, in which commits end that began before.
+    /// First waits some minutes, until the commits that began before it have ended.
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported) on other stores, which do so by themselves, and for less than a minute; otherwise fails

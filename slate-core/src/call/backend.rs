@@ -68,8 +68,9 @@ impl<S: Store> Backend<S> {
         Ok(backend)
     }
 
-    /// Executes pending drops beside the calls of the database, until it is closed. On a store on a network a drop takes as long as its keys
-    /// took to be inserted, and another process may be executing it: deleting twice is harmless.
+    /// Executes pending drops beside the calls of the database, on the only thread that the library starts. It ends, and drops the store, after
+    /// the keyspace that is being dropped when the database is closed. On a store on a network a drop takes as long as its keys took to be
+    /// inserted, and another process may be executing it: deleting twice is harmless.
     fn drop_beside(self: &Arc<Self>, keyspaces: Vec<Keyspace>) {
         let backend = Arc::downgrade(self);
         let drop_all = move || {

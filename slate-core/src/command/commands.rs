@@ -290,7 +290,7 @@ impl Commands {
     }
 
     /// Closes the cursors that nobody has read for this time, except those of commands with `noCursorTimeout`; returns how many.
-    /// MongoDB's time is ten minutes. Nothing closes them by itself: the library starts no thread.
+    /// MongoDB's time is ten minutes. Nothing closes them by itself: the library starts no thread for it.
     pub fn close_idle_cursors(&self, idle: Duration) -> usize {
         self.cursors.close_idle(idle)
     }

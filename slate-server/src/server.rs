@@ -50,7 +50,7 @@ const MAX_MESSAGE_MEMORY: usize = 1 << 30;
 /// How many connections above the limit receive the error at the same time.
 const REFUSALS: usize = 64;
 
-/// The longest time that can be set: the most that MongoDB's parameters allow, which no clock exceeds.
+/// The longest time that can be set: the most that MongoDB's parameters allow. An `Instant` plus this time does not overflow.
 const LONGEST: Duration = Duration::from_secs(0x7fff_ffff);
 
 /// How far the connections may exceed the limit, those included that give way to others or are refused.

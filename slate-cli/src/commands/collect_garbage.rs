@@ -12,7 +12,7 @@ use crate::{
 /// Remove from a cluster what only old snapshots show (tikv:)
 ///
 /// Without it replaced and deleted documents take space for ever, in all databases of the cluster: run it every ten minutes, in one place. It
-/// takes some minutes, in which commits end that began before. What a backup of the cluster reads is not removed.
+/// first waits some minutes, until the commits that began before it have ended. What a backup of the cluster reads is not removed.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct CollectGarbage {
     /// Keep what snapshots, cursors and transactions of this age show: older ones fail. At least a minute
@@ -23,7 +23,8 @@ pub(crate) struct CollectGarbage {
 impl Run for CollectGarbage {
     fn run(self, session: &mut Session) -> Result<Exit> {
         session.write()?.collect_garbage(self.keep)?;
-        writeln!(session.out(), "what only snapshots older than {:?} show was removed", self.keep)?;
+        let keep = jiff::SignedDuration::try_from(self.keep).unwrap_or(jiff::SignedDuration::MAX);
+        writeln!(session.out(), "what only snapshots older than {keep:#} show was removed")?;
         Ok(Exit::Success)
     }
 }

@@ -6,8 +6,8 @@ use slate_query::raw::Doc;
 
 use crate::{Result, document::from_raw};
 
-/// A step from the result of a live query to its next one; see [`Find::live`](crate::Find::live). Positions count the rows after the steps
-/// before.
+/// A step from the result of a live query to its next one; see [`Find::live`](crate::Find::live). A position is that in
+/// the rows as the steps before have left them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiveChange<T> {
     /// A row came to this position. The rows from there on move up.
@@ -63,6 +63,7 @@ impl<T> LiveChange<T> {
             }
         }
     }
+
     fn try_map<U>(self, map: impl FnOnce(T) -> Result<U>) -> Result<LiveChange<U>> {
         Ok(match self {
             Self::Added { position, document } => LiveChange::Added { position, document: map(document)? },

@@ -82,7 +82,7 @@ impl Call<'_> {
         let cancelled = || Err(Failure::new(Code::INTERRUPTED, "the operation was cancelled"));
         let over = || Err(Failure::new(Code::TIME_LIMIT, "operation exceeded time limit"));
         let end = self.end();
-        // What need not be waited for is not begun either.
+        // A command that has ended does not begin `wait`, even if that would be ready at once.
         if self.token.is_cancelled() {
             return cancelled();
         }

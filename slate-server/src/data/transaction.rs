@@ -87,7 +87,7 @@ pub(crate) async fn commit(call: &Call<'_>) -> Result<RawDocumentBuf> {
     Ok(reply)
 }
 
-/// Commits the transaction of a session, whose state is locked until then.
+/// Commits the transaction of a session, whose state is locked until the commit has ended.
 async fn commit_number(
     shared: &Shared,
     id: SessionId,

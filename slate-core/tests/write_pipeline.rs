@@ -5,6 +5,8 @@
 
 #[path = "common/mod.rs"]
 mod common;
+#[path = "write_pipeline/conflicts.rs"]
+mod conflicts;
 #[path = "write_pipeline/counting.rs"]
 mod counting;
 

@@ -128,18 +128,17 @@ pub(crate) fn is_of_stream(call: &Call<'_>) -> bool {
     }
 }
 
-/// Returns the failure of the first statement that a write has refused.
+/// Returns whether a write has refused a statement. `bulkWrite` counts them, because their errors can be in a later batch of its cursor.
+fn has_refused(reply: &RawDocument) -> bool {
+    let count = reply.get("nErrors").ok().flatten();
+    count.map_or_else(|| reply.get_array("writeErrors").is_ok(), |errors| errors.as_i32() != Some(0))
+}
+
+/// Returns the failure of the first statement that an `insert`, `update` or `delete` has refused.
 pub(crate) fn first_write_error(reply: &RawDocument) -> Option<Failure> {
-    // `bulkWrite` reports each operation as a document of its cursor.
-    let errors = reply.get_array("writeErrors").or_else(|_| {
-        let cursor = if reply.get("nErrors")?.is_some() { reply.get_document("cursor")? } else { reply };
-        cursor.get_array("firstBatch")
-    });
     let failure = |error: &RawDocument| {
         Some(Failure::of_reply(error.get_i32("code").ok()?, error.get_str("errmsg").unwrap_or_default()))
     };
-    let first = errors.into_iter().flatten().flatten().find_map(|error| failure(error.as_document()?));
-    // The errors of a `bulkWrite` can be in a later batch.
-    let has_others = || reply.get("nErrors").ok().flatten().is_some_and(|errors| errors.as_i32() != Some(0));
-    first.or_else(|| has_others().then(|| Failure::new(Code::BAD_VALUE, "an operation was refused")))
+    let errors = reply.get_array("writeErrors");
+    errors.into_iter().flatten().flatten().find_map(|error| failure(error.as_document()?))
 }

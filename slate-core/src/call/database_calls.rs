@@ -4,27 +4,22 @@ use std::collections::BTreeMap;
 #[cfg(feature = "async")]
 use std::time::Duration;
 
-#[cfg(feature = "async")]
-use slate_query::Code;
 use slate_store::{Damage, SizeDetail};
 
 use super::DatabaseHandle;
 #[cfg(feature = "async")]
 use super::open_transactions::OpenTransaction;
+#[cfg(feature = "async")]
+use crate::Error;
 use crate::{
     ChangeLogStats, DatabaseStats, Result,
     call_context::CallContext,
     verify::{VerifyRun, verify_storage},
 };
-#[cfg(feature = "async")]
-use crate::{Error, ErrorKind};
 
 impl DatabaseHandle {
     /// Runs `work` in a transaction that belongs to no thread and no task, and commits it within the limits of the call. Within a budget,
     /// spends the budget instead of waiting.
-    ///
-    /// # Errors
-    /// A conflict also if an operation has had one and `work` has passed over it, because a later statement or batch hides it.
     #[cfg(feature = "async")]
     pub(crate) fn transact_detached<R, E: From<Error>>(
         &self,
@@ -41,13 +36,7 @@ impl DatabaseHandle {
             None => engine.begin(&options)?,
         };
         let open = OpenTransaction::new(writer, None);
-        let result = work(open.clone()).and_then(|result| match open.has_conflict() {
-            false => Ok(result),
-            true => {
-                Err(Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, "an operation has had a conflict").into())
-            }
-        });
-        let result = match result {
+        let result = match work(open.clone()) {
             Ok(result) => result,
             Err(error) => {
                 open.end();
@@ -97,17 +86,17 @@ impl DatabaseHandle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CancelToken, Database, interrupt::WaitBudget};
+    use crate::{CancelToken, Database, ErrorKind, interrupt::WaitBudget};
 
     /// Inserts a document in a detached transaction, after which `end` is called. Returns the error, and how many documents there are.
-    fn insert(call: &CallContext, end: impl FnOnce(&OpenTransaction)) -> (Option<ErrorKind>, u64) {
+    fn insert(call: &CallContext, end: impl FnOnce()) -> (Option<ErrorKind>, u64) {
         let db = Database::open("memory:").unwrap();
         db.collection("c").insert_many(&[bson::rawdoc! { "_id": 1 }]).run().unwrap();
         let document = bson::rawdoc! { "_id": 2 };
         let inserted = db.handle().transact_detached(call, |open| -> Result<()> {
             let document = crate::document::borrowed(std::slice::from_ref(&document));
             open.with(|writer| writer.insert("c", &document, crate::write::InsertMode::Ordered, call))?;
-            end(&open);
+            end();
             Ok(())
         });
         (
@@ -121,19 +110,10 @@ mod tests {
         let (waits, mut tries) = (CallContext::default(), CallContext::default());
         tries.interrupt.limit_to(&WaitBudget::default());
         for mut call in [waits, tries] {
-            assert_eq!(insert(&call, |_| {}), (None, 2));
+            assert_eq!(insert(&call, || {}), (None, 2));
             let token = CancelToken::new();
             call.cancel(token.clone());
-            assert_eq!(insert(&call, |_| token.cancel()), (Some(ErrorKind::Interrupted), 1));
+            assert_eq!(insert(&call, || token.cancel()), (Some(ErrorKind::Interrupted), 1));
         }
-    }
-
-    #[test]
-    fn a_conflict_that_is_passed_over_is_that_of_the_whole_transaction() {
-        let conflict = |open: &OpenTransaction| {
-            let conflict = Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, "a conflict");
-            open.with(|_| Err::<(), _>(conflict)).unwrap_err();
-        };
-        assert_eq!(insert(&CallContext::default(), conflict), (Some(ErrorKind::Conflict), 1));
     }
 }

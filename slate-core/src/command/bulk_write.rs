@@ -81,7 +81,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     // Before the writes: it fails once the database is closed.
     let memory = scope.memory()?;
     let (mut sums, mut effects) = (Sums::default(), Vec::new());
-    let errors = WriteErrors::run(&operations, order, |place, operation| {
+    let errors = WriteErrors::run(scope, &operations, order, |place, operation| {
         let Some(collection) = collections.get(operation.collection) else { return Ok(()) };
         let effect = operation.write.run(scope, collection, variables, &context)?;
         sums.add(&effect);

@@ -35,7 +35,7 @@ pub(super) struct Statement<'c> {
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let Parsed { scope, collection, deletes, variables, order, common } = parse(call)?;
     let mut deleted = 0;
-    let errors = WriteErrors::run(&deletes, order, |_, statement| {
+    let errors = WriteErrors::run(scope, &deletes, order, |_, statement| {
         deleted += statement.run(scope, collection, variables, &common.call)?;
         Ok(())
     })?;

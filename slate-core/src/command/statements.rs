@@ -9,7 +9,7 @@ use super::{
     fields::{Fields, MAX_STATEMENTS, missing},
     reply::Reply,
 };
-use crate::{Error, ErrorKind, Result, call_context::CallContext};
+use crate::{Error, ErrorKind, Result, call::Scope, call_context::CallContext};
 
 /// Whether statements after a rejected one are executed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,14 +66,19 @@ impl WriteErrors {
     /// Executes statements one after the other and records the rejected ones.
     ///
     /// # Errors
-    /// Fails if the storage fails or the command is interrupted, which fails the whole command in MongoDB, too. The commits of earlier
-    /// statements remain.
-    pub(super) fn run<S>(statements: &[S], order: Order, mut run: impl FnMut(usize, &S) -> Result<()>) -> Result<Self> {
+    /// Fails if the storage fails, if the command is interrupted, or if a statement of an open transaction has a conflict, after which the
+    /// transaction can only be repeated. Each fails the whole command in MongoDB, too. The commits of earlier statements remain.
+    pub(super) fn run<S>(
+        scope: &Scope,
+        statements: &[S],
+        order: Order,
+        mut run: impl FnMut(usize, &S) -> Result<()>,
+    ) -> Result<Self> {
         let mut errors = Self::default();
         for (place, statement) in statements.iter().enumerate() {
             match run(place, statement) {
                 Ok(()) => {}
-                Err(error) if is_refusal(&error) => {
+                Err(error) if is_refusal(&error, scope) => {
                     errors.note(place, error);
                     if order == Order::Ordered {
                         break;
@@ -127,14 +132,11 @@ pub(super) fn append_error(error: &Error, entry: &mut Reply) {
     entry.text("errmsg", &shown_message(error, error.to_string(), None));
 }
 
-/// Returns whether the statement caused the error, and not the storage or the end of the command.
-fn is_refusal(error: &Error) -> bool {
-    matches!(
-        error.kind(),
-        ErrorKind::Invalid
-            | ErrorKind::Unsupported
-            | ErrorKind::DuplicateKey
-            | ErrorKind::TooLarge
-            | ErrorKind::Conflict
-    )
+/// Returns whether the error is one of the statement alone, and not of the storage, of the transaction or of the end of the command.
+fn is_refusal(error: &Error, scope: &Scope) -> bool {
+    match error.kind() {
+        ErrorKind::Invalid | ErrorKind::Unsupported | ErrorKind::DuplicateKey | ErrorKind::TooLarge => true,
+        ErrorKind::Conflict => !matches!(scope, Scope::Transaction(_)),
+        _ => false,
+    }
 }

@@ -41,7 +41,7 @@ pub(super) struct Statement<'c> {
 pub(super) fn run(call: Call<'_>) -> Result<RawDocumentBuf> {
     let Parsed { scope, collection, updates, variables, order, context, .. } = parse(call)?;
     let (mut matched, mut modified, mut upserted) = (0_u64, 0_u64, Vec::new());
-    let errors = WriteErrors::run(&updates, order, |place, statement| {
+    let errors = WriteErrors::run(scope, &updates, order, |place, statement| {
         let outcome = statement.run(scope, collection, variables, &context)?;
         matched += outcome.matched;
         modified += outcome.modified;

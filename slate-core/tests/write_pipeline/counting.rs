@@ -24,6 +24,8 @@ pub struct Counts {
     keys: AtomicU64,
     /// For each call that writes: the keyspace, and the bytes of the values.
     writes: Mutex<Vec<(Keyspace, usize)>>,
+    /// Writes of a value that contains these bytes conflict.
+    conflicting: Mutex<Option<&'static [u8]>>,
 }
 
 impl Counts {
@@ -35,6 +37,20 @@ impl Counts {
     fn add_writes(&self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) {
         let bytes = writes.iter().filter_map(|(_, value)| value.map(<[u8]>::len)).sum();
         self.writes.lock().unwrap().push((keyspace, bytes));
+    }
+
+    /// Lets writes of values that contain these bytes conflict with another transaction, as on a store that finds conflicts before the commit.
+    pub fn conflict_on(&self, bytes: &'static [u8]) {
+        *self.conflicting.lock().unwrap() = Some(bytes);
+    }
+
+    fn check_conflict(&self, writes: &[slate_store::Write<'_>]) -> Result<()> {
+        let Some(bytes) = *self.conflicting.lock().unwrap() else { return Ok(()) };
+        let conflicts = |value: &[u8]| value.windows(bytes.len()).any(|part| part == bytes);
+        match writes.iter().any(|(_, value)| value.is_some_and(conflicts)) {
+            true => Err(slate_store::Error::Conflict(Box::default())),
+            false => Ok(()),
+        }
     }
 
     /// Returns and resets the counts: round trips, keys loaded.
@@ -179,6 +195,7 @@ impl<T: Transaction> Transaction for Counting<T> {
     // Writes and guards are sent with the commit.
     fn write(&mut self, keyspace: Keyspace, writes: &[slate_store::Write<'_>]) -> Result<()> {
         self.counts.add_writes(keyspace, writes);
+        self.counts.check_conflict(writes)?;
         self.inner.write(keyspace, writes)
     }
 

@@ -1,14 +1,10 @@
-use std::{
-    mem,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{mem, pin::pin, sync::Arc, time::Instant};
 
 use bson::{RawBsonRef, RawDocumentBuf, cstr, rawdoc};
-use slate_core::{ErrorKind, TransactionOptions};
+use slate_core::{ErrorKind, TransactionOptions, aio::RunningCommand};
 use tokio::{sync::OwnedMutexGuard, time::timeout_at};
 
-use super::first_write_error;
+use super::{first_write_error, has_refused};
 use crate::{
     commands::{Call, Trait, has_open_cursor},
     failure::{Code, Failure, Result},
@@ -39,28 +35,26 @@ pub(super) async fn run(call: &Call<'_>, id: SessionId, number: i64) -> Result<R
     let open = open(id, &mut state, number)?;
     // An aggregation writes with `$out` and `$merge` alone, which a transaction refuses.
     open.has_written |= call.command.is(Trait::Writes) && call.command.name != "aggregate";
-    let command = call.command.for_library()?;
-    let result = open.commands.run_shared(&command, call.running()).await.map_err(Failure::from);
-    let is_overdue = open.since.elapsed() >= shared.settings.transaction_life;
-    let result = result.map_err(|failure| match failure.code == Code::TIME_LIMIT.0 && is_overdue {
-        true => {
-            Failure::new(Code(290, "TransactionExceededLifetimeLimitSeconds"), "the transaction has lasted too long")
-        }
-        false => failure,
-    });
+    let result = run_within_life(call, open).await;
     open.cursors.are_open |= result.as_ref().is_ok_and(|reply| has_open_cursor(reply));
-    let refused = result.as_ref().ok().and_then(|reply| first_write_error(reply));
-    match (result, refused) {
-        (Ok(reply), None) => Ok(reply),
-        (Ok(reply), Some(refused)) => {
-            roll_back(call, &mut state).await;
-            if refused.is_conflict() { Err(refused) } else { Ok(reply) }
-        }
-        (Err(failure), _) => {
-            roll_back(call, &mut state).await;
-            Err(failure)
-        }
+    if result.as_ref().map_or(true, |reply| has_refused(reply)) {
+        roll_back(call, &mut state).await;
     }
+    result
+}
+
+/// Executes a command in a transaction, whose lifetime ends it. A transaction that waits for a command is ended by the sweep.
+async fn run_within_life(call: &Call<'_>, open: &OpenTransaction) -> Result<RawDocumentBuf> {
+    let token = call.token.child();
+    let command = call.command.for_library()?;
+    let mut run = pin!(open.commands.run_shared(&command, RunningCommand { token: &token, ..call.running() }));
+    let end = open.since + call.shared().settings.transaction_life;
+    if let Ok(ended) = timeout_at(end.into(), &mut run).await {
+        return Ok(ended?);
+    }
+    token.cancel();
+    let over = Code(290, "TransactionExceededLifetimeLimitSeconds");
+    run.await.map_err(|_| Failure::new(over, "the transaction has lasted too long"))
 }
 
 /// `commitTransaction`.
@@ -107,8 +101,7 @@ async fn commit_number(
         return Err(none(number, state.number));
     };
     if is_overdue {
-        // The reply is as after the sweep of overdue transactions. An error of the transaction's deadline would leave the client in doubt
-        // about the outcome.
+        // The reply is as after the sweep of overdue transactions.
         drop(open);
         return Err(aborted(number));
     }
@@ -242,9 +235,7 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
         let snapshot = call.unless_ended(shared.database.snapshot()).await??;
         (None, call.commands().at_snapshot(&snapshot))
     } else {
-        // The sweep ends a transaction that waits for a command; the deadline ends a command that runs.
-        let options =
-            TransactionOptions::new().detached().deadline(shared.settings.transaction_life + Duration::from_secs(1));
+        let options = TransactionOptions::new().detached();
         let transaction = call.unless_ended(shared.database.begin_with(&options)).await??;
         let commands = call.commands().in_transaction(&transaction);
         (Some(transaction), commands)

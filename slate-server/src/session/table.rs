@@ -155,7 +155,7 @@ impl Sessions {
             if running.contains(&id) {
                 session.touch();
             }
-            // A session whose command runs is not idle; the transaction's own deadline ends the command.
+            // A session whose command runs is not idle; the transaction's lifetime ends the command.
             let Ok(mut state) = session.state.try_lock() else { continue };
             if matches!(&state.work, Work::Open(open) if open.since.elapsed() >= shared.settings.transaction_life) {
                 // Dropping it rolls back without waiting.

@@ -187,7 +187,21 @@ fn a_transaction_whose_time_is_over_is_rolled_back() {
     let range = doc! { "$reduce": { "input": { "$range": [0, { "$add": ["$_id", 300_000] }] }, "initialValue": 0, "in": { "$add": ["$$value", 1] } } };
     let forever: Vec<Document> = (0..100).map(|n| doc! { "$match": { "$expr": { "$gt": [&range, n] } } }).collect();
     let slow = doc! { "aggregate": "a", "pipeline": forever, "cursor": {} };
-    client.refused(within(slow, &lsid, 3, true), 290);
+    client.refused(within(slow.clone(), &lsid, 3, true), 290);
+    client.refused(within(doc! { "find": "a" }, &lsid, 3, false), 251);
+    // Also where a transaction can only read, and for a batch that a cursor goes on with.
+    let database = Database::open("memory:").unwrap();
+    let numbers: Vec<Document> = (0..2).map(|n| doc! { "_id": n, "slow": n == 1 }).collect();
+    database.collection("$shop.a").insert_many(&numbers).run().unwrap();
+    let server = TestServer::with(database, |server| short(server.read_only())).unwrap();
+    let mut client = Client::connect(&server);
+    client.refused(within(slow, &lsid, 1, true), 290);
+    client.refused(within(doc! { "find": "a" }, &lsid, 1, false), 251);
+    let mut forever: Vec<Document> = (0..100).map(|n| doc! { "$gt": [&range, n] }).collect();
+    forever.insert(0, doc! { "$eq": ["$slow", true] });
+    let filter = doc! { "$expr": { "$not": { "$and": forever } } };
+    let (_, id) = batch(&client.ok(within(doc! { "find": "a", "filter": filter, "batchSize": 1 }, &lsid, 2, true)));
+    client.refused(within(doc! { "getMore": id, "collection": "a" }, &lsid, 2, false), 290);
 }
 
 #[test]

@@ -61,6 +61,7 @@ mod metrics;
 mod namespace;
 mod options;
 mod plan;
+mod quota;
 mod spill;
 mod stage_names;
 mod stats;
@@ -154,5 +155,6 @@ pub use options::{
     ChangeLog, ExplainVerbosity, FullDocument, FullDocumentBeforeChange, Hint, Isolation, RenameTarget, ReturnDocument,
     ValidationAction, ValidationLevel,
 };
+pub use quota::{Quota, QuotaPlace};
 pub use stats::{ChangeLogStats, CollectionStats, DatabaseStats, IndexStats};
 pub use verify::{VerifyFinding, VerifyFindingKind, VerifyProgress, VerifyReport};

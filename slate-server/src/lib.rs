@@ -64,7 +64,6 @@ mod listener;
 mod metrics;
 mod operations;
 mod profiler;
-mod quota;
 mod server;
 mod session;
 mod shared;

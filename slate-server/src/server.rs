@@ -6,7 +6,7 @@ use std::{
 };
 
 use bson::{DateTime, oid::ObjectId};
-use slate_core::aio::Database;
+use slate_core::{Quota, aio::Database};
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::{
@@ -24,7 +24,6 @@ use crate::{
     listener::Accepted,
     operations::Operations,
     profiler::Profiler,
-    quota::Quota,
     session::{MAX_SESSIONS, Sessions},
     shared::{Counts, Settings, Shared},
     top::Top,
@@ -353,8 +352,8 @@ fn share(database: Database, settings: Settings, stopping: watch::Sender<bool>) 
         commands,
         sessions: Sessions::new(settings.max_sessions),
         message_memory: Arc::new(MessageMemory::new(settings.max_message_memory)),
-        transactions: Quota::new("open transactions", settings.max_transactions),
-        snapshots: Quota::new("snapshots of sessions", settings.max_snapshots),
+        transactions: Quota::new("transactions", settings.max_transactions),
+        snapshots: Quota::new("snapshots", settings.max_snapshots),
         refusals: Semaphore::new(REFUSALS),
         backups: Semaphore::new(1),
         users: Users::new(database.commands()),

@@ -8,7 +8,10 @@ use std::{
 };
 
 use bson::{DateTime, oid::ObjectId};
-use slate_core::aio::{Commands, Database};
+use slate_core::{
+    Quota,
+    aio::{Commands, Database},
+};
 use tokio::sync::{Semaphore, watch};
 
 use crate::{
@@ -16,7 +19,6 @@ use crate::{
     fail_points::FailPoints,
     operations::Operations,
     profiler::Profiler,
-    quota::Quota,
     session::Sessions,
     top::Top,
     wire::MessageMemory,

@@ -12,7 +12,7 @@ use super::{
     reply::{Filled, Reply},
 };
 use crate::{
-    Activity, CancelToken, Result,
+    Activity, CancelToken, QuotaPlace, Result,
     call::change_stream::{ChangeStreamState, Follower, ReadOutcome},
     call_context::CallContext,
     exec::Rows,
@@ -91,6 +91,8 @@ pub(super) struct CommandCursor {
     pub(super) facts: CursorFacts,
     /// Whether the rows stand at a document that did not fit into the last batch.
     pub(super) has_current: bool,
+    /// The place among the open cursors, once there is more to read than the first batch.
+    pub(super) place: Option<QuotaPlace>,
 }
 
 /// What a cursor reads.
@@ -142,6 +144,7 @@ impl CommandCursor {
             activity: common.call.activity.clone(),
             facts: CursorFacts::default(),
             has_current: false,
+            place: None,
         }
     }
 

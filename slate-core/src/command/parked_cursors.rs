@@ -1,10 +1,7 @@
 use std::{
     collections::hash_map::{Entry, RandomState},
     hash::BuildHasher,
-    sync::{
-        Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::Waker,
     time::{Duration, Instant},
 };
@@ -19,7 +16,7 @@ use super::{
     reply::{Filled, Reply},
 };
 use crate::{
-    CancelToken, Error, ErrorKind, Result,
+    CancelToken, Error, ErrorKind, Quota, Result,
     call::{
         DatabaseHandle,
         change_stream::{ChangeStreamState, Follower},
@@ -31,13 +28,13 @@ use crate::{
 pub(super) struct ParkedCursors {
     cursors: Mutex<AHashMap<i64, Parked>>,
     ids: RandomState,
-    /// How many may be open.
-    most: AtomicUsize,
+    /// How many may be open, those in use included.
+    quota: Arc<Quota>,
 }
 
 impl Default for ParkedCursors {
     fn default() -> Self {
-        Self { cursors: Mutex::default(), ids: RandomState::default(), most: AtomicUsize::new(usize::MAX) }
+        Self { cursors: Mutex::default(), ids: RandomState::default(), quota: Quota::new("cursors", usize::MAX) }
     }
 }
 
@@ -162,7 +159,7 @@ impl ParkedCursors {
 
     /// Limits how many cursors may be open.
     pub(super) fn limit(&self, most: usize) {
-        self.most.store(most, Ordering::Relaxed);
+        self.quota.limit(most);
     }
 
     /// Closes the cursors that nobody has used for this time. Returns how many.
@@ -216,22 +213,14 @@ impl ParkedCursors {
         closed.len()
     }
 
+    /// Opens a cursor: adds it to those that wait, and returns its id.
+    ///
+    /// # Errors
+    /// `ExceededMemoryLimit` (146) if too many are open.
     pub(super) fn park(&self, mut cursor: CommandCursor, command: Doc<'_>) -> Result<i64> {
         cursor.facts.opened_by(command);
+        cursor.place = Some(self.quota.take(cursor.owner.clone())?);
         let mut cursors = self.lock();
-        let most = self.most.load(Ordering::Relaxed);
-        if cursors.len() >= most {
-            let message = format!("{most} cursors are open, which is the limit: read them to their end or close them");
-            return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
-        }
-        // Cursors are counted only when it matters: an owner cannot have more than there are.
-        let share = most - most / 4;
-        if let Some(owner) = cursor.owner.as_ref().filter(|_| cursors.len() >= share)
-            && cursors.values().filter(|parked| parked.owner() == Some(owner)).count() >= share
-        {
-            let message = format!("the user has {share} open cursors, and one user may have no more of {most}");
-            return Err(Error::new(ErrorKind::Full, Code::EXCEEDED_MEMORY_LIMIT, message));
-        }
         let mut attempt = cursors.len();
         loop {
             // Positive, because some drivers take 0 and negative numbers for the end.

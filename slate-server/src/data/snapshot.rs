@@ -46,7 +46,7 @@ async fn take(
         None => {
             // The session's older snapshot gives its place back.
             state.snapshot = None;
-            let place = shared.snapshots.take(call.owner())?;
+            let place = shared.snapshots.take(call.owner().map(Into::into))?;
             let (time, snapshot) = (shared.database.next_time(), call.unless_ended(shared.database.snapshot()).await??);
             let held = SessionSnapshot { time, snapshot: snapshot.clone(), since: Instant::now(), _place: place };
             state.snapshot = Some(held);

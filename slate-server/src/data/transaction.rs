@@ -230,7 +230,7 @@ async fn begin(call: &Call<'_>, id: SessionId, state: &mut SessionState, number:
     roll_back(call, state).await;
     state.number = Some(number);
     state.work = Work::Aborted;
-    let place = shared.transactions.take(call.owner())?;
+    let place = shared.transactions.take(call.owner().map(Into::into))?;
     let (transaction, commands) = if shared.settings.read_only {
         let snapshot = call.unless_ended(shared.database.snapshot()).await??;
         (None, call.commands().at_snapshot(&snapshot))

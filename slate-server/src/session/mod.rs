@@ -19,9 +19,7 @@ mod table;
 use std::time::Instant;
 
 use bson::{RawDocumentBuf, Timestamp};
-use slate_core::aio;
-
-use crate::quota::QuotaPlace;
+use slate_core::{QuotaPlace, aio};
 
 pub(crate) use id::SessionId;
 pub(crate) use record::Record;

@@ -116,7 +116,7 @@ fn open_transactions_and_snapshots_have_limits() {
     client.ok(begin(1, 1));
     client.ok(begin(2, 1));
     let refused = client.refused(begin(3, 1), 146);
-    assert_eq!(refused.get_str("errmsg").unwrap(), "the server holds 2 open transactions, which is its limit");
+    assert_eq!(refused.get_str("errmsg").unwrap(), "2 transactions are open, which is the limit");
     // A session that begins another one gives the place of its own back, as does each way to end.
     client.ok(begin(2, 2));
     client.ok(end("commitTransaction", 1, 1));
@@ -133,7 +133,7 @@ fn open_transactions_and_snapshots_have_limits() {
     client.ok(read(6));
     client.ok(read(6));
     let refused = client.refused(read(7), 146);
-    assert_eq!(refused.get_str("errmsg").unwrap(), "the server holds 1 snapshots of sessions, which is its limit");
+    assert_eq!(refused.get_str("errmsg").unwrap(), "1 snapshots are open, which is the limit");
     client.ok(doc! { "endSessions": [session(6)] });
     client.ok(read(7));
 }

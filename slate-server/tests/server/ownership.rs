@@ -29,7 +29,7 @@ fn one_user_has_three_quarters_of_the_cursors_and_a_login_keeps_its_connection()
         ada.ok(begin(number));
     }
     let refused = ada.refused(find.clone(), 146);
-    assert_eq!(message(&refused), "the user has 3 open cursors, and one user may have no more of 4");
+    assert_eq!(message(&refused), "the user has 3 open cursors, and one user may have 3 of 4");
     let refused = ada.refused(begin(4), 146);
     assert_eq!(message(&refused), "the user has 3 open transactions, and one user may have 3 of 4");
     root.ok(find);

@@ -76,15 +76,16 @@ fn stage(node: &ShownNode) -> ShapedStage {
 
 /// Returns whether a sort holds no more rows than are returned. As in MongoDB, it is then its own limit.
 fn is_limited(node: &ShownNode) -> bool {
-    match (&node.mongo, node.inputs.as_slice()) {
-        (MongoStage::Own("SORT", fields), _) => fields.contains_key("limitAmount"),
-        (MongoStage::Own("SKIP", _), [input]) => is_limited(input),
+    match (node.stage, &node.mongo, node.inputs.as_slice()) {
+        (Stage::Sort, MongoStage::Own(_, fields), _) => fields.contains_key("limitAmount"),
+        (Stage::Skip, MongoStage::Own(..), [input]) => is_limited(input),
         _ => false,
     }
 }
 
 /// A stage with the measures of all nodes that it stands for.
 struct ShapedStage {
+    stage: Stage,
     name: &'static str,
     fields: Document,
     measures: Option<Measures>,
@@ -102,7 +103,8 @@ impl ShapedStage {
             MongoStage::Condition(condition) => ("FILTER", doc! { "filter": condition }),
             MongoStage::Hidden | MongoStage::Pipeline(..) => (node.stage.name(), Document::new()),
         };
-        Self { name, fields, measures: node.measures, inputs: node.inputs.iter().map(stage).collect() }
+        let inputs = node.inputs.iter().map(stage).collect();
+        Self { stage: node.stage, name, fields, measures: node.measures, inputs }
     }
 
     /// Returns the stage with a condition on its rows, which MongoDB shows before the other fields.
@@ -149,7 +151,7 @@ impl ShapedStage {
             if documents > 0 || matches!(self.name, "CLUSTERED_IXSCAN" | "COLLSCAN" | "EXPRESS_IXSCAN" | "FETCH") {
                 stage.insert("docsExamined", number(documents));
             }
-            if self.name == "SORT" {
+            if self.stage == Stage::Sort {
                 stage.insert("usedDisk", spills > 0);
                 stage.insert("spills", number(spills));
                 stage.insert("spilledBytes", number(spilled_bytes));

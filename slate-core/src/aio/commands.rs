@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Activity, CancelToken, Error, IntoDocument, Result,
     changes::{Polled, Waiting},
+    command::Running,
     interrupt::{Interrupt, WaitBudget},
 };
 
@@ -44,6 +45,29 @@ impl<'c> RunningCommand<'c> {
     }
 }
 
+impl<'c> From<RunningCommand<'c>> for Running<'c> {
+    fn from(RunningCommand { began, token, activity }: RunningCommand<'c>) -> Self {
+        Self { began, token: Some(token), activity: Some(activity), budget: None }
+    }
+}
+
+/// A [`Running`] command that another thread executes, which may wait.
+struct OwnedRunning {
+    began: Instant,
+    token: Option<CancelToken>,
+    activity: Option<Activity>,
+}
+
+impl OwnedRunning {
+    fn of(running: Running<'_>) -> Self {
+        Self { began: running.began, token: running.token.cloned(), activity: running.activity.cloned() }
+    }
+
+    fn lend(&self) -> Running<'_> {
+        Running { began: self.began, token: self.token.as_ref(), activity: self.activity.as_ref(), budget: None }
+    }
+}
+
 impl Database {
     /// Runs MongoDB's commands whose replies come in batches; see [`slate_core::Database::commands`](crate::Database::commands).
     pub fn commands(&self) -> Commands {
@@ -70,10 +94,7 @@ impl Commands {
     /// Fails as the blocking method does.
     pub fn run(&self, command: impl IntoDocument) -> Operation<RawDocumentBuf> {
         let (commands, command) = (self.clone(), command.into_document());
-        Operation::new(async move {
-            let (token, activity) = (commands.commands.token(), commands.commands.activity());
-            commands.run_with(&Arc::new(command?), Instant::now(), token, activity).await
-        })
+        Operation::new(async move { commands.run_with(&Arc::new(command?), commands.commands.running()).await })
     }
 
     /// Runs a command as [`run`](Self::run) does, but copies neither the command nor this handle for a short one.
@@ -85,7 +106,7 @@ impl Commands {
         command: &Arc<RawDocumentBuf>,
         running: RunningCommand<'_>,
     ) -> Result<RawDocumentBuf> {
-        self.run_with(command, running.began, Some(running.token), Some(running.activity)).await
+        self.run_with(command, running.into()).await
     }
 
     /// Returns how long a command may take; for `getMore` what the command that has opened the cursor says, and nothing for a change
@@ -94,34 +115,27 @@ impl Commands {
         self.commands.time_limit(command)
     }
 
-    async fn run_with(
-        &self,
-        command: &Arc<RawDocumentBuf>,
-        began: Instant,
-        token: Option<&CancelToken>,
-        activity: Option<&Activity>,
-    ) -> Result<RawDocumentBuf> {
+    async fn run_with(&self, command: &Arc<RawDocumentBuf>, running: Running<'_>) -> Result<RawDocumentBuf> {
         let Self { commands, runner, .. } = self;
         let writes = commands.writes(command);
         let run = |budget: &WaitBudget| {
-            commands.is_short(command).then(|| commands.run_within(Some(budget), began, token, activity, command))
+            commands.is_short(command).then(|| commands.run_within(running.within(budget), command))
         };
         let tried = if writes { runner.try_write(run) } else { runner.try_read(run) };
         if let Some(result) = tried {
             return result;
         }
-        let limits = self.wait_limits(command, began, token);
-        let (commands, command) = (commands.clone(), Arc::clone(command));
-        let (token, activity) = (token.cloned(), activity.cloned());
-        let run = move || commands.run_within(None, began, token.as_ref(), activity.as_ref(), &command);
+        let limits = self.wait_limits(command, running);
+        let (commands, command, running) = (commands.clone(), Arc::clone(command), OwnedRunning::of(running));
+        let run = move || commands.run_within(running.lend(), &command);
         if writes { runner.write(limits, run).await } else { runner.block(limits, run).await }
     }
 
     /// Returns what ends a command while it waits for a thread.
-    fn wait_limits(&self, command: &RawDocument, began: Instant, token: Option<&CancelToken>) -> WaitLimits {
+    fn wait_limits(&self, command: &RawDocument, running: Running<'_>) -> WaitLimits {
         let mut interrupt = Interrupt::default();
-        token.iter().for_each(|&token| interrupt.cancel(token.clone()));
-        interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
+        running.token.iter().for_each(|&token| interrupt.cancel(token.clone()));
+        interrupt.end_at(self.time_limit(command).and_then(|limit| running.began.checked_add(limit)));
         WaitLimits::of(interrupt, self.sleep)
     }
 
@@ -139,19 +153,18 @@ impl Commands {
         then: impl Fn(&crate::Commands, RawDocumentBuf) -> Result<R, E> + Send + 'static,
         is_conflict: fn(&E) -> bool,
     ) -> Result<R, E> {
-        let (runner, began) = (&self.runner, running.began);
-        let commands = self.commands.with_cancel(running.token.clone()).with_activity(running.activity);
+        let (Self { commands, runner, .. }, running) = (self, Running::from(running));
         let run = |budget: &WaitBudget| {
-            commands.is_short(command).then(|| commands.run_then(Some(budget), began, command, &then, is_conflict))
+            commands.is_short(command).then(|| commands.run_then(running.within(budget), command, &then, is_conflict))
         };
         if let Some(result) = runner.try_write(run)
             && !result.as_ref().is_err_and(is_conflict)
         {
             return result;
         }
-        let limits = self.wait_limits(command, began, Some(running.token));
-        let command = Arc::clone(command);
-        runner.write(limits, move || commands.run_then(None, began, &command, then, is_conflict)).await
+        let limits = self.wait_limits(command, running);
+        let (commands, command, running) = (commands.clone(), Arc::clone(command), OwnedRunning::of(running));
+        runner.write(limits, move || commands.run_then(running.lend(), &command, then, is_conflict)).await
     }
 
     /// Sets what wakes a command that waits for a thread when its time is over. Without it, such a command fails when a thread takes it.

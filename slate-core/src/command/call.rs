@@ -25,16 +25,9 @@ pub(super) struct CommandScope<'c> {
     pub(super) scope: &'c Scope,
     /// The command as it was sent, which a cursor is described by. For a command that is explained, the one within.
     pub(super) command: Doc<'c>,
-    /// When the command has begun.
-    pub(super) began: Instant,
+    pub(super) running: Running<'c>,
     /// Without a place for cursors, replies contain all documents.
     pub(super) cursors: Option<&'c ParkedCursors>,
-    /// Cancels the command.
-    pub(super) token: Option<&'c CancelToken>,
-    /// Where the command shows what it does.
-    pub(super) activity: Option<&'c Activity>,
-    /// Limits the work of a command that must not wait. `None` if the command may wait.
-    pub(super) budget: Option<&'c WaitBudget>,
     /// A collection that exists for the caller alone.
     pub(super) own: Option<&'c OwnCollection>,
     /// The database of commands without `$db`.
@@ -42,6 +35,19 @@ pub(super) struct CommandScope<'c> {
     /// Whose cursors the command may use, and who owns the one that it opens. Without an owner it may use all.
     pub(super) owner: Option<&'c CursorOwner>,
     pub(super) waits: Waits,
+}
+
+/// A command that runs: what ends it, and what shows its work.
+#[derive(Clone, Copy)]
+pub(crate) struct Running<'c> {
+    /// When the command has begun.
+    pub(crate) began: Instant,
+    /// Cancels the command.
+    pub(crate) token: Option<&'c CancelToken>,
+    /// Where the command shows what it does.
+    pub(crate) activity: Option<&'c Activity>,
+    /// Limits the work of a command that must not wait. `None` if the command may wait.
+    pub(crate) budget: Option<&'c WaitBudget>,
 }
 
 /// Whether `getMore` waits for an event of a change stream.
@@ -53,18 +59,23 @@ pub(super) enum Waits {
     No,
 }
 
+impl<'c> Running<'c> {
+    /// Returns the same for an attempt with this budget.
+    #[cfg(feature = "async")]
+    pub(crate) fn within(self, budget: &'c WaitBudget) -> Self {
+        Self { budget: Some(budget), ..self }
+    }
+}
+
 impl<'c> CommandScope<'c> {
     /// Commands whose replies contain all documents.
     pub(super) fn without_cursors(scope: &'c Scope, database: Option<&'c str>, command: Doc<'c>) -> Self {
         Self {
             scope,
             command,
-            began: Instant::now(),
+            running: Running { began: Instant::now(), token: None, activity: None, budget: None },
             own: None,
             cursors: None,
-            token: None,
-            activity: None,
-            budget: None,
             database,
             owner: None,
             waits: Waits::Yes,

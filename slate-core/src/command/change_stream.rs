@@ -37,7 +37,7 @@ pub(super) fn run(aggregate: &ReadCommand<'_>, options: CursorOptions) -> Result
     }
     let namespace =
         collection(aggregate).map_or_else(|| common.namespace("$cmd.aggregate"), |name| common.full_name(name));
-    let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
+    let kill = at.running.token.map_or_else(CancelToken::new, CancelToken::child);
     let cursor = CommandCursor::of_changes(Box::new(state), namespace, common, kill);
     let mut reply = Reply::default();
     at.first_batch(&mut reply, cursor, options)?;

@@ -9,7 +9,7 @@ use bson::{RawDocument, RawDocumentBuf};
 use slate_query::raw::Doc;
 
 use super::{
-    call::{CommandScope, Waits},
+    call::{CommandScope, Running, Waits},
     cursor::{CursorOwner, session_id},
     open_cursor::OpenCursor,
     own_collection::OwnCollection,
@@ -95,13 +95,7 @@ impl Commands {
 
     /// Like [`run`](Self::run), without a copy of the command.
     pub(crate) fn run_document(&self, command: &RawDocument) -> Result<RawDocumentBuf> {
-        self.run_within(
-            self.budget.as_ref(),
-            self.began.unwrap_or_else(Instant::now),
-            self.token.as_ref(),
-            self.activity.as_ref(),
-            command,
-        )
+        self.run_within(self.running(), command)
     }
 
     /// Returns whether a command waits in the queue of writes.
@@ -128,15 +122,18 @@ impl Commands {
         super::common::time_limit(command)
     }
 
-    /// Runs a command that has begun at a time within the budget, if it has one, which the token cancels and the activity shows.
-    pub(crate) fn run_within(
-        &self,
-        budget: Option<&WaitBudget>,
-        began: Instant,
-        token: Option<&CancelToken>,
-        activity: Option<&Activity>,
-        command: &RawDocument,
-    ) -> Result<RawDocumentBuf> {
+    /// Returns what ends and shows a command that begins now.
+    pub(crate) fn running(&self) -> Running<'_> {
+        Running {
+            began: self.began.unwrap_or_else(Instant::now),
+            token: self.token.as_ref(),
+            activity: self.activity.as_ref(),
+            budget: self.budget.as_ref(),
+        }
+    }
+
+    /// Runs a command that `running` ends and shows, in place of what these commands have.
+    pub(crate) fn run_within(&self, running: Running<'_>, command: &RawDocument) -> Result<RawDocumentBuf> {
         if let Scope::Database(database) = &self.scope {
             database.limits().check()?;
         }
@@ -146,18 +143,15 @@ impl Commands {
         let at = CommandScope {
             scope: &self.scope,
             command: Doc::from(command),
-            began,
+            running,
             own,
             cursors,
-            token,
-            activity,
-            budget,
             database,
             owner,
             waits,
         };
         let reply = super::run(at);
-        match budget {
+        match running.budget {
             // A statement that has spent the budget is in the reply as one that was refused.
             Some(budget) if budget.is_spent() => Err(budget.spend()),
             _ => reply,
@@ -172,21 +166,31 @@ impl Commands {
     #[cfg(feature = "async")]
     pub(crate) fn run_then<R, E: From<Error>>(
         &self,
-        budget: Option<&WaitBudget>,
-        began: Instant,
+        running: Running<'_>,
         command: &RawDocument,
         then: impl Fn(&Self, RawDocumentBuf) -> Result<R, E>,
         is_conflict: fn(&E) -> bool,
     ) -> Result<R, E> {
         let database = self.scope.database("a command with a transaction of its own")?;
         let mut call = CallContext::default();
-        self.token.iter().for_each(|token| call.cancel(token.clone()));
+        let Running { began, token, activity, budget } = running;
+        token.iter().for_each(|&token| call.cancel(token.clone()));
         call.interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
         budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let attempt = || {
             database.transact_detached(&call, |transaction| {
-                let scope = Scope::Transaction(transaction);
-                let within = Self { budget: budget.cloned(), began: Some(began), ..self.in_scope(scope) };
+                let within = Self {
+                    scope: Scope::Transaction(transaction),
+                    database: self.database.clone(),
+                    cursors: Arc::clone(&self.cursors),
+                    token: token.cloned(),
+                    activity: activity.cloned(),
+                    owner: self.owner.clone(),
+                    own: self.own.clone(),
+                    waits: self.waits,
+                    budget: budget.cloned(),
+                    began: Some(began),
+                };
                 let reply = within.run_document(command)?;
                 then(&within, reply)
             })
@@ -267,16 +271,6 @@ impl Commands {
     #[cfg(feature = "async")]
     pub(crate) fn wait(&self, cursor: i64, waker: Waker) -> Option<Result<(Waiting, DatabaseHandle)>> {
         self.cursors.wait(cursor, waker)
-    }
-
-    #[cfg(feature = "async")]
-    pub(crate) fn activity(&self) -> Option<&Activity> {
-        self.activity.as_ref()
-    }
-
-    #[cfg(feature = "async")]
-    pub(crate) fn token(&self) -> Option<&CancelToken> {
-        self.token.as_ref()
     }
 
     /// Returns how many cursors are open.

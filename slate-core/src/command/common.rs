@@ -44,11 +44,11 @@ impl Common {
         let database = fields.string("$db")?.or(at.database).unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
         let max_time = max_time(fields)?;
         let mut call = CallContext::default();
-        let end = max_time.map(|within| at.began.checked_add(within));
+        let end = max_time.map(|within| at.running.began.checked_add(within));
         end.iter().for_each(|&end| call.interrupt.end_at(end));
-        at.token.iter().for_each(|&token| call.cancel(token.clone()));
-        call.activity = at.activity.cloned();
-        at.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
+        at.running.token.iter().for_each(|&token| call.cancel(token.clone()));
+        call.activity = at.running.activity.cloned();
+        at.running.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));
         let session = fields.object("lsid")?.and_then(session_id);
         // Accepted and ignored: they concern logs, drivers and the choice of a server. Others than this command may recurse over a comment.
         if let Some(comment) = fields.any("comment") {
@@ -86,7 +86,7 @@ impl Common {
         }
         // A retryable write has a number, too, and its cursor is read outside of it.
         let transaction = number.filter(|_| autocommit == Some(false));
-        Ok(Self { database, call, max_time, began: at.began, session, transaction, owner: at.owner.cloned() })
+        Ok(Self { database, call, max_time, began: at.running.began, session, transaction, owner: at.owner.cloned() })
     }
 
     /// Returns the context of a write with these options and the time limit of the command.

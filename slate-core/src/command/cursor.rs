@@ -276,7 +276,7 @@ impl CommandScope<'_> {
             let after = cursor.fill(batch, size)?;
             let token = cursor.token();
             // A thread that may wait reads the other batches.
-            self.budget.iter().for_each(|budget| budget.lift());
+            self.running.budget.iter().for_each(|budget| budget.lift());
             let stays = after == After::More && !options.is_single;
             let command = self.command;
             let id = self.cursors.filter(|_| stays).map_or(Ok(0), |cursors| cursors.park(cursor, command))?;

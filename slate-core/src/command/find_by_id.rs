@@ -38,7 +38,7 @@ struct Lookup<'c> {
 pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
     let Scope::Database(database) = at.scope else { return None };
     let is_watched =
-        || database.observer().reports_slow_queries() || at.token.is_some_and(|token| token.is_cancelled());
+        || database.observer().reports_slow_queries() || at.running.token.is_some_and(|token| token.is_cancelled());
     let lookup = Lookup::read(at.command).filter(|_| !is_watched())?;
     let name = lookup.database.or(at.database);
     if name.is_some_and(|name| namespace::check_database(name).is_err()) {
@@ -55,13 +55,13 @@ pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
         let reply = found.insert(Reply::with_capacity(document.bytes().len() + AROUND));
         append_cursor(reply, &stored, Some(document))
     };
-    let read = match database.get(&stored, &key, IdMatch::Filter, &mut visitor, at.budget) {
+    let read = match database.get(&stored, &key, IdMatch::Filter, &mut visitor, at.running.budget) {
         Ok(read) => read,
         Err(error) => return Some(Err(shown_error(error, name))),
     };
     let show = |documents| {
         let examined = Examined::lookup(documents);
-        at.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, examined));
+        at.running.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, examined));
     };
     match read {
         PointRead::Found(_) => {

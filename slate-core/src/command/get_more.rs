@@ -40,7 +40,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     let batch = batch.filter(|&documents| documents > 0);
     let namespace = common.namespace(collection);
     if !awaits || call.at.waits == Waits::No {
-        cursors.next_batch(&mut reply, id, &namespace, &common, batch, call.at.token)?;
+        cursors.next_batch(&mut reply, id, &namespace, &common, batch, call.at.running.token)?;
         return reply.finish();
     }
     // Of a change stream, `maxTimeMS` is the time to wait for an event.
@@ -50,7 +50,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         let waiting = cursors.wait(id, Arc::clone(&parked).into()).transpose()?;
         let others = waiting.as_ref().map_or(Ok(OtherWriters::None), |(_, database)| database.other_writers())?;
         let mut reply = Reply::default();
-        cursors.next_batch(&mut reply, id, &namespace, &common, batch, call.at.token)?;
+        cursors.next_batch(&mut reply, id, &namespace, &common, batch, call.at.running.token)?;
         let reply = reply.finish()?;
         if !is_empty_batch(&reply) {
             return Ok(reply);
@@ -58,7 +58,7 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
         // Commits of other processes wake nobody.
         let next_look = Instant::now() + POLL;
         let looks = others == OtherWriters::Expected && next_look < until;
-        if !parked.wait(if looks { next_look } else { until }, call.at.token)? && !looks {
+        if !parked.wait(if looks { next_look } else { until }, call.at.running.token)? && !looks {
             return Ok(reply);
         }
         drop(waiting);

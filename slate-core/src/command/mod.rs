@@ -56,6 +56,8 @@ use slate_query::{Code, raw::Doc};
 #[cfg(feature = "async")]
 use slate_query::{raw::Value, sink::Sink};
 
+#[cfg(feature = "async")]
+pub(crate) use self::call::Running;
 use self::{
     call::{Call, CommandScope},
     databases::{StoredNames, shown_error},

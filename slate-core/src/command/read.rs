@@ -24,7 +24,7 @@ pub(super) struct ReadCommand<'c> {
 
 impl<'c> ReadCommand<'c> {
     pub(super) fn new(at: CommandScope<'c>, collection: &'c str, mut request: Request, common: Common) -> Self {
-        let kill = at.token.map_or_else(CancelToken::new, CancelToken::child);
+        let kill = at.running.token.map_or_else(CancelToken::new, CancelToken::child);
         if let Some(own) = at.own.filter(|own| own.has_name(collection)) {
             request.source = RequestSource::Given(own.documents());
         }

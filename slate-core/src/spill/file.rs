@@ -99,6 +99,11 @@ impl RowReader {
         Ok(true)
     }
 
+    /// Returns the bytes that the buffer takes.
+    pub(super) fn held(&self) -> usize {
+        self.buffer.capacity()
+    }
+
     /// Frees the buffer except for the current row. The rows behind it are read from the file again.
     pub(super) fn park(&mut self) {
         let behind = self.buffer.len().saturating_sub(self.row.end);
@@ -129,10 +134,16 @@ impl RowReader {
         let mut file = &*self.file;
         file.seek(SeekFrom::Start(self.unread.start)).map_err(read_failed)?;
         file.read_exact(target).map_err(read_failed)?;
+        #[cfg(test)]
+        BYTES_READ.set(BYTES_READ.get() + more);
         self.unread.start += u64::try_from(more).unwrap_or(u64::MAX);
         Ok(0)
     }
 }
+
+// The bytes that this thread has read from temporary files.
+#[cfg(test)]
+thread_local!(pub(super) static BYTES_READ: std::cell::Cell<usize> = const { std::cell::Cell::new(0) });
 
 fn ended_early() -> Error {
     read_failed(std::io::ErrorKind::UnexpectedEof.into())

@@ -39,7 +39,12 @@ impl Merge {
         Ok(!self.runs.is_empty())
     }
 
-    /// Gives up what was read ahead.
+    /// Returns the bytes that the rows that were read ahead take.
+    pub(super) fn held(&self) -> usize {
+        self.runs.iter().map(|run| run.rows.held()).sum()
+    }
+
+    /// Gives up what was read ahead: it is read again.
     pub(super) fn park(&mut self) {
         // The heap lends its elements only one at a time. Their order stays.
         self.runs = std::mem::take(&mut self.runs)

@@ -212,13 +212,15 @@ impl Sorter {
     }
 
     /// Ends a batch of a finished sorter: its rows wait for the next one, which may never be requested. They go to a file if the cursors of the database
-    /// hold too much memory. The sorter cannot be [rewound](Self::rewind) afterwards.
+    /// hold too much memory, and rows that were read ahead from a file are then read again. The sorter cannot be [rewound](Self::rewind) afterwards.
     pub(crate) fn park(&mut self) {
         match &mut self.output {
             SorterOutput::None => {}
             SorterOutput::Merge(merge, ..) => {
-                merge.park();
                 self.memory.return_buffers(std::mem::take(&mut self.arena));
+                if !self.memory.park_again(&mut self.parked, merge.held()) {
+                    merge.park();
+                }
             }
             SorterOutput::Arena(at) => {
                 let at = *at;
@@ -320,7 +322,7 @@ impl Drop for Sorter {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{super::file::BYTES_READ, *};
 
     /// Pseudo-random keys with only five distinct sort keys.
     fn keys(count: u32) -> Vec<([u8; 2], [u8; 4])> {
@@ -446,6 +448,35 @@ mod tests {
             }
             assert!(rows == right, "{} rows", rows.len());
         }
+        assert!(memory.park(64 << 20).is_some(), "all was given back");
+    }
+
+    #[test]
+    fn a_spilled_sort_that_is_parked_reads_its_rows_again_only_if_it_may_not_hold_them() {
+        let (keys, memory) = (keys(2_000), Memory::default());
+        let written = 2_000 * (12 + 6 + 500);
+        // Returns the bytes read, and the most that are held while the sorter is parked.
+        let read = || {
+            let before = BYTES_READ.get();
+            let mut sorter = Sorter::new(memory.limited(Some(200_000)), u64::MAX);
+            keys.iter().for_each(|(key, tie_key)| sorter.push(key, tie_key, &[7; 500]).unwrap());
+            sorter.finish(&mut Interrupt::default()).unwrap();
+            let mut most = 0;
+            while next(&mut sorter).is_some() {
+                sorter.park();
+                let SorterOutput::Merge(merge, ..) = &sorter.output else { panic!("nothing was spilled") };
+                most = most.max(merge.held());
+            }
+            (BYTES_READ.get() - before, most)
+        };
+        let (bytes, most) = read();
+        assert_eq!(bytes, written, "each row is read once");
+        assert!(most > 100_000, "{most}");
+        let left = most / 2;
+        let other = memory.park((64 << 20) - left).unwrap();
+        let (bytes, most) = read();
+        assert!(bytes > 10 * written && most <= left, "{bytes} read, {most} held");
+        drop(other);
         assert!(memory.park(64 << 20).is_some(), "all was given back");
     }
 

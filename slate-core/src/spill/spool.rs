@@ -116,10 +116,12 @@ impl SpoolRows {
     }
 
     /// Ends a batch: the rows wait for the next one, which may never be requested. They go to a file if the cursors of the database hold too
-    /// much memory, and no other reader shares them.
+    /// much memory, and no other reader shares them; rows that were read ahead from a file are then read again.
     pub(crate) fn park(&mut self) {
         if let Some(written) = &mut self.written {
-            written.park();
+            if !self.rows.memory.park_again(&mut self.parked, written.held()) {
+                written.park();
+            }
             return;
         }
         let at = self.next.checked_sub(1);

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+#[path = "with_store/ahead.rs"]
+mod ahead;
 #[path = "with_store/btree.rs"]
 mod btree;
 #[cfg(feature = "tikv")]

@@ -75,6 +75,7 @@ macro_rules! conformance {
             limits::the_largest_key_and_value_are_stored
             limits::writes_over_a_limit_fail_and_the_transaction_stays_usable
             points::a_load_reads_keys_of_several_keyspaces
+            points::a_load_that_was_sent_ahead_has_what_a_load_has
             points::a_load_takes_duplicates_missing_keys_and_any_order
             points::point_reads_agree_with_a_cursor
             points::close_and_distant_keys_are_loaded

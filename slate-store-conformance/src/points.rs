@@ -221,8 +221,44 @@ pub fn a_load_reads_keys_of_several_keyspaces<S: Store>(fixture: &Fixture<S>) {
     assert_eq!(loaded, expected([None, Some("3"), None, Some("own"), Some("2"), None]));
 }
 
-fn load_all(view: &impl View, keys: &[(Keyspace, &[u8])]) -> Vec<Option<String>> {
+pub fn a_load_that_was_sent_ahead_has_what_a_load_has<S: Store>(fixture: &Fixture<S>) {
+    let store = fixture.open();
+    put(&store, A, &[("a", "1"), ("b", "2"), ("c", "3")]);
+    let view = store.snapshot().unwrap();
+    let mut own = begin(&store);
+    own.put(A, b"b", b"own").unwrap();
+    own.delete(A, b"c").unwrap();
+    check_ahead(&view);
+    check_ahead(&own.view());
+    put(&store, A, &[("a", "later")]);
+    check_ahead(&view);
+    check_ahead(&own.view());
+}
+
+/// Sends several loads, and awaits them in another order; and one whose keys are not those of the next load.
+fn check_ahead(view: &impl View) {
+    let loads: [&[(Keyspace, &[u8])]; 4] =
+        [&[(A, b"a"), (A, b"missing")], &[(A, b"c"), (A, b"b"), (A, b"c")], &[(B, b"a")], &[]];
+    let mut readers: Vec<_> = loads.iter().map(|_| view.point_reader().unwrap()).collect();
+    for (reader, keys) in readers.iter_mut().zip(loads) {
+        assert_eq!(reader.load_ahead(keys).unwrap(), view.round_trips().is_some());
+        assert_eq!(reader.loaded(0), None, "nothing was loaded yet");
+    }
+    for (mut reader, keys) in readers.into_iter().zip(loads).rev() {
+        assert_eq!(load_with(&mut reader, keys), load_all(view, keys));
+    }
     let mut reader = view.point_reader().unwrap();
+    reader.load_ahead(&[(A, b"a")]).unwrap();
+    for keys in loads {
+        assert_eq!(load_with(&mut reader, keys), load_all(view, keys));
+    }
+}
+
+fn load_all(view: &impl View, keys: &[(Keyspace, &[u8])]) -> Vec<Option<String>> {
+    load_with(&mut view.point_reader().unwrap(), keys)
+}
+
+fn load_with(reader: &mut impl PointReader, keys: &[(Keyspace, &[u8])]) -> Vec<Option<String>> {
     reader.load(keys).unwrap();
     let text = |index| reader.loaded(index).map(|value| String::from_utf8(value.to_vec()).unwrap());
     (0..keys.len()).map(text).collect()

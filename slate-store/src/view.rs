@@ -200,6 +200,17 @@ pub trait PointReader {
     /// Any failure of the backend's storage; nothing is loaded then.
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()>;
 
+    /// Sends the next [`load`](Self::load), and does not wait for the answer: it travels beside other reads. If the next load has the same
+    /// keys, it waits for this answer; otherwise the answer is dropped. Several readers of a view can have sent theirs at the same time.
+    /// Returns whether it was sent: `false`, the default, where a read waits for no network.
+    ///
+    /// # Errors
+    /// Any failure of the backend's storage.
+    fn load_ahead(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
+        let _ = keys;
+        Ok(false)
+    }
+
     /// Returns the value of the key with that index in the last [`load`](Self::load). `None` if the key does not exist or
     /// the index is out of range.
     fn loaded(&self, index: usize) -> Option<&[u8]>;

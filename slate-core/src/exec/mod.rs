@@ -8,7 +8,7 @@
 //! plan                          executor                      lends
 //! SORT { name: 1 }              SortRows       sort.rs        a row that it holds in memory or in a temporary file
 //! └─ FILTER { active: true }    FilterRows     raw.rs         what its input lends
-//!    └─ FETCH                   FetchRows      raw.rs         a record of the batch that it loaded from the store
+//!    └─ FETCH                   FetchRows      fetch.rs       a record of the batch that it loaded from the store
 //!       └─ INDEX SCAN city_1    IdRows         ids.rs         batches of record keys
 //!                               └─ EntryWalk   ids.rs         the index entry at the position of a store's cursor
 //! ```
@@ -55,7 +55,8 @@
 //! execution, and each gets an equal part of the memory.
 //!
 //! *Ids come in batches*, because a store loads many records for little more than one, over a network above all. Batches begin
-//! small and double, so that a caller who takes three rows causes few reads. Rows are not handed on in batches: above the leaves, which
+//! small and double, so that a caller who takes three rows causes few reads. Over a network some batches travel while the caller reads
+//! the one before. Rows are not handed on in batches: above the leaves, which
 //! ask the store for many keys at once, one row at a time is lent, because a batch would be a copy.
 //!
 //! # Where to begin reading
@@ -70,6 +71,7 @@ mod distinct;
 mod distinct_keys;
 mod entry_test;
 pub(crate) mod express;
+mod fetch;
 mod gather;
 mod ids;
 mod keys;

@@ -25,9 +25,30 @@ pub(crate) struct Rounds {
     /// All rounds, also those that were taken.
     all: Arc<AtomicU64>,
     cancels: Arc<Mutex<Option<(u64, CancelToken)>>>,
+    loads: Arc<Mutex<Vec<LoadEvent>>>,
+}
+
+/// What happens to a load, with the number of its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoadEvent {
+    /// It was sent and awaited at once.
+    Loaded(usize),
+    /// It was sent ahead.
+    Sent(usize),
+    /// The answer of one that was sent ahead is awaited.
+    Awaited(usize),
 }
 
 impl Rounds {
+    /// Returns what happened to loads since the last call.
+    pub(crate) fn take_loads(&self) -> Vec<LoadEvent> {
+        std::mem::take(&mut self.loads.lock().unwrap())
+    }
+
+    fn record(&self, event: LoadEvent) {
+        self.loads.lock().unwrap().push(event);
+    }
+
     /// Returns the rounds since the last call.
     pub(crate) fn take(&self) -> u64 {
         self.made.swap(0, Ordering::Relaxed)
@@ -125,7 +146,7 @@ impl View for DistantView {
     }
 
     fn point_reader(&self) -> Result<DistantPointReader> {
-        Ok(DistantPointReader { btree: self.btree.point_reader()?, rounds: self.rounds.clone() })
+        Ok(DistantPointReader { btree: self.btree.point_reader()?, rounds: self.rounds.clone(), ahead: None })
     }
 }
 
@@ -173,12 +194,32 @@ impl Cursor for DistantCursor {
 pub(crate) struct DistantPointReader {
     btree: BTreePointReader,
     rounds: Rounds,
+    /// All rounds when a load was sent ahead.
+    ahead: Option<u64>,
 }
 
 impl PointReader for DistantPointReader {
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
-        self.rounds.add();
+        match self.ahead.take() {
+            Some(before) => {
+                self.rounds.record(LoadEvent::Awaited(keys.len()));
+                // One round for all that travelled side by side.
+                if self.rounds.all.load(Ordering::Relaxed) == before {
+                    self.rounds.add();
+                }
+            }
+            None => {
+                self.rounds.record(LoadEvent::Loaded(keys.len()));
+                self.rounds.add();
+            }
+        }
         self.btree.load(keys)
+    }
+
+    fn load_ahead(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
+        self.rounds.record(LoadEvent::Sent(keys.len()));
+        self.ahead = Some(self.rounds.all.load(Ordering::Relaxed));
+        Ok(true)
     }
 
     fn loaded(&self, index: usize) -> Option<&[u8]> {

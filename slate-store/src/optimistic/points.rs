@@ -40,6 +40,11 @@ impl<R: PointReader> PointReader for OptimisticPointReader<'_, R> {
         Ok(())
     }
 
+    /// What the transaction wrote is found by the load itself.
+    fn load_ahead(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<bool> {
+        self.base.load_ahead(keys)
+    }
+
     fn loaded(&self, index: usize) -> Option<&[u8]> {
         self.own(index).unwrap_or_else(|| self.base.loaded(index))
     }

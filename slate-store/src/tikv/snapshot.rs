@@ -3,6 +3,7 @@ use std::{
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicU64, Ordering},
+        mpsc,
     },
     time::Instant,
 };
@@ -42,6 +43,13 @@ struct Traffic {
 /// The large values that a transaction has read, by keyspace and key. If it replaces one, its commit deletes the chunks.
 pub(super) type Seen = Mutex<HashMap<(Keyspace, Box<[u8]>), Chunks>>;
 
+/// A read whose answer is waited for later.
+pub(super) struct Sent<T> {
+    /// The round trips of the snapshot when it was sent.
+    before: u64,
+    answer: mpsc::Receiver<Result<T>>,
+}
+
 /// The most keys in the answer to one request of a count.
 const COUNTED: u32 = 8192;
 
@@ -78,13 +86,43 @@ impl TikvSnapshot {
         self.checked(read).inspect(|page| self.count_bytes(page.bytes))
     }
 
+    /// Begins a read that travels beside others.
+    fn send<T: Send + 'static>(&self, read: impl Future<Output = Result<T>> + Send + 'static) -> Sent<T> {
+        let before = self.traffic.round_trips.load(Ordering::Relaxed);
+        Sent { before, answer: self.cluster.runtime.begin(read) }
+    }
+
+    /// Waits for a read that was sent. It is a round trip of its own unless one was counted since: then it has travelled beside that.
+    fn receive<T>(&self, sent: Sent<T>) -> Result<T> {
+        if self.traffic.round_trips.load(Ordering::Relaxed) == sent.before {
+            self.count_trips(1);
+        }
+        sent.answer.recv().unwrap_or_else(|error| Err(error::unanswered(error)))
+    }
+
+    /// Sends a read of stored keys, which are sorted and different.
+    pub(super) fn send_many(&self, keys: Vec<Vec<u8>>) -> Sent<Values> {
+        self.send(read::many(Arc::clone(&self.cluster), self.at, keys))
+    }
+
+    /// Waits for stored keys.
+    pub(super) fn receive_many(&self, sent: Sent<Values>) -> Result<Values> {
+        let values = self.checked(|| self.receive(sent))?;
+        self.count_values(&values);
+        Ok(values)
+    }
+
     /// Reads stored keys, which are sorted and different.
     pub(super) fn read_many(&self, keys: Vec<Vec<u8>>) -> Result<Values> {
         self.count_trips(1);
-        let values =
-            self.checked(|| self.cluster.runtime.wait(read::many(Arc::clone(&self.cluster), self.at, keys)))?;
-        self.count_bytes(values.iter().map(|(key, value)| key.len() + value.len()).sum());
+        let read = read::many(Arc::clone(&self.cluster), self.at, keys);
+        let values = self.checked(|| self.cluster.runtime.wait(read))?;
+        self.count_values(&values);
         Ok(values)
+    }
+
+    fn count_values(&self, values: &Values) {
+        self.count_bytes(values.iter().map(|(key, value)| key.len() + value.len()).sum());
     }
 
     /// Returns the value of a stored one.
@@ -158,15 +196,10 @@ impl View for TikvSnapshot {
             return Ok(Some(Ahead::new(|| Ok(Entries::new()))));
         };
         let snapshot = self.clone();
-        let before = self.traffic.round_trips.load(Ordering::Relaxed);
         let page = read::page(Arc::clone(&self.cluster), self.at, range.clone(), Direction::Up, AHEAD);
-        let page = self.cluster.runtime.begin(page);
+        let page = self.send(page);
         Ok(Some(Ahead::new(move || {
-            if snapshot.traffic.round_trips.load(Ordering::Relaxed) == before {
-                // No other read travelled beside it.
-                snapshot.count_trips(1);
-            }
-            let page = snapshot.page(|| page.recv().unwrap_or_else(|error| Err(error::unanswered(error))))?;
+            let page = snapshot.page(|| snapshot.receive(page))?;
             snapshot.entries(keyspace, range, page)
         })))
     }

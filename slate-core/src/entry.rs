@@ -44,6 +44,30 @@ pub(crate) fn record_key(id: Value<'_>) -> Result<Vec<u8>> {
     Ok(key)
 }
 
+/// Returns the `_id` of the only document that a filter can match, if the filter is one plain value of `_id` and nothing else.
+pub(crate) fn only_id(filter: Doc<'_>) -> Option<Value<'_>> {
+    let id = filter.first("_id").filter(|id| has_plain_equality(id.kind()))?;
+    filter.elements().nth(1).is_none().then_some(id)
+}
+
+/// Whether `{_id: value}` finds at most the document with that key, for values of this type: others contain operators or match several
+/// values.
+fn has_plain_equality(kind: Kind) -> bool {
+    matches!(
+        kind,
+        Kind::String
+            | Kind::ObjectId
+            | Kind::Int32
+            | Kind::Int64
+            | Kind::Double
+            | Kind::Decimal128
+            | Kind::DateTime
+            | Kind::Boolean
+            | Kind::Binary
+            | Kind::Timestamp
+    )
+}
+
 pub(crate) fn append_record_key(id: Value<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     if matches!(id.kind(), Kind::Array | Kind::Regex | Kind::Undefined) {

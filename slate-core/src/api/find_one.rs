@@ -1,10 +1,12 @@
 use std::any::Any;
 
 use serde::de::DeserializeOwned;
+use slate_query::raw::Doc;
 
 use crate::{
     Explain, ExplainVerbosity, Find, Result,
     api::{scoped_request::ScopedRequest, setters::setters},
+    document::from_raw,
 };
 
 /// A query for one document; see [`ReadCollection::find_one`](crate::ReadCollection::find_one).
@@ -39,7 +41,13 @@ impl<T: DeserializeOwned + Any> FindOne<T> {
     /// # Errors
     /// Fails as [`Find::cursor`] does, or if the document is not a `T`.
     pub fn run(self) -> Result<Option<T>> {
-        self.find.first()
+        let ScopedRequest { scope, collection, request } = &self.find.scoped;
+        let mut found = None;
+        let visitor = &mut |document: Doc<'_>| {
+            found = Some(from_raw(collection, document)?);
+            Ok(())
+        };
+        if request.look_up(scope, collection, visitor)? { Ok(found) } else { self.find.first() }
     }
 }
 

@@ -13,12 +13,20 @@ use slate_query::{
     work,
 };
 
-use super::{definitions::Definitions, measured::Cursor, scope::Scope, sink};
+use super::{
+    definitions::Definitions,
+    engine::{IdMatch, RecordVisitor},
+    measured::Cursor,
+    scope::Scope,
+    sink,
+};
 use crate::{
     Error, Explain, ExplainVerbosity, Hint, IntoDocument, Result, ReturnDocument,
     call_context::CallContext,
     catalog::Catalog,
     clock::now_millis,
+    entry::{only_id, record_key},
+    metrics::PointRead,
     namespace,
     plan::{Force, Optimization, Query},
     stage_names,
@@ -246,6 +254,47 @@ impl Request {
     /// Finds the rows of the query.
     pub(crate) fn find(&self, scope: &Scope, collection: &str) -> Result<Cursor> {
         self.rows(scope, collection, Self::parse_find)
+    }
+
+    /// Calls `visitor` with the only document that a find of one document can return, if its filter is nothing but a plain `_id` and it is
+    /// executed on a store on a network: read by its key, it takes one round trip, while a query begins with one for its snapshot. Returns
+    /// false if it takes a query.
+    pub(crate) fn look_up(&self, scope: &Scope, collection: &str, visitor: RecordVisitor<'_>) -> Result<bool> {
+        let Scope::Database(database) = scope else { return Ok(false) };
+        if !database.is_remote() || database.observer().reports_slow_queries() || namespace::check(collection).is_err()
+        {
+            return Ok(false);
+        }
+        let Some(key) = self.only_key() else { return Ok(false) };
+        self.call.check()?;
+        let read = database.get(collection, &key, IdMatch::Filter, visitor, self.call.interrupt.budget())?;
+        Ok(matches!(read, PointRead::Found(_) | PointRead::Missing))
+    }
+
+    /// Returns the key of the only record that a find of one document can return, if its filter is nothing but a plain `_id`.
+    fn only_key(&self) -> Option<Vec<u8>> {
+        let Self {
+            filter: Some(filter),
+            sort: None,
+            projection: None,
+            skip: 0,
+            limit: Some(1),
+            hint: None,
+            min: None,
+            max: None,
+            find_result: FindResult::Document,
+            unlike_aggregate: None,
+            force: Force::No,
+            source: RequestSource::Stored,
+            variables: None,
+            collation: None,
+            fault: None,
+            ..
+        } = self
+        else {
+            return None;
+        };
+        record_key(only_id(Doc::new(filter.as_bytes()))?).ok()
     }
 
     /// Returns the rows of the query that `parse` returns.

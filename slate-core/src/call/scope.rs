@@ -7,6 +7,7 @@ use std::{
 };
 
 use slate_query::{Code, held};
+use slate_store::Capabilities;
 
 use super::{
     announcement::Announcement,
@@ -224,6 +225,8 @@ struct DatabaseInner {
     /// `None` once the database is closed.
     engine: RwLock<Option<Arc<dyn Engine>>>,
     store: &'static str,
+    /// Whether the store is on a network.
+    is_remote: bool,
     durability: Durability,
     lock_timeout: Duration,
     open_transactions: Arc<OpenTransactions>,
@@ -233,11 +236,12 @@ struct DatabaseInner {
 
 impl DatabaseHandle {
     pub(crate) fn new(engine: Arc<dyn Engine>, durability: Durability, lock_timeout: Duration) -> Self {
-        let store = engine.capabilities().name;
+        let Capabilities { name: store, remote: is_remote, .. } = engine.capabilities();
         let (observer, open_transactions) = (Arc::clone(engine.observer()), Arc::default());
         let engine = RwLock::new(Some(engine));
         let turns = Turns::default();
-        let inner = DatabaseInner { engine, store, durability, lock_timeout, open_transactions, turns, observer };
+        let inner =
+            DatabaseInner { engine, store, is_remote, durability, lock_timeout, open_transactions, turns, observer };
         Self { inner: Arc::new(inner), limits: CallLimits::default(), rights: Rights::ReadAndWrite }
     }
 
@@ -258,6 +262,11 @@ impl DatabaseHandle {
 
     pub(crate) fn store(&self) -> &'static str {
         self.inner.store
+    }
+
+    /// Returns whether the store is on a network.
+    pub(crate) fn is_remote(&self) -> bool {
+        self.inner.is_remote
     }
 
     /// Returns the transactions that callers have open.

@@ -5,7 +5,7 @@
 //! takes the common path, which returns the same reply: without this file, only lookups would be slower.
 
 use bson::RawDocumentBuf;
-use slate_query::raw::{Doc, Kind, Value, validate};
+use slate_query::raw::{Doc, Value, validate};
 
 use super::{
     call::CommandScope,
@@ -16,7 +16,7 @@ use super::{
 use crate::{
     Result,
     call::{IdMatch, Scope},
-    entry::record_key,
+    entry::{only_id, record_key},
     metrics::{Examined, PlanSummary, PointRead},
     namespace, stage_names,
 };
@@ -123,30 +123,11 @@ impl<'c> Lookup<'c> {
         if stays_open || length != command.bytes().len() {
             return None;
         }
-        let filter = validate(filter?.as_document()?.bytes()).ok()?;
-        let id = filter.first("_id").filter(|id| has_plain_equality(id.kind()))?;
-        filter.elements().nth(1).is_none().then_some(Self { collection, database, id })
+        let id = only_id(validate(filter?.as_document()?.bytes()).ok()?)?;
+        Some(Self { collection, database, id })
     }
 }
 
 fn integer(value: Value<'_>) -> Option<i64> {
     value.as_i32().map(i64::from).or_else(|| value.as_i64())
-}
-
-/// Whether `{_id: value}` finds at most the document with that key, for values of this type: others contain operators or match several
-/// values.
-fn has_plain_equality(kind: Kind) -> bool {
-    matches!(
-        kind,
-        Kind::String
-            | Kind::ObjectId
-            | Kind::Int32
-            | Kind::Int64
-            | Kind::Double
-            | Kind::Decimal128
-            | Kind::DateTime
-            | Kind::Boolean
-            | Kind::Binary
-            | Kind::Timestamp
-    )
 }

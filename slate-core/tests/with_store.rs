@@ -14,6 +14,8 @@ mod distant;
 #[cfg(feature = "redb")]
 #[path = "with_store/full_device.rs"]
 mod full_device;
+#[path = "with_store/leases.rs"]
+mod leases;
 
 use bson::{Document, doc};
 use btree::BTreeStore;
@@ -294,6 +296,9 @@ fn calls_of_a_shared_store_make_few_rounds() {
     let insert = |id: i32| rows.insert_one(&doc! { "_id": id, "u": id }).unwrap();
     insert(1);
     insert(2);
+    // Nothing is gathered beside the calls that follow, and the catalog is read.
+    rows.analyze().unwrap();
+    assert!(rows.find_by_id(2).unwrap().is_some());
     let spent = |call: &dyn Fn()| {
         rounds.take();
         call();

@@ -1,11 +1,7 @@
-use std::{
-    hash::{BuildHasher, Hasher, RandomState},
-    sync::Arc,
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use super::engine::Engine;
-use crate::commit::Announced;
+use crate::commit::{Announced, random_number};
 
 /// An announced change of definitions, withdrawn when this is dropped.
 pub(super) struct Announcement {
@@ -22,7 +18,7 @@ impl Announcement {
         if collections.is_empty() || engine.capabilities().exclusive {
             return None;
         }
-        let id = new_id();
+        let id = random_number();
         let changes: Vec<Announced> = collections.into_iter().map(|collection| Announced { collection, id }).collect();
         engine.announce(&changes, wait).ok()?;
         Some(Self { engine, changes, id, wait })
@@ -31,7 +27,7 @@ impl Announcement {
     /// Announces the change again, because that of another process may stand in its place. The id is new: others ignore one for which they
     /// have waited for a limited time.
     pub(super) fn repeat(&mut self) {
-        self.id = new_id();
+        self.id = random_number();
         self.changes.iter_mut().for_each(|change| change.id = self.id);
         // If it fails, the change has to win by itself.
         let _ = self.engine.announce(&self.changes, self.wait);
@@ -40,10 +36,6 @@ impl Announcement {
     pub(super) fn id(&self) -> u64 {
         self.id
     }
-}
-
-fn new_id() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 impl Drop for Announcement {

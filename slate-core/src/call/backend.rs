@@ -1,34 +1,35 @@
 use std::{
     ops::ControlFlow,
     path::Path,
-    sync::Arc,
-    thread::{self, sleep},
+    sync::{Arc, Weak},
+    thread::sleep,
     time::{Duration, Instant},
 };
 
 use slate_query::{Code, raw::Doc};
 use slate_store::{
-    BackupProgress, CacheReads, Capabilities, Checked, Durability, Keyspace, Size, SizeDetail, Store, Transaction,
-    crash_point,
+    BackupProgress, CacheReads, Capabilities, Checked, Durability, Size, SizeDetail, Store, Transaction,
 };
 
 use super::{
     engine::{Engine, IdMatch, RecordVisitor, SharedReader, Writer},
     open::OpenOptions,
     reader::SnapshotReader,
+    upkeep::StaleQueue,
 };
 use crate::{
     Error, ErrorKind, Isolation, Result,
-    catalog::{self, Catalog, CatalogCache, CatalogCheck, CollectionInfo, CollectionStatistics, StatisticsStaleness},
+    catalog::{self, Catalog, CatalogCache, CatalogCheck, StatisticsStaleness},
     changes::{LogTail, Wakers},
     clock,
     commit::{
-        ANNOUNCEMENT_HOLD as HOLD, ANNOUNCEMENT_PAUSE, Announced, Announcements, OptimisticValidator, Validation,
+        ANNOUNCEMENT_HOLD as HOLD, ANNOUNCEMENT_PAUSE, Announced, Announcements, Leases, OptimisticValidator,
+        Validation,
     },
     interrupt::Interrupt,
     metrics::{Metrics, Observer, PointRead, trace},
     spill::Memory,
-    write::{AfterCommit, BeginOptions, Confirmed, Session, Shared, StaleCollection},
+    write::{AfterCommit, BeginOptions, Confirmed, Session, Shared},
 };
 
 /// Implements [`Engine`] for any store.
@@ -36,6 +37,9 @@ pub(super) struct Backend<S> {
     pub(super) store: S,
     pub(super) shared: Arc<Shared>,
     validator: Arc<OptimisticValidator>,
+    /// For threads that work beside its calls.
+    pub(super) this: Weak<Self>,
+    pub(super) stale: StaleQueue,
 }
 
 impl<S: Store> Backend<S> {
@@ -46,56 +50,25 @@ impl<S: Store> Backend<S> {
             catalogs: CatalogCache::new(store.capabilities().exclusive),
             staleness: StatisticsStaleness::default(),
             announcements: Announcements::default(),
+            leases: Leases::default(),
             memory: options.memory.observed_by(observer),
             capabilities: store.capabilities(),
             tail: LogTail::default(),
             wakers: Arc::default(),
         };
-        let backend = Arc::new(Self { store, shared: Arc::new(shared), validator: Arc::default() });
+        let backend = Arc::new_cyclic(|this| Self {
+            store,
+            shared: Arc::new(shared),
+            validator: Arc::default(),
+            this: Weak::clone(this),
+            stale: StaleQueue::default(),
+        });
         let pending_drops = {
             let reader = backend.reader()?;
             catalog::pending_drops(reader.view())?
         };
-        if pending_drops.is_empty() {
-            return Ok(backend);
-        }
-        if backend.shared.capabilities.exclusive {
-            // In a read-only database the drops stay pending.
-            let _ = backend.drop_keyspaces(&pending_drops, Duration::ZERO);
-        } else {
-            backend.drop_beside(pending_drops);
-        }
+        backend.execute_pending_drops(pending_drops);
         Ok(backend)
-    }
-
-    /// Executes pending drops beside the calls of the database, on the only thread that the library starts. It ends, and drops the store, after
-    /// the keyspace that is being dropped when the database is closed. On a store on a network a drop takes as long as its keys took to be
-    /// inserted, and another process may be executing it: deleting twice is harmless.
-    fn drop_beside(self: &Arc<Self>, keyspaces: Vec<Keyspace>) {
-        let backend = Arc::downgrade(self);
-        let drop_all = move || {
-            for keyspace in keyspaces {
-                let Some(backend) = backend.upgrade() else { return };
-                // What fails stays pending until the next open.
-                let _ = backend.drop_keyspaces(&[keyspace], Duration::ZERO);
-            }
-        };
-        // Without a thread the drops stay pending.
-        let _ = thread::Builder::new().name("slate-drops".into()).spawn(drop_all);
-    }
-
-    fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
-        for &keyspace in keyspaces {
-            self.shared.staleness.forget(keyspace);
-            self.store.drop_keyspace(keyspace, wait)?;
-        }
-        crash_point("after-drop-of-keyspaces");
-        let mut transaction = self.store.begin(wait)?;
-        for &keyspace in keyspaces {
-            catalog::remove_pending_drop(&mut transaction, keyspace)?;
-        }
-        transaction.commit(Durability::Deferred)?;
-        Ok(())
     }
 
     /// Deletes what exceeds the limits of the log of changes.
@@ -400,50 +373,5 @@ impl<S: Store> Engine for Backend<S> {
 
     fn check(&self, visitor: &mut dyn FnMut(Checked) -> ControlFlow<()>) -> Result<()> {
         trace::storage("check", || Ok(self.store.check(visitor)?))
-    }
-}
-
-/// Maximum number of keys of a keyspace that are read after a commit that made its statistics stale. Bounds the latency that
-/// this adds to the commit. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
-const MAX_KEYS: u64 = 65_536;
-
-/// Maximum number of keys that are read per record that the commit added, so that the work stays proportional to the commit.
-const MAX_KEYS_PER_RECORD: u64 = 4;
-
-/// Statistics are gathered from a snapshot and written in a separate transaction: user transactions neither scan a collection for
-/// them, nor wait for them, nor conflict with them.
-impl<S: Store> Backend<S> {
-    /// Gathers statistics again that a commit has made stale. They stay stale if another writer is active.
-    pub(super) fn refresh_statistics(&self, stale: &[StaleCollection]) {
-        for StaleCollection { records, growth } in stale {
-            let max_keys = growth.unsigned_abs().saturating_mul(MAX_KEYS_PER_RECORD).max(MAX_KEYS);
-            // The commit has succeeded, so a failure here is ignored.
-            let _ = self.renew_statistics(|catalog| catalog.owner(*records), max_keys, Duration::ZERO);
-        }
-    }
-
-    /// Gathers the statistics of a collection from all its keys. Does nothing if the collection does not exist.
-    pub(super) fn gather_statistics(&self, collection: &str, wait: Duration) -> Result<()> {
-        self.renew_statistics(|catalog| catalog.collection(collection), u64::MAX, wait)
-    }
-
-    fn renew_statistics(
-        &self,
-        find: impl FnOnce(&Catalog) -> Option<&Arc<CollectionInfo>>,
-        max_keys: u64,
-        wait: Duration,
-    ) -> Result<()> {
-        let (view, catalog) = self.last()?;
-        let Some(collection) = find(&catalog) else { return Ok(()) };
-        let growth = self.shared.staleness.growth(collection.records);
-        let statistics = CollectionStatistics::gather(&view, collection, growth, max_keys)?;
-        drop(view);
-        let mut transaction = self.store.begin(wait)?;
-        statistics.store(&mut transaction, collection)?;
-        let changed = std::iter::once(&*collection.name);
-        self.shared.catalogs.change(changed, || Ok(transaction.commit(Durability::Deferred)?))?;
-        self.shared.staleness.included(collection.records, growth);
-        trace::statistics(&collection.name);
-        Ok(())
     }
 }

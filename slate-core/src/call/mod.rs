@@ -22,6 +22,7 @@
 //! | [`request`], [`definitions`], [`over_view`] | arguments; what they name, and how they are parsed with it; requests over views as pipelines |
 //! | [`engine`] | the traits without the store's type: `Engine`, `Reader` and `Writer` |
 //! | [`backend`], [`reader`], [`writer`] | their implementation for any store |
+//! | [`upkeep`], [`lease`] | work that commits leave: drops and statistics; the leases of it on a store that several processes write to |
 //! | [`open`] | opens stores by URL; the only file that names them |
 //! | [`open_transactions`], [`retry`], [`announcement`] | transactions that callers have open; retries after conflicts; changes that others make way for |
 //! | [`sink`] | `$out` and `$merge` |
@@ -32,6 +33,7 @@ pub(crate) mod change_stream;
 mod database_calls;
 mod definitions;
 mod engine;
+mod lease;
 pub(crate) mod live;
 pub(crate) mod live_change;
 mod live_steps;
@@ -47,6 +49,7 @@ pub(crate) mod retry;
 mod scope;
 mod sink;
 pub(crate) mod transaction_options;
+mod upkeep;
 mod writer;
 
 pub(crate) use definitions::Definitions;

@@ -15,6 +15,7 @@ const DEFINITION: u8 = b'g';
 const PENDING_DROP: u8 = b'd';
 const BUILD: u8 = b'b';
 const STATISTICS: u8 = b's';
+const STATISTICS_LEASE: u8 = b'h';
 const TRIMMED: u8 = b't';
 /// Announcements are read with the versions.
 const ANNOUNCEMENT: &[u8] = b"wa";
@@ -77,6 +78,11 @@ pub(super) fn trimmed(log: Keyspace) -> Vec<u8> {
 
 pub(super) fn statistics(records: Keyspace) -> Vec<u8> {
     [&[STATISTICS][..], &records.0.to_be_bytes()].concat()
+}
+
+/// Returns the key of the lease of gathering the statistics of the collection with these records.
+pub(super) fn statistics_lease(records: Keyspace) -> Vec<u8> {
+    [&[STATISTICS_LEASE][..], &records.0.to_be_bytes()].concat()
 }
 
 pub(super) fn all_statistics() -> ([u8; 1], [u8; 1]) {

@@ -9,6 +9,7 @@ mod collection;
 mod index;
 mod index_description;
 mod keys;
+mod lease;
 mod namespace;
 mod staleness;
 mod statistics;
@@ -31,6 +32,7 @@ pub(crate) use collection::CollectionInfo;
 pub(crate) use index::{Held, IndexInfo, Partial, is_key_of_id};
 pub use index_description::{IndexDescription, IndexState};
 pub(crate) use keys::collection_of as collection_of_key;
+pub(crate) use lease::{LeaseAttempt, LeasedWork};
 pub(crate) use namespace::Namespace;
 pub(crate) use staleness::StatisticsStaleness;
 pub(crate) use statistics::{CollectionStatistics, KeyStatistics};
@@ -38,7 +40,12 @@ pub(crate) use validator::Validator;
 pub(crate) use view::{ResolvedView, ViewInfo, not_on_view};
 pub(crate) use wildcard::{ArrayPaths, Wildcard};
 
-use crate::{Error, ErrorKind, Result, commit::Announced, metrics::UseTable, namespace::DatabaseName};
+use crate::{
+    Error, ErrorKind, Result,
+    commit::{Announced, LeaseValue},
+    metrics::UseTable,
+    namespace::DatabaseName,
+};
 
 /// The keyspace of the catalog itself.
 pub(crate) const CATALOG: Keyspace = Keyspace(0);
@@ -400,9 +407,14 @@ pub(crate) fn set_trimmed_changes(
 }
 
 /// Records, in the transaction that unlinks `keyspace`, that it still has to be dropped. Dropping is a separate
-/// operation, and the process may end before it.
-pub(crate) fn add_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
-    Ok(transaction.put(CATALOG, &keys::pending_drop(keyspace), &[])?)
+/// operation, and the process may end before it. Where other processes write to the database, `lease` is the lease of this operation.
+pub(crate) fn add_pending_drop(
+    transaction: &mut impl Transaction,
+    keyspace: Keyspace,
+    lease: Option<LeaseValue>,
+) -> Result<()> {
+    let lease = lease.as_ref().map_or(&[][..], LeaseValue::as_slice);
+    Ok(transaction.put(CATALOG, &keys::pending_drop(keyspace), lease)?)
 }
 
 /// Removes a pending drop after the keyspace was dropped, and the statistics of the collection whose records it contained.

@@ -22,8 +22,12 @@ impl Changed {
         Self { growth: self.growth.saturating_add(growth), ..self }
     }
 
+    fn is_due(self, known: u64) -> bool {
+        self.is_stale(known) && self.growth.abs_diff(self.attempted) > MIN_GROWTH
+    }
+
     fn is_stale(self, known: u64) -> bool {
-        self.growth.unsigned_abs() > MIN_GROWTH.max(known / 2) && self.growth.abs_diff(self.attempted) > MIN_GROWTH
+        self.growth.unsigned_abs() > MIN_GROWTH.max(known / 2)
     }
 }
 
@@ -38,17 +42,24 @@ impl StatisticsStaleness {
         let mut collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = collections.entry(records).or_default();
         *changed = changed.grown(growth);
-        let is_stale = changed.is_stale(known);
-        if is_stale {
+        let is_due = changed.is_due(known);
+        if is_due {
             changed.attempted = changed.growth;
         }
-        is_stale
+        is_due
     }
 
     /// Returns whether [`add`](Self::add) would return true, without adding.
     pub(crate) fn would_be_stale(&self, records: Keyspace, known: u64, growth: i64) -> bool {
         let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        collections.get(&records).copied().unwrap_or_default().grown(growth).is_stale(known)
+        collections.get(&records).copied().unwrap_or_default().grown(growth).is_due(known)
+    }
+
+    /// Returns whether a collection has grown or shrunk by half since statistics over `known` records were gathered, which another process
+    /// may have done meanwhile.
+    pub(crate) fn is_stale(&self, records: Keyspace, known: u64) -> bool {
+        let collections = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        collections.get(&records).is_some_and(|changed| changed.is_stale(known))
     }
 
     /// Returns the growth since the collection's statistics were gathered.

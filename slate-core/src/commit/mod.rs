@@ -21,11 +21,13 @@
 //! after a crash in between, the next open drops it.
 
 mod announcements;
+mod leases;
 mod stamp;
 mod turns;
 mod validator;
 
 pub(crate) use announcements::{Announced, Announcements, HOLD as ANNOUNCEMENT_HOLD, PAUSE as ANNOUNCEMENT_PAUSE};
+pub(crate) use leases::{LeaseValue, Leases, RENEWED_EVERY as LEASE_RENEWED_EVERY, random_number};
 pub(crate) use stamp::ChangeStamp;
 pub(crate) use turns::{Turn, Turns};
 pub(crate) use validator::{OptimisticValidator, Validation};

@@ -17,7 +17,7 @@ use crate::{
     },
     changes::{self, EventBuffer, EventKind, EventSource, Images, LogTail, Wakers, is_logged},
     clock,
-    commit::{Announced, Announcements, Validation},
+    commit::{Announced, Announcements, Leases, Validation},
     entry::record_key,
     interrupt::{Interrupt, WaitBudget},
     metrics::Tally,
@@ -67,7 +67,7 @@ pub(crate) struct Session<T> {
     ended: Option<String>,
     /// Counts what the plans of the current operation examine.
     tally: OnceCell<Arc<Tally>>,
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 /// The name that stands for a database as a whole. No collection can have it.
@@ -90,6 +90,7 @@ pub(crate) struct Shared {
     pub(crate) catalogs: CatalogCache,
     pub(crate) staleness: StatisticsStaleness,
     pub(crate) announcements: Announcements,
+    pub(crate) leases: Leases,
     pub(crate) memory: Memory,
     pub(crate) capabilities: Capabilities,
     /// The end of the log of changes.

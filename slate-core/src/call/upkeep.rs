@@ -1,0 +1,300 @@
+//! Work that commits leave: keyspaces that nothing refers to are dropped, and statistics are gathered.
+//!
+//! Where only this process writes to the database, both are done after the commit, before its call returns. On a store that several
+//! processes write to, each is done by one process at a time, which holds a lease of it ([`commit::Leases`](crate::commit::Leases)), and
+//! statistics are gathered by a thread beside the calls.
+
+use std::{
+    mem,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+    time::Duration,
+};
+
+use slate_store::{Durability, Keyspace, Store, Transaction, crash_point};
+
+use super::{backend::Backend, lease::HeldLeases};
+use crate::{
+    Result,
+    catalog::{self, Catalog, CollectionInfo, CollectionStatistics, LeaseAttempt, LeasedWork},
+    commit::LEASE_RENEWED_EVERY,
+    metrics::trace,
+    write::StaleCollection,
+};
+
+/// Maximum number of keys of a keyspace that are read after a commit that made its statistics stale. Bounds the latency that
+/// this adds to the commit. The statistics of larger keyspaces are extended, see [`CollectionStatistics::gather`].
+const MAX_KEYS: u64 = 65_536;
+
+/// Maximum number of keys that are read per record that the commit added, so that the work stays proportional to the commit.
+const MAX_KEYS_PER_RECORD: u64 = 4;
+
+/// The collections whose statistics a thread is to gather, on a store that several processes write to.
+#[derive(Default)]
+pub(super) struct StaleQueue {
+    waiting: Mutex<Waiting>,
+    /// Held while this process gathers statistics.
+    gathering: Mutex<()>,
+}
+
+#[derive(Default)]
+struct Waiting {
+    collections: Vec<StaleCollection>,
+    /// Whether a thread takes collections from the queue until it is empty.
+    is_served: bool,
+}
+
+impl StaleQueue {
+    /// No code under this lock can panic between two dependent updates.
+    fn lock(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn gather(&self) -> MutexGuard<'_, ()> {
+        self.gathering.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds collections. Returns whether a thread has to be started.
+    fn add(&self, stale: &[StaleCollection]) -> bool {
+        let mut waiting = self.lock();
+        for added in stale {
+            waiting.collections.retain(|collection| collection.records != added.records);
+            waiting.collections.push(*added);
+        }
+        !mem::replace(&mut waiting.is_served, true)
+    }
+
+    /// Takes a collection; `None` ends the thread.
+    fn next(&self) -> Option<StaleCollection> {
+        let mut waiting = self.lock();
+        let next = waiting.collections.pop();
+        waiting.is_served = next.is_some();
+        next
+    }
+
+    fn remove(&self, records: Keyspace) {
+        self.lock().collections.retain(|collection| collection.records != records);
+    }
+
+    /// Removes all, because no thread could be started. Statistics stay stale until a later commit.
+    fn clear(&self) {
+        *self.lock() = Waiting::default();
+    }
+}
+
+/// Pending drops.
+impl<S: Store> Backend<S> {
+    /// Executes the drops that were pending when the database was opened.
+    pub(super) fn execute_pending_drops(self: &Arc<Self>, pending: Vec<Keyspace>) {
+        if pending.is_empty() {
+            return;
+        }
+        if self.shared.capabilities.exclusive {
+            // In a read-only database the drops stay pending.
+            let _ = self.drop_keyspaces(&pending, Duration::ZERO);
+        } else {
+            self.drop_beside(pending);
+        }
+    }
+
+    /// Executes pending drops on a thread beside the calls of the database. It ends, and drops the store, after the keyspace that is being
+    /// dropped when the database is closed. On a store on a network a drop takes as long as its keys
+    /// took to be inserted. Those that another process executes are looked for again, because it may end before they are done.
+    fn drop_beside(self: &Arc<Self>, mut pending: Vec<Keyspace>) {
+        let backend = Arc::downgrade(self);
+        let drop_all = move || {
+            loop {
+                let mut held = Vec::new();
+                for keyspace in mem::take(&mut pending) {
+                    let Some(backend) = backend.upgrade() else { return };
+                    match backend.take_lease(LeasedWork::Drop(keyspace)) {
+                        // What fails stays pending until the next open.
+                        Ok(LeaseAttempt::Taken) => {
+                            let _ = backend.drop_keyspaces(&[keyspace], Duration::ZERO);
+                        }
+                        Ok(LeaseAttempt::HeldByAnother) => held.push(keyspace),
+                        Err(error) if error.is_retryable() => held.push(keyspace),
+                        Ok(LeaseAttempt::Done) | Err(_) => {}
+                    }
+                }
+                if held.is_empty() {
+                    return;
+                }
+                pending = held;
+                thread::sleep(LEASE_RENEWED_EVERY);
+            }
+        };
+        // Without a thread the drops stay pending.
+        let _ = thread::Builder::new().name("slate-drops".into()).spawn(drop_all);
+    }
+
+    /// Drops keyspaces whose leases this process has.
+    pub(super) fn drop_keyspaces(&self, keyspaces: &[Keyspace], wait: Duration) -> Result<()> {
+        let works: Vec<LeasedWork> = keyspaces.iter().copied().map(LeasedWork::Drop).collect();
+        let dropped = self.holding(&works, || {
+            for &keyspace in keyspaces {
+                self.shared.staleness.forget(keyspace);
+                self.store.drop_keyspace(keyspace, wait)?;
+            }
+            Ok(())
+        });
+        if let Err(error) = dropped {
+            self.release_leases(&works);
+            return Err(error);
+        }
+        crash_point("after-drop-of-keyspaces");
+        let mut transaction = self.store.begin(wait)?;
+        for &keyspace in keyspaces {
+            catalog::remove_pending_drop(&mut transaction, keyspace)?;
+        }
+        transaction.commit(Durability::Deferred)?;
+        Ok(())
+    }
+}
+
+/// Leases.
+impl<S: Store> Backend<S> {
+    fn take_lease(&self, work: LeasedWork) -> Result<LeaseAttempt> {
+        let mut transaction = self.store.begin(Duration::ZERO)?;
+        let attempt = work.take(&mut transaction, &self.shared.leases)?;
+        if attempt == LeaseAttempt::Taken {
+            transaction.commit(Durability::Deferred)?;
+        }
+        Ok(attempt)
+    }
+
+    /// Calls `work` while the leases that this process has taken for it are renewed, where other processes write to the database.
+    fn holding<R>(&self, works: &[LeasedWork], work: impl FnOnce() -> Result<R>) -> Result<R> {
+        let is_exclusive = self.shared.capabilities.exclusive;
+        let held = (!is_exclusive).then(|| HeldLeases::renew(self.this.clone(), works.to_vec()));
+        let done = work();
+        drop(held);
+        done
+    }
+
+    /// Renews the leases among these that this process still has.
+    pub(super) fn renew_leases(&self, works: &[LeasedWork], renewals: u64) -> Result<()> {
+        let mut transaction = self.store.begin(Duration::ZERO)?;
+        let mut any = false;
+        for work in works {
+            any |= work.renew(&mut transaction, &self.shared.leases, renewals)?;
+        }
+        if any {
+            transaction.commit(Durability::Deferred)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up the leases of work that was not done. If that fails they end after their term.
+    fn release_leases(&self, works: &[LeasedWork]) {
+        let release = || -> Result<()> {
+            let mut transaction = self.store.begin(Duration::ZERO)?;
+            let mut any = false;
+            for work in works {
+                any |= work.release(&mut transaction, &self.shared.leases)?;
+            }
+            if any {
+                transaction.commit(Durability::Deferred)?;
+            }
+            Ok(())
+        };
+        if !self.shared.capabilities.exclusive {
+            let _ = release();
+        }
+    }
+}
+
+/// Statistics are gathered from a snapshot and written in a separate transaction: user transactions neither scan a collection for
+/// them, nor wait for them, nor conflict with them.
+impl<S: Store> Backend<S> {
+    /// Gathers statistics again that a commit has made stale. They stay stale if another writer is active.
+    pub(super) fn refresh_statistics(&self, stale: &[StaleCollection]) {
+        if !self.shared.capabilities.exclusive {
+            self.refresh_beside(stale);
+            return;
+        }
+        for collection in stale {
+            // The commit has succeeded, so a failure here is ignored.
+            let find = |catalog: &Catalog| catalog.owner(collection.records).cloned();
+            let _ = self.renew_statistics(find, max_keys(collection), Duration::ZERO, &[]);
+        }
+    }
+
+    /// Gathers stale statistics in a thread beside the calls of the database.
+    fn refresh_beside(&self, stale: &[StaleCollection]) {
+        if stale.is_empty() || !self.stale.add(stale) {
+            return;
+        }
+        let backend = self.this.clone();
+        let serve = move || {
+            while let Some(backend) = backend.upgrade() {
+                let _gathering = backend.stale.gather();
+                let Some(collection) = backend.stale.next() else { return };
+                backend.refresh_leased(&collection);
+            }
+        };
+        if thread::Builder::new().name("slate-statistics".into()).spawn(serve).is_err() {
+            self.stale.clear();
+        }
+    }
+
+    /// Gathers statistics unless another process does, or has done since they became stale.
+    fn refresh_leased(&self, stale: &StaleCollection) {
+        let work = LeasedWork::Statistics(stale.records);
+        if !matches!(self.take_lease(work), Ok(LeaseAttempt::Taken)) {
+            return;
+        }
+        let staleness = &self.shared.staleness;
+        let is_stale = |collection: &Arc<CollectionInfo>| {
+            collection.lacks_statistics() || staleness.is_stale(stale.records, collection.known_records())
+        };
+        let find = |catalog: &Catalog| catalog.owner(stale.records).cloned().filter(is_stale);
+        // What fails is tried again after a later commit.
+        if !matches!(self.renew_statistics(find, max_keys(stale), Duration::ZERO, &[work]), Ok(true)) {
+            self.release_leases(&[work]);
+        }
+    }
+
+    /// Gathers the statistics of a collection from all its keys. Does nothing if the collection does not exist.
+    pub(super) fn gather_statistics(&self, collection: &str, wait: Duration) -> Result<()> {
+        let _gathering = (!self.shared.capabilities.exclusive).then(|| self.stale.gather());
+        let find = |catalog: &Catalog| {
+            let found = catalog.collection(collection).cloned();
+            found.inspect(|collection| self.stale.remove(collection.records))
+        };
+        self.renew_statistics(find, u64::MAX, wait, &[]).map(drop)
+    }
+
+    /// Gathers the statistics of the collection that `find` returns, and writes them with the end of these leases. Returns whether it has
+    /// written them: not without a collection, nor without the leases.
+    fn renew_statistics(
+        &self,
+        find: impl FnOnce(&Catalog) -> Option<Arc<CollectionInfo>>,
+        max_keys: u64,
+        wait: Duration,
+        leases: &[LeasedWork],
+    ) -> Result<bool> {
+        let (view, catalog) = self.last()?;
+        let Some(collection) = find(&catalog) else { return Ok(false) };
+        let growth = self.shared.staleness.growth(collection.records);
+        let gather = || CollectionStatistics::gather(&view, &collection, growth, max_keys);
+        let statistics = if leases.is_empty() { gather() } else { self.holding(leases, gather) }?;
+        drop(view);
+        let mut transaction = self.store.begin(wait)?;
+        for lease in leases {
+            if !lease.release(&mut transaction, &self.shared.leases)? {
+                return Ok(false);
+            }
+        }
+        statistics.store(&mut transaction, &collection)?;
+        let changed = std::iter::once(&*collection.name);
+        self.shared.catalogs.change(changed, || Ok(transaction.commit(Durability::Deferred)?))?;
+        self.shared.staleness.included(collection.records, growth);
+        trace::statistics(&collection.name);
+        Ok(true)
+    }
+}
+
+fn max_keys(stale: &StaleCollection) -> u64 {
+    stale.growth.unsigned_abs().saturating_mul(MAX_KEYS_PER_RECORD).max(MAX_KEYS)
+}

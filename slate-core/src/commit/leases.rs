@@ -1,0 +1,111 @@
+//! Work that one process does at a time, on a store that several processes write to: gathering the statistics of a collection, and
+//! deleting the keys of a dropped keyspace.
+//!
+//! ```text
+//! the holder                                   other processes
+//! ──────────                                   ───────────────
+//! writes its value under a key of the catalog  find the value, and leave the work to its holder
+//! replaces it every RENEWED_EVERY              note when they have first seen it
+//! removes it with the last write of the work
+//! or ends without that                         find the same value for TERM: the next one to come takes the lease
+//! ```
+//!
+//! Of two processes that take a lease at the same time one conflicts. A process that is stopped for longer than [`TERM`] and then goes on
+//! works beside the next holder: the work has to be harmless if two do it. Clocks of different machines are not compared.
+
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher, Hasher, RandomState},
+    sync::{Mutex, PoisonError},
+    time::{Duration, Instant},
+};
+
+/// How long a value stands after a process has first seen it. Some renewals may fail meanwhile.
+pub(crate) const TERM: Duration = Duration::from_secs(30);
+
+/// How often a holder renews its lease. Most work ends before the first renewal.
+pub(crate) const RENEWED_EVERY: Duration = Duration::from_secs(10);
+
+/// The number of values that are remembered, and for how long if there are more. One that was forgotten stands for another [`TERM`].
+const REMEMBERED: usize = 1_024;
+const REMEMBERED_FOR: Duration = Duration::from_secs(600);
+
+/// What a lease's key has as its value: a number of the process, and how often it has renewed the lease, both big-endian.
+pub(crate) type LeaseValue = [u8; 16];
+
+/// The leases of other processes, as this process has seen them.
+#[derive(Debug)]
+pub(crate) struct Leases {
+    /// The number of this process: of its handle of the database.
+    holder: u64,
+    seen: Mutex<BTreeMap<Box<[u8]>, Seen>>,
+}
+
+#[derive(Debug)]
+struct Seen {
+    value: Box<[u8]>,
+    first: Instant,
+}
+
+impl Default for Leases {
+    fn default() -> Self {
+        Self { holder: random_number(), seen: Mutex::default() }
+    }
+}
+
+impl Leases {
+    /// Returns the value of a lease that this process has renewed this many times.
+    pub(crate) fn value(&self, renewals: u64) -> LeaseValue {
+        let mut value = LeaseValue::default();
+        let (holder, renewed) = value.split_at_mut(size_of::<u64>());
+        holder.copy_from_slice(&self.holder.to_be_bytes());
+        renewed.copy_from_slice(&renewals.to_be_bytes());
+        value
+    }
+
+    /// Whether this is a value of this process.
+    pub(crate) fn is_own(&self, value: &[u8]) -> bool {
+        value.starts_with(&self.holder.to_be_bytes())
+    }
+
+    /// Whether another process holds the lease that has this value. If not, it has given it up, or has had its time: it has probably ended.
+    pub(crate) fn is_held(&self, key: &[u8], value: &[u8]) -> bool {
+        if value.is_empty() || self.is_own(value) {
+            return false;
+        }
+        let now = Instant::now();
+        // No code under this lock can panic between two dependent updates.
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() > REMEMBERED {
+            seen.retain(|_, seen| now.duration_since(seen.first) < REMEMBERED_FOR);
+        }
+        let seen = seen.entry(key.into()).or_insert_with(|| Seen { value: value.into(), first: now });
+        if *seen.value != *value {
+            *seen = Seen { value: value.into(), first: now };
+        }
+        now.duration_since(seen.first) < TERM
+    }
+}
+
+/// Returns a number that no other call, of any process, is likely to return.
+pub(crate) fn random_number() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_that_is_not_renewed_stands_for_a_term_after_it_was_first_seen() {
+        let (here, there) = (Leases::default(), Leases::default());
+        let (first, renewed) = (there.value(0), there.value(1));
+        assert!(here.is_held(b"a", &first) && here.is_held(b"a", &first) && here.is_held(b"b", &first));
+        let long_ago = Instant::now().checked_sub(TERM).unwrap();
+        here.seen.lock().unwrap().get_mut(&b"a"[..]).unwrap().first = long_ago;
+        assert!(!here.is_held(b"a", &first) && here.is_held(b"b", &first));
+        assert!(here.is_held(b"a", &renewed), "it was renewed");
+        assert!(!here.is_held(b"c", b""), "it was given up");
+        assert!(!there.is_held(b"c", &renewed) && there.is_own(&renewed) && !here.is_own(&renewed));
+    }
+}

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use tikv_client::transaction::Mutation;
+use tikv_client::{TimestampExt as _, transaction::Mutation};
 
 use super::{Address, Options, TikvStore, layout::Area, proto, random, read, regions::Region, safepoint, value::CHUNK};
 use crate::{

@@ -347,7 +347,8 @@ fn to_double(whole: u64, bits: u64) -> Option<f64> {
 /// Returns mantissa / 2^power as a decimal, if a decimal128 can represent it.
 fn binary(mantissa: u128, power: u32) -> Option<Exact> {
     let twos = mantissa.trailing_zeros().min(power);
-    let (mantissa, power) = (mantissa >> twos, power - twos);
+    // Zero, which only a damaged key has in this form, can have 128 of them.
+    let (mantissa, power) = (mantissa.checked_shr(twos)?, power - twos);
     let coefficient = mantissa.checked_mul(5_u128.checked_pow(power)?)?;
     Some(Exact::new(coefficient, -i32::try_from(power).ok()?))
 }

@@ -320,8 +320,8 @@ mod tests {
     fn only_a_reply_that_is_too_long_is_replaced() {
         let head = ReplyHead { id: 1, response_to: 2, kind: ReplyKind::Message, compressor: None };
         let of = |text: &str| Reply { head, document: rawdoc! { "text": text } }.encode();
-        let kept = unless_too_long(of("short"), head, 5).unwrap();
-        assert_eq!(kept.concat(), of("short").unwrap().concat());
+        let unchanged = unless_too_long(of("short"), head, 5).unwrap();
+        assert_eq!(unchanged.concat(), of("short").unwrap().concat());
         for too_long in [of(&"x".repeat(MAX_MESSAGE)), Err(WireError::Length(i32::MAX)), Err(WireError::Compressed)] {
             let replaced = unless_too_long(too_long, head, 77).unwrap().concat();
             assert!(String::from_utf8_lossy(&replaced).contains("the reply of 77 bytes exceeds a message"));

@@ -25,13 +25,10 @@ impl HeldLeases {
     pub(super) fn renew<S: Store>(backend: Weak<Backend<S>>, works: Vec<LeasedWork>) -> Self {
         let (end, ended) = mpsc::channel();
         let renew = move || {
-            for renewals in 1.. {
-                if ended.recv_timeout(LEASE_RENEWED_EVERY) != Err(RecvTimeoutError::Timeout) {
-                    return;
-                }
+            while ended.recv_timeout(LEASE_RENEWED_EVERY) == Err(RecvTimeoutError::Timeout) {
                 let Some(backend) = backend.upgrade() else { return };
                 // One that fails is repeated before the term ends.
-                let _ = backend.renew_leases(&works, renewals);
+                let _ = backend.renew_leases(&works);
             }
         };
         let renewer = thread::Builder::new().name("slate-leases".into()).spawn(renew).ok();
@@ -43,7 +40,7 @@ impl Drop for HeldLeases {
     fn drop(&mut self) {
         drop(self.end.take());
         if let Some(renewer) = self.renewer.take() {
-            // It does not panic; if it did, the leases would end after their term.
+            // The renewing thread does not panic; if it did, the leases would end after their term.
             let _ = renewer.join();
         }
     }

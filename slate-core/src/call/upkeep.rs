@@ -33,8 +33,8 @@ const MAX_KEYS_PER_RECORD: u64 = 4;
 #[derive(Default)]
 pub(super) struct StaleQueue {
     waiting: Mutex<Waiting>,
-    /// Held while this process gathers statistics.
-    gathering: Mutex<()>,
+    /// Held while this process writes statistics: two writers of it would conflict.
+    writing: Mutex<()>,
 }
 
 #[derive(Default)]
@@ -50,8 +50,8 @@ impl StaleQueue {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn gather(&self) -> MutexGuard<'_, ()> {
-        self.gathering.lock().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> MutexGuard<'_, ()> {
+        self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Adds collections. Returns whether a thread has to be started.
@@ -97,8 +97,8 @@ impl<S: Store> Backend<S> {
         }
     }
 
-    /// Executes pending drops on a thread beside the calls of the database. It ends, and drops the store, after the keyspace that is being
-    /// dropped when the database is closed. On a store on a network a drop takes as long as its keys
+    /// Executes pending drops on a thread beside the calls of the database. When the database is closed, the thread ends after the keyspace
+    /// that it is deleting, and then closes the store. On a store on a network a drop takes as long as its keys
     /// took to be inserted. Those that another process executes are looked for again, because it may end before they are done.
     fn drop_beside(self: &Arc<Self>, mut pending: Vec<Keyspace>) {
         let backend = Arc::downgrade(self);
@@ -173,11 +173,11 @@ impl<S: Store> Backend<S> {
     }
 
     /// Renews the leases among these that this process still has.
-    pub(super) fn renew_leases(&self, works: &[LeasedWork], renewals: u64) -> Result<()> {
+    pub(super) fn renew_leases(&self, works: &[LeasedWork]) -> Result<()> {
         let mut transaction = self.store.begin(Duration::ZERO)?;
         let mut any = false;
         for work in works {
-            any |= work.renew(&mut transaction, &self.shared.leases, renewals)?;
+            any |= work.renew(&mut transaction, &self.shared.leases)?;
         }
         if any {
             transaction.commit(Durability::Deferred)?;
@@ -228,7 +228,6 @@ impl<S: Store> Backend<S> {
         let backend = self.this.clone();
         let serve = move || {
             while let Some(backend) = backend.upgrade() {
-                let _gathering = backend.stale.gather();
                 let Some(collection) = backend.stale.next() else { return };
                 backend.refresh_leased(&collection);
             }
@@ -257,7 +256,6 @@ impl<S: Store> Backend<S> {
 
     /// Gathers the statistics of a collection from all its keys. Does nothing if the collection does not exist.
     pub(super) fn gather_statistics(&self, collection: &str, wait: Duration) -> Result<()> {
-        let _gathering = (!self.shared.capabilities.exclusive).then(|| self.stale.gather());
         let find = |catalog: &Catalog| {
             let found = catalog.collection(collection).cloned();
             found.inspect(|collection| self.stale.remove(collection.records))
@@ -266,7 +264,7 @@ impl<S: Store> Backend<S> {
     }
 
     /// Gathers the statistics of the collection that `find` returns, and writes them with the end of these leases. Returns whether it has
-    /// written them: not without a collection, nor without the leases.
+    /// written them: not if the collection does not exist, nor without the leases.
     fn renew_statistics(
         &self,
         find: impl FnOnce(&Catalog) -> Option<Arc<CollectionInfo>>,
@@ -280,7 +278,12 @@ impl<S: Store> Backend<S> {
         let gather = || CollectionStatistics::gather(&view, &collection, growth, max_keys);
         let statistics = if leases.is_empty() { gather() } else { self.holding(leases, gather) }?;
         drop(view);
+        let _writing = self.stale.write();
         let mut transaction = self.store.begin(wait)?;
+        // Dropped meanwhile: nothing would remove the statistics any more.
+        if self.shared.catalogs.load(&transaction.view())?.owner(collection.records).is_none() {
+            return Ok(false);
+        }
         for lease in leases {
             if !lease.release(&mut transaction, &self.shared.leases)? {
                 return Ok(false);

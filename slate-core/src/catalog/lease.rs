@@ -38,15 +38,15 @@ impl LeasedWork {
             (None, Self::Drop(_)) => return Ok(LeaseAttempt::Done),
             (Some(false), _) | (None, Self::Statistics(_)) => {}
         }
-        transaction.put(CATALOG, &key, &leases.value(0))?;
+        transaction.put(CATALOG, &key, &leases.value())?;
         Ok(LeaseAttempt::Taken)
     }
 
     /// Replaces the value of a lease, so that others see that its holder goes on. Returns whether this process holds it.
-    pub(crate) fn renew(self, transaction: &mut impl Transaction, leases: &Leases, renewals: u64) -> Result<bool> {
+    pub(crate) fn renew(self, transaction: &mut impl Transaction, leases: &Leases) -> Result<bool> {
         let is_held = self.is_held(transaction, leases)?;
         if is_held {
-            transaction.put(CATALOG, &self.key(), &leases.value(renewals))?;
+            transaction.put(CATALOG, &self.key(), &leases.value())?;
         }
         Ok(is_held)
     }

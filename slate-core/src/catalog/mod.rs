@@ -420,6 +420,7 @@ pub(crate) fn add_pending_drop(
 /// Removes a pending drop after the keyspace was dropped, and the statistics of the collection whose records it contained.
 pub(crate) fn remove_pending_drop(transaction: &mut impl Transaction, keyspace: Keyspace) -> Result<()> {
     transaction.delete(CATALOG, &keys::statistics(keyspace))?;
+    transaction.delete(CATALOG, &keys::statistics_lease(keyspace))?;
     transaction.delete(CATALOG, &keys::trimmed(keyspace))?;
     Ok(transaction.delete(CATALOG, &keys::pending_drop(keyspace))?)
 }

@@ -16,7 +16,10 @@
 use std::{
     collections::BTreeMap,
     hash::{BuildHasher, Hasher, RandomState},
-    sync::{Mutex, PoisonError},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -30,14 +33,16 @@ pub(crate) const RENEWED_EVERY: Duration = Duration::from_secs(10);
 const REMEMBERED: usize = 1_024;
 const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 
-/// What a lease's key has as its value: a number of the process, and how often it has renewed the lease, both big-endian.
+/// The value of a lease's key: the number of its holder, and a number that the holder has given to no other value, both big-endian.
 pub(crate) type LeaseValue = [u8; 16];
 
 /// The leases of other processes, as this process has seen them.
 #[derive(Debug)]
 pub(crate) struct Leases {
-    /// The number of this process: of its handle of the database.
+    /// A random number of this handle of the database. Two handles in one process count as two processes.
     holder: u64,
+    /// The number of the next value.
+    next: AtomicU64,
     seen: Mutex<BTreeMap<Box<[u8]>, Seen>>,
 }
 
@@ -49,17 +54,17 @@ struct Seen {
 
 impl Default for Leases {
     fn default() -> Self {
-        Self { holder: random_number(), seen: Mutex::default() }
+        Self { holder: random_number(), next: AtomicU64::default(), seen: Mutex::default() }
     }
 }
 
 impl Leases {
-    /// Returns the value of a lease that this process has renewed this many times.
-    pub(crate) fn value(&self, renewals: u64) -> LeaseValue {
+    /// Returns a value for a lease that this process takes or renews. No other one is equal, so that others see a lease which is taken again.
+    pub(crate) fn value(&self) -> LeaseValue {
         let mut value = LeaseValue::default();
-        let (holder, renewed) = value.split_at_mut(size_of::<u64>());
+        let (holder, number) = value.split_at_mut(size_of::<u64>());
         holder.copy_from_slice(&self.holder.to_be_bytes());
-        renewed.copy_from_slice(&renewals.to_be_bytes());
+        number.copy_from_slice(&self.next.fetch_add(1, Ordering::Relaxed).to_be_bytes());
         value
     }
 
@@ -68,7 +73,8 @@ impl Leases {
         value.starts_with(&self.holder.to_be_bytes())
     }
 
-    /// Whether another process holds the lease that has this value. If not, it has given it up, or has had its time: it has probably ended.
+    /// Whether another process holds the lease that has this value. If not, the holder has given the lease up, or has not renewed it for
+    /// [`TERM`]: it has probably ended.
     pub(crate) fn is_held(&self, key: &[u8], value: &[u8]) -> bool {
         if value.is_empty() || self.is_own(value) {
             return false;
@@ -99,7 +105,7 @@ mod tests {
     #[test]
     fn a_lease_that_is_not_renewed_stands_for_a_term_after_it_was_first_seen() {
         let (here, there) = (Leases::default(), Leases::default());
-        let (first, renewed) = (there.value(0), there.value(1));
+        let (first, renewed) = (there.value(), there.value());
         assert!(here.is_held(b"a", &first) && here.is_held(b"a", &first) && here.is_held(b"b", &first));
         let long_ago = Instant::now().checked_sub(TERM).unwrap();
         here.seen.lock().unwrap().get_mut(&b"a"[..]).unwrap().first = long_ago;

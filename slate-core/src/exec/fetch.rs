@@ -3,13 +3,14 @@
 //! ```text
 //! batch 1   sent, awaited, read
 //! batch 2                       sent, awaited, read
-//! batch 3                       sent           awaited, read
-//! batch 4                       sent                    awaited, read
-//! batch 5                       sent                             awaited, read
-//! batch 6                                      sent                       awaited, …
+//! batch 3                                           sent, awaited, read
+//! batch 4                                           sent           awaited, read
+//! batch 5                                                          sent           awaited, read
+//! batch 6                                                          sent                    awaited, …
 //! ```
 //!
-//! The first batch travels alone: it tells how long the records are, and its reader may need no other one.
+//! The first batch travels alone: its reader may need no other one, and its records show how long the next ones may be. Then the number
+//! of batches that travel doubles with each one, because the next records can be longer all the same.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -38,8 +39,8 @@ pub(crate) struct FetchRows<V: View> {
     wanted: Option<Wanted>,
     /// The number of records in the batches that were read so far, and in the current one.
     loaded: u64,
-    /// Whether there are no further ids.
-    is_last: bool,
+    /// Whether all ids were taken into batches.
+    ids_are_read: bool,
     at: usize,
     collection: Arc<str>,
     meter: Meter,
@@ -59,11 +60,11 @@ struct Wanted {
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
-/// The bytes that a batch is meant to have on a store on a network, by the length of the records in the batch before: with
-/// [`BATCHES_AHEAD`], what a fetch holds beside the current batch.
+/// The bytes that a batch is meant to have on a store on a network, by the length of the records in the batch before. With
+/// [`BATCHES_AHEAD`] this is what a fetch is meant to hold beside the current batch; it holds more if later records are longer.
 const BATCH_BYTES: usize = 2 << 20;
 
-/// The most batches that travel at the same time.
+/// The most batches that travel at the same time, after the first ones have shown how long records are.
 const BATCHES_AHEAD: usize = 4;
 
 /// The batches whose loads were sent and are not awaited yet, in order.
@@ -72,8 +73,10 @@ struct LoadsAhead<V: View> {
     sent: VecDeque<(V::PointReader, Packed)>,
     /// The number of records in them.
     records: u64,
-    /// The most batches that travel at the same time: one on a store that sends no load before it waits.
+    /// The most batches that travel at the same time.
     most: usize,
+    /// Whether the store sends a load before it waits for it.
+    sends: bool,
 }
 
 impl<V: View> LoadsAhead<V> {
@@ -81,9 +84,7 @@ impl<V: View> LoadsAhead<V> {
     fn send(&mut self, records: Keyspace, batch: Packed) -> Result<()> {
         let mut reader = self.view.point_reader()?;
         let keys: Vec<_> = batch.iter().map(|key| (records, key)).collect();
-        if !reader.load_ahead(&keys)? {
-            self.most = 1;
-        }
+        self.sends &= reader.load_ahead(&keys)?;
         self.records += records_of(&batch);
         self.sent.push_back((reader, batch));
         Ok(())
@@ -94,6 +95,22 @@ impl<V: View> LoadsAhead<V> {
         let (reader, batch) = self.sent.pop_front()?;
         self.records = self.records.saturating_sub(records_of(&batch));
         Some((reader, batch))
+    }
+
+    /// Allows more batches, after one was read.
+    fn widen(&mut self) {
+        if self.sends {
+            self.most = (self.most * 2).min(BATCHES_AHEAD);
+        }
+    }
+
+    /// Drops the answers that have come or will come. Batches are loaded when it is their turn.
+    fn park(&mut self) {
+        for (reader, _) in &mut self.sent {
+            if let Ok(fresh) = self.view.point_reader() {
+                *reader = fresh;
+            }
+        }
     }
 }
 
@@ -110,7 +127,7 @@ impl<V: View> FetchRows<V> {
         meter: Meter,
     ) -> Result<Self> {
         let is_remote = view.round_trips().is_some();
-        let ahead = || LoadsAhead { view: view.clone(), sent: VecDeque::new(), records: 0, most: BATCHES_AHEAD };
+        let ahead = || LoadsAhead { view: view.clone(), sent: VecDeque::new(), records: 0, most: 1, sends: true };
         Ok(Self {
             ids: IdRows::open(view, plan, resources, Repeats::Never)?,
             reader: view.point_reader()?,
@@ -120,7 +137,7 @@ impl<V: View> FetchRows<V> {
             ahead: is_remote.then(ahead),
             wanted: None,
             loaded: 0,
-            is_last: false,
+            ids_are_read: false,
             at: 0,
             collection: Arc::clone(&collection.name),
             meter,
@@ -151,12 +168,15 @@ impl<V: View> FetchRows<V> {
             self.send_ahead()?;
         }
         match self.ahead.as_mut().and_then(LoadsAhead::next) {
-            Some((reader, batch)) => (self.reader, self.batch) = (reader, batch),
-            None if self.is_last => return Ok(false),
+            Some((reader, batch)) => {
+                (self.reader, self.batch) = (reader, batch);
+                self.ahead.iter_mut().for_each(LoadsAhead::widen);
+            }
+            None if self.ids_are_read => return Ok(false),
             None => {
                 let size = self.batch_size(0).unwrap_or(1);
                 self.ids.next_batch(size, &mut self.batch)?;
-                self.is_last = self.batch.len() < size;
+                self.ids_are_read = self.batch.len() < size;
             }
         }
         self.at = 0;
@@ -180,13 +200,13 @@ impl<V: View> FetchRows<V> {
     /// Sends the loads of the batches that follow the current one.
     fn send_ahead(&mut self) -> Result<()> {
         let Some(mut ahead) = self.ahead.take() else { return Ok(()) };
-        while !self.is_last
+        while !self.ids_are_read
             && ahead.sent.len() < ahead.most
             && let Some(size) = self.batch_size(ahead.records)
         {
             let mut batch = id_batch(size);
             self.ids.next_batch(size, &mut batch)?;
-            self.is_last = batch.len() < size;
+            self.ids_are_read = batch.len() < size;
             if batch.len() > 0 {
                 ahead.send(self.records, batch)?;
             }
@@ -204,6 +224,10 @@ impl<V: View> FetchRows<V> {
 }
 
 impl<V: View> Rows for FetchRows<V> {
+    fn park(&mut self) {
+        self.ahead.iter_mut().for_each(LoadsAhead::park);
+    }
+
     fn advance(&mut self) -> Result<bool> {
         loop {
             self.at += 1;
@@ -233,10 +257,10 @@ impl<V: View> Rows for FetchRows<V> {
     /// Skips up to `rows` records before the first move, without loading them. Returns the number left to skip: an id
     /// from the filter may have no record, which only loading it can show.
     fn skip(&mut self, mut rows: u64) -> Result<u64> {
-        while rows > 0 && !self.is_last && self.ids.promise() == Promise::Record {
+        while rows > 0 && !self.ids_are_read && self.ids.promise() == Promise::Record {
             let most = usize::try_from(rows).unwrap_or(LARGEST_BATCH).min(LARGEST_BATCH);
             self.ids.next_batch(most, &mut self.batch)?;
-            self.is_last = self.batch.len() < most;
+            self.ids_are_read = self.batch.len() < most;
             rows = rows.saturating_sub(records_of(&self.batch));
             self.batch.clear();
         }

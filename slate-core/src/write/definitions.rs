@@ -365,7 +365,7 @@ impl<T: Transaction> Session<T> {
 
     /// Makes a keyspace that nothing refers to any more a pending drop.
     pub(super) fn unlink(&mut self, keyspace: Keyspace) -> Result<()> {
-        let lease = (!self.capabilities().exclusive).then(|| self.shared.leases.value(0));
+        let lease = (!self.capabilities().exclusive).then(|| self.shared.leases.value());
         catalog::add_pending_drop(&mut self.transaction, keyspace, lease)?;
         self.pending_drops.push(keyspace);
         Ok(())

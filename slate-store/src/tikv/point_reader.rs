@@ -37,13 +37,14 @@ fn wanted(at: &[Option<Vec<u8>>]) -> Vec<Vec<u8>> {
 impl PointReader for TikvPointReader {
     fn load(&mut self, keys: &[(Keyspace, &[u8])]) -> Result<()> {
         self.loaded.clear();
+        let ahead = self.ahead.take();
         let at = self.stored_at(keys);
         let wanted = wanted(&at);
         if wanted.is_empty() {
             self.loaded.resize(keys.len(), None);
             return Ok(());
         }
-        let values = match self.ahead.take().filter(|(sent, _)| *sent == wanted) {
+        let values = match ahead.filter(|(sent, _)| *sent == wanted) {
             Some((_, sent)) => self.snapshot.receive_many(sent)?,
             None => self.snapshot.read_many(wanted)?,
         };

@@ -77,13 +77,16 @@ const MOST_PASSES: u32 = 40;
 pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let mut acknowledged = Acknowledged::default();
-    let mut folder = None;
+    let mut folder = tempfile::tempdir();
     for kill in 1..=trial.kills {
         if kill % KILLS_PER_DATABASE == 1 {
             acknowledged.begin_database();
-            folder = tempfile::tempdir().ok();
+            folder = tempfile::tempdir();
         }
-        let Some(folder) = &mut folder else { return vec!["there is no temporary folder".into()] };
+        let folder = match &mut folder {
+            Ok(folder) => folder,
+            Err(error) => return vec![format!("no temporary folder: {error}")],
+        };
         let seed = random.u64(..);
         let life = LONGEST_LIFE.mul_f64(random.f64());
         let point = random.bool().then(|| {

@@ -33,7 +33,7 @@ enum RunningState {
 
 impl RunningResults {
     /// Returns results for the first partition. `None` if an output needs more than the current document and a state
-    /// that is kept from the documents before it.
+    /// that results from the documents before it.
     pub fn of(windows: &Windows) -> Option<Self> {
         let state = |function: &Function| match function {
             Function::Accumulate(spec) if spec.merges() => Some(RunningState::Accumulate(Gathered::default())),

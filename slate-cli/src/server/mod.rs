@@ -49,7 +49,7 @@ fn run(
         let listener = bind.await?;
         let mut address = None;
         if let Some(metrics) = metrics {
-            let bound = bound(metrics).await?;
+            let bound = bound(metrics, Ipv6Socket::WithIpv4)?;
             address = Some(bound.local_addr()?);
             server = server.metrics(bound);
         }
@@ -85,13 +85,13 @@ fn within_runtime<R>(patience: Duration, work: impl Future<Output = Result<R>>) 
 
 /// Listens on these addresses, at least one. A port 0 is a free one at the first address, and the same one at the others.
 async fn tcp(addresses: Vec<SocketAddr>) -> Result<Listener> {
-    let has_ipv4 = addresses.iter().any(SocketAddr::is_ipv4);
+    let ipv6 = if addresses.iter().any(SocketAddr::is_ipv4) { Ipv6Socket::Alone } else { Ipv6Socket::WithIpv4 };
     let (mut listener, mut free): (Option<Listener>, u16) = (None, 0);
     for mut address in addresses {
         if address.port() == 0 {
             address.set_port(free);
         }
-        let next = if has_ipv4 && address.is_ipv6() { bound_to_ipv6(address)? } else { bound(address).await? };
+        let next = bound(address, ipv6)?;
         free = next.local_addr()?.port();
         listener = Some(match listener {
             None => Listener::from(next),
@@ -101,18 +101,24 @@ async fn tcp(addresses: Vec<SocketAddr>) -> Result<Listener> {
     listener.ok_or_else(|| Failure::usage("there is no address to listen on"))
 }
 
-async fn bound(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| cannot_listen(address, &error))
+/// Which addresses a socket of IPv6 listens on.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ipv6Socket {
+    /// With those of IPv4, if the address is `::`.
+    WithIpv4,
+    /// Without them: other sockets listen on those.
+    Alone,
 }
 
-/// Listens on an address of IPv6 alone: the address `::` includes those of IPv4 by default, which other sockets listen on.
-fn bound_to_ipv6(address: SocketAddr) -> Result<TcpListener> {
-    /// Connections that the system accepts before the server does, as for other addresses.
+fn bound(address: SocketAddr, ipv6: Ipv6Socket) -> Result<TcpListener> {
+    /// Connections that the system accepts before the server does.
     const BACKLOG: u32 = 1024;
     let bind = || {
-        let socket = TcpSocket::new_v6()?;
-        socket2::SockRef::from(&socket).set_only_v6(true)?;
-        // As tokio for other addresses: a port can be used again at once. On Windows the option means something else.
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        if address.is_ipv6() && ipv6 == Ipv6Socket::Alone {
+            socket2::SockRef::from(&socket).set_only_v6(true)?;
+        }
+        // A port can be used again at once. On Windows the option means something else.
         #[cfg(not(windows))]
         socket.set_reuseaddr(true)?;
         socket.bind(address)?;

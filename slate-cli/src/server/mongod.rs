@@ -247,8 +247,8 @@ fn resolved(name: &str) -> Result<Vec<IpAddr>> {
         "*" => return Ok(vec![Ipv4Addr::UNSPECIFIED.into()]),
         _ => {}
     }
-    if let Ok(address) = name.parse() {
-        return Ok(vec![address]);
+    if let Ok(address) = name.parse::<IpAddr>() {
+        return Ok(vec![address.to_canonical()]);
     }
     let unknown = |error| Failure::usage(format!("--bind_ip: {name:?} is not the name of an address: {error}"));
     let (ipv4, ipv6): (Vec<IpAddr>, Vec<IpAddr>) =

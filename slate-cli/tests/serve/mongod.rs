@@ -49,8 +49,8 @@ fn mongod_is_a_link_that_takes_the_options_of_test_tools() {
 #[cfg(target_os = "linux")]
 #[test]
 fn mongod_listens_on_all_of_its_addresses() {
-    // A name that is resolved, in capitals, and one that is not.
-    let addresses = "127.0.0.1, 127.0.0.2,localhost,LOCALHOST";
+    // An address of IPv4 in the form of IPv6; a name that is resolved, in capitals, and one that is not.
+    let addresses = "127.0.0.1, ::ffff:127.0.0.2,localhost,LOCALHOST";
     let arguments = ["mongod", "--port", "0", "--bind_ip", addresses, "--storageEngine", "inMemory"];
     let mut server = Server::start(env!("CARGO_BIN_EXE_slate"), &arguments);
     let waiting = server.line();

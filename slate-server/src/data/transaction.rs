@@ -53,8 +53,13 @@ async fn run_within_life(call: &Call<'_>, open: &OpenTransaction) -> Result<RawD
         return Ok(ended?);
     }
     token.cancel();
-    let over = Code(290, "TransactionExceededLifetimeLimitSeconds");
-    run.await.map_err(|_| Failure::new(over, "the transaction has lasted too long"))
+    run.await.map_err(|error| match error.kind() {
+        ErrorKind::Interrupted if !call.token.is_cancelled() => {
+            let over = Code(290, "TransactionExceededLifetimeLimitSeconds");
+            Failure::new(over, "the transaction has lasted too long")
+        }
+        _ => error.into(),
+    })
 }
 
 /// `commitTransaction`.

@@ -318,6 +318,52 @@ fn a_long_condition_is_shown_by_its_beginning_and_its_length() {
     });
 }
 
+#[test]
+fn long_bounds_are_shown_by_their_beginning() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        thousand(&collection);
+        let bounds_of = |filter: Document| {
+            let find = doc! { "find": "c", "filter": filter, "hint": "a_1" };
+            let reply = database.db.command(raw(&doc! { "explain": find, "verbosity": "queryPlanner" })).unwrap();
+            assert!(reply.as_bytes().len() < 2 << 20, "{} bytes", reply.as_bytes().len());
+            let reply = Document::try_from(&reply).unwrap();
+            let mut stage = reply.get_document("queryPlanner").unwrap().get_document("winningPlan").unwrap();
+            while let Ok(input) = stage.get_document("inputStage") {
+                stage = input;
+            }
+            let bounds = stage.get_document("indexBounds").unwrap().get_array("a").unwrap();
+            bounds.iter().map(|bound| bound.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+        };
+        let many = bounds_of(doc! { "a": { "$in": (0..100_000).collect::<Vec<_>>() } });
+        assert_eq!((many[0].as_str(), many.last().unwrap().starts_with("… ")), ("[0, 0]", true));
+        assert!(many.iter().map(String::len).sum::<usize>() < 80 << 10);
+        let one = bounds_of(doc! { "a": "x".repeat(1 << 20) });
+        assert!(one.len() == 1 && one[0].contains('…') && one[0].len() < 160 << 10, "{} bytes", one[0].len());
+    });
+}
+
+#[test]
+fn an_explain_ends_with_its_call_and_with_the_time_of_the_command() {
+    on_every_store(|database| {
+        let collection = database.collection("c");
+        thousand(&collection);
+        let token = slate_core::CancelToken::new();
+        token.cancel();
+        let error = collection.find(doc! { "a": 3 }).cancel(token).explain(ExplainVerbosity::QueryPlanner).unwrap_err();
+        assert_eq!(error.kind(), slate_core::ErrorKind::Interrupted);
+        // The time limit beside `explain`, as drivers send it, and that of the explained command: the earlier one counts.
+        let slow = doc! { "$expr": { "$gt": [{ "$sum": { "$map": { "input": { "$range": [0, 2_000_000] }, "in": "$$this" } } }, "$a"] } };
+        for (inner, outer) in [(None, Some(20)), (Some(20), Some(60_000)), (Some(60_000), Some(20))] {
+            let mut find = doc! { "find": "c", "filter": &slow };
+            find.extend(inner.map(|time| ("maxTimeMS".to_owned(), time.into())));
+            let mut command = doc! { "explain": find };
+            command.extend(outer.map(|time| ("maxTimeMS".to_owned(), time.into())));
+            assert_eq!(database.db.command(raw(&command)).unwrap_err().code(), 50, "{command}");
+        }
+    });
+}
+
 /// Removes the time, which differs between runs.
 fn timeless(explained: &Explain) -> (ExecutionStats, Document) {
     fn without_time(node: &Document) -> Document {

@@ -104,17 +104,26 @@ pub fn complete() -> Result<()> {
 }
 
 /// The limits of the calls that use the thread, set again when it is dropped.
-struct Suspended(Vec<Arc<dyn Limit>>);
+struct Suspended {
+    limits: Vec<Arc<dyn Limit>>,
+    was_over: bool,
+}
 
 impl Drop for Suspended {
     fn drop(&mut self) {
-        LIMITS.set(std::mem::take(&mut self.0));
+        LIMITS.set(std::mem::take(&mut self.limits));
+        if self.was_over {
+            settle();
+        }
     }
 }
 
-/// Calls `work`, which no limit ends: a part of it must not remain. The caller [checks](check) before.
+/// Calls `work`, which no limit ends, also if the call is over.
 pub fn undivided<R>(work: impl FnOnce() -> R) -> R {
-    let _suspended = Suspended(LIMITS.take());
+    let _suspended = Suspended { limits: LIMITS.take(), was_over: IS_OVER.get() };
+    if IS_OVER.get() {
+        settle();
+    }
     work()
 }
 
@@ -393,6 +402,8 @@ pub(crate) mod tests {
             undivided(|| assert!((0..5).all(|_| spend(STEPS_PER_CHECK)), "no limit ends it"));
             assert!(check().is_ok(), "and its steps check no limit");
             while spend(1) {}
+            undivided(|| assert!(check().is_ok() && spend(STEPS_PER_CHECK), "nor is work after the end"));
+            assert!(is_over() && check().is_err());
         });
         assert_eq!(ended.unwrap_err().code(), Code::INTERRUPTED);
     }

@@ -47,7 +47,7 @@ impl<'c> RunningCommand<'c> {
 
 impl<'c> From<RunningCommand<'c>> for Running<'c> {
     fn from(RunningCommand { began, token, activity }: RunningCommand<'c>) -> Self {
-        Self { began, token: Some(token), activity: Some(activity), budget: None }
+        Self { began, end: None, token: Some(token), activity: Some(activity), budget: None }
     }
 }
 
@@ -64,7 +64,8 @@ impl OwnedRunning {
     }
 
     fn lend(&self) -> Running<'_> {
-        Running { began: self.began, token: self.token.as_ref(), activity: self.activity.as_ref(), budget: None }
+        let Self { began, token, activity } = self;
+        Running { began: *began, end: None, token: token.as_ref(), activity: activity.as_ref(), budget: None }
     }
 }
 

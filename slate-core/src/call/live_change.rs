@@ -6,7 +6,7 @@ use slate_query::raw::Doc;
 
 use crate::{Result, document::from_raw};
 
-/// A step from the result of a live query to its next one; see [`Find::live`](crate::Find::live). A position is that in
+/// A step from the result of a live query to its next one; see [`Find::live`](crate::Find::live). A position counts
 /// the rows as the steps before have left them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum LiveChange<T> {

@@ -10,7 +10,6 @@ use slate_query::{
     raw::{Doc, Value, validate},
     sink::Sink,
     sort::Sort,
-    work,
 };
 
 use super::{
@@ -289,7 +288,14 @@ impl Request {
             variables: None,
             collation: None,
             fault: None,
-            ..
+            // Those of other operations, and of how a plan is made.
+            pipeline: _,
+            constants: _,
+            optimization: _,
+            call: _,
+            array_filters: _,
+            upsert: _,
+            returns: _,
         } = self
         else {
             return None;
@@ -317,7 +323,8 @@ impl Request {
     ) -> Result<Explain> {
         scope.query(collection, self, parse, |reader, source, query| {
             let explain = reader.explain(source, query, verbosity, &self.call)?.draw();
-            work::check()?;
+            // What is shown is not complete if the call has ended meanwhile.
+            self.call.check()?;
             Ok(explain)
         })
     }

@@ -42,6 +42,8 @@ pub(super) struct CommandScope<'c> {
 pub(crate) struct Running<'c> {
     /// When the command has begun.
     pub(crate) began: Instant,
+    /// When it has to end at the latest, as a part of another command.
+    pub(crate) end: Option<Instant>,
     /// Cancels the command.
     pub(crate) token: Option<&'c CancelToken>,
     /// Where the command shows what it does.
@@ -73,7 +75,7 @@ impl<'c> CommandScope<'c> {
         Self {
             scope,
             command,
-            running: Running { began: Instant::now(), token: None, activity: None, budget: None },
+            running: Running { began: Instant::now(), end: None, token: None, activity: None, budget: None },
             own: None,
             cursors: None,
             database,

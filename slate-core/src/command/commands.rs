@@ -126,6 +126,7 @@ impl Commands {
     pub(crate) fn running(&self) -> Running<'_> {
         Running {
             began: self.began.unwrap_or_else(Instant::now),
+            end: None,
             token: self.token.as_ref(),
             activity: self.activity.as_ref(),
             budget: self.budget.as_ref(),
@@ -173,7 +174,7 @@ impl Commands {
     ) -> Result<R, E> {
         let database = self.scope.database("a command with a transaction of its own")?;
         let mut call = CallContext::default();
-        let Running { began, token, activity, budget } = running;
+        let Running { began, token, activity, budget, .. } = running;
         token.iter().for_each(|&token| call.cancel(token.clone()));
         call.interrupt.end_at(self.time_limit(command).and_then(|limit| began.checked_add(limit)));
         budget.iter().for_each(|budget| call.interrupt.limit_to(budget));

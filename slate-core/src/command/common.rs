@@ -44,8 +44,8 @@ impl Common {
         let database = fields.string("$db")?.or(at.database).unwrap_or(namespace::DEFAULT_DATABASE).to_owned();
         let max_time = max_time(fields)?;
         let mut call = CallContext::default();
-        let end = max_time.map(|within| at.running.began.checked_add(within));
-        end.iter().for_each(|&end| call.interrupt.end_at(end));
+        let end = max_time.and_then(|within| at.running.began.checked_add(within));
+        call.interrupt.end_at([end, at.running.end].into_iter().flatten().min());
         at.running.token.iter().for_each(|&token| call.cancel(token.clone()));
         call.activity = at.running.activity.cloned();
         at.running.budget.iter().for_each(|budget| call.interrupt.limit_to(budget));

@@ -5,7 +5,7 @@ use slate_query::{Code, raw::Doc};
 
 use super::{
     aggregate,
-    call::{Call, CommandScope},
+    call::{Call, CommandScope, Running},
     common::Common,
     concern::Concerns,
     count,
@@ -72,10 +72,12 @@ pub(super) fn run(mut call: Call<'_>) -> Result<RawDocumentBuf> {
     })?;
     let verbosity = call.fields.string("verbosity")?;
     let outer = call.database()?;
-    call.common(Concerns::Neither)?;
+    let common = call.common(Concerns::Neither)?;
     call.fields.finish()?;
     let verbosity = Verbosity::read(verbosity)?;
-    let mut inner = Call::read(CommandScope { command, database: outer, ..call.at })?;
+    let end = common.max_time.and_then(|within| common.began.checked_add(within));
+    let running = Running { end, ..call.at.running };
+    let mut inner = Call::read(CommandScope { command, database: outer, running, ..call.at })?;
     let stored = StoredNames::of(&inner, inner.database()?)?;
     stored.apply(&mut inner);
     let collection = inner.target.as_str().unwrap_or_default().to_owned();

@@ -10,6 +10,7 @@ use slate_query::{
     raw::Value,
 };
 
+use super::shown_text::{MAX_SHOWN, shown_text};
 use crate::catalog::IndexInfo;
 
 /// What the strings in index bounds are.
@@ -103,8 +104,8 @@ fn boundary(place: &Place, end: IntervalEnd) -> String {
         CLASS_NAMES.iter().find(|(class, _)| is_at(&bracket_interval(*class)) == place).map(|(_, name)| *name)
     };
     match (end, first_text) {
-        (IntervalEnd::Low, Some(text)) => format!("[{text:?}"),
-        (IntervalEnd::High, Some(text)) => format!("{text:?})"),
+        (IntervalEnd::Low, Some(text)) => format!("[{}", quoted(&text)),
+        (IntervalEnd::High, Some(text)) => format!("{})", quoted(&text)),
         (IntervalEnd::Low, None) => format!("({}", of_class(Interval::high).unwrap_or("…")),
         (IntervalEnd::High, None) => format!("{})", of_class(Interval::low).unwrap_or("…")),
     }
@@ -112,8 +113,8 @@ fn boundary(place: &Place, end: IntervalEnd) -> String {
 
 fn drawn_value(encoded: &[u8], strings: Strings) -> Option<String> {
     decoded(encoded, |value| match (strings, value.string()) {
-        (Strings::SortKeys, Some(key)) => collation::show_sort_key(key),
-        _ => format!("{value:?}"),
+        (Strings::SortKeys, Some(key)) => shown_text(collation::show_sort_key(key)),
+        _ => shown_text(format_args!("{value:?}")),
     })
 }
 
@@ -138,7 +139,8 @@ const CLASSES: [(Bracket, &str, &str, bool); 10] = [
     (Bracket::Regex, "/(?:)/", "DBRef(\"\", ObjectId('000000000000000000000000'))", false),
 ];
 
-/// Returns the intervals in MongoDB's notation, in the order in which a scan visits them.
+/// Returns the intervals in MongoDB's notation, in the order in which a scan visits them. Of many, the first [`MAX_SHOWN`] bytes and how many
+/// follow.
 pub(super) fn bounds_text(set: &IntervalSet, direction: Direction, strings: Strings) -> Vec<String> {
     let text = |interval: &Interval| {
         let (low, high) = (low(interval, strings), high(interval, strings));
@@ -147,10 +149,25 @@ pub(super) fn bounds_text(set: &IntervalSet, direction: Direction, strings: Stri
             Direction::Descending => joined(&high, &low),
         }
     };
-    match direction {
-        Direction::Ascending => set.iter().map(text).collect(),
-        Direction::Descending => set.iter().rev().map(text).collect(),
+    // The shortest interval is `[1, 1]`.
+    let most = MAX_SHOWN / "[1, 1]".len();
+    let first: Vec<&Interval> = match direction {
+        Direction::Ascending => set.iter().take(most).collect(),
+        Direction::Descending => set.iter().rev().take(most).collect(),
+    };
+    let (mut shown, mut bytes) = (Vec::new(), 0);
+    for interval in first {
+        if bytes >= MAX_SHOWN {
+            break;
+        }
+        let text = text(interval);
+        bytes += text.len();
+        shown.push(text);
     }
+    if shown.len() < set.len() {
+        shown.push(format!("… {} more", set.len() - shown.len()));
+    }
+    shown
 }
 
 fn joined(first: &End, last: &End) -> String {
@@ -197,7 +214,7 @@ fn high(interval: &Interval, strings: Strings) -> End {
 
 /// Returns the text before which a bound on strings with a prefix is.
 fn beginning(encoded: &[u8]) -> Option<String> {
-    string_beginning_with(encoded).map(|text| format!("{text:?}"))
+    string_beginning_with(encoded).map(|text| quoted(&text))
 }
 
 fn after_beginning(place: &Place) -> Option<String> {
@@ -206,12 +223,16 @@ fn after_beginning(place: &Place) -> Option<String> {
         Side::Before => text,
         Side::After => after_all_with_prefix(text)?,
     };
-    Some(format!("{text:?}"))
+    Some(quoted(&text))
+}
+
+fn quoted(text: &str) -> String {
+    shown_text(format_args!("{text:?}"))
 }
 
 fn value(encoded: &[u8], strings: Strings) -> Option<String> {
     decoded(encoded, |value| match (strings, value.string()) {
-        (Strings::SortKeys, Some(key)) => format!("CollationKey({})", collation::show_sort_key(key)),
+        (Strings::SortKeys, Some(key)) => shown_text(format_args!("CollationKey({})", collation::show_sort_key(key))),
         _ => text(value),
     })
 }
@@ -226,7 +247,7 @@ fn text(value: Value<'_>) -> String {
     if let Some(name) = value.as_f64().and_then(non_finite_name) {
         return name.into();
     }
-    format!("{value:?}")
+    shown_text(format_args!("{value:?}"))
 }
 
 /// Returns the text of a complete encoded value: "null" if it stands for a missing field.

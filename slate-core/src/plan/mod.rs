@@ -28,6 +28,7 @@ mod reads;
 mod rules;
 mod shape;
 mod shown;
+mod shown_text;
 mod stage;
 mod table;
 mod view;

@@ -13,7 +13,7 @@ use slate_query::{
 use super::{
     IndexScan,
     bounds_text::{Strings, bounds_text},
-    shown::MAX_SHOWN,
+    shown_text::MAX_SHOWN,
 };
 use crate::catalog::IndexInfo;
 
@@ -134,8 +134,8 @@ pub(super) fn is_simple(projection: Doc<'_>) -> bool {
     projection.elements().all(|field| is_flag(field.value) && !field.name.contains(&b'.'))
 }
 
-/// Returns a document of the plan as BSON; an empty one if it is damaged or the call is over. A long one is shown by its length, in
-/// the form that MongoDB gives long commands in `currentOp`.
+/// Returns a document of the plan as BSON. A long one is shown by its length, in the form that MongoDB gives long commands in `currentOp`.
+/// Returns an empty one if it is damaged, or once the call is over, because its explanation is dropped.
 pub(crate) fn bson(document: Doc<'_>) -> Document {
     let length = document.bytes().len();
     if length > MAX_SHOWN {

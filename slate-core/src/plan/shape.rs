@@ -8,7 +8,8 @@ use slate_query::work;
 
 use super::{
     Measures, Stage,
-    shown::{MAX_SHOWN, MongoStage, ShownNode},
+    shown::{MongoStage, ShownNode},
+    shown_text::MAX_SHOWN,
 };
 use crate::{document::number, explain::PlanShape};
 

@@ -5,22 +5,17 @@
 //! `explain` (`shape.rs`) are walks over its tree. Inputs stand in the order in which they are opened, so that the nodes have the order
 //! of their measures.
 
-use std::fmt::{self, Display, Write};
-
 use bson::{Bson, Document, doc};
-use slate_query::{interval::IntervalSet, pattern::Direction, raw::Doc, sort::Sort, wildcard::PATH_FIELD, work};
+use slate_query::{interval::IntervalSet, pattern::Direction, raw::Doc, sort::Sort, wildcard::PATH_FIELD};
 
 use super::{
     Combine, CountedKeys, DocumentNode, IdPlan, IndexScan, Measures, Plan, RawPlan, Stage, Values, Window,
     bounds_text::{Strings, bounds_text, drawn, drawn_paths},
     mongo_fields::{self, bson, condition, direction_name, is_simple, sort_pattern},
     pipeline::argument,
+    shown_text::shown_text,
 };
 use crate::document::{long, number};
-
-/// The bytes that are shown of a condition or an argument, as text and as a document: an argument can have 16 MiB, and each is shown
-/// several times.
-pub(super) const MAX_SHOWN: usize = 64 << 10;
 
 pub(super) struct ShownNode {
     pub(super) stage: Stage,
@@ -151,7 +146,7 @@ fn document(node: &DocumentNode, input: ShownNode) -> ShownNode {
     if let DocumentNode::Slice(window) = node {
         return windowed(*window, input, |stage, _| mongo(stage));
     }
-    let text = text(node);
+    let text = shown_text(node);
     let shown = |stage| ShownNode::new(stage).with("argument", &text).line(&text).shown_as(mongo(stage));
     node.stages().fold(input, |input, stage| shown(stage).over(input))
 }
@@ -167,7 +162,7 @@ fn raw(plan: &RawPlan, collection: &str) -> ShownNode {
             sorted(sort, *presorted, *limit).over(raw(input, collection))
         }
         RawPlan::Filter { input, filter } => {
-            let text = text(filter);
+            let text = shown_text(filter);
             let node = ShownNode::new(Stage::Filter).with("filter", &text).line(text);
             node.shown_as(MongoStage::Condition(condition(filter))).over(raw(input, collection))
         }
@@ -224,27 +219,6 @@ fn windowed(window: Window, mut input: ShownNode, mongo: impl Fn(Stage, u64) -> 
     input
 }
 
-/// Returns the beginning of what is written, with an ellipsis if there is more; nothing once the call is over.
-fn text(shown: impl Display) -> String {
-    struct Beginning(String);
-    impl Write for Beginning {
-        fn write_str(&mut self, part: &str) -> fmt::Result {
-            let most = part.len().min(MAX_SHOWN.saturating_sub(self.0.len()));
-            let end = (0..=most).rev().find(|end| part.is_char_boundary(*end)).unwrap_or_default();
-            let (shown, rest) = part.split_at(end);
-            self.0.push_str(shown);
-            if rest.is_empty() { Ok(()) } else { Err(fmt::Error) }
-        }
-    }
-    let mut beginning = Beginning(String::new());
-    if work::check().is_ok() && write!(beginning, "{shown}").is_err() {
-        beginning.0.push('…');
-    }
-    // An error means that the call is over: it ends with the next check.
-    let _ = work::take_copied(beginning.0.len());
-    beginning.0
-}
-
 /// Returns MongoDB's stage for a skip or a limit outside of a pipeline.
 fn window_stage(stage: Stage, rows: u64) -> MongoStage {
     match stage {
@@ -254,7 +228,7 @@ fn window_stage(stage: Stage, rows: u64) -> MongoStage {
 }
 
 fn projection(stage: Stage, name: &'static str, document: Doc<'_>) -> ShownNode {
-    let text = text(format_args!("{document:?}"));
+    let text = shown_text(format_args!("{document:?}"));
     let node = ShownNode::new(stage).with("projection", &text).line(text);
     node.mongo(name, doc! { "transformBy": bson(document) })
 }
@@ -332,7 +306,7 @@ fn index_scan(scan: &IndexScan, name: &'static str) -> ShownNode {
             checked.insert(path.as_str(), bound);
         }
     }
-    let filter = checks.filter.as_ref().map(|filter| text(&filter.drawn));
+    let filter = checks.filter.as_ref().map(|filter| shown_text(&filter.drawn));
     if let Some(filter) = &filter {
         line.push_str(&format!(", where {filter}"));
     }

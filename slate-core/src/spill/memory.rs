@@ -142,7 +142,7 @@ impl Memory {
         (before.saturating_add(bytes) <= MAX_PARKED || bytes == 0).then_some(charge)
     }
 
-    /// Like [`park`](Self::park), for rows whose size is another one than when `charge` was made. Returns whether they may stay in memory.
+    /// Like [`park`](Self::park), for rows whose size has changed since `charge` was made. Returns whether they may stay in memory.
     pub(super) fn park_again(&self, charge: &mut Option<ParkedCharge>, bytes: usize) -> bool {
         // What was charged is given back first.
         *charge = None;

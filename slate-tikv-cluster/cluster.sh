@@ -5,8 +5,11 @@
 #   cluster.sh kill I | up I      kills node I; starts it again on its data
 #   cluster.sh pause I | resume I stops node I without ending it; lets it go on
 #   cluster.sh pd-kill | pd-up    the same for the placement driver
+#   cluster.sh restart            kills all nodes and the driver, and starts them again on their data
+#   cluster.sh leader             prints which node leads the region where the keys of Slate begin
 #   cluster.sh cut I | mend I     cuts node I (or pd) off from all others, if PROXY or DELAY is set; ends that
-#   cluster.sh trouble S          for S seconds kills, pauses or cuts off a node or the driver, one after the other, and brings each back
+#   cluster.sh trouble S          for S seconds kills, pauses or cuts off a node, or kills the driver or all, one after the other, and brings each back
+#   cluster.sh exits              prints the reason of each node that has ended by itself since the start; fails if one has
 #   cluster.sh stop               stops all that this script has started
 #   cluster.sh with COMMAND …     builds what is missing, starts a cluster, runs the command with SLATE_TIKV=127.0.0.1:23790, and stops it
 # CLUSTER_HOME has programs, data and logs: target/tikv-cluster by default; CLUSTER_DATA data and logs, if they are to be elsewhere.
@@ -143,6 +146,33 @@ start() {
     # A rule of the placement driver for TiKV's keyspaces, which the nodes do not know, keeps the first regions from being replicated.
     curl -sf -X DELETE "http://$driver/pd/api/v1/config/region-label/rule/keyspaces%2F0" >/dev/null || true
 }
+restart() { # a node can have ended by itself
+    local file nodes=()
+    for file in "$data"/s[0-9].pid; do
+        file=${file##*/s}
+        nodes+=("${file%.pid}")
+    done
+    for file in "$data"/s[0-9].pid "$data/pd.pid"; do
+        kill -9 "$(cat "$file")" 2>/dev/null || true
+    done
+    start_pd
+    for i in "${nodes[@]}"; do
+        start_node "$i"
+    done
+    wait_for has_stores "${#nodes[@]}"
+}
+# The first number with this name in what the driver answers.
+number_of() { curl -sf "http://$driver/pd/api/v1/$2" | sed -n "s/^ *\"$1\": *\"\{0,1\}\([0-9.:]*\).*/\1/p" | head -n 1; }
+leader() { # the region's leader is a store, whose address ends with the number of the node
+    local store address
+    store=$(curl -sf "http://$driver/pd/api/v1/region/key/mslate" | tr -d ' \n' | sed -n 's/.*"leader":{[^}]*"store_id":\([0-9]*\).*/\1/p')
+    [ -n "$store" ] || return 1
+    address=$(number_of address "store/$store")
+    echo "${address##*:2016}"
+}
+exits() { # what Go and unistore write when they end a process
+    ! grep -HE -m 1 '^panic: |^fatal error: |\[(FATAL|PANIC)\]' "$data"/s[0-9].out
+}
 stop() {
     for file in "$data"/s*.pid "$data/pd.pid" "$data"/proxy-*.pid; do
         if [ -f "$file" ]; then
@@ -155,11 +185,12 @@ trouble() { # for how many seconds; a node can have ended by itself
     local end=$((SECONDS + $1)) i
     while [ $SECONDS -lt "$end" ]; do
         i=$((RANDOM % $(find "$data" -name 's[0-9].pid' | wc -l) + 1))
-        case $((RANDOM % 8)) in
+        case $((RANDOM % 9)) in
         0 | 1 | 2) "$0" kill $i || true; sleep 4; "$0" up $i ;;
         3 | 4) ! "$0" pause $i || { sleep 7; "$0" resume $i || true; } ;;
         5 | 6) ! "$0" cut $i || { sleep 7; "$0" mend $i; } ;;
         7) "$0" pd-kill; sleep 3; "$0" pd-up ;;
+        8) "$0" restart ;;
         esac
         sleep 5
     done
@@ -176,6 +207,9 @@ cut) kill -STOP "$(cat "$data/proxy-$2.pid")" ;;
 mend) kill -CONT "$(cat "$data/proxy-$2.pid")" ;;
 trouble) trouble "$2" ;;
 pd-up) start_pd ;;
+restart) restart ;;
+leader) wait_for leader && leader ;;
+exits) exits ;;
 pd-kill) kill -9 "$(cat "$data/pd.pid")" ;;
 stop) stop ;;
 with)
@@ -190,5 +224,5 @@ with)
     [ -z "${TLS:-}" ] || export SLATE_TIKV_TLS=$data/tls
     SLATE_TIKV=$driver SLATE_TIKV_CLUSTER=$here/cluster.sh CLUSTER_HOME=$home CLUSTER_DATA=$data "$@"
     ;;
-*) sed -n '2,14p' "$0"; exit 2 ;;
+*) sed -n '2,17p' "$0"; exit 2 ;;
 esac

@@ -18,6 +18,8 @@
 mod graph;
 mod history;
 
+use std::time::Duration;
+
 use slate_core::{Database, Durability, Isolation, Result};
 
 use self::history::{Executed, Plan};
@@ -38,6 +40,7 @@ pub struct IsolationTrial {
 pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let (mut transactions, mut conflicts, mut unknown, mut skews, mut snapshots) = (0, 0, 0, 0, 0);
+    let mut longest_stall = Duration::ZERO;
     for number in 1..=trial.histories {
         let plan = Plan {
             isolation: if random.bool() { Isolation::Serializable } else { Isolation::Snapshot },
@@ -53,6 +56,7 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
         transactions += executed.committed.len();
         conflicts += executed.conflicts;
         unknown += executed.unknown.len();
+        longest_stall = longest_stall.max(executed.longest_stall);
         let broken: Broken = executed.broken.iter().cloned().chain(graph::check(&executed, plan.isolation)).collect();
         if !broken.is_empty() {
             return broken
@@ -67,7 +71,7 @@ pub fn run(trial: &IsolationTrial, mut report: impl FnMut(String)) -> Broken {
         }
         if number.is_power_of_two() || number == trial.histories {
             report(format!(
-                "{number} histories, {transactions} commits, {conflicts} conflicts, {unknown} unknown outcomes, {skews} histories with write skew under snapshot isolation"
+                "{number} histories, {transactions} commits, {conflicts} conflicts, {unknown} unknown outcomes, at most {longest_stall:.1?} without a commit, {skews} histories with write skew under snapshot isolation"
             ));
         }
     }

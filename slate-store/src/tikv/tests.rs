@@ -2,6 +2,7 @@
 //! tested by the conformance suite.
 
 mod busy_nodes;
+mod transfers;
 
 use std::{
     sync::Arc,
@@ -451,110 +452,4 @@ fn scans_over_many_regions_are_complete() {
         let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
         assert!(cursor.seek(Edge::First).unwrap());
     });
-}
-
-/// Runs a command of the cluster's script: kills a node, for example.
-fn control(arguments: &[&str]) {
-    let script = std::env::var("SLATE_TIKV_CLUSTER").unwrap();
-    assert!(std::process::Command::new(script).args(arguments).status().unwrap().success(), "{arguments:?}");
-}
-
-/// Money is moved between accounts while each node is killed and comes back, one is stopped for longer than a request may take, and the
-/// placement driver is killed. Every snapshot has all the money. Prints the longest time without a commit.
-///
-/// `slate-tikv-cluster/cluster.sh with cargo test --workspace --all-features --lib -- --ignored --nocapture while_nodes_are_killed`
-#[test]
-#[ignore = "takes a minute, and a cluster to itself"]
-fn transfers_lose_nothing_while_nodes_are_killed() {
-    use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-
-    const ACCOUNTS: u8 = 30;
-    const EACH: u64 = 100;
-    let Some(store) = open() else { return };
-    put_all(&store, (0..ACCOUNTS).map(|account| (vec![account], EACH.to_be_bytes().to_vec())));
-    let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());
-    let total = || {
-        let (mut total, view) = (0, store.snapshot().unwrap());
-        let broken = view.scan(A, Bounds::ALL, |_, value| {
-            total += number(value);
-            std::ops::ControlFlow::<()>::Continue(())
-        });
-        assert_eq!(broken.unwrap(), None);
-        total
-    };
-    let done = AtomicBool::default();
-    let [commits, conflicts, unknown] = [(); 3].map(|()| AtomicU64::default());
-    let transfer = |from: u8, to: u8| -> crate::Result<crate::Version> {
-        let mut transaction = store.begin(NOW)?;
-        let (source, target) = {
-            let view = transaction.view();
-            let balance = |account: u8| view.get(A, &[account], number).map(Option::unwrap);
-            (balance(from)?, balance(to)?)
-        };
-        let moved = source.min(7);
-        transaction.put(A, &[from], &(source - moved).to_be_bytes())?;
-        transaction.put(A, &[to], &(target + moved).to_be_bytes())?;
-        transaction.commit(Durability::Sync)
-    };
-    let work = || {
-        while !done.load(SeqCst) {
-            let account = || u8::try_from(random() % u64::from(ACCOUNTS)).unwrap();
-            let (from, to) = (account(), account());
-            if from == to {
-                continue;
-            }
-            match transfer(from, to) {
-                Ok(_) => commits.fetch_add(1, SeqCst),
-                Err(Error::Conflict(_)) => conflicts.fetch_add(1, SeqCst),
-                Err(Error::OutcomeUnknown(_)) => unknown.fetch_add(1, SeqCst),
-                Err(error) => panic!("{error}: {:?}", std::error::Error::source(&error)),
-            };
-        }
-    };
-    let read = || {
-        while !done.load(SeqCst) {
-            assert_eq!(total(), u64::from(ACCOUNTS) * EACH);
-        }
-    };
-    let watch = || {
-        let (mut last, mut since, mut longest) = (0, Instant::now(), Duration::ZERO);
-        while !done.load(SeqCst) {
-            std::thread::sleep(Duration::from_millis(10));
-            let now = commits.load(SeqCst);
-            if now > last {
-                longest = longest.max(since.elapsed());
-                (last, since) = (now, Instant::now());
-            }
-        }
-        longest.max(since.elapsed())
-    };
-    let pause = |seconds: u64| std::thread::sleep(Duration::from_secs(seconds));
-    let longest = std::thread::scope(|scope| {
-        (0..4).for_each(|_| drop(scope.spawn(work)));
-        scope.spawn(read);
-        let watched = scope.spawn(watch);
-        for node in ["1", "2", "3"] {
-            pause(3);
-            control(&["kill", node]);
-            pause(6);
-            control(&["up", node]);
-            pause(4);
-        }
-        control(&["pause", "1"]);
-        pause(8);
-        control(&["resume", "1"]);
-        pause(4);
-        control(&["pd-kill"]);
-        pause(3);
-        control(&["pd-up"]);
-        pause(4);
-        done.store(true, SeqCst);
-        watched.join().unwrap()
-    });
-    assert_eq!(total(), u64::from(ACCOUNTS) * EACH);
-    let [commits, conflicts, unknown] = [commits, conflicts, unknown].map(AtomicU64::into_inner);
-    println!(
-        "{commits} commits, {conflicts} conflicts, {unknown} unknown outcomes; at most {longest:?} without a commit"
-    );
-    assert!(commits > 100);
 }

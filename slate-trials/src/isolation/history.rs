@@ -7,6 +7,7 @@ use std::{
         atomic::{AtomicI64, AtomicU64, Ordering},
     },
     thread,
+    time::{Duration, Instant},
 };
 
 use bson::{Bson, Document, doc};
@@ -44,6 +45,9 @@ pub(super) struct Executed {
     pub(super) unknown: Vec<Committed>,
     /// What a transaction has found that cannot be, whatever the others did.
     pub(super) broken: Vec<String>,
+    /// The longest time without a commit, and when the last one was acknowledged, since the history began.
+    pub(super) longest_stall: Duration,
+    pub(super) last_commit: Duration,
 }
 
 const CLIENTS: u64 = 4;
@@ -88,6 +92,7 @@ impl Step {
 /// What all clients share.
 struct Shared<'p> {
     plan: &'p Plan,
+    began: Instant,
     clock: AtomicU64,
     next: AtomicI64,
     executed: Mutex<Executed>,
@@ -96,6 +101,7 @@ struct Shared<'p> {
 /// Executes a history in an empty database, which each of the handles has open.
 pub(super) fn execute(databases: &[Database], plan: &Plan) -> Result<Executed> {
     let Some(db) = databases.first() else { return Ok(Executed::default()) };
+    let began = Instant::now();
     let clients = || (0..CLIENTS).zip(databases.iter().cycle());
     let accounts: Vec<Document> =
         (0..ACCOUNTS).map(|id| doc! { "_id": id, "n": TOTAL / i64::from(ACCOUNTS) }).collect();
@@ -103,7 +109,8 @@ pub(super) fn execute(databases: &[Database], plan: &Plan) -> Result<Executed> {
     if plan.is_indexed {
         db.collection::<Document>("lists").create_index(Index::on(doc! { "group": 1 })).run()?;
     }
-    let shared = Shared { plan, clock: AtomicU64::default(), next: AtomicI64::new(1), executed: Mutex::default() };
+    let shared =
+        Shared { plan, began, clock: AtomicU64::default(), next: AtomicI64::new(1), executed: Mutex::default() };
     if plan.is_async {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build();
         let runtime = runtime.map_err(slate_core::Error::custom)?;
@@ -138,6 +145,12 @@ pub(super) fn execute(databases: &[Database], plan: &Plan) -> Result<Executed> {
 }
 
 impl Executed {
+    fn acknowledged(&mut self, transaction: Committed, now: Duration) {
+        self.longest_stall = self.longest_stall.max(now.saturating_sub(self.last_commit));
+        self.last_commit = self.last_commit.max(now);
+        self.committed.push(transaction);
+    }
+
     /// Finds out by the lists at the end which transactions with an unknown outcome were committed.
     fn settle(&mut self, lists: &[(i32, Vec<i64>)]) {
         for transaction in &self.unknown {
@@ -220,7 +233,7 @@ impl<'s> Open<'s> {
     fn committed(mut self) {
         self.found.acknowledged = self.shared.clock.fetch_add(1, Ordering::SeqCst);
         let found = std::mem::take(&mut self.found);
-        self.executed().committed.push(found);
+        self.executed().acknowledged(found, self.shared.began.elapsed());
     }
 
     /// Notes the outcome of a transaction.

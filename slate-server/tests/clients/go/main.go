@@ -234,6 +234,12 @@ func sessions(ctx context.Context, client *mongo.Client, db *mongo.Database) {
 
 func changes(ctx context.Context, db *mongo.Database) {
 	watched := db.Collection("watched")
+	if os.Getenv("WITHOUT_CHANGES") != "" {
+		_, err := watched.Watch(ctx, mongo.Pipeline{})
+		var refused mongo.CommandError
+		check("change stream", errors.As(err, &refused) && refused.Code == 40573, true)
+		return
+	}
 	stream := must(watched.Watch(ctx, mongo.Pipeline{}, options.ChangeStream().SetFullDocument(options.UpdateLookup)))
 	must(watched.InsertOne(ctx, user{ID: 1, Name: "new"}))
 	must(watched.UpdateOne(ctx, bson.D{{"_id", 1}}, bson.D{{"$set", bson.D{{"name", "changed"}}}}))

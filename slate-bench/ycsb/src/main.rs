@@ -15,11 +15,12 @@ use lexopt::{Arg, Parser, ValueExt};
 type Error = Box<dyn std::error::Error + Send + Sync>;
 
 const USAGE: &str = "usage:
-  ycsb run --uri URI [--workloads ABCDEF] [--records N] [--connections 1,8,64] [--seconds N] [--name NAME]
+  ycsb run --uri URI… [--workloads ABCDEF] [--records N] [--connections 1,8,64] [--seconds N] [--name NAME]
   ycsb echo-server --listen ADDRESS --reply BYTES      answers each message with one of BYTES bytes
   ycsb raw --address ADDRESS [--connections N] [--seconds N] [--name NAME]
                                                        sends the same find by _id over bare sockets, to a server that holds
                                                        the records of `run` or to the echo server
+With several servers of one database (--uri for each) the connections are divided between them; the first one loads.
 Prints one line of JSON for each measurement.";
 
 #[tokio::main]
@@ -36,7 +37,7 @@ async fn main() -> std::process::ExitCode {
 /// The arguments of all commands.
 #[derive(Debug)]
 struct Arguments {
-    uri: Option<String>,
+    uris: Vec<String>,
     address: Option<String>,
     name: String,
     workloads: String,
@@ -49,7 +50,7 @@ struct Arguments {
 async fn execute(mut parser: Parser) -> Result<(), Error> {
     let mut command = None;
     let mut arguments = Arguments {
-        uri: None,
+        uris: Vec::new(),
         address: None,
         name: "server".into(),
         workloads: "ABCDEF".into(),
@@ -61,7 +62,7 @@ async fn execute(mut parser: Parser) -> Result<(), Error> {
     while let Some(argument) = parser.next()? {
         match argument {
             Arg::Value(value) if command.is_none() => command = Some(value.string()?),
-            Arg::Long("uri") => arguments.uri = Some(parser.value()?.string()?),
+            Arg::Long("uri") => arguments.uris.push(parser.value()?.string()?),
             Arg::Long("address" | "listen") => arguments.address = Some(parser.value()?.string()?),
             Arg::Long("name") => arguments.name = parser.value()?.string()?,
             Arg::Long("workloads") => arguments.workloads = parser.value()?.string()?,

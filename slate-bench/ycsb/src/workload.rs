@@ -54,15 +54,15 @@ fn mixture(workload: char) -> Result<&'static [(u32, Step)], Error> {
 
 /// Loads the records into an empty database, then measures each workload with each number of connections. The workloads that insert come last.
 pub(crate) async fn run(arguments: &Arguments) -> Result<(), Error> {
-    let uri = arguments.uri.as_deref().ok_or("--uri is missing")?;
+    let first = arguments.uris.first().ok_or("--uri is missing")?;
     let keys = Arc::new(Keys::new(arguments.records)?);
-    load(arguments, uri).await?;
+    load(arguments, first).await?;
     let mut workloads: Vec<char> = arguments.workloads.chars().collect();
     workloads.sort_by_key(|workload| matches!(workload, 'D' | 'E'));
     for workload in workloads {
         let steps = mixture(workload)?;
         for &connections in &arguments.connections {
-            let (latencies, elapsed) = measure(uri, connections, arguments.duration, steps, &keys).await?;
+            let (latencies, elapsed) = measure(&arguments.uris, connections, arguments.duration, steps, &keys).await?;
             latencies.print(&arguments.name, &workload.to_string(), connections, elapsed);
         }
     }
@@ -93,19 +93,23 @@ async fn load(arguments: &Arguments, uri: &str) -> Result<(), Error> {
 }
 
 async fn measure(
-    uri: &str,
+    uris: &[String],
     connections: u32,
     duration: Duration,
     steps: &'static [(u32, Step)],
     keys: &Arc<Keys>,
 ) -> Result<(Latencies, Duration), Error> {
-    let records = connect(uri, connections).await?;
-    // The connections of the pool are open, and the server is warm, when the clock begins.
-    records.find_one(doc! { "_id": key(0) }).await?;
+    let mut servers = Vec::new();
+    for uri in uris {
+        let records = connect(uri, connections.div_ceil(u32::try_from(uris.len())?)).await?;
+        // The connections of the pool are open, and the server is warm, when the clock begins.
+        records.find_one(doc! { "_id": key(0) }).await?;
+        servers.push(records);
+    }
     tokio::time::sleep(Duration::from_millis(300)).await;
     let begin = Instant::now();
     let mut running = JoinSet::new();
-    for worker in 0..connections {
+    for (worker, records) in (0..connections).zip(servers.iter().cycle()) {
         let (records, keys) = (records.clone(), Arc::clone(keys));
         running.spawn(async move {
             let mut random = SmallRng::seed_from_u64(u64::from(worker) + 2);

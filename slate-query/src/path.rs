@@ -9,7 +9,7 @@ pub(crate) use siblings::order_of_siblings;
 
 use crate::{
     Code, Error, Result,
-    raw::{Doc, FieldName, Kind, Value},
+    raw::{Doc, FieldName, Kind, SmallBytes, Value},
     work,
 };
 
@@ -21,13 +21,8 @@ pub struct Path(Parsed);
 enum Parsed {
     /// A path of one name. Does not allocate if the name is short.
     Name([Part; 1]),
-    Dotted(Arc<Dotted>),
-}
-
-#[derive(PartialEq, Eq, Hash)]
-struct Dotted {
-    text: Box<str>,
-    parts: Box<[Part]>,
+    /// Allocates once if the text and the names are short.
+    Dotted { text: SmallBytes, parts: Arc<[Part]> },
 }
 
 /// The most names that a path may have, as in MongoDB.
@@ -98,16 +93,14 @@ impl Path {
         if dots >= MAX_NAMES {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
-        let mut parts = Vec::with_capacity(dots + 1);
-        parts.extend(text.split('.').map(Part::new));
-        Ok(Self(Parsed::Dotted(Arc::new(Dotted { text: text.into(), parts: parts.into() }))))
+        Ok(Self(Parsed::Dotted { text: text.as_bytes().into(), parts: text.split('.').map(Part::new).collect() }))
     }
 
     /// Returns the path as written.
     pub fn as_str(&self) -> &str {
         match &self.0 {
             Parsed::Name([name]) => name.name(),
-            Parsed::Dotted(dotted) => &dotted.text,
+            Parsed::Dotted { text, .. } => text.as_str(),
         }
     }
 
@@ -116,7 +109,7 @@ impl Path {
     pub fn parts(&self) -> &[Part] {
         match &self.0 {
             Parsed::Name(name) => name,
-            Parsed::Dotted(dotted) => &dotted.parts,
+            Parsed::Dotted { parts, .. } => parts,
         }
     }
 

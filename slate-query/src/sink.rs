@@ -287,7 +287,7 @@ impl Merge {
             (element.name != b"_id", !self.on.iter().any(is_on))
         };
         let order = |one: &Element<'_>, other: &Element<'_>| {
-            first(one).cmp(&first(other)).then_with(|| order_of_siblings(&one.display_name(), &other.display_name()))
+            first(one).cmp(&first(other)).then_with(|| order_of_siblings(one.name, other.name))
         };
         let mut elements = document.elements().collect::<Vec<_>>();
         if elements.is_sorted_by(|one, other| order(one, other).is_le()) {

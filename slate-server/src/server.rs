@@ -334,7 +334,7 @@ impl Server {
         Ok(())
     }
 
-    /// Returns what the connections of the server would share.
+    /// Returns what connections share, of a server that listens to none.
     #[cfg(test)]
     pub(crate) fn shared(self) -> io::Result<Arc<Shared>> {
         share(self.database, self.settings, self.stopping)

@@ -50,7 +50,7 @@
 //! harvest(&slate_store::memory::MemoryStore::new()).unwrap();
 //! ```
 
-// The unit tests run with the locks of the standard library alone.
+// A build with simulated locks (`--cfg simulated`) has no unit tests: they use the locks of the standard library.
 #![cfg(not(all(test, simulated)))]
 
 mod ahead;

@@ -138,7 +138,7 @@ fn finish(
         let filled = fill(database, BuildTarget { collection, build }, progress, call);
         trace::index_built(collection, &build.name, start.elapsed(), filled.as_ref().err());
         let Err(error) = filled else { continue };
-        // Documents that violate the index do so for each call that builds it.
+        // The same documents would fail every call that builds this index, so the build is given up for all of them.
         if error.is_refusal() {
             abandon(database, collection, build);
         }

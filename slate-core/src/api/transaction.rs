@@ -62,7 +62,7 @@ impl Transaction {
         self.open.has_conflict()
     }
 
-    /// Returns the state that its collections share.
+    /// Returns the open transaction, which the handles of its collections share.
     #[cfg(feature = "async")]
     pub(crate) fn open(&self) -> &OpenTransaction {
         &self.open

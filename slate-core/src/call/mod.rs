@@ -26,6 +26,10 @@
 //! | [`open`] | opens stores by URL; the only file that names them |
 //! | [`open_transactions`], [`retry`], [`announcement`] | transactions that callers have open; retries after conflicts; changes that others make way for |
 //! | [`sink`] | `$out` and `$merge` |
+//! | [`live`], [`live_change`], [`live_steps`] | live queries: their result, the changes of its rows, and the steps from one result to the next |
+//! | [`change_stream`], `poll` | change streams; how streams of the async API see commits of other processes |
+//! | [`measured`] | calls in progress, and the cursor of a query, with their counts and times |
+//! | [`transaction_options`] | deadline, durability, isolation and retries of transactions |
 
 mod announcement;
 mod backend;

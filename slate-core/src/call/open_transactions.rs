@@ -1,12 +1,11 @@
-//! The transactions that callers have open. While code has a transaction open, its writes outside of the transaction are
-//! refused, at once and on every store.
+//! The transactions that callers have open, and a check for a mistake: code that has a transaction open and writes outside of
+//! it. Such a write is not part of the transaction and would be committed separately, so it is refused, at once and on
+//! every store.
 //!
-//! Such a write is a mistake: it is not part of the transaction, and would be committed separately.
-//!
-//! A transaction belongs to the thread that has begun it; in async code to the task, or to the thread of `block_on`
-//! outside of tasks. A call that is executed by a thread of the pool is made on behalf of its task, which [`Caller`]
-//! passes on. A transaction that was moved to another thread or task still belongs to the first one: writes of the new
-//! thread or task are not recognized.
+//! A transaction itself belongs to its handle, and moves between threads and tasks. Only this check remembers who has begun
+//! it: a thread; in async code the task, or the thread of `block_on` outside of tasks. A call that is executed by a thread of
+//! the pool is made on behalf of its task, which [`Caller`] passes on. Writes outside of a transaction by a thread or task that
+//! it was moved to are not recognized as a mistake.
 
 #[cfg(feature = "async")]
 use std::cell::Cell;

@@ -101,7 +101,7 @@ impl Resources {
         Self { memory: self.memory.shared_by(raw_holders(plan)), ..self.clone() }
     }
 
-    /// Returns a copy for the rows that this many nodes of a pipeline read.
+    /// Returns the resources for the input of a pipeline with this many nodes, which count towards [`MAX_NESTED`].
     ///
     /// # Errors
     /// MongoDB's code for a pipeline that is too long, 7749501, if with the outer pipelines more than [`MAX_NESTED`] nodes read from

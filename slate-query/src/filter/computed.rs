@@ -193,7 +193,7 @@ impl Node {
             }
             Tree::Or(nodes) => {
                 work::take(nodes.len())?;
-                for node in nodes {
+                for node in nodes.iter() {
                     if node.evaluate(document)? {
                         return Ok(true);
                     }

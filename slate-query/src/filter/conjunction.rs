@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::{Node, field::Field, node::Tree, operator::Cost};
 use crate::{
     raw::{Doc, Value},
@@ -12,7 +14,7 @@ use crate::{
 /// value and are evaluated after the pass. Nested logical conditions come last.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conjunction {
-    nodes: Vec<Node>,
+    nodes: Arc<[Node]>,
     /// Positions in `nodes` of the conditions that are evaluated as soon as the pass reaches their field.
     cheap: Places,
     /// Positions in `nodes` of the conditions that are evaluated after the pass, if all cheap ones hold; at most
@@ -86,15 +88,13 @@ impl Conjunction {
             }
         }
         let counts = nodes.len() > FEW || nodes.iter().any(|node| !matches!(node.tree, Tree::Field(_)));
+        // The list of the filter that matches everything is not allocated.
+        let nodes = if nodes.is_empty() { Arc::default() } else { nodes.into() };
         Self { nodes, cheap, expensive, counts }
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
-    }
-
-    pub(super) fn into_nodes(self) -> Vec<Node> {
-        self.nodes
     }
 
     /// Counts an evaluation. Returns `false` if the call is over.

@@ -14,7 +14,7 @@ use crate::{
     work,
 };
 
-/// A node of a filter's tree: a condition on a path, or a logical combination of nodes.
+/// A node of a filter's tree: a condition on a path, or a logical combination of nodes. Clones share its conditions.
 #[derive(Clone, Debug)]
 pub struct Node {
     pub(super) tree: Tree,
@@ -25,10 +25,10 @@ pub(super) enum Tree {
     /// All must match. An empty list always matches.
     And(Conjunction),
     /// One must match. An empty list never matches. The list never has exactly one node.
-    Or(Vec<Node>),
+    Or(Arc<[Node]>),
     /// Must not match. Never contains a `Field` of [`Sense::Holds`], because such a field
     /// is negated in place.
-    Not(Box<Node>),
+    Not(Arc<Node>),
     Field(Field),
     /// An expression.
     Computed(Arc<Computed>),
@@ -62,7 +62,7 @@ impl Node {
     /// Appends the node, or its conjuncts if it is a conjunction.
     fn flatten_into(self, nodes: &mut Vec<Node>) {
         match self.tree {
-            Tree::And(conjunction) => nodes.extend(conjunction.into_nodes()),
+            Tree::And(conjunction) => nodes.extend_from_slice(conjunction.nodes()),
             Tree::Or(_) | Tree::Not(_) | Tree::Field(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => {
                 nodes.push(self)
             }
@@ -75,13 +75,13 @@ impl Node {
             Some(only) if nodes.is_empty() => only,
             last => {
                 nodes.extend(last);
-                Self { tree: Tree::Or(nodes) }
+                Self { tree: Tree::Or(nodes.into()) }
             }
         }
     }
 
     pub(super) fn never() -> Self {
-        Self { tree: Tree::Or(Vec::new()) }
+        Self { tree: Tree::Or(Arc::default()) }
     }
 
     pub(super) fn negated(self) -> Self {
@@ -93,7 +93,7 @@ impl Node {
             | Tree::Field(_)
             | Tree::Computed(_)
             | Tree::Schema(_)
-            | Tree::Collated(_)) => Self { tree: Tree::Not(Box::new(Self { tree })) },
+            | Tree::Collated(_)) => Self { tree: Tree::Not(Arc::new(Self { tree })) },
         }
     }
 

@@ -34,7 +34,7 @@ pub enum Ties {
     Last,
 }
 
-/// A condition that can record a position.
+/// A condition that can tell which element of an array matched: the position that `$` stands for.
 enum Condition<'n> {
     Field(&'n Field),
     /// A disjunction of equalities on one path: the first equality, and all equalities.

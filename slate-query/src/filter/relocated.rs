@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::{Node, conjunction::Conjunction, node::Tree};
 use crate::path::Path;
 
@@ -10,8 +12,8 @@ impl Node {
             Tree::Field(field) if field.operator.can_fail() => return None,
             Tree::Field(field) => Tree::Field(field.on(to(&field.path)?)),
             Tree::And(conjunction) => Tree::And(Conjunction::new(all(conjunction.nodes())?)),
-            Tree::Or(nodes) => Tree::Or(all(nodes)?),
-            Tree::Not(node) => Tree::Not(Box::new(node.relocated(to)?)),
+            Tree::Or(nodes) => Tree::Or(all(nodes)?.into()),
+            Tree::Not(node) => Tree::Not(Arc::new(node.relocated(to)?)),
             Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => return None,
         };
         Some(Self { tree })

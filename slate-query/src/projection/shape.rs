@@ -5,7 +5,10 @@ use super::{
     output,
     tree::{Action, Branch},
 };
-use crate::raw::{Doc, Kind, Names, Value};
+use crate::{
+    raw::{Doc, Kind, Names, Value},
+    work,
+};
 
 /// The set of fields that a projection shows.
 #[derive(Clone, Debug)]
@@ -92,7 +95,7 @@ impl Shape {
     }
 
     fn new(others: Others, scalars: Scalars, mut fields: Vec<Field>, added: Vec<ElemMatch>) -> Self {
-        fields.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        work::sort_by(&mut fields, |a, b| a.name.cmp(&b.name));
         let names = fields.iter().map(|field| &*field.name).collect();
         Self { others, fields: fields.into(), names, scalars, added: added.into() }
     }

@@ -1,4 +1,4 @@
-use std::collections::HashSet;
+use std::{borrow::Cow, collections::HashSet, sync::Arc};
 
 use super::{
     add_fields,
@@ -18,33 +18,44 @@ use crate::{
     work,
 };
 
-/// A parsed projection, as `find` takes it.
+/// A parsed projection, as `find` takes it. Clones share what was parsed.
 #[derive(Clone, Debug)]
-pub struct Projection {
+pub struct Projection(Arc<ParsedProjection>);
+
+#[derive(Debug)]
+struct ParsedProjection {
     passes: Box<[Pass]>,
-    computed: Option<Box<Computed>>,
-    kept: Kept,
+    computed: Option<Computed>,
+    fields: TopFields,
     included: Option<Box<[Path]>>,
-    /// The top-level fields that an inclusion reads; `None` for other projections.
-    shown: Option<Box<[Box<str>]>>,
 }
 
 /// Computed fields.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Computed {
     additions: Additions,
     bindings: Bindings,
 }
 
-/// The top-level fields that are the same in a projected document, sorted.
-#[derive(Clone, Debug)]
-enum Kept {
-    Only(Box<[Box<str>]>),
-    AllBut(Box<[Box<str>]>),
+/// The top-level fields that a projection names, sorted.
+#[derive(Debug)]
+enum TopFields {
+    /// An inclusion reads no others.
+    Read(Box<[ReadField]>),
+    /// All others are the same in a projected document.
+    Changed(Box<[Box<str>]>),
+}
+
+/// A top-level field that an inclusion reads.
+#[derive(Debug)]
+struct ReadField {
+    name: Box<str>,
+    /// Whether it is the same in a projected document.
+    is_same: bool,
 }
 
 /// The steps of a projection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 enum Pass {
     Shape(Shape),
     Slice(Box<[Box<str>]>, Slice),
@@ -53,7 +64,7 @@ enum Pass {
 
 fn sorted(names: impl Iterator<Item = Box<str>>) -> Box<[Box<str>]> {
     let mut names: Box<[_]> = names.collect();
-    names.sort_unstable();
+    work::sort_by(&mut names, Ord::cmp);
     names
 }
 
@@ -81,29 +92,22 @@ impl Projection {
     /// MongoDB's codes.
     pub fn parse_additions(spec: Doc<'_>, bindings: &Bindings) -> Result<Self> {
         let root = add_fields::parse(spec, bindings.names())?;
-        let kept = Kept::AllBut(sorted(root.fields.iter().map(|(name, _)| name.clone())));
-        let computed = Some(Box::new(Computed { additions: root.additions(), bindings: bindings.clone() }));
-        Ok(Self { passes: Box::default(), computed, kept, included: None, shown: None })
+        let changed = sorted(root.fields.iter().map(|(name, _)| name.clone()));
+        Ok(Self::adding(Computed { additions: root.additions(), bindings: bindings.clone() }, changed))
+    }
+
+    /// Returns the projection that does nothing but add fields, with these names.
+    fn adding(computed: Computed, names: Box<[Box<str>]>) -> Self {
+        let (passes, fields) = (Box::default(), TopFields::Changed(names));
+        Self(Arc::new(ParsedProjection { passes, computed: Some(computed), fields, included: None }))
     }
 
     fn of(Parsed { sense, root }: Parsed, bindings: &Bindings) -> Result<Self> {
         let additions = root.additions();
-        let names = |holds: fn(&Action) -> bool| {
-            work::take(root.fields.len())?;
-            let names = root.fields.iter().filter(|(_, action)| holds(action)).map(|(name, _)| name.clone());
-            Ok(sorted(names))
-        };
-        let kept = match sense {
-            Sense::Inclusion => Kept::Only(names(|action| matches!(action, Action::Include))?),
-            Sense::Exclusion => Kept::AllBut(names(|_| true)?),
-        };
-        let included = match sense {
-            Sense::Inclusion => paths(&root)?,
-            Sense::Exclusion => None,
-        };
-        let shown = match sense {
-            Sense::Inclusion => Some(names(|action| !matches!(action, Action::Exclude | Action::Computed(_)))?),
-            Sense::Exclusion => None,
+        work::take(root.fields.len())?;
+        let (fields, included) = match sense {
+            Sense::Inclusion => (TopFields::Read(read_fields(&root)), paths(&root)?),
+            Sense::Exclusion => (TopFields::Changed(sorted(root.fields.iter().map(|(name, _)| name.clone()))), None),
         };
         let mut changes = Vec::new();
         collect_changes(&root, &mut Vec::new(), &mut changes);
@@ -112,8 +116,9 @@ impl Projection {
             Sense::Exclusion => Shape::exclusion(root),
         };
         let shape = (!shape.is_whole()).then_some(Pass::Shape(shape));
-        let computed = (!additions.is_empty()).then(|| Box::new(Computed { additions, bindings: bindings.clone() }));
-        Ok(Self { passes: shape.into_iter().chain(changes).collect(), computed, kept, included, shown })
+        let computed = (!additions.is_empty()).then(|| Computed { additions, bindings: bindings.clone() });
+        let passes = shape.into_iter().chain(changes).collect();
+        Ok(Self(Arc::new(ParsedProjection { passes, computed, fields, included })))
     }
 
     /// Writes into `out` (cleared first) the projected document. An inclusion shows the first of repeated fields.
@@ -124,8 +129,8 @@ impl Projection {
     /// 51246 or 51247 if the positional `$` has no element to show. Then `out` does not contain a document.
     pub fn apply(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
         out.clear();
-        let Some(computed) = &self.computed else { return self.shape(doc, position, out) };
-        if self.passes.is_empty() {
+        let Some(computed) = &self.0.computed else { return self.shape(doc, position, out) };
+        if self.0.passes.is_empty() {
             return computed.apply(doc, doc, out);
         }
         self.shape(doc, position, out)?;
@@ -135,7 +140,7 @@ impl Projection {
 
     /// Applies everything but the computed fields.
     fn shape(&self, doc: Doc<'_>, position: Option<usize>, out: &mut Vec<u8>) -> Result<()> {
-        let Some((first, rest)) = self.passes.split_first() else {
+        let Some((first, rest)) = self.0.passes.split_first() else {
             out.extend_from_slice(doc.bytes());
             return Ok(());
         };
@@ -150,32 +155,33 @@ impl Projection {
 
     /// Returns whether every document is shown unchanged.
     pub fn is_identity(&self) -> bool {
-        self.passes.is_empty() && self.computed.is_none()
+        self.0.passes.is_empty() && self.0.computed.is_none()
     }
 
     /// Returns `true` only if a projected document has the same value at `path` as its original, and the path leads to it
     /// through the same documents and arrays. `false` means that this is not known.
     pub fn preserves(&self, path: &Path) -> bool {
-        let is_among = |names: &[Box<str>]| {
-            path.parts().first().is_some_and(|first| names.binary_search_by(|name| (**name).cmp(first.name())).is_ok())
-        };
-        match &self.kept {
-            Kept::Only(names) => is_among(names),
-            Kept::AllBut(names) => !is_among(names),
+        let Some(first) = path.parts().first() else { return false };
+        match &self.0.fields {
+            TopFields::Read(fields) => {
+                let place = fields.binary_search_by(|field| (*field.name).cmp(first.name()));
+                place.is_ok_and(|place| fields.get(place).is_some_and(|field| field.is_same))
+            }
+            TopFields::Changed(names) => names.binary_search_by(|name| (**name).cmp(first.name())).is_err(),
         }
     }
 
     /// Returns the fields that the projection reads of a document, if its result needs `after`.
     pub(crate) fn needs(&self, after: Needs) -> Needs {
-        let mut needs = match &self.shown {
-            Some(shown) => {
+        let mut needs = match &self.0.fields {
+            TopFields::Read(fields) => {
                 let mut needs = Needs::NOTHING;
-                shown.iter().for_each(|name| needs.add_name(name));
-                if shown.len() > 1 && after.is_ordered() { needs.ordered() } else { needs }
+                fields.iter().for_each(|field| needs.add_name(&field.name));
+                if fields.len() > 1 && after.is_ordered() { needs.ordered() } else { needs }
             }
-            None => after,
+            TopFields::Changed(_) => after,
         };
-        if let Some(computed) = &self.computed {
+        if let Some(computed) = &self.0.computed {
             computed.additions.needs(&mut needs);
         }
         needs
@@ -184,7 +190,7 @@ impl Projection {
     /// Returns whether both only include whole fields, and all fields that `next` includes are included by this
     /// projection.
     pub(crate) fn shows_all_of(&self, next: &Self) -> bool {
-        match (&self.included, &next.included) {
+        match (&self.0.included, &next.0.included) {
             (Some(included), Some(shown)) => {
                 let included: HashSet<&str> = included.iter().map(Path::as_str).collect();
                 shown.iter().all(|path| included.contains(path.as_str()))
@@ -196,37 +202,38 @@ impl Projection {
     /// Returns the projection that adds the fields of `self` and `next`. `None` if either of them does more than add fields, or
     /// `next` depends on the fields that `self` adds.
     pub(crate) fn with_additions(&self, next: &Self) -> Option<Self> {
-        let (Some(first), Some(second)) = (&self.computed, &next.computed) else { return None };
-        let (Kept::AllBut(names), Kept::AllBut(more)) = (&self.kept, &next.kept) else { return None };
-        let is_plain = self.passes.is_empty() && next.passes.is_empty();
+        let (Some(first), Some(second)) = (&self.0.computed, &next.0.computed) else { return None };
+        let (TopFields::Changed(names), TopFields::Changed(more)) = (&self.0.fields, &next.0.fields) else {
+            return None;
+        };
+        let is_plain = self.0.passes.is_empty() && next.0.passes.is_empty();
         if !is_plain || names.iter().any(|name| more.binary_search(name).is_ok()) || second.additions.reads_any(names) {
             return None;
         }
         let additions = first.additions.clone().and(&second.additions);
-        let computed = Some(Box::new(Computed { additions, bindings: first.bindings.clone() }));
-        let kept = Kept::AllBut(sorted(names.iter().chain(more).cloned()));
-        Some(Self { passes: Box::default(), computed, kept, included: None, shown: None })
+        let computed = Computed { additions, bindings: first.bindings.clone() };
+        Some(Self::adding(computed, sorted(names.iter().chain(more).cloned())))
     }
 
     /// Returns whether no document makes the projection fail.
     pub(crate) fn is_infallible(&self) -> bool {
-        !self.needs_position() && self.computed.as_ref().is_none_or(|computed| computed.additions.is_infallible())
+        !self.needs_position() && self.0.computed.as_ref().is_none_or(|computed| computed.additions.is_infallible())
     }
 
     /// Returns whether a document's projection can fail.
     pub fn computes(&self) -> bool {
-        self.computed.is_some()
+        self.0.computed.is_some()
     }
 
     /// Returns the included paths, with `_id` unless it is excluded, of a projection that only includes whole paths;
     /// otherwise `None`.
     pub fn included(&self) -> Option<&[Path]> {
-        self.included.as_deref()
+        self.0.included.as_deref()
     }
 
     /// Returns whether [`Projection::apply`] needs the position at which the filter matched.
     pub fn needs_position(&self) -> bool {
-        self.passes.iter().any(|pass| matches!(pass, Pass::Positional(_)))
+        self.0.passes.iter().any(|pass| matches!(pass, Pass::Positional(_)))
     }
 }
 
@@ -247,11 +254,23 @@ impl Pass {
     }
 }
 
+/// Returns the top-level fields that an inclusion reads.
+fn read_fields(root: &Branch) -> Box<[ReadField]> {
+    let read = root.fields.iter().filter(|(_, action)| !matches!(action, Action::Exclude | Action::Computed(_)));
+    let field = |(name, action): &(Box<str>, Action)| ReadField {
+        name: name.clone(),
+        is_same: matches!(action, Action::Include),
+    };
+    let mut fields: Box<[_]> = read.map(field).collect();
+    work::sort_by(&mut fields, |a, b| a.name.cmp(&b.name));
+    fields
+}
+
 /// Returns the included paths, if the projection only includes whole paths.
 fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
     fn collect(branch: &Branch, prefix: &str, paths: &mut Vec<Path>) -> Result<bool> {
         for (name, action) in branch.fields.iter() {
-            let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
+            let path = if prefix.is_empty() { Cow::Borrowed(&**name) } else { format!("{prefix}.{name}").into() };
             match action {
                 Action::Include => paths.push(Path::parse(&path)?),
                 Action::Within(branch) if collect(branch, &path, paths)? => {}
@@ -273,13 +292,14 @@ fn paths(root: &Branch) -> Result<Option<Box<[Path]>>> {
 }
 
 /// Appends the changes to arrays, in the order of their paths.
-fn collect_changes(branch: &Branch, prefix: &mut Vec<Box<str>>, changes: &mut Vec<Pass>) {
+fn collect_changes<'b>(branch: &'b Branch, prefix: &mut Vec<&'b str>, changes: &mut Vec<Pass>) {
+    let path = |prefix: &[&str]| prefix.iter().copied().map(Box::from).collect();
     for (name, action) in branch.fields.iter() {
-        prefix.push(name.clone());
+        prefix.push(name);
         match action {
             Action::Within(branch) => collect_changes(branch, prefix, changes),
-            Action::Slice(slice) => changes.push(Pass::Slice(prefix.as_slice().into(), *slice)),
-            Action::Positional => changes.push(Pass::Positional(prefix.as_slice().into())),
+            Action::Slice(slice) => changes.push(Pass::Slice(path(prefix), *slice)),
+            Action::Positional => changes.push(Pass::Positional(path(prefix))),
             Action::Include | Action::Exclude | Action::ElemMatch(_) | Action::Computed(_) => {}
         }
         prefix.pop();

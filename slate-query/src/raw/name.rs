@@ -24,8 +24,7 @@ impl FieldName {
 
     /// Returns the name as text.
     pub fn as_str(&self) -> &str {
-        // The bytes were copied from a `str`.
-        std::str::from_utf8(&self.text).unwrap_or_default()
+        self.text.as_str()
     }
 
     /// Returns the name as UTF-8 bytes.

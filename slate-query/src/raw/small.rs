@@ -67,6 +67,11 @@ impl SmallBytes {
         }
     }
 
+    /// Returns the text that the bytes were copied from; an empty one if they are not UTF-8.
+    pub(crate) fn as_str(&self) -> &str {
+        std::str::from_utf8(self).unwrap_or_default()
+    }
+
     /// Returns the bytes.
     #[inline]
     pub fn as_slice(&self) -> &[u8] {

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::{Doc, Element, Writer, bytes::same, validate::validate_each};
-use crate::Result;
+use crate::{Result, work};
 
 /// The field table of a document: for each field, in order, a hash byte of its name (its mark) and its offset,
 /// little-endian.
@@ -363,7 +363,7 @@ impl<'n> FromIterator<&'n [u8]> for Names {
         let numbered = names.into_iter().enumerate();
         let mut names: Box<[_]> =
             numbered.map(|(number, name)| Name { mark: mark(name), number, text: name.into() }).collect();
-        names.sort_unstable();
+        work::sort_by(&mut names, Ord::cmp);
         let marks = names.iter().map(|name| name.mark).collect();
         Self { names, marks }
     }

@@ -90,7 +90,7 @@ pub(super) fn place<'s, 'n>(nodes: &'s [&'n UpdateNode]) -> Result<Branches<'s, 
 /// Returns the path of an operator below, for messages.
 fn first_path(node: &UpdateNode) -> Option<&str> {
     match node {
-        UpdateNode::Leaf(leaf) => Some(&leaf.path),
+        UpdateNode::Leaf(leaf) => Some(leaf.path.as_str()),
         UpdateNode::Named(Named { children, positional }) => {
             children.values().chain(positional.as_deref()).find_map(first_path)
         }
@@ -103,7 +103,9 @@ impl UpdateScope<'_> {
     fn value(&self, nodes: &[&UpdateNode], name: &[u8], value: Value<'_>, out: &mut Writer) -> Result<UpdateOutcome> {
         match place(nodes)? {
             Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(UpdateOutcome::Unchanged),
-            Branches::Leaf(leaf) => leaf.operator.update(name, value, self, out).map_err(|error| error.at(&*leaf.path)),
+            Branches::Leaf(leaf) => {
+                leaf.operator.update(name, value, self, out).map_err(|error| error.at(leaf.path.as_str()))
+            }
             Branches::Named(named) => {
                 let checkpoint = out.checkpoint();
                 let outcome = match value.kind() {
@@ -163,10 +165,7 @@ impl UpdateScope<'_> {
             if left == 0 {
                 break;
             }
-            let place = pending.binary_search_by(|pending| match std::str::from_utf8(element.name) {
-                Ok(name) => order_of_siblings(&pending.name, name),
-                Err(_) => pending.name.as_bytes().cmp(element.name),
-            });
+            let place = pending.binary_search_by(|pending| order_of_siblings(pending.name.as_bytes(), element.name));
             let branch = place.ok().and_then(|place| pending.get_mut(place)).filter(|branch| branch.met == Met::No);
             let Some(branch) = branch else {
                 run.pass(element);
@@ -292,7 +291,7 @@ impl UpdateScope<'_> {
         work::take(named.iter().map(|named| named.children.len()).sum())?;
         let mut pending = Vec::<Pending<'n>>::new();
         let mut add = |name: Cow<'n, str>, node: &'n UpdateNode| match pending
-            .binary_search_by(|other| order_of_siblings(&other.name, &name))
+            .binary_search_by(|other| order_of_siblings(other.name.as_bytes(), name.as_bytes()))
         {
             Ok(place) => {
                 if let Some(same) = pending.get_mut(place) {
@@ -302,7 +301,7 @@ impl UpdateScope<'_> {
             Err(place) => pending.insert(place, Pending { name, nodes: Nodes::One(node), met: Met::No }),
         };
         for Named { children, positional } in named {
-            children.iter().for_each(|(name, node)| add(Cow::Borrowed(&*name.0), node));
+            children.iter().for_each(|(name, node)| add(Cow::Borrowed(name.as_str()), node));
             if let Some(node) = positional {
                 let position = self.context.position.ok_or_else(|| {
                     let message = "the positional operator '$' found no array position in the filter's match";

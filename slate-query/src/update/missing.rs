@@ -12,7 +12,7 @@ impl UpdateScope<'_> {
     pub(super) fn create(&self, nodes: &[&UpdateNode], name: &[u8], out: &mut Writer) -> Result<UpdateOutcome> {
         match place(nodes)? {
             Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(UpdateOutcome::Unchanged),
-            Branches::Leaf(leaf) => leaf.operator.create(name, self, out).map_err(|error| error.at(&*leaf.path)),
+            Branches::Leaf(leaf) => leaf.operator.create(name, self, out).map_err(|error| error.at(leaf.path.as_str())),
             Branches::Named(named) => {
                 let checkpoint = out.checkpoint();
                 out.open_document(name);
@@ -37,7 +37,7 @@ impl UpdateScope<'_> {
     pub(super) fn blocked(&self, nodes: &[&UpdateNode]) -> Result<()> {
         match place(nodes)? {
             Branches::Leaf(leaf) if !leaf.is_active(self.context) => Ok(()),
-            Branches::Leaf(leaf) => leaf.operator.blocked(self).map_err(|error| error.at(&*leaf.path)),
+            Branches::Leaf(leaf) => leaf.operator.blocked(self).map_err(|error| error.at(leaf.path.as_str())),
             Branches::Named(named) => {
                 self.pending(&named)?.iter().try_for_each(|child| self.blocked(child.nodes.as_slice()))
             }

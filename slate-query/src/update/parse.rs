@@ -4,7 +4,7 @@ use super::{
     Context,
     apply::Level,
     array_filter::ArrayFilters,
-    operator::{self, Creates, Destination, Grammar, Operator, Unset},
+    operator::{self, Destination, Grammar, Operator, Unset},
     pipeline::Pipeline,
     replace::Replacement,
     scope::{RootFields, UpdateOutcome, UpdateScope},
@@ -34,10 +34,9 @@ pub(super) enum UpdateForm {
 /// The operators of an update.
 #[derive(Debug)]
 pub(super) struct Operators {
-    root: Named,
+    pub(super) root: Named,
     filters: ArrayFilters,
-    /// The operators' paths, and whether they create missing fields.
-    pub(super) paths: Vec<(Vec<PathStep>, Creates)>,
+    uses_position: UsesPosition,
     depth: Depth,
 }
 
@@ -99,12 +98,8 @@ impl Update {
     /// matched.
     pub fn needs_position(&self) -> UsesPosition {
         match &self.0 {
-            UpdateForm::Operators(operators)
-                if operators.paths.iter().flat_map(|(steps, _)| steps).any(|step| *step == PathStep::Positional) =>
-            {
-                UsesPosition::Yes
-            }
-            UpdateForm::Operators(_) | UpdateForm::Replacement(_) | UpdateForm::Pipeline(_) => UsesPosition::No,
+            UpdateForm::Operators(operators) => operators.uses_position,
+            UpdateForm::Replacement(_) | UpdateForm::Pipeline(_) => UsesPosition::No,
         }
     }
 }
@@ -114,20 +109,20 @@ impl Operators {
         let mut parser = Parser {
             root: UpdateNode::root(),
             filters,
-            paths: Vec::new(),
+            uses_position: UsesPosition::No,
             depth: Depth::Bounded,
             collation: collation.cloned(),
         };
         for modifier in update.elements() {
             parser.modifier(modifier)?;
         }
-        let Parser { root, filters, paths, depth, collation: _ } = parser;
+        let Parser { root, filters, uses_position, depth, collation: _ } = parser;
         filters.all_used()?;
         let root = match root {
             UpdateNode::Named(root) => root,
             UpdateNode::Each(_) | UpdateNode::Leaf(_) => Named::default(),
         };
-        Ok(Self { root, filters, paths, depth })
+        Ok(Self { root, filters, uses_position, depth })
     }
 
     pub(super) fn apply(&self, doc: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
@@ -148,7 +143,7 @@ impl Operators {
 struct Parser {
     root: UpdateNode,
     filters: ArrayFilters,
-    paths: Vec<(Vec<PathStep>, Creates)>,
+    uses_position: UsesPosition,
     depth: Depth,
     collation: Option<Collation>,
 }
@@ -201,10 +196,10 @@ impl Parser {
         if steps.len() + operator.depth() > MAX_DEPTH {
             self.depth = Depth::Unknown;
         }
-        let creates = operator.creates();
-        self.root.insert(&steps, Leaf { path: path.as_str().into(), operator, acts })?;
-        self.paths.push((steps, creates));
-        Ok(())
+        if steps.contains(&PathStep::Positional) {
+            self.uses_position = UsesPosition::Yes;
+        }
+        self.root.insert(steps, Leaf { path: path.clone(), operator, acts })
     }
 }
 

@@ -4,7 +4,7 @@ use super::{
     operator::Creates,
     parse::{Update, UpdateForm},
     position::position,
-    step::PathStep,
+    tree::{Named, UpdateNode},
 };
 use crate::path::{Part, Path};
 
@@ -16,38 +16,45 @@ impl Update {
         match &self.0 {
             UpdateForm::Replacement(_) => true,
             UpdateForm::Pipeline(pipeline) => pipeline.touches(path),
-            UpdateForm::Operators(operators) => {
-                operators.paths.iter().any(|(steps, creates)| match (steps.split_first(), path.parts().split_first()) {
-                    // The first names are never within an array.
-                    (Some((PathStep::Name(name), steps)), Some((part, parts))) => {
-                        **name == *part.name() && meet(steps, parts, *creates)
-                    }
-                    _ => true,
-                })
-            }
+            UpdateForm::Operators(operators) => match path.parts().split_first() {
+                // The first names are never within an array.
+                Some((first, rest)) if operators.root.positional.is_none() => {
+                    operators.root.child(first).is_some_and(|child| meets(child, rest))
+                }
+                _ => true,
+            },
         }
     }
 }
 
-/// Returns whether the rest of an update's path and the rest of an index's path can lead to the same value: one is a
-/// prefix of the other, where steps that may be array positions are optional.
-fn meet(steps: &[PathStep], parts: &[Part], creates: Creates) -> bool {
-    let (Some((step, later)), Some((part, rest))) = (steps.split_first(), parts.split_first()) else { return true };
-    let may_append = match step {
-        PathStep::Name(name) => position(name).is_some(),
-        PathStep::Positional => true,
-        PathStep::Each(_) => false,
-    };
-    if may_append && creates == Creates::Fields {
-        return true;
+/// Returns whether the operators of a node can change what the rest of an index's path leads to: the path of one and the other are
+/// equal, or one is a prefix of the other, where steps that may be array positions are optional.
+fn meets(node: &UpdateNode, parts: &[Part]) -> bool {
+    let Some((part, rest)) = parts.split_first() else { return true };
+    let at_position = |child: &UpdateNode| creates_fields(child) || meets(child, parts);
+    match node {
+        UpdateNode::Leaf(_) => true,
+        UpdateNode::Named(named) => {
+            named.child(part).is_some_and(|child| meets(child, rest))
+                || named.children.iter().any(|(name, child)| position(name.as_str()).is_some() && at_position(child))
+                || named
+                    .positional
+                    .as_deref()
+                    .is_some_and(|child| at_position(child) || (part.position().is_some() && meets(child, rest)))
+        }
+        UpdateNode::Each(each) => {
+            each.0.iter().any(|(_, child)| meets(child, parts) || (part.position().is_some() && meets(child, rest)))
+        }
     }
-    match step {
-        PathStep::Name(name) => {
-            (**name == *part.name() && meet(later, rest, creates))
-                || (position(name).is_some() && meet(later, parts, creates))
+}
+
+/// Returns whether an operator below may append to the array in whose position it acts.
+fn creates_fields(node: &UpdateNode) -> bool {
+    match node {
+        UpdateNode::Leaf(leaf) => leaf.operator.creates() == Creates::Fields,
+        UpdateNode::Named(Named { children, positional }) => {
+            children.values().chain(positional.as_deref()).any(creates_fields)
         }
-        PathStep::Positional | PathStep::Each(_) => {
-            (part.position().is_some() && meet(later, rest, creates)) || meet(later, parts, creates)
-        }
+        UpdateNode::Each(each) => each.0.iter().any(|(_, child)| creates_fields(child)),
     }
 }

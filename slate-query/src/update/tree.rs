@@ -3,10 +3,15 @@
 use std::{
     cmp::Ordering,
     collections::{BTreeMap, btree_map::Entry},
+    vec,
 };
 
 use super::{Context, Phase, array_filter::Selector, operator::Operator, step::PathStep};
-use crate::{Code, Error, Result, path::order_of_siblings};
+use crate::{
+    Code, Error, Result,
+    path::{Part, Path, order_of_siblings},
+    raw::SmallBytes,
+};
 
 /// A node of the tree: a path that an operator changes, or a prefix of one.
 #[derive(Debug)]
@@ -29,7 +34,24 @@ pub(super) struct Named {
 
 /// A name, ordered by [`order_of_siblings`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct SiblingName(pub(super) Box<str>);
+pub(super) struct SiblingName(SmallBytes);
+
+impl SiblingName {
+    fn new(name: &str) -> Self {
+        Self(name.as_bytes().into())
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        self.0.as_str()
+    }
+}
+
+impl Named {
+    /// Returns the child for the field of this name.
+    pub(super) fn child(&self, name: &Part) -> Option<&UpdateNode> {
+        self.children.get(&SiblingName::new(name.name()))
+    }
+}
 
 impl Ord for SiblingName {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -51,7 +73,7 @@ pub(super) struct Each(pub(super) Vec<(Selector, UpdateNode)>);
 #[derive(Debug)]
 pub(super) struct Leaf {
     /// The path as written, for messages.
-    pub(super) path: Box<str>,
+    pub(super) path: Path,
     pub(super) operator: Box<dyn Operator>,
     pub(super) acts: Acts,
 }
@@ -81,34 +103,34 @@ impl UpdateNode {
     ///
     /// # Errors
     /// `ConflictingUpdateOperators` (40) if another operator has the same path, a prefix of it, or a longer one.
-    pub(super) fn insert(&mut self, steps: &[PathStep], leaf: Leaf) -> Result<()> {
+    pub(super) fn insert(&mut self, steps: Vec<PathStep>, leaf: Leaf) -> Result<()> {
         let path = leaf.path.clone();
-        self.put(steps, leaf).ok_or_else(|| conflict(&path))
+        self.put(steps.into_iter(), leaf).ok_or_else(|| conflict(path.as_str()))
     }
 
     /// Returns `None` on a conflict.
-    fn put(&mut self, steps: &[PathStep], leaf: Leaf) -> Option<()> {
-        let (step, rest) = steps.split_first()?;
+    fn put(&mut self, mut steps: vec::IntoIter<PathStep>, leaf: Leaf) -> Option<()> {
+        let step = steps.next()?;
         let child = match (self, step) {
             (Self::Named(named), PathStep::Positional) => match &mut named.positional {
                 Some(child) => child,
                 vacant => {
-                    *vacant = Some(Box::new(Self::fresh(rest, leaf)?));
+                    *vacant = Some(Box::new(Self::fresh(steps, leaf)?));
                     return Some(());
                 }
             },
-            (Self::Named(named), PathStep::Name(name)) => match named.children.entry(SiblingName(name.clone())) {
+            (Self::Named(named), PathStep::Name(name)) => match named.children.entry(SiblingName::new(&name)) {
                 Entry::Occupied(child) => child.into_mut(),
                 Entry::Vacant(vacant) => {
-                    vacant.insert(Self::fresh(rest, leaf)?);
+                    vacant.insert(Self::fresh(steps, leaf)?);
                     return Some(());
                 }
             },
             (Self::Each(Each(children)), PathStep::Each(selector)) => {
-                match children.binary_search_by_key(selector, |(other, _)| *other) {
+                match children.binary_search_by_key(&selector, |(other, _)| *other) {
                     Ok(place) => &mut children.get_mut(place)?.1,
                     Err(place) => {
-                        children.insert(place, (*selector, Self::fresh(rest, leaf)?));
+                        children.insert(place, (selector, Self::fresh(steps, leaf)?));
                         return Some(());
                     }
                 }
@@ -119,12 +141,12 @@ impl UpdateNode {
                 return None;
             }
         };
-        child.put(rest, leaf)
+        child.put(steps, leaf)
     }
 
     /// Creates a new branch along `steps` that ends in the leaf.
-    fn fresh(steps: &[PathStep], leaf: Leaf) -> Option<Self> {
-        let mut node = match steps.first() {
+    fn fresh(steps: vec::IntoIter<PathStep>, leaf: Leaf) -> Option<Self> {
+        let mut node = match steps.as_slice().first() {
             None => return Some(Self::Leaf(leaf)),
             Some(PathStep::Each(_)) => Self::Each(Each::default()),
             Some(PathStep::Name(_) | PathStep::Positional) => Self::Named(Named::default()),

@@ -90,7 +90,8 @@ impl<R: AsyncRead + Unpin> Inbox<R> {
                     return Err(WireError::BeforeLogin { id, length, most });
                 }
                 let arrived = self.buffer.len().min(length);
-                // A compressed message is decompressed when all of it is there. One that says more than is allowed is refused then.
+                // A compressed message is decompressed when all of it is there. If its header declares more bytes than
+                // are allowed, it is refused then.
                 let plain = if arrived == length { Request::plain_memory(&self.buffer, most) } else { 0 };
                 let needed = arrived.max(plain);
                 if needed > UNCOUNTED && !self.held.grow_to(needed) {

@@ -27,6 +27,7 @@ pub(super) struct Acknowledged {
     commits: u64,
     unknown: u64,
     checked_copies: u64,
+    checked_unfinished: u64,
 }
 
 /// What must be found of an index or a collection after the last change that was acknowledged.
@@ -149,14 +150,14 @@ impl Acknowledged {
 
     /// Forgets what was acknowledged in the database before, except the counts.
     pub(super) fn begin_database(&mut self) {
-        let Self { commits, unknown, checked_copies, .. } = *self;
-        *self = Self { commits, unknown, checked_copies, ..Self::default() };
+        let Self { commits, unknown, checked_copies, checked_unfinished, .. } = *self;
+        *self = Self { commits, unknown, checked_copies, checked_unfinished, ..Self::default() };
     }
 
     pub(super) fn summary(&self) -> String {
         format!(
-            "{} acknowledged commits, {} more that were not acknowledged, {} backups and copies checked",
-            self.commits, self.unknown, self.checked_copies
+            "{} acknowledged commits, {} more that were not acknowledged, {} backups and copies checked, {} unfinished ones",
+            self.commits, self.unknown, self.checked_copies, self.checked_unfinished
         )
     }
 }
@@ -184,31 +185,50 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
     }
     for (name, copied) in std::mem::take(&mut acknowledged.copies) {
         let path = folder.join(&name);
-        let store = url.split(':').next().unwrap_or_default();
-        // An incomplete copy may be absent, refused, or whole.
-        if copied.is_complete {
-            acknowledged.checked_copies += 1;
-            let url = format!("{store}:{}", path.display());
-            let opened = Database::open(&url).and_then(|db| {
-                let mut faults = Broken::new();
-                let numbers = log(&db, &mut faults)?;
-                for (writer, n) in &copied.log {
-                    if numbers.get(writer) < Some(n) {
-                        faults.push(format!("commit {n} of writer {writer} is missing, which was older"));
-                    }
-                }
-                sound(&db, &mut faults)?;
-                Ok(faults)
-            });
-            match opened {
+        if path.exists() {
+            acknowledged.checked_copies += u64::from(copied.is_complete);
+            acknowledged.checked_unfinished += u64::from(!copied.is_complete);
+            let store = url.split(':').next().unwrap_or_default();
+            match copy(&format!("{store}:{}", path.display()), &name, &copied) {
                 Ok(faults) => broken.extend(faults.into_iter().map(|fault| format!("{name}: {fault}"))),
-                Err(error) => broken.push(format!("{name} was completed and fails: {error:?}")),
+                Err(error) => broken.push(format!("{name} (completed: {}) fails: {error:?}", copied.is_complete)),
             }
+        } else if copied.is_complete {
+            broken.push(format!("{name} was completed and is not there"));
         }
         let _ = std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir_all(&path));
     }
     broken
 }
+
+/// Checks a backup, a copy or a restored database, which the end of the process may have interrupted: it shows one commit, not older than it
+/// was begun. An unfinished copy may also show none of the collections. A backup that is there is whole, finished or not, because
+/// its file gets its name last.
+fn copy(url: &str, name: &str, copied: &Copied) -> Result<Broken> {
+    let (db, mut faults) = (Database::open(url)?, Broken::new());
+    sound(&db, &mut faults)?;
+    let names = db.list_collection_names()?;
+    let is_begun = names.iter().all(|name| name.starts_with(UNFINISHED));
+    if is_begun && !copied.is_complete && !name.starts_with("backup") {
+        return Ok(faults);
+    }
+    let numbers = log(&db, &mut faults)?;
+    for (writer, n) in &copied.log {
+        if numbers.get(writer) < Some(n) {
+            faults.push(format!("commit {n} of writer {writer} is missing, which was older"));
+        }
+    }
+    for collection in ["out", "merged", "renamed", "new", "dropped"] {
+        let found = generations(&db, collection)?;
+        if !found.is_empty() && found.values().ne([&TOGETHER]) {
+            faults.push(format!("{collection} is there in part: {found:?}"));
+        }
+    }
+    Ok(faults)
+}
+
+/// The prefix of the collections of a copy that is not complete; see [`slate_core::CopyTo::run`].
+const UNFINISHED: &str = "slate.copy.";
 
 /// Checks the database itself.
 fn whole(db: &Database, acknowledged: &mut Acknowledged, broken: &mut Broken) -> Result<()> {

@@ -1,4 +1,4 @@
-//! Ends a process that writes, by a kill at a random time or at one of twelve places in the code, and checks what is there when its database is opened again: every acknowledged commit,
+//! Ends a process that writes, by a kill at a random time or at a place in the code, and checks what is there when its database is opened again: every acknowledged commit,
 //! nothing of a commit without the rest of it, no gap, indexes that agree with their documents, and a next write that works.
 //!
 //! The writing process is this program with the argument `--writer`. It reports each acknowledged commit on its standard output, and
@@ -9,6 +9,7 @@ mod check;
 mod device;
 #[cfg(unix)]
 mod full;
+mod places;
 #[cfg(unix)]
 mod power;
 mod writer;
@@ -19,7 +20,7 @@ use std::{
     process::{Command, Stdio},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 #[cfg(unix)]
@@ -28,7 +29,10 @@ pub use full::{FullDeviceTrial, fill, write_to_full_device};
 pub use power::{PowerTrial, cut};
 pub use writer::write;
 
-use self::check::{Acknowledged, Ending};
+use self::{
+    check::{Acknowledged, Ending},
+    places::Places,
+};
 use crate::Broken;
 
 /// What to kill, and how often.
@@ -54,30 +58,19 @@ const LONGEST_LIFE: Duration = Duration::from_millis(900);
 /// The longest time until the first commit, on a machine that is busy with other work.
 const LONGEST_START: Duration = Duration::from_secs(10);
 
-/// Places in the code, each between two steps of a write, at which the process ends as if it were killed.
-const POINTS: [&str; 12] = [
-    "after-apply",
-    "after-commit",
-    "after-compact",
-    "after-drop-of-keyspaces",
-    "after-publish",
-    "before-apply",
-    "before-commit-of-a-step",
-    "before-drop-of-keyspace",
-    "before-publish",
-    "between-passes-of-steps",
-    "between-rewritten-chunks",
-    "in-build-round",
-];
+/// The longest time until a writer comes to the place at which it ends. Most places are passed by one of 14 actions.
+const LONGEST_WAY: Duration = Duration::from_secs(4);
 
-/// The greatest number of times that a writer passes a place before it ends there.
-const MOST_PASSES: u32 = 40;
+/// The greatest numbers of times that a writer passes a place before it ends there. Some places are passed once in a life, others with each
+/// commit.
+const MOST_PASSES: [u32; 4] = [1, 1, 4, 40];
 
 /// Kills writers; returns the promises that were broken, at the first kill that shows any. `report` gets a line from time to time.
 pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
     let mut random = fastrand::Rng::with_seed(trial.seed);
     let mut acknowledged = Acknowledged::default();
     let mut folder = tempfile::tempdir();
+    let mut places = Places::of(&trial.store);
     for kill in 1..=trial.kills {
         if kill % KILLS_PER_DATABASE == 1 {
             acknowledged.begin_database();
@@ -88,19 +81,22 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
             Err(error) => return vec![format!("no temporary folder: {error}")],
         };
         let seed = random.u64(..);
-        let life = LONGEST_LIFE.mul_f64(random.f64());
-        let point = random.bool().then(|| {
-            let point = random.choice(POINTS).unwrap_or("before-apply");
-            format!("{point}={}*off->return", random.u32(0..MOST_PASSES))
-        });
+        let place = if random.bool() { places.next() } else { None };
+        let most = random.choice(MOST_PASSES).unwrap_or(1);
+        let place = place.map(|place| (place, random.u32(0..most)));
         // Files as short as these are compacted whole otherwise.
         let steps = random.bool().then(|| "steps-of-short-files=return".to_owned());
-        let points = point.into_iter().chain(steps).collect::<Vec<_>>().join(";");
-        let writer = Writer { points, ..Writer::new(&trial.program, &trial.store, seed) };
-        let lines = match writer.ended(folder.path(), life) {
-            Ok(lines) => lines,
+        let mut writer = Writer { place, ways: steps, ..Writer::new(&trial.program, &trial.store, seed) };
+        // A process that ends at a place lives until it comes there.
+        writer.lives_from_first_commit = place.is_some();
+        let life = if place.is_some() { LONGEST_WAY } else { LONGEST_LIFE.mul_f64(random.f64()) };
+        let (lines, end) = match writer.ended(folder.path(), life) {
+            Ok(ended) => ended,
             Err(error) => return vec![format!("kill {kill}: {error}")],
         };
+        if let End::AtPlace(place) = end {
+            places.count(place);
+        }
         lines.iter().for_each(|line| acknowledged.note(line));
         let broken = check::check(&url(&trial.store, folder.path()), folder.path(), Ending::Killed, &mut acknowledged);
         if !broken.is_empty() {
@@ -112,7 +108,10 @@ pub fn run(trial: &CrashTrial, mut report: impl FnMut(String)) -> Broken {
             report(format!("{kill} kills, {}", acknowledged.summary()));
         }
     }
-    acknowledged.checked()
+    report(places.summary());
+    let mut broken = acknowledged.checked();
+    broken.extend(places.unreached(trial.kills));
+    broken
 }
 
 /// The URL of the database in the folder.
@@ -130,8 +129,10 @@ struct Writer<'w> {
     program: &'w Path,
     store: &'w str,
     seed: u64,
-    /// The place in the code at which it ends, and the ways that it takes, as the crate `fail` reads them.
-    points: String,
+    /// The place in the code at which it ends, and how often it passes it before.
+    place: Option<(&'static str, u32)>,
+    /// The ways that it takes, as the crate `fail` reads them.
+    ways: Option<String>,
     environment: Vec<(&'static str, String)>,
     /// Whether it may end because a write fails.
     may_fail: bool,
@@ -145,18 +146,21 @@ impl<'w> Writer<'w> {
             program,
             store,
             seed,
-            points: String::new(),
+            place: None,
+            ways: None,
             environment: Vec::new(),
             may_fail: false,
             lives_from_first_commit: false,
         }
     }
 
-    /// Starts the process, and kills it after this time, unless it ends before. Returns its lines.
-    fn ended(&self, folder: &Path, life: Duration) -> std::io::Result<Vec<String>> {
+    /// Starts the process, and kills it after this time, unless it ends before. Returns its lines, and how it ended.
+    fn ended(&self, folder: &Path, life: Duration) -> std::io::Result<(Vec<String>, End)> {
         let seed = self.seed;
+        let place = self.place.map(|(place, passes)| format!("{place}={passes}*off->return"));
+        let points: Vec<String> = place.into_iter().chain(self.ways.clone()).collect();
         let mut writer = Command::new(self.program)
-            .env("FAILPOINTS", &self.points)
+            .env("FAILPOINTS", points.join(";"))
             .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .arg("--writer")
             .arg(folder)
@@ -180,7 +184,10 @@ impl<'w> Writer<'w> {
             // Also returns when the process ends.
             let _ = begun.recv_timeout(LONGEST_START);
         }
-        thread::sleep(life);
+        let end = Instant::now() + life;
+        while Instant::now() < end && writer.try_wait()?.is_none() {
+            thread::sleep(Duration::from_millis(2));
+        }
         // A writer that ends at a point has no exit code, as one that was killed.
         match writer.try_wait()?.and_then(|status| status.code()) {
             Some(writer::FAILED) if self.may_fail => {}
@@ -191,7 +198,34 @@ impl<'w> Writer<'w> {
         }
         // On Unix this is SIGKILL: nothing of the process runs any more.
         writer.kill()?;
-        writer.wait()?;
-        reading.join().map_err(|_| std::io::Error::other("reading the output failed"))
+        let status = writer.wait()?;
+        let lines = reading.join().map_err(|_| std::io::Error::other("reading the output failed"))?;
+        let end = match self.place {
+            _ if !is_aborted(status) => End::Killed,
+            Some((place, _)) => End::AtPlace(place),
+            // Such as one whose stack is too short.
+            None => return Err(std::io::Error::other(format!("the writer (seed {seed}) ended by itself: {status}"))),
+        };
+        Ok((lines, end))
     }
 }
+
+/// How a writer has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    /// By the signal, or because a write failed.
+    Killed,
+    AtPlace(&'static str),
+}
+
+/// Whether the process has ended as a place in the code ends it.
+fn is_aborted(status: std::process::ExitStatus) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGABRT);
+    #[cfg(not(unix))]
+    status.code().is_some_and(|code| code < 0)
+}
+
+/// The signal by which `abort` ends a process, on every Unix.
+#[cfg(unix)]
+const SIGABRT: i32 = 6;

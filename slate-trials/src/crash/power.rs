@@ -64,7 +64,7 @@ pub fn cut(trial: &PowerTrial, mut report: impl FnMut(String)) -> std::io::Resul
             failures += 1;
         }
         let life = LONGEST_LIFE.mul_f64(random.f64()) + Duration::from_millis(20);
-        for line in writer.ended(folder.path(), life)? {
+        for line in writer.ended(folder.path(), life)?.0 {
             acknowledged.note(&line);
         }
         synced.read(&log)?;

@@ -248,8 +248,8 @@ impl From<slate_core::Error> for Failure {
             ErrorKind::WrongFormat => Some("check the path; a backup of a memory database opens as memory:PATH"),
             ErrorKind::NewerVersion => Some("install a newer slate"),
             ErrorKind::Corrupt => Some(
-                "`verify` lists the damage; `copy --skip-damaged NEW-URL` writes what can be read to a new database; \
-                 or `restore` a backup",
+                "`verify` lists the damage; `copy --skip-damaged NEW-URL` writes what can be read to a new database, \
+                 `export --skip-damaged` to files; or `restore` a backup",
             ),
             ErrorKind::Invalid if error.path() == Some("hint") => Some("`indexes` lists the indexes of a collection"),
             ErrorKind::Full => Some("free some space; nothing of this write was stored"),

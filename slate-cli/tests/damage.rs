@@ -145,6 +145,7 @@ fn a_changed_letter_is_found_and_everything_else_is_saved() {
     assert!(found.contains("DamagedStorage in users: documents after { \"_id\": "), "{found}");
     let (code, repaired) = slate(folder.path(), &["repair"]);
     assert!(code == 3 && repaired.contains("nothing was changed; `copy --skip-damaged"), "{repaired}");
+    assert!(repaired.contains("`export --skip-damaged`"), "{repaired}");
     let (code, backup) = slate(folder.path(), &["backup", "shop.backup"]);
     assert!(
         code == 1 && backup.contains("nothing was copied") && !folder.path().join("shop.backup").exists(),
@@ -159,6 +160,48 @@ fn a_changed_letter_is_found_and_everything_else_is_saved() {
     let count: u32 = slate(folder.path(), &["count", "users"]).1.trim().parse().unwrap();
     assert!((400..500).contains(&count), "{count}");
     assert_eq!(slate(folder.path(), &["count", "users", "{ text: /^D/ }"]).1, "0\n");
+}
+
+#[test]
+fn an_export_leaves_out_damaged_documents_only_on_request() {
+    let folder = tempfile::tempdir().unwrap();
+    create_many(folder.path());
+    assert_eq!(slate(folder.path(), &["insert", "sound", "{ _id: 1 }"]).0, 0);
+    // Pages of documents become no pages: one that reads them fails.
+    let sound = std::fs::read(folder.path().join("shop.slate")).unwrap();
+    let damaged = (1..sound.len() / 4096).find_map(|page| {
+        let mut bytes = sound.clone();
+        bytes[page * 4096..(page + 1) * 4096].fill(0);
+        std::fs::write(folder.path().join("shop.slate"), &bytes).unwrap();
+        let (code, text) = slate(folder.path(), &["verify"]);
+        (code == 3 && text.contains("DamagedStorage in users: documents after")).then_some(text)
+    });
+    assert!(damaged.is_some(), "no page of documents was found");
+
+    let file = ["export", "users", "--output", "users.csv", "--typed"];
+    let (code, refused) = slate(folder.path(), &file);
+    assert!(code == 1 && refused.contains("`export --skip-damaged`"), "{refused}");
+    assert!(!folder.path().join("users.csv").exists());
+    let (code, exported) = slate(folder.path(), &[&file[..], &["--skip-damaged"]].concat());
+    assert!(code == 3 && exported.contains("left out: DamagedStorage in users: documents after"), "{exported}");
+    let lines = std::fs::read_to_string(folder.path().join("users.csv")).unwrap().lines().count();
+    assert!((300..501).contains(&lines), "{lines}");
+
+    // All collections, with their indexes.
+    let (code, exported) = slate(folder.path(), &["export", "--output", "dump", "--skip-damaged"]);
+    assert!(code == 3 && exported.contains("left out: DamagedStorage in users"), "{exported}");
+    let mut import = Command::new(env!("CARGO_BIN_EXE_slate"));
+    let imported = import.args(["redb:saved.slate", "import", "dump"]).current_dir(folder.path()).output().unwrap();
+    assert_eq!(imported.status.code(), Some(0), "{imported:?}");
+    std::fs::rename(folder.path().join("saved.slate"), folder.path().join("shop.slate")).unwrap();
+    assert_eq!(slate(folder.path(), &["verify"]).0, 0);
+    assert_eq!(slate(folder.path(), &["count", "users"]).1, format!("{}\n", lines - 1));
+    assert!(slate(folder.path(), &["indexes", "users"]).1.contains("text_1"));
+
+    // A sound database loses nothing, and neither does a sound collection.
+    std::fs::write(folder.path().join("shop.slate"), &sound).unwrap();
+    let (code, exported) = slate(folder.path(), &["export", "users", "{ _id: 7 }", "--skip-damaged"]);
+    assert_eq!((code, &*exported), (0, "{\"_id\":7,\"text\":\"document 0007 of many\"}\n"));
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl Copy {
     /// Copies from a server, or to one.
     fn with_server(&self, from: Endpoint, to: &str, session: &mut Session) -> Result<Exit> {
         if self.skip_damaged {
-            return Err(Failure::usage("--skip-damaged reads the files of a database, and writes to such files"));
+            return Err(Failure::usage(format!("{}, and writes to such files", transfer::FILES_ONLY)));
         }
         let files = NewFiles::at(to);
         let target = session.other_endpoint(to, Access::CreateOrOpen)?;

@@ -12,11 +12,13 @@ use super::{
     Run, definitions, documents,
     selection::{Fields, Slice},
     source::CopySource,
+    transfer::{self, Salvaged},
 };
 use crate::{
-    endpoint::Rows,
+    endpoint::{Endpoint, Rows},
     failure::{Exit, Failure, Result},
     input,
+    message::message,
     output::{self, Cells, File, Format},
     progress,
     session::Session,
@@ -50,29 +52,63 @@ pub(crate) struct Export {
     /// Compress the files of a folder with gzip
     #[arg(long, conflicts_with = "collection")]
     gzip: bool,
+    /// Leave out damaged parts of the database and list them; exits with 3 if there are any
+    #[arg(long)]
+    skip_damaged: bool,
     /// The name of the database in a folder of BSON dumps
     #[arg(long, default_value = "slate", value_name = "NAME")]
     database: String,
 }
 
+/// What is exported.
+#[derive(Clone, Copy)]
+enum Exported<'e> {
+    /// This collection.
+    One(&'e str),
+    /// All collections, into this folder.
+    All(&'e Path),
+}
+
 impl Run for Export {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let source = CopySource::of(session.endpoint(Access::ReadOnly)?)?;
-        if let Some(name) = &self.collection {
-            source.endpoint().check(name)?;
-            return self.one(&source, name, session);
-        }
-        let Some(folder) = &self.output else {
-            return Err(Failure::usage("standard output takes one collection")
-                .hint("name the collection, or add --output FOLDER for all of them"));
+        let place = match (&self.collection, &self.output) {
+            (Some(name), _) => Exported::One(name),
+            (None, Some(folder)) => Exported::All(folder),
+            (None, None) => {
+                return Err(Failure::usage("standard output takes one collection")
+                    .hint("name the collection, or add --output FOLDER for all of them"));
+            }
         };
-        self.all(&source, folder, session)
+        let endpoint = session.endpoint(Access::ReadOnly)?;
+        if !self.skip_damaged {
+            return self.write_from(&CopySource::of(endpoint)?, place, session);
+        }
+        let Endpoint::Embedded(database) = endpoint else { return Err(Failure::usage(transfer::FILES_ONLY)) };
+        // A query may read the documents twice, sort them, or look into another collection: it runs on what is sound of all of them.
+        let saved = Salvaged::of(&database, session)?;
+        let source = CopySource::of(Endpoint::Embedded(saved.database.clone()))?;
+        let exit = self.write_from(&source, place, session)?;
+        let is_concerned = |of: &str| of.is_empty() || self.collection.as_ref().is_none_or(|name| name == of);
+        let damages = saved.damages.iter().filter(|damage| is_concerned(&damage.collection));
+        // Standard output may have the documents.
+        let left_out = damages.inspect(|damage| message!("left out: {damage}")).count();
+        Ok(if left_out == 0 { exit } else { Exit::Incomplete })
     }
 }
 
 impl Export {
     fn cells(&self) -> Cells {
         if self.typed { Cells::Typed } else { Cells::Plain }
+    }
+
+    fn write_from(&self, source: &CopySource, place: Exported<'_>, session: &mut Session) -> Result<Exit> {
+        match place {
+            Exported::One(name) => {
+                source.endpoint().check(name)?;
+                self.one(source, name, session)
+            }
+            Exported::All(folder) => self.all(source, folder, session),
+        }
     }
 
     /// Runs the query.

@@ -15,12 +15,14 @@ use crate::{
 ///
 /// Opens the database for writing, which completes or undoes an interrupted commit; finishes interrupted index builds; then
 /// checks everything as `verify` does, and drops and creates again each index with a fault. Damaged documents are listed and
-/// left as they are. If the file itself is damaged, nothing is changed: `copy --skip-damaged` writes what can be read to a new database.
+/// left as they are. If the file itself is damaged, nothing is changed: `copy --skip-damaged` writes what can be read to a new database, and
+/// `export --skip-damaged` to files.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Repair {}
 
 /// What to do with a damaged file.
-const SALVAGE: &str = "`copy --skip-damaged NEW-URL` writes what can be read to a new database";
+const SALVAGE: &str =
+    "`copy --skip-damaged NEW-URL` writes what can be read to a new database, `export --skip-damaged` to files";
 
 impl Run for Repair {
     fn run(self, session: &mut Session) -> Result<Exit> {

@@ -4,12 +4,14 @@ use std::{
 };
 
 use slate_core::{
-    CancelToken, CopyProgress, CopyResult, CopyTo, Database, ErrorKind, ExistingCollections, VerifyFinding,
+    Access, CancelToken, CopyProgress, CopyResult, CopyTo, Database, ErrorKind, ExistingCollections, VerifyFinding,
 };
+use tempfile::TempDir;
 
 use crate::{
     failure::{Failure, Result},
     output, progress,
+    session::Session,
 };
 
 /// The files of a database that does not exist before a copy into it.
@@ -62,6 +64,36 @@ pub(super) fn copy(from: &Database, to: &Database, cancel: &CancelToken) -> Resu
 pub(super) fn salvage(from: &Database, to: &Database, cancel: &CancelToken) -> Result<(String, Vec<VerifyFinding>)> {
     drawn(from, to, cancel, |copy| copy.salvage().map(|(copied, report)| (described(&copied), report.findings)))
 }
+
+/// What can be read of a damaged database, as a database of the same store in the temporary folder. It is removed with this value.
+pub(super) struct Salvaged {
+    pub(super) database: Database,
+    /// What is left out.
+    pub(super) damages: Vec<VerifyFinding>,
+    // After the database, which is closed first.
+    _folder: TempDir,
+}
+
+impl Salvaged {
+    /// Copies a database as [`salvage`] does.
+    ///
+    /// # Errors
+    /// As [`salvage`]; if the store has no files.
+    pub(super) fn of(from: &Database, session: &Session) -> Result<Self> {
+        let store = from.store();
+        if !matches!(store, "redb" | "rocksdb") {
+            return Err(Failure::usage(FILES_ONLY));
+        }
+        let folder = tempfile::Builder::new().prefix("slate-export-").tempdir()?;
+        let database =
+            session.open_other(&format!("{store}:{}", folder.path().join("saved").display()), Access::CreateOrOpen)?;
+        let (_, damages) = salvage(from, &database, &session.cancel())?;
+        Ok(Self { database, damages, _folder: folder })
+    }
+}
+
+/// Why a database cannot be read without its damaged parts.
+pub(super) const FILES_ONLY: &str = "--skip-damaged reads the files of a database";
 
 /// Makes a copy while its progress is drawn.
 fn drawn<R>(

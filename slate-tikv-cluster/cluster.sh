@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A cluster that speaks TiKV's protocol, on this machine: a placement driver and storage nodes. README.md says what it consists of.
 #   cluster.sh build              builds both programs into $CLUSTER_HOME/bin; about 3 minutes each on one core
-#   cluster.sh start [N]          removes what is there, starts the driver on 127.0.0.1:23790 and N nodes (3) on 127.0.0.1:20161 and up
+#   cluster.sh start [N]          removes the data of an earlier one, starts the driver on 127.0.0.1:23790 and N nodes (3) on 127.0.0.1:20161 and up
 #   cluster.sh kill I | up I      kills node I; starts it again on its data
 #   cluster.sh pause I | resume I stops node I without ending it; lets it go on
 #   cluster.sh pd-kill | pd-up    the same for the placement driver
@@ -132,6 +132,12 @@ start_node() { # with a limit of memory: the nodes have locks and recent values 
     ) &
     echo $! >"$data/s$1.pid"
 }
+ports_are_free() {
+    if curl -sf -o /dev/null "http://$driver/pd/api/v1/version"; then
+        echo "a cluster is there already, at $driver; stop it first" >&2
+        return 1
+    fi
+}
 start() {
     rm -rf "$data"
     mkdir -p "$data"
@@ -198,7 +204,7 @@ trouble() { # for how many seconds; a node can have ended by itself
 
 case ${1:-} in
 build) have_go && build ;;
-start) start "${2:-3}" ;;
+start) ports_are_free && start "${2:-3}" ;;
 up) start_node "$2" ;;
 kill) kill -9 "$(cat "$data/s$2.pid")" ;;
 pause) kill -STOP "$(cat "$data/s$2.pid")" ;;
@@ -219,6 +225,7 @@ with)
         echo "skipped: the programs of the cluster could not be built, perhaps because Go's module proxy is not reachable" >&2
         exit 0
     fi
+    ports_are_free
     trap stop EXIT
     start "${NODES:-3}"
     [ -z "${TLS:-}" ] || export SLATE_TIKV_TLS=$data/tls

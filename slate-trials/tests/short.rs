@@ -94,6 +94,27 @@ fn no_bytes_and_no_document_panic() {
 }
 
 #[test]
+fn libfuzzer_has_every_target() {
+    let fuzz = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fuzz");
+    let names = |folder: &str| -> Vec<String> {
+        let entries = fs::read_dir(fuzz.join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        let mut names: Vec<String> = entries.map(|path| path.file_stem().unwrap().to_str().unwrap().into()).collect();
+        names.sort();
+        names
+    };
+    let known = fuzz::TARGETS.map(|target| target.name);
+    assert_eq!(names("fuzz_targets"), known);
+    assert_eq!(names("corpus"), known);
+    let manifest = fs::read_to_string(fuzz.join("Cargo.toml")).unwrap();
+    for name in known {
+        let bin = format!("[[bin]]\nname = \"{name}\"\npath = \"fuzz_targets/{name}.rs\"\n");
+        assert!(manifest.contains(&bin), "{name} is no program of fuzz/Cargo.toml");
+        let call = fs::read_to_string(fuzz.join("fuzz_targets").join(name).with_extension("rs")).unwrap();
+        assert!(call.contains(&format!("fuzz::run(\"{name}\", data)")), "{name} calls another target");
+    }
+}
+
+#[test]
 fn no_interleaving_of_commits_breaks_a_promise() {
     let trial = SimulationTrial { schedules: 300, seed: 1, sabotage: Sabotage::None };
     let broken = simulation::run(&trial, |line| println!("{line}"));

@@ -22,7 +22,7 @@ pub(crate) fn analyze<'v, V: View + 'v>(
 ) -> Result<Analysis> {
     let recorder = Recorder::default();
     let resources = resources.of_plan(&plan, 0)?.recorded_by(&recorder);
-    let mut meters: Vec<Meter> = plan.stages().map(|stage| resources.meter(stage)).collect();
+    let mut meters: Vec<Meter> = resources.meters(&plan).collect();
     let (start, trips_before) = (Instant::now(), view.round_trips());
     let (executed, storage_bytes) = view.with_bytes_read(|| {
         let mut output = open_shared(plan, view, collection, &resources)?;

@@ -27,7 +27,7 @@ pub(crate) struct CoveredRows<V: View> {
 
 impl<V: View> CoveredRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, included: Vec<CoveredField>, resources: &Resources) -> Self {
-        let meter = resources.meter(scan.stage());
+        let meter = resources.meter(IndexScan::STAGE);
         let fields = scan.index.pattern.fields().iter();
         let fields = fields.map(|(path, direction)| (path.as_str().as_bytes().into(), *direction)).collect();
         Self {

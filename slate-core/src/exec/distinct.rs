@@ -66,7 +66,7 @@ impl DistinctRows {
         resources: &Resources,
     ) -> Result<Self> {
         let mut found = FoundValues::new(resources.memory.clone(), values);
-        let mut meter = resources.meter(scan.stage());
+        let mut meter = resources.meter(IndexScan::STAGE);
         let start = meter.start();
         let index = Arc::clone(&scan.index);
         let has_arrays = index.is_multikey_at(field);

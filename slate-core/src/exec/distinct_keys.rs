@@ -32,7 +32,7 @@ pub(crate) struct DistinctKeyRows<V: View> {
 impl<V: View> DistinctKeyRows<V> {
     pub(super) fn open(view: &V, scan: IndexScan, resources: &Resources) -> Self {
         Self {
-            meter: resources.meter(scan.stage()),
+            meter: resources.meter(IndexScan::STAGE),
             walk: RangeWalk::new(view.clone(), scan.index.keyspace, scan.bounds.into_ranges(), Direction::Ascending),
             last: FieldValue::of(scan.index.pattern.fields().len().saturating_sub(1)),
             index: scan.index,

@@ -62,7 +62,7 @@ pub(super) enum Repeats {
 
 impl<V: View> IdRows<V> {
     pub(super) fn open(view: &V, plan: IdPlan, resources: &Resources, repeats: Repeats) -> Result<Self> {
-        let mut meter = resources.meter(plan.stage());
+        let mut meter = resources.first_meter(&plan);
         let start = meter.start();
         let ids = match plan {
             IdPlan::Points(ids) => Ids::Points(ids, 0),

@@ -23,7 +23,7 @@ pub(super) fn count_keys<V: View>(
         CountedKeys::Ids(ids) => return count_ids(view, ids, resources),
         keys => keys,
     };
-    let mut meter = resources.meter(keys.stage());
+    let mut meter = resources.first_meter(&keys);
     let start = meter.start();
     let counted = match keys {
         CountedKeys::Records { bounds } => {

@@ -30,7 +30,7 @@ pub(super) fn open_records<'v, V: View + 'v>(
     resources: &Resources,
 ) -> Result<BoxedRecords<'v>> {
     // A node is numbered before its input.
-    let mut meters = plan.stages().map(|stage| resources.meter(stage));
+    let mut meters = resources.meters(&plan);
     if resources.measures_nodes() {
         let measured =
             MeasuredRows::open(meters.collect(), |meter| open_node(plan, view, collection, resources, meter))?;

@@ -9,7 +9,7 @@ use crate::{
     catalog::{Catalog, CollectionInfo},
     interrupt::Interrupt,
     metrics::{Activity, PlanSummary, ReportedPlan, Tally},
-    plan::{CountedKeys, DocumentNode, Explained, ForeignView, IdPlan, Plan, Planned, Query, RawPlan, Stage},
+    plan::{Explained, ForeignView, Node, Plan, Planned, Query, RawPlan, Stage},
     spill::Memory,
 };
 
@@ -93,12 +93,12 @@ impl Resources {
             Plan::Pipeline { nodes, .. } => nodes.len(),
             _ => 0,
         };
-        Ok(Self { memory: self.memory.shared_by(others + holders(plan)), ..self.below(nodes)? })
+        Ok(Self { memory: self.memory.shared_by(others + plan.holders()), ..self.below(nodes)? })
     }
 
     /// Like [`of_plan`](Self::of_plan), for the raw tier alone.
     pub(super) fn of_raw_plan(&self, plan: &RawPlan) -> Self {
-        Self { memory: self.memory.shared_by(raw_holders(plan)), ..self.clone() }
+        Self { memory: self.memory.shared_by(plan.holders()), ..self.clone() }
     }
 
     /// Returns the resources for the input of a pipeline with this many nodes, which count towards [`MAX_NESTED`].
@@ -130,40 +130,19 @@ impl Resources {
         }
     }
 
+    /// Returns the meters of the next opened node: those of its window, then its own.
+    pub(super) fn meters<'r>(&'r self, node: &dyn Node) -> impl Iterator<Item = Meter> + use<'r> {
+        let (window, stage) = node.stages();
+        window.parts().map(|(stage, _)| stage).chain(stage).map(|stage| self.meter(stage))
+    }
+
+    /// Returns the meter of the next opened node, which has no window.
+    pub(super) fn first_meter(&self, node: &dyn Node) -> Meter {
+        self.meters(node).next().unwrap_or_default()
+    }
+
     /// Returns whether each node is wrapped in one that measures rows and time.
     pub(super) fn measures_nodes(&self) -> bool {
         self.recorder.as_ref().is_some_and(Recorder::draws_nodes)
-    }
-}
-
-/// Returns how many of a plan's nodes hold rows at the same time.
-fn holders(plan: &Plan) -> usize {
-    match plan {
-        Plan::Whole { input } | Plan::Project { input, .. } | Plan::Count { input } => raw_holders(input),
-        Plan::Distinct { input, .. } => 1 + raw_holders(input),
-        Plan::DistinctKeys { scan, values } => usize::from(!values.are_sorted_by(scan)),
-        Plan::Pipeline { input, nodes } => holders(input) + nodes.iter().map(DocumentNode::holders).sum::<usize>(),
-        Plan::CountKeys { keys: CountedKeys::Ids(ids), .. } => id_holders(ids),
-        Plan::DistinctEntries { .. } => 1,
-        Plan::Covered { .. } | Plan::CountKeys { .. } => 0,
-    }
-}
-
-/// Returns how many nodes of the raw tier and below hold rows at the same time.
-fn raw_holders(plan: &RawPlan) -> usize {
-    match plan {
-        RawPlan::Sort { input, .. } => 1 + raw_holders(input),
-        RawPlan::Filter { input, .. } | RawPlan::Slice { input, .. } => raw_holders(input),
-        RawPlan::Fetch { ids } => id_holders(ids),
-        RawPlan::Eof { .. } | RawPlan::Scan { .. } => 0,
-    }
-}
-
-fn id_holders(plan: &IdPlan) -> usize {
-    match plan {
-        IdPlan::Index(scan) => usize::from(!scan.finds_once()),
-        IdPlan::Points(_) => 0,
-        // The inputs are read one after the other.
-        IdPlan::Merge { inputs, .. } => 1 + inputs.iter().map(id_holders).max().unwrap_or_default(),
     }
 }

@@ -2,19 +2,14 @@
 
 use bson::{Document, doc};
 
-use super::{
-    Analysis, Measures, Plan,
-    shape::shape,
-    shown::{ShownNode, shown},
-    table,
-};
+use super::{Analysis, Measures, Node, Plan, shape::shape, shown::ShownNode, table};
 use crate::explain::PlanShape;
 
 impl ShownNode {
     /// Appends the lines of the tree, each with the measures of its node.
     fn lines(&self, first: &str, others: &str, lines: &mut Vec<(String, Measures)>) {
         let space = if self.line.is_empty() { "" } else { " " };
-        lines.push((format!("{first}{}{space}{}", self.stage.title(), self.line), self.measures.unwrap_or_default()));
+        lines.push((format!("{first}{}{space}{}", self.stage.title, self.line), self.measures.unwrap_or_default()));
         let last = self.inputs.len().saturating_sub(1);
         for (at, input) in self.inputs.iter().enumerate() {
             let (branch, trunk) = if at == last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
@@ -23,7 +18,7 @@ impl ShownNode {
     }
 
     fn describe(&self) -> Document {
-        let mut document = doc! { "stage": self.stage.name() };
+        let mut document = doc! { "stage": self.stage.name };
         document.extend(self.details.clone());
         document.extend(self.measures.iter().flat_map(Measures::describe));
         let mut inputs: Vec<Document> = self.inputs.iter().map(Self::describe).collect();
@@ -49,7 +44,7 @@ pub(crate) struct Drawing {
 
 impl Drawing {
     pub(crate) fn new(plan: &Plan, rules: Vec<&'static str>, collection: &str) -> Self {
-        Self { root: shown(plan, collection), rules, storage_bytes: None, round_trips: None }
+        Self { root: plan.shown(collection), rules, storage_bytes: None, round_trips: None }
     }
 
     /// Adds the measures of the nodes.

@@ -7,8 +7,8 @@
 //!
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
 //!
-//! A new node is a variant of one of the tiers and a [`Stage`]. The compiler lists the match arms to add: its inputs
-//! (`data.rs`), how it is shown (`shown.rs`), and in `exec` how it is executed and how many of its inputs hold rows.
+//! A new node is a variant in the file of its tier ([`nodes`]; `pipeline/node.rs` for documents). The compiler asks for two arms: the node's
+//! description, in the same file, which says everything that a plan knows of it, and in `exec` the arm that opens its operator.
 
 mod access;
 mod bounds_text;
@@ -23,13 +23,13 @@ mod hinted_keys;
 mod keys_only;
 mod measures;
 mod mongo_fields;
+mod nodes;
 mod pipeline;
 mod reads;
 mod rules;
 mod shape;
 mod shown;
 mod shown_text;
-mod stage;
 mod table;
 mod view;
 
@@ -39,16 +39,15 @@ pub(crate) use access::{
 pub(crate) use build::{Context, MAX_UNWEIGHED_ENTRIES, Planned, build, candidate_count};
 pub(crate) use candidates::narrows;
 pub(crate) use checks::{Checks, EntryFilter};
-pub(crate) use data::{
-    Combine, CountedKeys, CoveredField, Force, IdPlan, IndexScan, Output, Plan, Query, RawPlan, Ties, Values, Window,
-    sort_by_id,
-};
+pub(crate) use data::{Force, Output, Query, Ties, sort_by_id};
 pub(crate) use draw::Drawing;
 pub(crate) use explained::Explained;
 pub(crate) use hinted_keys::KeyLimits;
 pub(crate) use measures::{Analysis, Measures};
 pub(crate) use mongo_fields::{bson, with_operators};
+pub(crate) use nodes::{
+    Combine, CountedKeys, CoveredField, IdPlan, IndexScan, Node, Plan, RawPlan, Stage, Values, Window,
+};
 pub(crate) use pipeline::{DocumentNode, GroupOrder, GroupResult, Nodes, Optimization, query as pipeline_query};
 use rules::FiredRules;
-pub(crate) use stage::Stage;
 pub(crate) use view::{ForeignView, find as find_view};

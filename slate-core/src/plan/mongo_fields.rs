@@ -1,83 +1,15 @@
-//! What MongoDB's `explain` shows of the parts of a plan: scans, conditions, sorts.
+//! What MongoDB's `explain` shows of the parts of nodes: conditions, sorts, documents.
 
 use bson::{Bson, Document, doc};
 use slate_query::{
     filter::Filter,
-    interval::IntervalSet,
     pattern::Direction,
     raw::{Doc, Kind, Value, Writer},
     sort::Sort,
     work,
 };
 
-use super::{
-    IndexScan,
-    bounds_text::{Strings, bounds_text},
-    shown_text::MAX_SHOWN,
-};
-use crate::catalog::IndexInfo;
-
-/// Returns the fields of a scan of an index.
-pub(super) fn index_scan(scan: &IndexScan) -> Document {
-    let IndexScan { index, bounds, checks, direction, .. } = scan;
-    let mut shown = Document::new();
-    let all = IntervalSet::all();
-    for (field, (path, declared)) in index.pattern.fields().iter().enumerate() {
-        let checked = checks.values.iter().find(|(checked, _)| *checked == field).map(|(_, values)| values);
-        let set = bounds.fields().get(field).or(checked).unwrap_or(&all);
-        let way = if declared == direction { Direction::Ascending } else { Direction::Descending };
-        shown.insert(path.as_str(), bounds_text(set, way, Strings::of(index)));
-    }
-    let mut fields = Document::new();
-    if let Some(filter) = &checks.filter {
-        fields.insert("filter", condition(&filter.drawn));
-    }
-    fields.extend(doc! {
-        "keyPattern": bson(Doc::from(&index.keys)),
-        "indexName": &*index.name,
-        "isMultiKey": index.is_multikey(),
-        "multiKeyPaths": multikey_paths(index),
-        "isUnique": index.unique,
-        "isSparse": index.sparse,
-        "isPartial": index.partial.is_some(),
-        "indexVersion": 2,
-        "direction": direction_name(*direction),
-    });
-    if bounds.are_of_keys() {
-        fields.insert("withinMinAndMax", true);
-    }
-    fields.insert("indexBounds", shown);
-    fields
-}
-
-/// Returns the fields of an ascending scan of the index on `_id`.
-pub(super) fn id_index_scan(bounds: &IntervalSet) -> Document {
-    doc! {
-        "keyPattern": { "_id": 1 },
-        "indexName": "_id_",
-        "isMultiKey": false,
-        "multiKeyPaths": { "_id": [] },
-        "isUnique": true,
-        "isSparse": false,
-        "isPartial": false,
-        "indexVersion": 2,
-        "direction": direction_name(Direction::Ascending),
-        "indexBounds": { "_id": bounds_text(bounds, Direction::Ascending, Strings::Plain) },
-    }
-}
-
-/// Returns, for each field of an index, the paths on which some document has an array.
-fn multikey_paths(index: &IndexInfo) -> Document {
-    let mut paths = Document::new();
-    for (field, (path, _)) in index.pattern.fields().iter().enumerate() {
-        let bits = index.multikey.get(field).copied().unwrap_or_default();
-        let names: Vec<&str> = path.as_str().split('.').collect();
-        let arrays = (1..=names.len()).filter(|length| bits >> (length - 1) & 1 == 1);
-        let arrays: Vec<String> = arrays.filter_map(|length| Some(names.get(..length)?.join("."))).collect();
-        paths.insert(path.as_str(), arrays);
-    }
-    paths
-}
+use super::shown_text::MAX_SHOWN;
 
 pub(super) fn direction_name(direction: Direction) -> &'static str {
     match direction {

@@ -4,46 +4,22 @@ use std::sync::Arc;
 
 use slate_query::interval::IntervalSet;
 
-use super::{CountedKeys, IdPlan, IndexScan, Plan, RawPlan, Stage};
+use super::{IndexScan, Node, Plan};
 use crate::{catalog::CollectionInfo, metrics::PlanSummary};
 
 /// Where the rows of a plan come from.
-enum Read<'p> {
+pub(crate) enum Read<'p> {
     /// The records, within bounds on `_id`.
     Records(Option<&'p IntervalSet>),
     /// The keys of the records, within bounds.
     KeysOfRecords(Option<&'p IntervalSet>),
     /// The records of these `_id`s.
     Points(&'p IntervalSet),
-    /// The entries of an index, for the node above them or for themselves.
-    Entries(Stage, &'p IndexScan),
+    /// The entries of an index, in MongoDB's stage of this name.
+    Entries(&'static str, &'p IndexScan),
 }
 
 impl Plan {
-    /// Calls `visit` with each part of the store that the plan reads: several parts only of a merge, none of a plan without rows.
-    fn each_read<'p>(&'p self, visit: &mut impl FnMut(Read<'p>)) {
-        match self {
-            Self::Whole { input }
-            | Self::Project { input, .. }
-            | Self::Count { input }
-            | Self::Distinct { input, .. } => match input.leaf() {
-                RawPlan::Scan { bounds, .. } => visit(Read::Records(bounds.as_ref())),
-                RawPlan::Fetch { ids } => ids.each_read(visit),
-                RawPlan::Eof { .. } | RawPlan::Filter { .. } | RawPlan::Sort { .. } | RawPlan::Slice { .. } => {}
-            },
-            Self::Covered { scan, .. } => visit(Read::Entries(Stage::IxScan, scan)),
-            Self::CountKeys { keys: CountedKeys::Records { bounds }, .. } => {
-                visit(Read::KeysOfRecords(bounds.as_ref()))
-            }
-            Self::CountKeys { keys: CountedKeys::Entries(scan), .. } => visit(Read::Entries(Stage::CountScan, scan)),
-            Self::CountKeys { keys: CountedKeys::Ids(ids), .. } => ids.each_read(visit),
-            Self::DistinctKeys { scan, .. } | Self::DistinctEntries { scan, .. } => {
-                visit(Read::Entries(Stage::DistinctScan, scan));
-            }
-            Self::Pipeline { input, .. } => input.each_read(visit),
-        }
-    }
-
     /// Returns how the plan reads its records, as MongoDB's `planSummary`. It costs next to nothing, because every query has one.
     pub(crate) fn summary(&self) -> PlanSummary {
         let mut summaries = Vec::new();
@@ -54,7 +30,7 @@ impl Plan {
                 Read::KeysOfRecords(_) => PlanSummary::Stage("COUNT_SCAN { _id: 1 }"),
                 Read::Points(points) if points.as_point().is_some() => PlanSummary::LOOKUP,
                 Read::Points(_) => PlanSummary::Stage("IXSCAN { _id: 1 }"),
-                Read::Entries(stage, scan) => PlanSummary::Index(stage.name(), Arc::clone(&scan.index) as _),
+                Read::Entries(name, scan) => PlanSummary::Index(name, Arc::clone(&scan.index) as _),
             });
         });
         match summaries.pop() {
@@ -82,15 +58,5 @@ impl Plan {
                 uses.add();
             }
         });
-    }
-}
-
-impl IdPlan {
-    fn each_read<'p>(&'p self, visit: &mut impl FnMut(Read<'p>)) {
-        match self {
-            Self::Points(points) => visit(Read::Points(points)),
-            Self::Index(scan) => visit(Read::Entries(scan.stage(), scan)),
-            Self::Merge { inputs, .. } => inputs.iter().for_each(|input| input.each_read(visit)),
-        }
     }
 }

@@ -7,7 +7,7 @@ use bson::{Bson, Document, doc};
 use slate_query::work;
 
 use super::{
-    Measures, Stage,
+    Measures,
     shown::{MongoStage, ShownNode},
     shown_text::MAX_SHOWN,
 };
@@ -55,38 +55,35 @@ fn rows_and_time(measures: Measures) -> Document {
 /// Returns the stage that stands for a node, over the stages of its inputs.
 fn stage(node: &ShownNode) -> ShapedStage {
     let [input] = node.inputs.as_slice() else { return ShapedStage::of(node) };
-    match (node.stage, &node.mongo, &input.mongo) {
-        (_, MongoStage::Condition(condition), _)
-            if matches!(input.stage, Stage::CollScan | Stage::Eof | Stage::Fetch) =>
-        {
+    match (&node.mongo, &input.mongo) {
+        (MongoStage::Condition(condition), MongoStage::Records(..)) => {
             ShapedStage::of(input).within(node.measures).filtered(condition)
         }
-        (Stage::Fetch, _, MongoStage::Lookup(_)) => {
+        (MongoStage::Records(..), MongoStage::Lookup(_)) => {
             let fields = doc! { "keyPattern": "{ _id: 1 }", "indexName": "_id_" };
             ShapedStage { name: "EXPRESS_IXSCAN", fields, ..ShapedStage::of(input).within(node.measures) }
         }
-        (Stage::Limit, ..) if is_limited(input) => stage(input),
-        (Stage::Count | Stage::CountScan, ..) => ShapedStage::of(node).counting(),
-        (Stage::DistinctScan, ..) => {
+        (MongoStage::Own("LIMIT", _), _) if is_limited(input) => stage(input),
+        (MongoStage::Count, _) => ShapedStage::of(node).counting(),
+        (MongoStage::Values(_), _) => {
             ShapedStage { inputs: vec![stage(input).within(node.measures)], ..ShapedStage::of(node) }
         }
-        (_, MongoStage::Hidden | MongoStage::Pipeline(..), _) => stage(input),
+        (MongoStage::Hidden | MongoStage::Pipeline(..), _) => stage(input),
         _ => ShapedStage::of(node),
     }
 }
 
 /// Returns whether a sort holds no more rows than are returned. As in MongoDB, it is then its own limit.
 fn is_limited(node: &ShownNode) -> bool {
-    match (node.stage, &node.mongo, node.inputs.as_slice()) {
-        (Stage::Sort, MongoStage::Own(_, fields), _) => fields.contains_key("limitAmount"),
-        (Stage::Skip, MongoStage::Own(..), [input]) => is_limited(input),
+    match (&node.mongo, node.inputs.as_slice()) {
+        (MongoStage::Own("SORT", fields), _) => fields.contains_key("limitAmount"),
+        (MongoStage::Own("SKIP", _), [input]) => is_limited(input),
         _ => false,
     }
 }
 
 /// A stage with the measures of all nodes that it stands for.
 struct ShapedStage {
-    stage: Stage,
     name: &'static str,
     fields: Document,
     measures: Option<Measures>,
@@ -98,14 +95,16 @@ impl ShapedStage {
     fn of(node: &ShownNode) -> Self {
         let (name, fields) = match &node.mongo {
             // The call is over, and its explanation is dropped.
-            _ if work::take(STEPS_PER_NODE).is_err() => (node.stage.name(), Document::new()),
-            MongoStage::Own(name, fields) => (*name, fields.clone()),
+            _ if work::take(STEPS_PER_NODE).is_err() => (node.stage.name, Document::new()),
+            MongoStage::Own(name, fields) | MongoStage::Records(name, fields) => (*name, fields.clone()),
             MongoStage::Lookup(fields) => ("IXSCAN", fields.clone()),
             MongoStage::Condition(condition) => ("FILTER", doc! { "filter": condition }),
-            MongoStage::Hidden | MongoStage::Pipeline(..) => (node.stage.name(), Document::new()),
+            MongoStage::Count => ("COUNT", Document::new()),
+            MongoStage::Values(fields) => ("PROJECTION_COVERED", fields.clone()),
+            MongoStage::Hidden | MongoStage::Pipeline(..) => (node.stage.name, Document::new()),
         };
         let inputs = node.inputs.iter().map(stage).collect();
-        Self { stage: node.stage, name, fields, measures: node.measures, inputs }
+        Self { name, fields, measures: node.measures, inputs }
     }
 
     /// Returns the stage with a condition on its rows, which MongoDB shows before the other fields.
@@ -152,7 +151,7 @@ impl ShapedStage {
             if documents > 0 || matches!(self.name, "CLUSTERED_IXSCAN" | "COLLSCAN" | "EXPRESS_IXSCAN" | "FETCH") {
                 stage.insert("docsExamined", number(documents));
             }
-            if self.stage == Stage::Sort {
+            if self.name == "SORT" {
                 stage.insert("usedDisk", spills > 0);
                 stage.insert("spills", number(spills));
                 stage.insert("spilledBytes", number(spilled_bytes));

@@ -30,7 +30,7 @@ use crate::{
         rows::BoxedRows,
         sort::SortRows,
     },
-    plan::{DocumentNode, GroupOrder, Plan, Stage},
+    plan::{DocumentNode, GroupOrder, Plan},
 };
 
 /// Opens the rows of the last of `nodes`, which are in the order of execution, over those of a plan.
@@ -42,10 +42,10 @@ pub(in crate::exec) fn open<'v, V: View + 'v>(
     resources: &Resources,
 ) -> Result<BoxedRows<'v>> {
     let Some(node) = nodes.pop() else {
-        return measured(resources, plan.stages(), |_| open_shared(plan, view, collection, resources));
+        return measured(resources, resources.meters(&plan), |_| open_shared(plan, view, collection, resources));
     };
     // The meters of a node are numbered before those of its input.
-    measured(resources, node.stages(), |meter| {
+    measured(resources, resources.meters(&node), |meter| {
         let input = open(plan, nodes, view, collection, resources)?;
         let documents = match node {
             DocumentNode::CollStats(stats) => statistics::of_collection(&stats, view, collection, resources)?,
@@ -60,10 +60,9 @@ pub(in crate::exec) fn open<'v, V: View + 'v>(
 /// Opens rows, and measures them if explain requests it.
 fn measured<'v>(
     resources: &Resources,
-    stages: impl Iterator<Item = Stage>,
+    meters: impl Iterator<Item = Meter>,
     open: impl FnOnce(&Meter) -> Result<BoxedRows<'v>>,
 ) -> Result<BoxedRows<'v>> {
-    let meters = stages.map(|stage| resources.meter(stage));
     if !resources.measures_nodes() {
         return open(&meters.last().unwrap_or_default());
     }

@@ -6,7 +6,7 @@
 //! their order.
 
 mod absorb;
-mod argument;
+mod facet;
 mod group_order;
 mod node;
 mod return_key;
@@ -14,7 +14,6 @@ mod rules;
 
 use slate_query::pipeline::Stage;
 
-pub(super) use argument::argument;
 pub(super) use group_order::{by_end, by_end_of_leading, by_key};
 pub(crate) use node::{DocumentNode, GroupOrder, GroupResult, Nodes};
 pub(super) use return_key::add_to as add_return_key;

@@ -1,20 +1,27 @@
-use std::fmt;
+use std::fmt::Display;
 
-use bson::RawDocumentBuf;
+use bson::{Document, RawDocumentBuf, doc};
 use slate_query::{
-    expression::Needs,
     filter::Filter,
     pipeline::{
         BucketAuto, CollStats, Densify, Documents, GraphLookup, Group, Kept, Lookup, Redact, ReplaceRoot, Stage,
         UnionWith, Unwind, Windows,
     },
     projection::Projection,
-    raw::Doc,
+    raw::{Doc, Value},
     sort::Sort,
 };
 
-use super::{Optimization, absorb::add_nodes};
-use crate::plan::{self, Window};
+use super::{Optimization, facet};
+use crate::{
+    document::number,
+    plan::{
+        Node, Window,
+        mongo_fields::{bson, condition, sort_pattern, value},
+        nodes::{Description, pipeline_window},
+        shown::ShownNode,
+    },
+};
 
 /// The stages of a pipeline that are executed in the document tier.
 #[derive(Clone, Debug, Default)]
@@ -39,7 +46,8 @@ impl Nodes {
 pub(crate) enum DocumentNode {
     Match(Filter),
     Project {
-        stage: plan::Stage,
+        /// `$project` or `$addFields`.
+        name: &'static str,
         projection: Projection,
         document: RawDocumentBuf,
     },
@@ -121,21 +129,6 @@ impl DocumentNode {
         matches!(self, Self::Group { order: GroupOrder::None, .. })
     }
 
-    /// Returns how many nodes hold rows at the same time: this one, the nodes that are fed at the same time, and the
-    /// nodes of its pipelines, which are executed one after the other.
-    pub(crate) fn holders(&self) -> usize {
-        let below = match self {
-            Self::Facet { facets, .. } => {
-                let fed = |nodes: &[Self]| nodes.first().is_some_and(Self::is_fed);
-                let others = |nodes: &[Self]| nodes.iter().skip(usize::from(fed(nodes))).map(Self::holders).sum();
-                let most: usize = facets.iter().map(|(_, nodes)| others(nodes)).max().unwrap_or_default();
-                most + facets.iter().filter(|(_, nodes)| fed(nodes)).count()
-            }
-            _ => 0,
-        };
-        usize::from(self.holds_rows()) + below
-    }
-
     fn add_collections<'n>(&'n self, names: &mut Vec<&'n str>) {
         match self {
             Self::Lookup { lookup, .. } => names.extend(lookup.collections()),
@@ -147,61 +140,97 @@ impl DocumentNode {
             _ => {}
         }
     }
+}
 
-    fn holds_rows(&self) -> bool {
+impl Node for DocumentNode {
+    fn describe(&self, visit: &mut dyn FnMut(Description<'_>)) {
         match self {
-            Self::Group { order, .. } => *order == GroupOrder::None,
-            Self::Sort { .. }
-            | Self::Sample(_)
-            | Self::BucketAuto(_)
-            | Self::Facet { .. }
-            | Self::GraphLookup { .. }
-            | Self::Lookup { .. }
-            | Self::SetWindowFields(_) => true,
-            Self::Match(_)
-            | Self::Project { .. }
-            | Self::Slice(_)
-            | Self::Count(_)
-            | Self::NameCount(_)
-            | Self::Repeat
-            | Self::CollStats(_)
-            | Self::Densify(_)
-            | Self::Documents(_)
-            | Self::IndexStats
-            | Self::Redact(_)
-            | Self::ReplaceRoot(_)
-            | Self::UnionWith { .. }
-            | Self::Unwind(_) => false,
+            Self::BucketAuto(stage) => plain(visit, ("$bucketAuto", "BUCKET AUTO"), 1, stage, stage.argument()),
+            Self::CollStats(stage) => plain(visit, ("$collStats", "COLLECTION STATS"), 0, stage, stage.argument()),
+            Self::Count(name) | Self::NameCount(name) => visit(Description {
+                show: &|shown, _| shown.pipeline("$count", name, &**name),
+                ..Description::of("$count", "COUNT ROWS")
+            }),
+            Self::Densify(stage) => plain(visit, ("$densify", "DENSIFY"), 0, stage, stage.argument()),
+            Self::Documents(stage) => plain(visit, ("$documents", "DOCUMENTS"), 0, stage, stage.argument()),
+            Self::Facet { facets, argument, .. } => visit(Description {
+                holders: 1 + facet::holders(facets),
+                show: &|shown, _| shown.pipeline("$facet", argument, facet::argument(facets)),
+                ..Description::of("$facet", "FACET")
+            }),
+            Self::GraphLookup { graph, .. } => {
+                plain(visit, ("$graphLookup", "GRAPH LOOKUP"), 1, graph, graph.argument());
+            }
+            Self::Group { group, order, result } => {
+                let (held, note) = match (order, result) {
+                    (GroupOrder::None, GroupResult::Sorted) => (1, ""),
+                    (GroupOrder::None, GroupResult::Unsorted) => (1, ", unsorted"),
+                    (GroupOrder::ByKey, _) => (0, ", in the order of its ids"),
+                    (GroupOrder::ByEnd, _) => (0, ", from the first value"),
+                };
+                plain(visit, ("$group", "GROUP"), held, &format_args!("{group}{note}"), group.argument());
+            }
+            Self::IndexStats => visit(Description {
+                show: &|shown, _| shown.pipeline("$indexStats", "", Document::new()),
+                ..Description::of("$indexStats", "INDEX STATS")
+            }),
+            Self::Lookup { lookup, .. } => plain(visit, ("$lookup", "LOOKUP"), 1, lookup, lookup.argument()),
+            Self::Match(filter) => visit(Description {
+                show: &|shown, _| shown.pipeline("$match", filter, condition(filter)),
+                ..Description::of("MATCH", "MATCH")
+            }),
+            Self::Project { name, document, .. } => {
+                let stage = if *name == "$project" { ("PROJECTION", "PROJECT") } else { ("$addFields", "ADD FIELDS") };
+                let document = Doc::from(document);
+                visit(Description {
+                    show: &|shown, _| shown.pipeline(name, format_args!("{document:?}"), bson(document)),
+                    ..Description::of(stage.0, stage.1)
+                });
+            }
+            Self::Redact(stage) => plain(visit, ("$redact", "REDACT"), 0, stage, stage.argument()),
+            Self::ReplaceRoot(stage) => visit(Description {
+                show: &|shown, _| shown.pipeline("$replaceRoot", stage, doc! { "newRoot": value(stage.argument()) }),
+                ..Description::of("$replaceRoot", "REPLACE ROOT")
+            }),
+            Self::Sample(size) => visit(Description {
+                holders: 1,
+                show: &|shown, _| shown.pipeline("$sample", size, doc! { "size": number(*size) }),
+                ..Description::of("$sample", "SAMPLE")
+            }),
+            Self::SetWindowFields(stage) => plain(visit, ("$setWindowFields", "WINDOW"), 1, stage, stage.argument()),
+            Self::Slice(window) => {
+                visit(Description { window: *window, show_window: pipeline_window, ..Description::HIDDEN });
+            }
+            Self::Repeat => visit(Description::HIDDEN),
+            Self::Sort { sort, limit } => visit(Description {
+                holders: 1,
+                show: &|shown, _| {
+                    let mut argument = doc! { "sortKey": sort_pattern(sort) };
+                    let Some(limit) = limit else { return shown.pipeline("$sort", sort, argument) };
+                    argument.insert("limit", number(*limit));
+                    shown.pipeline("$sort", format_args!("{sort}, top {limit}"), argument)
+                },
+                ..Description::of("SORT", "SORT")
+            }),
+            Self::UnionWith { union, .. } => plain(visit, ("$unionWith", "UNION WITH"), 0, union, union.argument()),
+            Self::Unwind(stage) => visit(Description {
+                show: &|shown, _| shown.pipeline("$unwind", stage, value(stage.argument().as_value())),
+                ..Description::of("$unwind", "UNWIND")
+            }),
         }
     }
+}
 
-    /// Returns the stages of the node as they are drawn, from the root on.
-    pub(crate) fn stages(&self) -> impl Iterator<Item = plan::Stage> + use<> {
-        let (window, stage) = match self {
-            Self::Match(_) => (Window::default(), Some(plan::Stage::Match)),
-            Self::Project { stage, .. } => (Window::default(), Some(*stage)),
-            Self::Sort { .. } => (Window::default(), Some(plan::Stage::Sort)),
-            Self::Slice(window) => (*window, None),
-            Self::Repeat => (Window::default(), None),
-            Self::Sample(_) => (Window::default(), Some(plan::Stage::Sample)),
-            Self::Count(_) | Self::NameCount(_) => (Window::default(), Some(plan::Stage::CountRows)),
-            Self::BucketAuto(_) => (Window::default(), Some(plan::Stage::BucketAuto)),
-            Self::CollStats(_) => (Window::default(), Some(plan::Stage::CollStats)),
-            Self::Densify(_) => (Window::default(), Some(plan::Stage::Densify)),
-            Self::Documents(_) => (Window::default(), Some(plan::Stage::Documents)),
-            Self::Facet { .. } => (Window::default(), Some(plan::Stage::Facet)),
-            Self::GraphLookup { .. } => (Window::default(), Some(plan::Stage::GraphLookup)),
-            Self::Group { .. } => (Window::default(), Some(plan::Stage::Group)),
-            Self::IndexStats => (Window::default(), Some(plan::Stage::IndexStats)),
-            Self::Lookup { .. } => (Window::default(), Some(plan::Stage::Lookup)),
-            Self::Redact(_) => (Window::default(), Some(plan::Stage::Redact)),
-            Self::ReplaceRoot(_) => (Window::default(), Some(plan::Stage::ReplaceRoot)),
-            Self::SetWindowFields(_) => (Window::default(), Some(plan::Stage::SetWindowFields)),
-            Self::UnionWith { .. } => (Window::default(), Some(plan::Stage::UnionWith)),
-            Self::Unwind(_) => (Window::default(), Some(plan::Stage::Unwind)),
-        };
-        window.stages().chain(stage)
-    }
+/// Describes a node by its names, the number of nodes that hold rows, its line in a drawn plan, and the argument of its stage.
+fn plain(
+    visit: &mut dyn FnMut(Description<'_>),
+    (name, title): (&'static str, &'static str),
+    holders: usize,
+    text: &dyn Display,
+    argument: Value<'_>,
+) {
+    let show = |shown: ShownNode, _: &str| shown.pipeline(name, text, value(argument));
+    visit(Description { holders, show: &show, ..Description::of(name, title) });
 }
 
 impl DocumentNode {
@@ -210,8 +239,8 @@ impl DocumentNode {
         match stage {
             Stage::Match(filter) => Self::Match(filter),
             Stage::Project { name, projection, document } => {
-                let stage = if name == "$project" { plan::Stage::Projection } else { plan::Stage::AddFields };
-                Self::Project { stage, projection, document }
+                let name = if name == "$project" { name } else { "$addFields" };
+                Self::Project { name, projection, document }
             }
             Stage::Sort(sort) => Self::Sort { sort, limit: None },
             Stage::Limit(limit) => Self::Slice(Window { skip: 0, limit: Some(limit) }),
@@ -222,24 +251,7 @@ impl DocumentNode {
             Stage::CollStats(stats) => Self::CollStats(stats),
             Stage::Densify(densify) => Self::Densify(densify),
             Stage::Documents(documents) => Self::Documents(documents),
-            Stage::Facet(facet) => {
-                let argument = facet.to_string();
-                let kept = match optimization {
-                    Optimization::On => Kept::of(&facet.needs()),
-                    Optimization::Off => Kept::default(),
-                };
-                let nodes = |stages: Vec<Stage>| {
-                    let mut nodes = Vec::new();
-                    // Stages that read no field need only the number of documents.
-                    if optimization == Optimization::On && Needs::of(&stages) == Needs::NOTHING {
-                        nodes.extend([Self::Count("n".into()), Self::Repeat]);
-                    }
-                    add_nodes(&mut nodes, stages.into_iter(), optimization);
-                    nodes
-                };
-                let facets = facet.into_pipelines().into_iter().map(|(name, stages)| (name, nodes(stages))).collect();
-                Self::Facet { facets, kept, argument }
-            }
+            Stage::Facet(stage) => facet::node(stage, optimization),
             Stage::IndexStats => Self::IndexStats,
             Stage::GraphLookup(graph) => Self::GraphLookup { graph, optimization },
             Stage::Group(group) => Self::Group { group, order: GroupOrder::None, result: GroupResult::Sorted },
@@ -249,40 +261,6 @@ impl DocumentNode {
             Stage::SetWindowFields(windows) => Self::SetWindowFields(Box::new(windows)),
             Stage::UnionWith(union) => Self::UnionWith { union, optimization },
             Stage::Unwind(unwind) => Self::Unwind(unwind),
-        }
-    }
-}
-
-/// The line of the node in a drawn plan, without its stage.
-impl fmt::Display for DocumentNode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Match(filter) => filter.fmt(f),
-            Self::Project { document, .. } => write!(f, "{:?}", Doc::from(document)),
-            Self::Sort { sort, limit: None } => sort.fmt(f),
-            Self::Sort { sort, limit: Some(limit) } => write!(f, "{sort}, top {limit}"),
-            Self::Sample(size) => size.fmt(f),
-            Self::Count(name) | Self::NameCount(name) => name.fmt(f),
-            Self::BucketAuto(stage) => stage.fmt(f),
-            Self::CollStats(stats) => stats.fmt(f),
-            Self::Densify(densify) => densify.fmt(f),
-            Self::Documents(documents) => documents.fmt(f),
-            Self::Facet { argument, .. } => argument.fmt(f),
-            Self::GraphLookup { graph, .. } => graph.fmt(f),
-            Self::Group { group, order: GroupOrder::None, result: GroupResult::Sorted } => group.fmt(f),
-            Self::Group { group, order: GroupOrder::None, result: GroupResult::Unsorted } => {
-                write!(f, "{group}, unsorted")
-            }
-            Self::Group { group, order: GroupOrder::ByKey, .. } => write!(f, "{group}, in the order of its ids"),
-            Self::Group { group, order: GroupOrder::ByEnd, .. } => write!(f, "{group}, from the first value"),
-            Self::Lookup { lookup, .. } => lookup.fmt(f),
-            Self::Redact(redact) => redact.fmt(f),
-            Self::ReplaceRoot(replace) => replace.fmt(f),
-            Self::SetWindowFields(windows) => windows.fmt(f),
-            Self::UnionWith { union, .. } => union.fmt(f),
-            Self::Unwind(unwind) => unwind.fmt(f),
-            // A slice is drawn as up to two nodes of its own, repetitions not at all.
-            Self::IndexStats | Self::Slice(_) | Self::Repeat => Ok(()),
         }
     }
 }

@@ -240,14 +240,16 @@ impl<S: Store> Backend<S> {
     /// Gathers statistics unless another process does, or has done since they became stale.
     fn refresh_leased(&self, stale: &StaleCollection) {
         let work = LeasedWork::Statistics(stale.records);
-        if !matches!(self.take_lease(work), Ok(LeaseAttempt::Taken)) {
-            return;
-        }
         let staleness = &self.shared.staleness;
         let is_stale = |collection: &Arc<CollectionInfo>| {
             collection.lacks_statistics() || staleness.is_stale(stale.records, collection.known_records())
         };
         let find = |catalog: &Catalog| catalog.owner(stale.records).cloned().filter(is_stale);
+        // Looks without a lease first: taking one and giving it up are two commits.
+        let is_due = self.last().is_ok_and(|(_, catalog)| find(&catalog).is_some());
+        if !is_due || !matches!(self.take_lease(work), Ok(LeaseAttempt::Taken)) {
+            return;
+        }
         // What fails is tried again after a later commit.
         if !matches!(self.renew_statistics(find, max_keys(stale), Duration::ZERO, &[work]), Ok(true)) {
             self.release_leases(&[work]);

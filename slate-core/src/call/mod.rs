@@ -59,7 +59,7 @@ mod writer;
 pub(crate) use definitions::Definitions;
 #[cfg(feature = "async")]
 pub(crate) use engine::Engine;
-pub(crate) use engine::{IdMatch, ReadSet, SharedReader, Writer};
+pub(crate) use engine::{ReadSet, SharedReader, Writer};
 pub use measured::Cursor;
 pub(crate) use open::{OpenOptions, open_within, with_store};
 pub(crate) use request::{FindResult, Request, RequestSource};

@@ -12,20 +12,13 @@ use slate_query::{
     sort::Sort,
 };
 
-use super::{
-    definitions::Definitions,
-    engine::{IdMatch, RecordVisitor},
-    measured::Cursor,
-    scope::Scope,
-    sink,
-};
+use super::{definitions::Definitions, engine::RecordVisitor, measured::Cursor, scope::Scope, sink};
 use crate::{
     Error, Explain, ExplainVerbosity, Hint, IntoDocument, Result, ReturnDocument,
     call_context::CallContext,
     catalog::Catalog,
     clock::now_millis,
-    entry::{only_id, record_key},
-    metrics::PointRead,
+    entry::only_id,
     namespace,
     plan::{Force, Optimization, Query},
     stage_names,
@@ -259,19 +252,14 @@ impl Request {
     /// executed on a store on a network: read by its key, it takes one round trip, while a query begins with one for its snapshot. Returns
     /// false if it takes a query.
     pub(crate) fn look_up(&self, scope: &Scope, collection: &str, visitor: RecordVisitor<'_>) -> Result<bool> {
-        let Scope::Database(database) = scope else { return Ok(false) };
-        if !database.is_remote() || database.observer().reports_slow_queries() || namespace::check(collection).is_err()
-        {
-            return Ok(false);
-        }
-        let Some(key) = self.only_key() else { return Ok(false) };
+        let is_remote = matches!(scope, Scope::Database(database) if database.is_remote());
+        let Some(id) = is_remote.then(|| self.only_id()).flatten() else { return Ok(false) };
         self.call.check()?;
-        let read = database.get(collection, &key, IdMatch::Filter, visitor, self.call.interrupt.budget())?;
-        Ok(matches!(read, PointRead::Found(_) | PointRead::Missing))
+        Ok(scope.look_up(collection, id, visitor, self.call.interrupt.budget())?.is_some())
     }
 
-    /// Returns the key of the only record that a find of one document can return, if its filter is nothing but a plain `_id`.
-    fn only_key(&self) -> Option<Vec<u8>> {
+    /// Returns the `_id` of the only record that a find of one document can return, if its filter is nothing but a plain `_id`.
+    fn only_id(&self) -> Option<Value<'_>> {
         let Self {
             filter: Some(filter),
             sort: None,
@@ -300,7 +288,7 @@ impl Request {
         else {
             return None;
         };
-        record_key(only_id(Doc::new(filter.as_bytes()))?).ok()
+        only_id(Doc::new(filter.as_bytes()))
     }
 
     /// Returns the rows of the query that `parse` returns.

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use slate_query::{Code, held};
+use slate_query::{Code, held, raw::Value};
 use slate_store::Capabilities;
 
 use super::{
@@ -24,8 +24,10 @@ use crate::{
     catalog::{Catalog, CollectionInfo, Namespace},
     changes::OtherWriters,
     commit::Turns,
+    entry::record_key,
     interrupt::{CallLimits, Interrupt, WaitBudget, past_deadline},
     metrics::{Metrics, Observer, PointRead},
+    namespace,
     plan::Query,
     spill::Memory,
     verify::VerifyRun,
@@ -56,6 +58,27 @@ impl Scope {
             Self::Snapshot(reader) => work(&**reader),
             Self::Transaction(transaction) => transaction.with(|writer| work(writer.reading(reads)?)),
         }
+    }
+
+    /// Calls `visitor` with the record of this `_id`, if reading it by its key is as good as a query: in the last commit, and unless a slow
+    /// query is to be reported with its plan. Returns whether there is such a record; `None` if it takes a query.
+    pub(crate) fn look_up(
+        &self,
+        collection: &str,
+        id: Value<'_>,
+        visitor: RecordVisitor<'_>,
+        budget: Option<&WaitBudget>,
+    ) -> Result<Option<bool>> {
+        let Self::Database(database) = self else { return Ok(None) };
+        if database.observer().reports_slow_queries() || namespace::check(collection).is_err() {
+            return Ok(None);
+        }
+        let Ok(key) = record_key(id) else { return Ok(None) };
+        Ok(match database.get(collection, &key, IdMatch::Filter, visitor, budget)? {
+            PointRead::Found(_) => Some(true),
+            PointRead::Missing => Some(false),
+            PointRead::NeedsQuery | PointRead::Postponed => None,
+        })
     }
 
     /// Binds the request to what it reads, parses it, and calls `work` with the reader, the collection that the query reads,

@@ -15,9 +15,8 @@ use super::{
 };
 use crate::{
     Result,
-    call::{IdMatch, Scope},
-    entry::{only_id, record_key},
-    metrics::{Examined, PlanSummary, PointRead},
+    entry::only_id,
+    metrics::{Examined, PlanSummary},
     namespace, stage_names,
 };
 
@@ -36,10 +35,8 @@ struct Lookup<'c> {
 
 /// Executes a command that is a lookup by `_id`; `None` if it is another one.
 pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
-    let Scope::Database(database) = at.scope else { return None };
-    let is_watched =
-        || database.observer().reports_slow_queries() || at.running.token.is_some_and(|token| token.is_cancelled());
-    let lookup = Lookup::read(at.command).filter(|_| !is_watched())?;
+    let is_cancelled = || at.running.token.is_some_and(|token| token.is_cancelled());
+    let lookup = Lookup::read(at.command).filter(|_| !is_cancelled())?;
     let name = lookup.database.or(at.database);
     if name.is_some_and(|name| namespace::check_database(name).is_err()) {
         return None;
@@ -48,33 +45,22 @@ pub(super) fn run(at: CommandScope<'_>) -> Option<Result<RawDocumentBuf>> {
         Some(name) => stage_names::stored(name, lookup.collection).ok()?,
         None => lookup.collection.to_owned(),
     };
-    namespace::check(&stored).ok()?;
-    let key = record_key(lookup.id).ok()?;
     let mut found = None;
     let mut visitor = |document: Doc<'_>| {
         let reply = found.insert(Reply::with_capacity(document.bytes().len() + AROUND));
         append_cursor(reply, &stored, Some(document))
     };
-    let read = match database.get(&stored, &key, IdMatch::Filter, &mut visitor, at.running.budget) {
-        Ok(read) => read,
+    let is_found = match at.scope.look_up(&stored, lookup.id, &mut visitor, at.running.budget) {
+        Ok(is_found) => is_found?,
         Err(error) => return Some(Err(shown_error(error, name))),
     };
-    let show = |documents| {
-        let examined = Examined::lookup(documents);
-        at.running.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, examined));
+    let examined = Examined::lookup(u64::from(is_found));
+    at.running.activity.iter().for_each(|activity| activity.read(PlanSummary::LOOKUP, examined));
+    let Some(reply) = found else {
+        let mut reply = Reply::with_capacity(AROUND);
+        return Some(append_cursor(&mut reply, &stored, None).and_then(|()| reply.finish()));
     };
-    match read {
-        PointRead::Found(_) => {
-            show(1);
-            Some(found?.finish())
-        }
-        PointRead::Missing => {
-            show(0);
-            let mut reply = Reply::with_capacity(AROUND);
-            Some(append_cursor(&mut reply, &stored, None).and_then(|()| reply.finish()))
-        }
-        PointRead::NeedsQuery | PointRead::Postponed => None,
-    }
+    Some(reply.finish())
 }
 
 /// Appends a cursor that has ended.

@@ -2,8 +2,14 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
+use std::{sync::Arc, time::Instant};
+
 use bson::{Binary, Bson, DateTime, Regex, Timestamp, doc, oid::ObjectId, spec::BinarySubtype};
-use slate_query::raw::OwnedValue;
+use slate_query::{
+    Code, Error, Result,
+    raw::{Kind, OwnedValue, Value, validate_depth},
+    work,
+};
 
 fn shown(value: impl Into<Bson>) -> String {
     format!("{:?}", OwnedValue::from(value.into()))
@@ -84,4 +90,36 @@ fn patterns_are_between_slashes_unless_they_would_be_read_otherwise() {
 fn texts_are_escaped_wherever_they_are() {
     let document = doc! { "a\"b": ["x\ny", { "c": 1_i64 }], "e": {} };
     assert_eq!(shown(document), r#"{ "a\"b": ["x\ny", { "c": 1 }], "e": {} }"#);
+}
+
+/// The end of every call.
+struct Over;
+
+impl work::Limit for Over {
+    fn check(&self) -> Result<()> {
+        Err(Error::new(Code::INTERRUPTED, "over"))
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// What follows the check recurses over the value, whose depth a call that has ended does not count.
+#[test]
+fn a_deep_value_is_refused_after_the_end_of_its_call() {
+    const LEVELS: u16 = 10_000;
+    let heads =
+        (0..LEVELS).rev().flat_map(|level| [&(5 + 8 * i32::from(level)).to_le_bytes()[..], b"\x03a\0"].concat());
+    let mut bytes: Vec<u8> = heads.collect();
+    bytes.truncate(bytes.len() - 3);
+    bytes.extend(vec![0; usize::from(LEVELS)]);
+    let deep = Value::new(Kind::Document, &bytes);
+    assert_eq!(validate_depth(deep).unwrap_err().code(), Code::OVERFLOW);
+    let mut is_refused = false;
+    let ended = work::during(Arc::new(Over), || {
+        while work::take(1).is_ok() {}
+        is_refused = validate_depth(deep).is_err();
+    });
+    assert!(is_refused && ended.is_err());
 }

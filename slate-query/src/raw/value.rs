@@ -134,7 +134,8 @@ impl<'a> Value<'a> {
     }
 
     /// Returns whether documents, arrays and scopes nest more than `levels` deep in the value. A value that is one of them
-    /// counts as the first level. Recurses `levels` deep at most, so it may be called with values that are not validated.
+    /// counts as the first level. Recurses `levels` deep at most, so it may be called with values that are not validated. `true` if the
+    /// call ends meanwhile: what follows then may recurse over the value before the end is noticed.
     pub(crate) fn is_deeper_than(self, levels: usize) -> bool {
         // An empty document takes 5 bytes, and one around it 7 more.
         const EMPTY: usize = 5;
@@ -145,10 +146,10 @@ impl<'a> Value<'a> {
         };
         match container {
             Some(container) if self.bytes.len() >= EMPTY + AROUND * levels => {
-                // Each level is counted: a document of many large parts takes long. What is decided after the end of the call is not used.
+                // Each level is counted: a document of many large parts takes long.
                 levels == 0
-                    || work::spend(work::of_bytes(container.bytes().len()) / 4)
-                        && container.values().any(|inner| inner.is_deeper_than(levels - 1))
+                    || !work::spend(work::of_bytes(container.bytes().len()) / 4)
+                    || container.values().any(|inner| inner.is_deeper_than(levels - 1))
             }
             _ => false,
         }

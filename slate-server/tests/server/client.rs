@@ -70,6 +70,24 @@ impl Client {
         self.last
     }
 
+    /// Sends a command of which a field is a section of its own: a sequence of documents. Returns the reply.
+    pub(crate) fn run_with_sequence(
+        &mut self,
+        command: &RawDocumentBuf,
+        field: &str,
+        documents: &[RawDocumentBuf],
+    ) -> Document {
+        self.last += 1;
+        let documents: Vec<u8> = documents.iter().flat_map(|document| document.as_bytes().iter().copied()).collect();
+        let length = |length: usize| i32::try_from(length).unwrap().to_le_bytes();
+        let sequence =
+            [&length(4 + field.len() + 1 + documents.len())[..], field.as_bytes(), &[0], &documents].concat();
+        let sections = [&[0; 5], command.as_bytes(), &[1], &sequence].concat();
+        let header = [length(16 + sections.len()), self.last.to_le_bytes(), [0; 4], length(2013)].concat();
+        self.stream.write_all(&[header, sections].concat()).unwrap();
+        self.receive().1
+    }
+
     /// Returns the flags and the document of the next reply.
     pub(crate) fn receive(&mut self) -> (u32, Document) {
         self.try_receive().unwrap()

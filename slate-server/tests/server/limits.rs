@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bson::{DateTime, Document, doc};
+use bson::{DateTime, Document, RawArrayBuf, RawDocumentBuf, doc, raw::cstr, rawdoc};
 use slate_core::Database;
 use slate_server::{Server, TestServer};
 
 use crate::{
     auth::{create, enter},
-    client::{Client, batch, session, within},
+    client::{Client, batch, nested, session, within},
 };
 
 fn start(configure: impl FnOnce(Server) -> Server) -> TestServer {
@@ -103,6 +103,40 @@ fn sorts_whose_cursors_wait_hold_a_limited_memory() {
         let read: Vec<i32> = first.iter().chain(&rest).map(|document| document.get_i32("n").unwrap()).collect();
         assert!(end == 0 && read == Vec::from_iter(0..2_000));
     }
+}
+
+#[test]
+fn deep_ids_are_refused_in_the_body_and_in_a_sequence() {
+    const OVERFLOW: i32 = 15;
+    let server = TestServer::start().unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "create": "c" });
+    let body = rawdoc! { "insert": "c", "$db": "shop" };
+    for levels in [200, 10_000, 300_000] {
+        for kinds in [&[(3, "a")][..], &[(3, "a"), (4, "0")]] {
+            let document = rawdoc! { "_id": nested(kinds, levels) };
+            let documents: Vec<RawDocumentBuf> = vec![document];
+            let in_body = rawdoc! { "insert": "c", "documents": documents[0].clone(), "$db": "shop" };
+            let mut of_array = rawdoc! { "insert": "c", "$db": "shop" };
+            of_array.append(cstr!("documents"), RawArrayBuf::from_iter(documents.clone()));
+            let replies = [
+                client.run_raw(&of_array),
+                client.run_with_sequence(&body, "documents", &documents),
+                client.run_with_sequence(&rawdoc! { "find": "c", "$db": "shop" }, "filter", &documents),
+                client.run_raw(&in_body),
+            ];
+            for reply in &replies[..2] {
+                let code = reply.get_i32("code").or_else(|_| {
+                    let refused = reply.get_array("writeErrors").unwrap()[0].as_document().unwrap();
+                    refused.get_i32("code")
+                });
+                assert_eq!(code.ok(), Some(OVERFLOW), "{levels} levels: {reply}");
+            }
+            // Not where documents may be: refused, whatever the reason.
+            assert!(replies[2..].iter().all(|reply| reply.get_f64("ok").unwrap() < 1.0), "{replies:?}");
+        }
+    }
+    assert_eq!(client.ok(doc! { "count": "c" }).get_i32("n").unwrap(), 0);
 }
 
 #[test]

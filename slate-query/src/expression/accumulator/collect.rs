@@ -37,13 +37,6 @@ impl Gathered {
     }
 }
 
-/// Returns the elements of an operand that must be an array.
-fn each(name: &str, value: Option<Value<'_>>, mut add: impl FnMut(Value<'_>) -> Result<()>) -> Result<()> {
-    let Some(value) = value else { return Ok(()) };
-    let array = value.as_array().ok_or_else(|| wrong_type(name, 14, "arrays", &Evaluated::Borrowed(value)))?;
-    array.values().try_for_each(&mut add)
-}
-
 /// `$push`: all values that are not missing.
 #[derive(Debug, Default)]
 pub(super) struct Push(Gathered);
@@ -62,38 +55,33 @@ impl AccumulatorState for Push {
     }
 }
 
-/// `$concatArrays`: the elements of all arrays.
+/// `$addToSet`: the different values that are not missing, in the order of their first occurrence.
 #[derive(Debug, Default)]
-pub(super) struct ConcatArrays(Gathered);
-
-impl AccumulatorState for ConcatArrays {
-    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        each("$concatArrays", value, |element| self.0.push(element))
-    }
-
-    fn finish(&mut self) -> Evaluated<'static> {
-        self.0.finish()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.array.capacity()
-    }
-}
-
-/// Different values, in the order of their first occurrence.
-#[derive(Debug, Default)]
-struct Different {
+pub(super) struct AddToSet {
     /// The keys of the values.
     keys: HashSet<SmallBytes, RandomState>,
     collation: Option<Collation>,
     values: Gathered,
 }
 
-impl Different {
-    fn insert(&mut self, value: Value<'_>) -> Result<()> {
+impl AccumulatorState for AddToSet {
+    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
+        let Some(value) = value else { return Ok(()) };
         let mut key = Vec::new();
         key::encode(Compared::new(self.collation.as_ref(), value).as_value(), &mut key);
         if self.keys.insert(key.as_slice().into()) { self.values.push(value) } else { Ok(()) }
+    }
+
+    fn most_equal(&self) -> u64 {
+        1
+    }
+
+    fn collate(&mut self, collation: &Collation) {
+        self.collation = Some(collation.clone());
+    }
+
+    fn finish(&mut self) -> Evaluated<'static> {
+        self.values.finish()
     }
 
     fn bytes(&self) -> usize {
@@ -101,54 +89,35 @@ impl Different {
     }
 }
 
-/// `$addToSet`: the different values that are not missing.
-#[derive(Debug, Default)]
-pub(super) struct AddToSet(Different);
-
-impl AccumulatorState for AddToSet {
-    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        value.map_or(Ok(()), |value| self.0.insert(value))
-    }
-
-    fn most_equal(&self) -> u64 {
-        1
-    }
-
-    fn collate(&mut self, collation: &Collation) {
-        self.0.collation = Some(collation.clone());
-    }
-
-    fn finish(&mut self) -> Evaluated<'static> {
-        self.0.values.finish()
-    }
-
-    fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
+/// Accumulates the elements of operands that must be arrays: `$concatArrays` and `$setUnion`.
+#[derive(Debug)]
+pub(super) struct ElementsOf<S> {
+    /// The name of the accumulator.
+    pub(super) name: &'static str,
+    pub(super) state: S,
 }
 
-/// `$setUnion`: the different elements of all arrays.
-#[derive(Debug, Default)]
-pub(super) struct SetUnion(Different);
-
-impl AccumulatorState for SetUnion {
-    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        each("$setUnion", value, |element| self.0.insert(element))
+impl<S: AccumulatorState> AccumulatorState for ElementsOf<S> {
+    fn add(&mut self, value: Option<Value<'_>>, key: &[u8]) -> Result<()> {
+        let Some(value) = value else { return Ok(()) };
+        let wrong = || wrong_type(self.name, 14, "arrays", &Evaluated::Borrowed(value));
+        let array = value.as_array().ok_or_else(wrong)?;
+        array.values().try_for_each(|element| self.state.add(Some(element), key))
     }
 
     fn most_equal(&self) -> u64 {
-        1
+        self.state.most_equal()
     }
 
     fn collate(&mut self, collation: &Collation) {
-        self.0.collation = Some(collation.clone());
+        self.state.collate(collation);
     }
 
     fn finish(&mut self) -> Evaluated<'static> {
-        self.0.values.finish()
+        self.state.finish()
     }
 
     fn bytes(&self) -> usize {
-        self.0.bytes()
+        self.state.bytes()
     }
 }

@@ -26,61 +26,35 @@ fn size(value: &OwnedValue) -> usize {
     value.as_value().bytes().len() + size_of::<OwnedValue>()
 }
 
-/// `$firstN`: the values of the first documents.
+/// `$firstN` and `$lastN`: the values of the first or of the last documents.
 #[derive(Debug)]
-pub(super) struct FirstN {
+pub(super) struct Ends {
     n: usize,
-    values: Vec<OwnedValue>,
-    bytes: usize,
-}
-
-impl FirstN {
-    pub(super) fn new(n: usize) -> Self {
-        Self { n, values: Vec::new(), bytes: 0 }
-    }
-}
-
-impl AccumulatorState for FirstN {
-    fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
-        if self.values.len() < self.n {
-            let value = owned(value);
-            self.bytes += size(&value);
-            self.values.push(value);
-        }
-        Ok(())
-    }
-
-    fn most_equal(&self) -> u64 {
-        u64::try_from(self.n).unwrap_or(u64::MAX)
-    }
-
-    fn finish(&mut self) -> Evaluated<'static> {
-        array(&self.values)
-    }
-
-    fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-/// `$lastN`: the values of the last documents.
-#[derive(Debug)]
-pub(super) struct LastN {
-    n: usize,
+    end: End,
     values: VecDeque<OwnedValue>,
     bytes: usize,
 }
 
-impl LastN {
-    pub(super) fn new(n: usize) -> Self {
-        Self { n, values: VecDeque::new(), bytes: 0 }
+/// Which end of the documents.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum End {
+    First,
+    Last,
+}
+
+impl Ends {
+    pub(super) fn new(n: usize, end: End) -> Self {
+        Self { n, end, values: VecDeque::new(), bytes: 0 }
     }
 }
 
-impl AccumulatorState for LastN {
+impl AccumulatorState for Ends {
     fn add(&mut self, value: Option<Value<'_>>, _: &[u8]) -> Result<()> {
         if self.values.len() == self.n {
-            self.bytes -= self.values.pop_front().as_ref().map_or(0, size);
+            match self.end {
+                End::First => return Ok(()),
+                End::Last => self.bytes -= self.values.pop_front().as_ref().map_or(0, size),
+            }
         }
         let value = owned(value);
         self.bytes += size(&value);

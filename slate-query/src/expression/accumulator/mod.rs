@@ -205,12 +205,17 @@ static ACCUMULATORS: &[(&str, Option<(AccumulatorForm, Start)>)] = &[
         "$bottomN",
         Some((AccumulatorForm::SortedN, |n| Stored::other(many::Ordered::several(many::OrderEnd::Bottom, n)))),
     ),
-    ("$concatArrays", Some((AccumulatorForm::Operand, |_| Stored::other(collect::ConcatArrays::default())))),
+    (
+        "$concatArrays",
+        Some((AccumulatorForm::Operand, |_| {
+            Stored::other(collect::ElementsOf { name: "$concatArrays", state: collect::Push::default() })
+        })),
+    ),
     ("$count", Some((AccumulatorForm::Nothing, |_| Stored::Count(count::Count::default())))),
     ("$first", Some((AccumulatorForm::Operand, |_| Stored::First(position::First::default())))),
-    ("$firstN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::FirstN::new(n))))),
+    ("$firstN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::Ends::new(n, many::End::First))))),
     ("$last", Some((AccumulatorForm::Operand, |_| Stored::Last(position::Last::default())))),
-    ("$lastN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::LastN::new(n))))),
+    ("$lastN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::Ends::new(n, many::End::Last))))),
     ("$max", Some((AccumulatorForm::Operand, |_| Stored::Extreme(extreme::Extreme::max())))),
     ("$maxN", Some((AccumulatorForm::OperandN, |n| Stored::other(many::Extremes::max(n))))),
     (
@@ -225,7 +230,12 @@ static ACCUMULATORS: &[(&str, Option<(AccumulatorForm, Start)>)] = &[
         Some((AccumulatorForm::Percentile, |_| Stored::other(percentile::Percentile::new(percentile::Ranks::Median)))),
     ),
     ("$push", Some((AccumulatorForm::Operand, |_| Stored::other(collect::Push::default())))),
-    ("$setUnion", Some((AccumulatorForm::Operand, |_| Stored::other(collect::SetUnion::default())))),
+    (
+        "$setUnion",
+        Some((AccumulatorForm::Operand, |_| {
+            Stored::other(collect::ElementsOf { name: "$setUnion", state: collect::AddToSet::default() })
+        })),
+    ),
     ("$stdDevPop", Some((AccumulatorForm::Operand, |_| Stored::other(deviation::Deviation::population())))),
     ("$stdDevSamp", Some((AccumulatorForm::Operand, |_| Stored::other(deviation::Deviation::sample())))),
     ("$sum", Some((AccumulatorForm::Operand, |_| Stored::Total(sum::Total::default())))),

@@ -36,5 +36,7 @@ mod spans;
 mod tls;
 #[path = "server/transactions.rs"]
 mod transactions;
+#[path = "../../slate-core/tests/with_store/unsure.rs"]
+mod unsure;
 #[path = "server/waiting.rs"]
 mod waiting;

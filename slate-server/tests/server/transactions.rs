@@ -2,7 +2,10 @@
 
 use std::{thread, time::Duration};
 
-use crate::client::{Client, batch, labels, session, within};
+use crate::{
+    client::{Client, batch, labels, session, within},
+    unsure::UnsureStore,
+};
 use bson::{Document, doc};
 use slate_core::Database;
 use slate_server::{Server, TestServer};
@@ -31,6 +34,27 @@ fn a_transaction_spans_databases_and_is_seen_when_it_commits() {
     assert_eq!(count(&mut other, "a"), 1);
     assert_eq!(other.ok(doc! { "count": "b", "$db": "archive" }).get_i32("n").unwrap(), 1);
     client.refused(within(doc! { "abortTransaction": 1, "$db": "admin" }, &lsid, 1, false), 256);
+}
+
+/// The driver sends the commit again. The record in the transaction says that it was made.
+#[test]
+fn a_commit_without_an_answer_has_the_label_of_an_unknown_result_and_can_be_sent_again() {
+    let store = UnsureStore::default();
+    let server = TestServer::of(Database::with_store(store.clone()).unwrap()).unwrap();
+    let mut client = Client::connect(&server);
+    client.ok(doc! { "insert": "a", "documents": [{ "_id": 1, "n": 0 }] });
+    let lsid = session(1);
+    let update = doc! { "q": { "_id": 1 }, "u": { "$inc": { "n": 1 } } };
+    client.ok(within(doc! { "update": "a", "updates": [update] }, &lsid, 1, true));
+    store.lose_an_answer();
+    let commit = within(doc! { "commitTransaction": 1, "$db": "admin" }, &lsid, 1, false);
+    let reply = client.refused(commit.clone(), 91);
+    let labels = labels(&reply);
+    assert!(labels.contains(&"UnknownTransactionCommitResult"), "{reply}");
+    assert!(!labels.contains(&"TransientTransactionError"), "the transaction must not run again: {reply}");
+    client.ok(commit);
+    let (found, _) = batch(&client.ok(doc! { "find": "a" }));
+    assert_eq!(found, [doc! { "_id": 1, "n": 1 }]);
 }
 
 #[test]

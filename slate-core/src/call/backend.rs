@@ -8,14 +8,14 @@ use std::{
 
 use slate_query::{Code, raw::Doc};
 use slate_store::{
-    BackupProgress, CacheReads, Capabilities, Checked, Durability, Size, SizeDetail, Store, Transaction,
+    BackupProgress, CacheReads, Capabilities, Checked, Durability, Size, SizeDetail, Store, Transaction, View,
 };
 
 use super::{
     engine::{Engine, IdMatch, RecordVisitor, SharedReader, Writer},
     open::OpenOptions,
     reader::SnapshotReader,
-    upkeep::StaleQueue,
+    upkeep::{DropQueue, StaleQueue},
 };
 use crate::{
     Error, ErrorKind, Isolation, Result,
@@ -40,6 +40,7 @@ pub(super) struct Backend<S> {
     /// For threads that work beside its calls.
     pub(super) this: Weak<Self>,
     pub(super) stale: StaleQueue,
+    pub(super) drops: Arc<DropQueue>,
 }
 
 impl<S: Store> Backend<S> {
@@ -62,12 +63,11 @@ impl<S: Store> Backend<S> {
             validator: Arc::default(),
             this: Weak::clone(this),
             stale: StaleQueue::default(),
+            drops: Arc::default(),
         });
-        let pending_drops = {
-            let reader = backend.reader()?;
-            catalog::pending_drops(reader.view())?
-        };
-        backend.execute_pending_drops(pending_drops);
+        let reader = backend.reader()?;
+        backend.execute_pending_drops(reader.view())?;
+        drop(reader);
         Ok(backend)
     }
 
@@ -177,7 +177,7 @@ impl<S: Store> Backend<S> {
 
     fn reader_ahead(&self) -> Result<(SnapshotReader<S::Snapshot>, Option<CatalogCheck>)> {
         let view = self.store.snapshot()?;
-        let (catalog, check) = self.shared.catalogs.load_ahead(&view)?;
+        let (catalog, check) = self.catalog_ahead(&view)?;
         Ok((SnapshotReader::new(view, catalog, self.shared.memory.clone()), check))
     }
 
@@ -198,7 +198,7 @@ impl<S: Store> Backend<S> {
     fn session_ahead(&self, options: &BeginOptions) -> Result<Session<S::Transaction>> {
         let begun = self.store.begin(options.wait).map_err(Error::from);
         let transaction = begun.inspect_err(|error| self.observer().failed(error))?;
-        let catalog = self.shared.catalogs.load_ahead(&transaction.view())?;
+        let catalog = self.catalog_ahead(&transaction.view())?;
         Ok(self.session(transaction, catalog, options))
     }
 
@@ -216,7 +216,23 @@ impl<S: Store> Backend<S> {
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let view = self.store.snapshot()?;
         let catalog = self.shared.catalogs.load(&view)?;
+        self.notice_drops(&view)?;
         Ok((view, catalog))
+    }
+
+    /// Returns the catalog of a view, or one that is to be confirmed.
+    fn catalog_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
+        let loaded = self.shared.catalogs.load_ahead(view)?;
+        self.notice_drops(view)?;
+        Ok(loaded)
+    }
+
+    /// Looks for pending drops if the catalog was read again because another process has changed definitions.
+    fn notice_drops(&self, view: &impl View) -> Result<()> {
+        match self.shared.catalogs.take_redefined() {
+            true => self.execute_pending_drops(view),
+            false => Ok(()),
+        }
     }
 }
 
@@ -232,9 +248,16 @@ impl<S: Store> Engine for Backend<S> {
     fn metrics(&self) -> Metrics {
         let CacheReads { hits: cache_hits, misses: cache_misses, file_bytes: storage_bytes } = self.store.cache_reads();
         let catalog_reads = self.shared.catalogs.reads();
-        let (oldest_snapshot, round_trips) = (self.store.oldest_snapshot(), self.store.round_trips());
-        let measured = self.observer().metrics();
-        Metrics { cache_hits, cache_misses, storage_bytes, round_trips, catalog_reads, oldest_snapshot, ..measured }
+        Metrics {
+            cache_hits,
+            cache_misses,
+            storage_bytes,
+            round_trips: self.store.round_trips(),
+            requests: self.store.requests(),
+            catalog_reads,
+            oldest_snapshot: self.store.oldest_snapshot(),
+            ..self.observer().metrics()
+        }
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -324,8 +347,11 @@ impl<S: Store> Engine for Backend<S> {
 
     fn after_commit(&self, work: &AfterCommit, wait: Duration) {
         if !work.dropped.is_empty() {
-            // A keyspace that cannot be dropped now stays a pending drop until the next open.
-            let _ = self.drop_keyspaces(&work.dropped, wait);
+            match self.shared.capabilities.exclusive {
+                // A keyspace that cannot be dropped now stays a pending drop until the next open.
+                true => drop(self.drop_keyspaces(&work.dropped, wait)),
+                false => self.drop_beside(),
+            }
         }
         if work.trims_log {
             // What remains is deleted after a later commit.

@@ -1,17 +1,18 @@
 //! Work that commits leave: keyspaces that nothing refers to are dropped, and statistics are gathered.
 //!
 //! Where only this process writes to the database, both are done after the commit, before its call returns. On a store that several
-//! processes write to, each is done by one process at a time, which holds a lease of it ([`commit::Leases`](crate::commit::Leases)), and
-//! statistics are gathered by a thread beside the calls.
+//! processes write to, each is done by a thread beside the calls, and by one process at a time, which holds a lease of it
+//! ([`commit::Leases`](crate::commit::Leases)). A process that finds definitions changed by another one looks for pending drops, and
+//! executes those whose holder ends before they are done.
 
 use std::{
     mem,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread,
     time::Duration,
 };
 
-use slate_store::{Durability, Keyspace, Store, Transaction, crash_point};
+use slate_store::{Durability, Keyspace, Store, Transaction, View, crash_point};
 
 use super::{backend::Backend, lease::HeldLeases};
 use crate::{
@@ -82,50 +83,111 @@ impl StaleQueue {
     }
 }
 
+/// The thread that executes pending drops, on a store that several processes write to.
+#[derive(Default)]
+pub(super) struct DropQueue {
+    state: Mutex<DropQueueState>,
+    added: Condvar,
+}
+
+#[derive(Default)]
+struct DropQueueState {
+    /// Whether a thread executes pending drops until there are none.
+    is_served: bool,
+    /// Whether there may be drops that the thread has not found.
+    is_outdated: bool,
+}
+
+impl DropQueue {
+    /// No code under this lock can panic between two dependent updates.
+    fn lock(&self) -> MutexGuard<'_, DropQueueState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the thread look for pending drops again. Returns whether it has to be started.
+    fn add(&self) -> bool {
+        let mut state = self.lock();
+        state.is_outdated = true;
+        self.added.notify_all();
+        !mem::replace(&mut state.is_served, true)
+    }
+
+    /// Begins to look for pending drops.
+    fn look(&self) {
+        self.lock().is_outdated = false;
+    }
+
+    /// Waits, if drops remain, until they are to be tried again. Returns whether the thread goes on.
+    fn wait(&self, remain: bool) -> bool {
+        let mut state = self.lock();
+        if remain && !state.is_outdated {
+            let waited = self.added.wait_timeout_while(state, LEASE_RENEWED_EVERY, |state| !state.is_outdated);
+            state = waited.map_or_else(|poisoned| poisoned.into_inner().0, |(state, _)| state);
+        }
+        state.is_served = remain || state.is_outdated;
+        state.is_served
+    }
+
+    fn end(&self) {
+        self.lock().is_served = false;
+    }
+}
+
 /// Pending drops.
 impl<S: Store> Backend<S> {
-    /// Executes the drops that were pending when the database was opened.
-    pub(super) fn execute_pending_drops(self: &Arc<Self>, pending: Vec<Keyspace>) {
+    /// Executes the drops that are pending in `view`, after a commit of this process or of another one, or after a crash.
+    pub(super) fn execute_pending_drops(&self, view: &impl View) -> Result<()> {
+        let pending = catalog::pending_drops(view)?;
         if pending.is_empty() {
-            return;
+            return Ok(());
         }
         if self.shared.capabilities.exclusive {
             // In a read-only database the drops stay pending.
             let _ = self.drop_keyspaces(&pending, Duration::ZERO);
         } else {
-            self.drop_beside(pending);
+            self.drop_beside();
+        }
+        Ok(())
+    }
+
+    /// Executes pending drops on a thread beside the calls of the database: on a store on a network a drop takes as long as its keys
+    /// took to be inserted. Those that fail, or that another process executes, are tried again until they are done, because that process may end
+    /// before. When the database is closed, the thread ends after the keyspace that it is deleting, and then closes the store.
+    pub(super) fn drop_beside(&self) {
+        if !self.drops.add() {
+            return;
+        }
+        let (backend, drops) = (self.this.clone(), Arc::clone(&self.drops));
+        let drop_all = move || {
+            loop {
+                let Some(backend) = backend.upgrade() else { return };
+                let remain = backend.drop_pending();
+                drop(backend);
+                if !drops.wait(remain) {
+                    return;
+                }
+            }
+        };
+        if thread::Builder::new().name("slate-drops".into()).spawn(drop_all).is_err() {
+            // The drops stay pending until the next one.
+            self.drops.end();
         }
     }
 
-    /// Executes pending drops on a thread beside the calls of the database. When the database is closed, the thread ends after the keyspace
-    /// that it is deleting, and then closes the store. On a store on a network a drop takes as long as its keys
-    /// took to be inserted. Those that another process executes are looked for again, because it may end before they are done.
-    fn drop_beside(self: &Arc<Self>, mut pending: Vec<Keyspace>) {
-        let backend = Arc::downgrade(self);
-        let drop_all = move || {
-            loop {
-                let mut held = Vec::new();
-                for keyspace in mem::take(&mut pending) {
-                    let Some(backend) = backend.upgrade() else { return };
-                    match backend.take_lease(LeasedWork::Drop(keyspace)) {
-                        // What fails stays pending until the next open.
-                        Ok(LeaseAttempt::Taken) => {
-                            let _ = backend.drop_keyspaces(&[keyspace], Duration::ZERO);
-                        }
-                        Ok(LeaseAttempt::HeldByAnother) => held.push(keyspace),
-                        Err(error) if error.is_retryable() => held.push(keyspace),
-                        Ok(LeaseAttempt::Done) | Err(_) => {}
-                    }
-                }
-                if held.is_empty() {
-                    return;
-                }
-                pending = held;
-                thread::sleep(LEASE_RENEWED_EVERY);
-            }
-        };
-        // Without a thread the drops stay pending.
-        let _ = thread::Builder::new().name("slate-drops".into()).spawn(drop_all);
+    /// Executes the pending drops that no other process executes. Returns whether some remain.
+    fn drop_pending(&self) -> bool {
+        self.drops.look();
+        let pending = || -> Result<Vec<Keyspace>> { catalog::pending_drops(&self.store.snapshot()?) };
+        let Ok(pending) = pending() else { return true };
+        let mut remain = false;
+        for keyspace in pending {
+            remain |= match self.take_lease(LeasedWork::Drop(keyspace)) {
+                Ok(LeaseAttempt::Taken) => self.drop_keyspaces(&[keyspace], Duration::ZERO).is_err(),
+                Ok(LeaseAttempt::HeldByAnother) | Err(_) => true,
+                Ok(LeaseAttempt::Done) => false,
+            };
+        }
+        remain
     }
 
     /// Drops keyspaces whose leases this process has.

@@ -1,6 +1,6 @@
 use std::sync::{
     Arc, PoisonError, RwLock,
-    atomic::{AtomicU64, Ordering},
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use slate_store::{Ahead, Version, View};
@@ -22,6 +22,8 @@ pub(crate) struct CatalogCache {
     /// How often the catalog, or what has changed in it, was read from the store again.
     reads: AtomicU64,
     uses: UseTable,
+    /// Whether the catalog was read again since [`take_redefined`](Self::take_redefined), because another process has changed definitions.
+    is_redefined: AtomicBool,
     /// Whether only this process changes the catalog. If not, its version is read with the view of every commit, and all of it
     /// after each change.
     is_exclusive: bool,
@@ -51,6 +53,7 @@ impl CatalogCache {
             changes: ChangeStamp::default(),
             reads: AtomicU64::default(),
             uses: UseTable::default(),
+            is_redefined: AtomicBool::default(),
             is_exclusive,
         }
     }
@@ -58,6 +61,11 @@ impl CatalogCache {
     /// Returns how often the catalog was read from the store again, in part or whole, because the cached one was outdated.
     pub(crate) fn reads(&self) -> u64 {
         self.reads.load(Ordering::Relaxed)
+    }
+
+    /// Returns whether definitions that another process has changed were read since the last call.
+    pub(crate) fn take_redefined(&self) -> bool {
+        !self.is_exclusive && self.is_redefined.swap(false, Ordering::Relaxed)
     }
 
     /// Runs a commit that changes the collections and views with these names, or their statistics.
@@ -172,7 +180,13 @@ impl CatalogCache {
                 None => self.read_again(|| Catalog::read(view, &self.uses))?,
             },
             Some(cached) if cached.stored == stored => cached.catalog,
-            Some(_) => self.read_again(|| Catalog::read(view, &self.uses))?,
+            Some(cached) => {
+                let read = self.read_again(|| Catalog::read(view, &self.uses))?;
+                if read.definitions != cached.catalog.definitions {
+                    self.is_redefined.store(true, Ordering::Relaxed);
+                }
+                read
+            }
             None => Arc::new(Catalog::read(view, &self.uses)?),
         };
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);

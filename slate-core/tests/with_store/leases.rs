@@ -1,11 +1,11 @@
 //! Work that one process at a time does on a store that several processes write to: two handles of a database stand for two processes.
 
 use std::{
+    ops::ControlFlow,
     path::Path,
     sync::{
         Arc, Condvar, Mutex,
-        atomic::{AtomicUsize, Ordering},
-        mpsc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -14,7 +14,8 @@ use std::{
 use bson::{Document, doc};
 use slate_core::{Collection, Database};
 use slate_store::{
-    Bounds, Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version, View, memory::MemoryStore,
+    Bounds, Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Transaction, TransactionExt, Version,
+    View, memory::MemoryStore,
 };
 
 type Inner = <MemoryStore as Store>::Snapshot;
@@ -26,7 +27,12 @@ const MINUTE: Duration = Duration::from_secs(60);
 struct GatedStore {
     store: MemoryStore,
     watch: Arc<Watch>,
+    /// Whether the process of this handle has ended: nothing that it does succeeds any more.
+    has_ended: Arc<AtomicBool>,
 }
+
+/// The keys that are deleted together by a drop of a keyspace.
+const STEP: usize = 1_000;
 
 #[derive(Default)]
 struct Watch {
@@ -34,7 +40,11 @@ struct Watch {
     opened: Condvar,
     /// Whether the next drop of a keyspace fails.
     fails: Mutex<bool>,
+    /// After how many steps of a drop which process ends.
+    ends_after: Mutex<Option<(usize, Arc<AtomicBool>)>>,
     drops: AtomicUsize,
+    /// The keys that drops have deleted.
+    deleted: AtomicUsize,
     gatherings: AtomicUsize,
     /// The transactions of the threads that work beside calls.
     begun_beside: AtomicUsize,
@@ -63,9 +73,13 @@ fn is_beside(name: &str) -> bool {
 }
 
 fn wait_until(condition: impl Fn() -> bool) {
+    wait_within(MINUTE, condition);
+}
+
+fn wait_within(longest: Duration, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
-        assert!(start.elapsed() < MINUTE, "what is waited for does not come");
+        assert!(start.elapsed() < longest, "what is waited for does not come");
         thread::sleep(Duration::from_millis(1));
     }
 }
@@ -79,10 +93,13 @@ impl Store for GatedStore {
     }
 
     fn snapshot(&self) -> Result<GatedView> {
-        Ok(GatedView { view: self.store.snapshot()?, watch: Arc::clone(&self.watch) })
+        check_alive(&self.has_ended)?;
+        let (watch, has_ended) = (Arc::clone(&self.watch), Arc::clone(&self.has_ended));
+        Ok(GatedView { view: self.store.snapshot()?, watch, has_ended })
     }
 
     fn begin(&self, wait: Duration) -> Result<Self::Transaction> {
+        check_alive(&self.has_ended)?;
         let begun = self.store.begin(wait);
         if is_beside("slate-statistics") || is_beside("slate-drops") {
             self.watch.begun_beside.fetch_add(1, Ordering::SeqCst);
@@ -96,7 +113,26 @@ impl Store for GatedStore {
             return Err(slate_store::Error::Io(Box::new("the process ends".into())));
         }
         self.watch.pass();
-        self.store.drop_keyspace(keyspace, wait)
+        for step in 1.. {
+            check_alive(&self.has_ended)?;
+            let mut transaction = self.store.begin(wait)?;
+            let mut keys: Vec<Vec<u8>> = Vec::new();
+            transaction.view().scan(keyspace, Bounds::ALL, |key, _| {
+                keys.push(key.to_vec());
+                if keys.len() < STEP { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            })?;
+            if keys.is_empty() {
+                break;
+            }
+            keys.iter().try_for_each(|key| transaction.delete(keyspace, key))?;
+            transaction.commit(Durability::Deferred)?;
+            self.watch.deleted.fetch_add(keys.len(), Ordering::SeqCst);
+            let mut ends_after = self.watch.ends_after.lock().unwrap();
+            if let Some((_, has_ended)) = ends_after.take_if(|(last, _)| *last == step) {
+                has_ended.store(true, Ordering::SeqCst);
+            }
+        }
+        Ok(self.store.snapshot()?.version())
     }
 
     fn flush(&self) -> Result<()> {
@@ -116,6 +152,14 @@ impl Store for GatedStore {
 struct GatedView {
     view: Inner,
     watch: Arc<Watch>,
+    has_ended: Arc<AtomicBool>,
+}
+
+fn check_alive(has_ended: &AtomicBool) -> Result<()> {
+    match has_ended.load(Ordering::SeqCst) {
+        true => Err(slate_store::Error::Io(Box::new("the process has ended".into()))),
+        false => Ok(()),
+    }
 }
 
 impl View for GatedView {
@@ -132,6 +176,7 @@ impl View for GatedView {
             self.watch.gatherings.fetch_add(1, Ordering::SeqCst);
             self.watch.pass();
         }
+        check_alive(&self.has_ended)?;
         self.view.cursor(keyspace, bounds)
     }
 
@@ -144,7 +189,14 @@ const CATALOG: Keyspace = Keyspace(0);
 
 impl GatedStore {
     fn open(&self) -> Database {
-        Database::with_store(self.clone()).unwrap()
+        self.process().0
+    }
+
+    /// Opens the database as another process, which the flag ends.
+    fn process(&self) -> (Database, Arc<AtomicBool>) {
+        let process = Self { has_ended: Arc::default(), ..self.clone() };
+        let has_ended = Arc::clone(&process.has_ended);
+        (Database::with_store(process).unwrap(), has_ended)
     }
 
     /// Returns the number of keys of the catalog of a kind.
@@ -216,43 +268,86 @@ fn a_process_does_not_gather_what_another_one_has_gathered() {
 }
 
 #[test]
-fn a_pending_drop_is_executed_by_one_process_at_a_time() {
+fn a_drop_returns_before_its_keys_are_deleted_by_one_process_at_a_time() {
+    let store = GatedStore::default();
+    let (db, other) = (store.open(), store.open());
+    rows(&db).insert_one(&doc! { "_id": 1 }).unwrap();
+    store.watch.close();
+    assert!(rows(&db).drop().unwrap());
+    wait_until(|| store.drops() == 1);
+    // One that opens meanwhile looks for the lease, and so does one that finds the collection gone. A new one can have its name.
+    let before = store.begun_beside();
+    let opened = store.open();
+    rows(&other).insert_one(&doc! { "_id": 2 }).unwrap();
+    wait_until(|| store.begun_beside() >= before + 2);
+    assert_eq!((store.pending_drops(), store.drops()), (1, 1));
+    store.watch.open();
+    wait_until(|| store.pending_drops() == 0);
+    assert_eq!(rows(&opened).count_documents(doc! {}).run().unwrap(), 1);
+    drop((db, other, opened));
+    assert_eq!(store.drops(), 1);
+}
+
+#[test]
+fn a_drop_that_fails_is_tried_again_by_the_process_that_has_it_open() {
     let store = GatedStore::default();
     let db = store.open();
     rows(&db).insert_one(&doc! { "_id": 1 }).unwrap();
     *store.watch.fails.lock().unwrap() = true;
     assert!(rows(&db).drop().unwrap());
-    assert_eq!((store.pending_drops(), store.drops()), (1, 1), "it has failed, and was given up");
-    store.watch.close();
-    let first = store.open();
-    wait_until(|| store.drops() == 2);
-    let before = store.begun_beside();
-    let second = store.open();
-    // It looks for the lease, which the first one has.
-    wait_until(|| store.begun_beside() > before);
-    store.watch.open();
     wait_until(|| store.pending_drops() == 0);
-    drop((first, second));
     assert_eq!(store.drops(), 2);
 }
 
+/// The two processes are open before the drop.
 #[test]
-fn a_process_that_opens_beside_a_drop_leaves_it_to_the_call_that_makes_it() {
+fn a_drop_whose_process_ends_half_way_is_completed_by_another_one_after_its_lease() {
     let store = GatedStore::default();
-    let db = store.open();
-    rows(&db).insert_one(&doc! { "_id": 1 }).unwrap();
+    let (here, has_ended) = store.process();
+    let there = store.open();
+    rows(&here).insert_many(&(0..5_000).map(|n| doc! { "_id": n }).collect::<Vec<_>>()).run().unwrap();
+    assert_eq!(rows(&there).count_documents(doc! {}).run().unwrap(), 5_000);
+    *store.watch.ends_after.lock().unwrap() = Some((2, has_ended));
+    assert!(rows(&here).drop().unwrap());
+    wait_until(|| store.watch.ends_after.lock().unwrap().is_none());
+    assert!(rows(&here).estimated_document_count().is_err(), "the process has ended");
+    let deleted = || store.watch.deleted.load(Ordering::SeqCst);
+    assert_eq!((store.pending_drops(), deleted()), (1, 2 * STEP));
+    // The collection is gone for the other one, which thereby learns of the drop.
+    assert_eq!(rows(&there).count_documents(doc! {}).run().unwrap(), 0);
+    wait_within(4 * MINUTE, || store.pending_drops() == 0);
+    assert_eq!((deleted(), store.drops()), (5_000, 2), "no key is deleted twice");
+    let records = Keyspace(1);
+    assert_eq!(store.store.snapshot().unwrap().count(records, Bounds::ALL, |_| true).unwrap(), Some(0));
+}
+
+#[test]
+fn statistics_whose_process_ends_half_way_are_gathered_by_another_one_after_its_lease() {
+    let store = GatedStore::default();
+    let (here, has_ended) = store.process();
+    let there = store.open();
+    let next = std::cell::Cell::new(0);
+    // As many as make statistics stale.
+    let insert = |db: &Database| {
+        let from = next.replace(next.get() + 2_000);
+        rows(db).insert_many(&(from..from + 2_000).map(|n| doc! { "_id": n }).collect::<Vec<_>>()).run().unwrap();
+    };
+    let gatherings = || store.watch.gatherings.load(Ordering::SeqCst);
     store.watch.close();
-    let (dropped, is_dropped) = mpsc::channel();
-    thread::scope(|scope| {
-        scope.spawn(|| dropped.send(rows(&db).drop().unwrap()).unwrap());
-        wait_until(|| store.drops() == 1);
-        let other = store.open();
-        wait_until(|| store.begun_beside() > 0);
-        // The collection is gone for it, and a new one can have its name.
-        rows(&other).insert_one(&doc! { "_id": 2 }).unwrap();
-        store.watch.open();
-        assert!(is_dropped.recv_timeout(MINUTE).unwrap());
-        assert_eq!((store.pending_drops(), store.drops()), (0, 1));
-        assert_eq!(rows(&other).count_documents(doc! {}).run().unwrap(), 1);
+    insert(&here);
+    wait_until(|| gatherings() == 1);
+    has_ended.store(true, Ordering::SeqCst);
+    store.watch.open();
+    let kept = || (store.catalog_keys(b'h'), store.catalog_keys(b's'));
+    let before = store.begun_beside();
+    insert(&there);
+    wait_until(|| store.begun_beside() > before);
+    assert_eq!((kept(), gatherings()), ((1, 0), 1), "the lease of the process that has ended stands");
+    wait_within(4 * MINUTE, || {
+        insert(&there);
+        thread::sleep(Duration::from_secs(2));
+        kept() == (0, 1)
     });
+    assert_eq!(gatherings(), 2);
+    assert_eq!(rows(&there).count_documents(doc! {}).run().unwrap(), u64::try_from(next.get()).unwrap());
 }

@@ -299,4 +299,13 @@ mod tests {
         assert_eq!(of_read(&gone), ReadFailure::Transient);
         assert_eq!(of_read(&ClientError::Unimplemented), ReadFailure::Lasting);
     }
+
+    /// The text is that of tonic. `pages_that_are_longer_than_a_message_are_read_in_parts` has one of its own errors.
+    #[test]
+    fn a_read_of_too_much_is_told_from_what_passes() {
+        let text = "Error, message length too large: found 5242900 bytes, the limit is: 4194304 bytes";
+        let failed = |status| of_read(&ClientError::ExtractedErrors(vec![ClientError::GrpcAPI(status)]));
+        assert_eq!(failed(tonic::Status::out_of_range(text)), ReadFailure::TooLong);
+        assert_eq!(failed(tonic::Status::unavailable("closed")), ReadFailure::Transient);
+    }
 }

@@ -1,11 +1,15 @@
 use std::time::Duration;
 
+use super::cluster::MAX_MESSAGE;
+
 /// How the store speaks with the cluster.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub(super) request_timeout: Duration,
     pub(super) patience: Duration,
     pub(super) unchecked_age: Duration,
+    /// The longest answer that is accepted, in bytes.
+    pub(super) max_message: usize,
 }
 
 impl Default for Options {
@@ -14,6 +18,7 @@ impl Default for Options {
             request_timeout: Duration::from_secs(4),
             patience: Duration::from_secs(30),
             unchecked_age: Duration::from_secs(60),
+            max_message: MAX_MESSAGE,
         }
     }
 }

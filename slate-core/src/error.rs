@@ -517,6 +517,15 @@ impl From<bson::error::Error> for Error {
 impl From<slate_store::Error> for Error {
     fn from(error: slate_store::Error) -> Self {
         use slate_store::Error as Store;
+        let error = match error {
+            // The store returns the error of the call that ended its read.
+            Store::Interrupted(context) => {
+                let ended = |cause: slate_store::Source| cause.downcast::<Self>().ok();
+                let unknown = || Self::new(ErrorKind::Interrupted, Code::INTERRUPTED, "the read was ended");
+                return context.into_source().and_then(ended).map_or_else(unknown, |error| *error);
+            }
+            error => error,
+        };
         let (kind, code) = match &error {
             Store::Conflict(_) => (ErrorKind::Conflict, Code::WRITE_CONFLICT),
             Store::OutcomeUnknown(_) => (ErrorKind::OutcomeUnknown, Code::SHUTDOWN_IN_PROGRESS),

@@ -11,6 +11,7 @@ use std::{
 };
 
 use slate_query::{Code, work};
+use slate_store::View;
 
 use crate::{Error, ErrorKind, Result};
 
@@ -431,6 +432,15 @@ impl Interrupt {
     /// Fails if the deadline has passed or a token was cancelled.
     pub(crate) fn check(&self) -> Result<()> {
         self.ends.as_ref().map_or(Ok(()), |ends| ends.check())
+    }
+
+    /// Returns the view with cursors that check while they pass ranges without keys; `None` where nothing can end the operation, and on a
+    /// store on this machine, whose cursors pass none.
+    pub(crate) fn ending<V: View>(&self, view: &V) -> Option<V> {
+        let ends = Arc::clone(self.ends.as_ref().filter(|_| view.round_trips().is_some())?);
+        let interrupted =
+            |error| slate_store::Error::Interrupted(Box::new(slate_store::Context::new("").because(error)));
+        Some(view.ended_by(Arc::new(move || ends.check().map_err(interrupted))))
     }
 }
 

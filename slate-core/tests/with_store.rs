@@ -16,15 +16,19 @@ mod distant;
 mod full_device;
 #[path = "with_store/leases.rs"]
 mod leases;
+#[path = "with_store/unsure.rs"]
+mod unsure;
 
 use bson::{Document, doc};
 use btree::BTreeStore;
 use distant::{DistantStore, LocalDistant};
 use slate_core::{CancelToken, Database, ErrorKind, Hint, Index, RenameTarget};
 use slate_store::{
-    Bounds, Capabilities, Keyspace, Result, Size, SizeDetail, Store, Version, View, memory::MemoryStore,
+    Bounds, Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Transaction, TransactionExt, Version,
+    View, memory::MemoryStore,
 };
 use std::{
+    ops::ControlFlow,
     path::Path,
     sync::{
         Arc, Mutex,
@@ -55,6 +59,42 @@ fn a_database_over_a_custom_store_works_like_any_other() {
     assert_eq!(films.count_documents(doc! { "year": 1951 }).run().unwrap(), 0);
     db.transact(|tx| tx.collection::<Document>("films").delete_many(doc! { "tags": "a" }).run()).unwrap();
     assert_eq!(films.estimated_document_count().unwrap(), 0);
+}
+
+/// Of a single write, a transaction, and a change of definitions.
+#[test]
+fn a_commit_without_an_answer_is_an_unknown_outcome_that_is_not_repeated() {
+    let store = unsure::UnsureStore::default();
+    let db = Database::with_store(store.clone()).unwrap();
+    let rows = db.collection::<Document>("rows");
+    rows.insert_one(&doc! { "_id": 1, "n": 0 }).unwrap();
+    let increments = |expected: i32| {
+        let found = rows.find_by_id(1).unwrap().unwrap();
+        assert_eq!(found.get_i32("n").unwrap(), expected, "it is made, once");
+    };
+    let unknown = |error: slate_core::Error| {
+        assert_eq!(error.kind(), ErrorKind::OutcomeUnknown, "{error}");
+        assert!(!error.is_retryable(), "{error}");
+    };
+    store.lose_an_answer();
+    unknown(rows.update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run().unwrap_err());
+    increments(1);
+    store.lose_an_answer();
+    let mut runs = 0;
+    let committed = db.transact(|tx| {
+        runs += 1;
+        tx.collection::<Document>("rows").update_one(doc! { "_id": 1 }, doc! { "$inc": { "n": 1 } }).run().map(drop)
+    });
+    unknown(committed.unwrap_err());
+    assert_eq!(runs, 1);
+    increments(2);
+    assert_eq!(db.metrics().retries, 0);
+    // The catalog that the process knows is that of the store, whatever became of the change.
+    store.lose_an_answer();
+    unknown(db.collection::<Document>("new").insert_one(&doc! { "_id": 1 }).unwrap_err());
+    assert_eq!(db.collection::<Document>("new").count_documents(doc! {}).run().unwrap(), 1);
+    let twice = db.collection::<Document>("new").insert_one(&doc! { "_id": 1 }).unwrap_err();
+    assert_eq!(twice.kind(), ErrorKind::DuplicateKey);
 }
 
 /// What others do once, at a chosen time.
@@ -218,6 +258,17 @@ fn a_database_opens_beside_the_drops_that_another_process_has_pending() {
         let drops = Bounds { start: Some(b"d"), end: Some(b"e") };
         store.snapshot().unwrap().count(Keyspace(0), drops, |_| true).unwrap()
     };
+    // It has failed, and its lease was given up.
+    let is_released = || {
+        let drops = Bounds { start: Some(b"d"), end: Some(b"e") };
+        let released = |_: &[u8], lease: &[u8]| {
+            if lease.is_empty() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        store.snapshot().unwrap().scan(Keyspace(0), drops, released).unwrap().is_some()
+    };
+    while !is_released() {
+        thread::sleep(Duration::from_millis(1));
+    }
     assert_eq!(pending(), Some(1));
     let ((begins, begun), (go_on, waits)) = (mpsc::channel(), mpsc::channel::<()>());
     let takes_long = move || {
@@ -282,6 +333,40 @@ fn a_call_that_used_an_outdated_catalog_is_repeated_whatever_it_found() {
     assert!(theirs.insert_one(&doc! { "_id": 1 }).is_err());
     mine.drop().unwrap();
     theirs.insert_one(&doc! { "_id": 1 }).unwrap();
+}
+
+/// As a newer version of Slate does that is started beside it.
+#[test]
+fn a_process_that_runs_refuses_a_newer_format_from_the_next_call_on() {
+    let store = SharedStore::default();
+    let open = || Database::with_store(store.clone()).unwrap();
+    let (old, other) = (open(), open());
+    let rows = old.collection::<Document>("rows");
+    rows.insert_one(&doc! { "_id": 1, "a": 1 }).unwrap();
+    assert!(rows.find_by_id(1).unwrap().is_some());
+    let snapshot = old.snapshot().unwrap();
+    // The format, and the version of the catalog, which each call compares.
+    let mut newer = store.begin(Duration::ZERO).unwrap();
+    newer.put(Keyspace(0), b"f", &99_u32.to_be_bytes()).unwrap();
+    let version = newer.view().get(Keyspace(0), b"v", |stored| u64::from_be_bytes(stored.try_into().unwrap()));
+    newer.put(Keyspace(0), b"v", &(version.unwrap().unwrap() + 1).to_be_bytes()).unwrap();
+    newer.commit(Durability::Sync).unwrap();
+    let calls: [&dyn Fn(&slate_core::Collection<Document>) -> slate_core::Result<()>; 6] = [
+        &|rows| rows.find_by_id(1).map(drop),
+        &|rows| rows.find(doc! { "a": 1 }).run().map(drop),
+        &|rows| rows.insert_one(&doc! { "_id": 2 }).map(drop),
+        &|rows| rows.update_one(doc! { "_id": 1 }, doc! { "$set": { "a": 2 } }).run().map(drop),
+        &|rows| rows.create_index(Index::on(doc! { "a": 1 })).run().map(drop),
+        &|rows| rows.drop().map(drop),
+    ];
+    for (number, call) in calls.iter().enumerate() {
+        for db in [&old, &other] {
+            let refused = call(&db.collection("rows")).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::NewerVersion, "{number}: {refused}");
+        }
+    }
+    assert_eq!(old.begin().map(drop).unwrap_err().kind(), ErrorKind::NewerVersion);
+    assert_eq!(snapshot.collection::<Document>("rows").count_documents(doc! {}).run().unwrap(), 1, "an earlier commit");
 }
 
 /// The version of the catalog travels beside the first reads of a call.
@@ -500,6 +585,13 @@ fn indexes_built_and_dropped_beside_writers_of_other_processes_have_all_entries(
     assert_eq!(rows(2).list_indexes().unwrap().len(), 2);
 }
 
+/// Joins documents with those of another collection that have the same value of `k` in a field. Returns how many have one.
+fn joined(inputs: &slate_core::Collection<Document>, from: &str, field: &str) -> usize {
+    let lookup = doc! { "$lookup": { "from": from, "localField": "k", "foreignField": field, "as": "found" } };
+    let found = inputs.aggregate([lookup]).run().unwrap().map(Result::unwrap);
+    found.filter(|row| row.get_array("found").unwrap().len() == 1).count()
+}
+
 #[test]
 fn a_store_at_a_distance_is_asked_in_few_rounds() {
     let local = LocalDistant::default();
@@ -545,6 +637,15 @@ fn a_store_at_a_distance_is_asked_in_few_rounds() {
         1,
     );
     count("insert of 1,000 documents", &|| rows.insert_many(&more).run().unwrap().inserted_ids.len(), 1_000);
+    let wide = db.collection::<Document>("wide");
+    wide.create_index(Index::on(doc! { "k": 1 })).run().unwrap();
+    wide.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "k": n }).collect::<Vec<_>>()).run().unwrap();
+    let inputs = db.collection::<Document>("inputs");
+    inputs.insert_many(&(0..2_000).map(|n| doc! { "_id": n, "k": n * 7 }).collect::<Vec<_>>()).run().unwrap();
+    assert!(rows.find_by_id(1).unwrap().is_some());
+    count("$lookup of 2,000 documents through an index", &|| joined(&inputs, "wide", "k"), 2_000);
+    // The other collection is small enough to be read as a whole.
+    count("$lookup of 2,000 documents in a hash table", &|| joined(&inputs, "rows", "b"), 3_002 / 7);
     let expected = [
         ("find by _id", 1),
         ("find of one document by an index", 2),
@@ -554,8 +655,22 @@ fn a_store_at_a_distance_is_asked_in_few_rounds() {
         ("insert of one document", 2),
         ("update of one document by an index", 3),
         ("insert of 1,000 documents", 2),
+        ("$lookup of 2,000 documents through an index", 0),
+        ("$lookup of 2,000 documents in a hash table", 0),
     ];
     assert_eq!(seen, expected);
+
+    // A cursor that is cancelled while it passes regions without keys does not find that it has passed all; of a query, and of a write.
+    let nothing = || doc! { "a": { "$gt": 100_000 } };
+    for write in [false, true] {
+        let token = CancelToken::new();
+        rounds.cancel_in(1, token.clone());
+        let ended = match write {
+            false => rows.find(nothing()).hint(Hint::Name("a_1".into())).cancel(token).run().map(drop),
+            true => rows.delete_many(nothing()).hint(Hint::Name("a_1".into())).cancel(token).run().map(drop),
+        };
+        assert_eq!(ended.unwrap_err().kind(), ErrorKind::Interrupted, "{write}");
+    }
 
     // A count that is cancelled in its first round does not return what it has counted.
     let token = CancelToken::new();

@@ -46,6 +46,8 @@ pub enum Error {
     Unsupported(Box<Context>),
     /// The snapshot is older than what the store retains.
     Expired(Box<Context>),
+    /// The caller has ended the read; see [`View::ended_by`](crate::View::ended_by).
+    Interrupted(Box<Context>),
     /// The storage failed in another way; see [`source`](StdError::source).
     Io(Box<Context>),
 }
@@ -102,6 +104,7 @@ impl Error {
             | Self::ReadOnly(context)
             | Self::Unsupported(context)
             | Self::Expired(context)
+            | Self::Interrupted(context)
             | Self::Io(context) => Some(context),
             Self::TooLarge(_) => None,
         }
@@ -123,6 +126,7 @@ impl fmt::Display for Error {
             Self::ReadOnly(context) => ("the database is read-only", context),
             Self::Unsupported(context) => ("this backend does not support the operation", context),
             Self::Expired(context) => ("the snapshot is too old", context),
+            Self::Interrupted(context) => ("the read was ended", context),
             Self::Io(context) => ("storage failed", context),
             Self::TooLarge(excess) => return excess.fmt(f),
         };
@@ -185,6 +189,11 @@ impl Context {
     /// Returns what happened; empty if the kind of error says everything.
     pub fn detail(&self) -> &str {
         &self.detail
+    }
+
+    /// Returns the original error.
+    pub fn into_source(self) -> Option<Source> {
+        self.source
     }
 
     /// Returns the file or directory.

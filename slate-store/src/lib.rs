@@ -115,4 +115,4 @@ pub use size::{Size, SizeDetail};
 pub use store::{BackupProgress, Store};
 pub use transaction::{LastStage, Transaction, TransactionExt, Write};
 pub use version::Version;
-pub use view::{Cursor, PointReader, Snapshot, View};
+pub use view::{Cursor, PointReader, ReadEnd, Snapshot, View};

@@ -2,6 +2,9 @@ use std::{ops::ControlFlow, sync::Arc};
 
 use crate::{Ahead, Bounds, Edge, Keyspace, Result, Version};
 
+/// Whether a read goes on: [`Interrupted`](crate::Error::Interrupted) ends it.
+pub type ReadEnd = Arc<dyn Fn() -> Result<()> + Send + Sync>;
+
 /// A view that owns its data, so that it and everything opened on it can be stored and sent to another thread.
 ///
 /// Implemented for every view that qualifies. A backend implements only [`View`].
@@ -25,6 +28,11 @@ pub trait View: Clone + Send {
     /// Returns how many round trips this view, its clones and everything that was opened on them have made; those that go on side
     /// by side count as one. `None`, the default, for a store on this machine.
     fn round_trips(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns how many requests these were: a round trip can have several side by side. `None` as for [`round_trips`](Self::round_trips).
+    fn requests(&self) -> Option<u64> {
         None
     }
 
@@ -62,6 +70,14 @@ pub trait View: Clone + Send {
     fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
         let _ = (keyspace, bounds);
         Ok(None)
+    }
+
+    /// Returns the same view whose cursors call `end` while they pass a long range without keys, on a store on a network, and fail with
+    /// its error. By default, and where a cursor finds its next key at once, `end` is not called.
+    #[must_use]
+    fn ended_by(&self, end: ReadEnd) -> Self {
+        let _ = end;
+        self.clone()
     }
 
     /// Opens a reader of single keys of all keyspaces. Opening one may cost more than a read, so reuse it.

@@ -37,8 +37,29 @@ pub trait Client {
     /// Any error of the database.
     fn execute(&mut self, operation: usize, records: u64, rng: &mut Rng) -> Result<()>;
 
-    /// The round trips since the client was opened.
-    fn round_trips(&self) -> u64;
+    /// What the client has counted since it was opened.
+    fn counts(&self) -> Counts;
+}
+
+/// What operations have taken, beside time.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub struct Counts {
+    /// The round trips to the cluster.
+    pub round_trips: u64,
+    /// The requests of these: several can travel side by side.
+    pub requests: u64,
+    /// The attempts that followed conflicts.
+    pub retries: u64,
+}
+
+impl Counts {
+    fn combine(self, other: Self, combine: impl Fn(u64, u64) -> u64) -> Self {
+        Self {
+            round_trips: combine(self.round_trips, other.round_trips),
+            requests: combine(self.requests, other.requests),
+            retries: combine(self.retries, other.retries),
+        }
+    }
 }
 
 /// Returns ranges of numbers below `records`, each of at most `most`: what is inserted at a time.
@@ -68,7 +89,7 @@ struct Options {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 struct Measured {
     times: Samples,
-    round_trips: u64,
+    counts: Counts,
     seconds: f64,
 }
 
@@ -146,6 +167,8 @@ fn measure<C: Client>(options: &Options, open: impl Fn(&str) -> Result<C>) -> Re
         ("median", Align::Right),
         ("95 %", Align::Right),
         ("round trips", Align::Right),
+        ("requests", Align::Right),
+        ("retries", Align::Right),
     ]);
     for (operation, name) in C::OPERATIONS.iter().enumerate() {
         for &processes in &options.processes {
@@ -160,16 +183,18 @@ fn measure<C: Client>(options: &Options, open: impl Fn(&str) -> Result<C>) -> Re
                 let measured = worker.end()?;
                 per_second += number::ratio(number::float(number::count(measured.times.len())), measured.seconds);
                 all.times.extend(&measured.times);
-                all.round_trips += measured.round_trips;
+                all.counts = all.counts.combine(measured.counts, u64::saturating_add);
             }
-            let each = number::ratio(number::float(all.round_trips), number::float(number::count(all.times.len())));
+            let each = |of: u64| number::ratio(number::float(of), number::float(number::count(all.times.len())));
             table.row([
                 (*name).to_owned(),
                 processes.to_string(),
                 format::count(number::rounded(per_second)),
                 format::duration(all.times.median()),
                 format::duration(all.times.p95()),
-                format!("{each:.1}"),
+                format!("{:.1}", each(all.counts.round_trips)),
+                format!("{:.1}", each(all.counts.requests)),
+                format!("{:.4}", each(all.counts.retries)),
             ]);
         }
     }
@@ -244,15 +269,15 @@ fn work<C: Client>(client: &mut C, options: &Options, number: u64) -> Result<()>
 }
 
 fn repeat<C: Client>(client: &mut C, operation: usize, options: &Options, rng: &mut Rng) -> Result<Measured> {
-    let (start, before) = (Instant::now(), client.round_trips());
+    let (start, before) = (Instant::now(), client.counts());
     let mut times = Samples::default();
     while start.elapsed() < Duration::from_secs(options.seconds) {
         let begun = Instant::now();
         client.execute(operation, options.records, rng)?;
         times.push(begun.elapsed());
     }
-    let (seconds, round_trips) = (start.elapsed().as_secs_f64(), client.round_trips().saturating_sub(before));
-    Ok(Measured { times, round_trips, seconds })
+    let (seconds, counts) = (start.elapsed().as_secs_f64(), client.counts().combine(before, u64::saturating_sub));
+    Ok(Measured { times, counts, seconds })
 }
 
 #[cfg(test)]

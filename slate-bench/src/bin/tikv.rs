@@ -3,7 +3,10 @@
 use std::process::ExitCode;
 
 use bson::{Document, doc};
-use slate_bench_harness::{Result, Rng, processes};
+use slate_bench_harness::{
+    Result, Rng,
+    processes::{self, Counts},
+};
 use slate_core::{Collection, Database, Index};
 
 fn main() -> ExitCode {
@@ -80,7 +83,9 @@ impl processes::Client for Client {
         if is_right { Ok(()) } else { Err(format!("operation {operation} had a wrong result").into()) }
     }
 
-    fn round_trips(&self) -> u64 {
-        self.db.metrics().round_trips.unwrap_or_default()
+    fn counts(&self) -> Counts {
+        let metrics = self.db.metrics();
+        let (round_trips, requests) = (metrics.round_trips.unwrap_or_default(), metrics.requests.unwrap_or_default());
+        Counts { round_trips, requests, retries: metrics.retries }
     }
 }

@@ -213,6 +213,9 @@ fn own(explain: &Explain) -> Document {
         if let Some(round_trips) = stats.round_trips {
             own.insert("roundTrips", number(round_trips));
         }
+        if let Some(requests) = stats.requests {
+            own.insert("requests", number(requests));
+        }
     }
     own
 }

@@ -23,7 +23,7 @@ pub(crate) fn analyze<'v, V: View + 'v>(
     let recorder = Recorder::default();
     let resources = resources.of_plan(&plan, 0)?.recorded_by(&recorder);
     let mut meters: Vec<Meter> = resources.meters(&plan).collect();
-    let (start, trips_before) = (Instant::now(), view.round_trips());
+    let (start, before) = (Instant::now(), (view.round_trips(), view.requests()));
     let (executed, storage_bytes) = view.with_bytes_read(|| {
         let mut output = open_shared(plan, view, collection, &resources)?;
         let mut rows = 0;
@@ -41,6 +41,8 @@ pub(crate) fn analyze<'v, V: View + 'v>(
         meter.spilled(output.spilled());
     }
     drop((output, meters));
-    let round_trips = view.round_trips().zip(trips_before).map(|(now, before)| now.saturating_sub(before));
-    Ok(Analysis { rows, time, storage_bytes, round_trips, nodes: recorder.into_measures() })
+    let since = |(now, before): (u64, u64)| now.saturating_sub(before);
+    let (round_trips, requests) =
+        (view.round_trips().zip(before.0).map(since), view.requests().zip(before.1).map(since));
+    Ok(Analysis { rows, time, storage_bytes, round_trips, requests, nodes: recorder.into_measures() })
 }

@@ -43,6 +43,8 @@ pub(super) fn open_shared<'v, V: View + 'v>(
 ) -> Result<BoxedRows<'v>> {
     // Checks the interrupt at least once; nodes check only after a number of rows.
     resources.interrupt.check()?;
+    let ended = resources.interrupt.ending(view);
+    let view = ended.as_ref().unwrap_or(view);
     let raw = |input: RawPlan| open_records(input, view, collection, resources);
     Ok(match plan {
         Plan::Whole { input } => raw(input)?,

@@ -38,6 +38,8 @@ pub(crate) fn visit_targets<V: View>(
         resources.tally.add(Examined::lookup(u64::from(found.is_some())));
         return found.map_or(Ok(()), |stored| visitor(&key, Doc::stored(stored)));
     }
+    let ended = resources.interrupt.ending(view);
+    let view = ended.as_ref().unwrap_or(view);
     let planned = plan::build(query, view, collection)?;
     let Plan::Whole { input: plan } = resources.executes(query, collection, planned) else {
         return Err(Error::corrupt("the query of a write has a projection"));

@@ -221,7 +221,7 @@ const fn gauge(name: &'static str, help: &'static str, read: Read) -> Number {
     Number { name, kind: "gauge", ending: "", help, read }
 }
 
-const NUMBERS: [Number; 21] = [
+const NUMBERS: [Number; 22] = [
     counter("rows_returned", "Rows that reads returned.", |of| Some(of.metrics.rows_returned)),
     counter("bytes_returned", "Bytes of the rows that callers read.", |of| Some(of.metrics.bytes_returned)),
     counter("documents_written", "Documents inserted, changed or deleted.", |of| Some(of.metrics.documents_written)),
@@ -237,6 +237,7 @@ const NUMBERS: [Number; 21] = [
     counter("spilled_bytes", "Bytes written to temporary files.", |of| Some(of.metrics.spilled_bytes)),
     counter("storage_read_bytes", "Bytes that the store read from its files.", |of| of.metrics.storage_bytes),
     counter("round_trips", "Round trips to the machines of a store on a network.", |of| of.metrics.round_trips),
+    counter("requests", "Requests to the machines of a store on a network.", |of| of.metrics.requests),
     gauge("disk_bytes", "Bytes of all files.", |of| of.size?.on_disk),
     gauge("free_bytes", "Bytes of free space within the files.", |of| of.size?.free),
     gauge("data_bytes", "Bytes of keys and values, without storage overhead.", |of| of.size?.data),

@@ -40,18 +40,19 @@ pub(crate) struct Drawing {
     rules: Vec<&'static str>,
     storage_bytes: Option<u64>,
     round_trips: Option<u64>,
+    requests: Option<u64>,
 }
 
 impl Drawing {
     pub(crate) fn new(plan: &Plan, rules: Vec<&'static str>, collection: &str) -> Self {
-        Self { root: plan.shown(collection), rules, storage_bytes: None, round_trips: None }
+        Self { root: plan.shown(collection), rules, storage_bytes: None, round_trips: None, requests: None }
     }
 
     /// Adds the measures of the nodes.
     pub(super) fn measure(&mut self, analysis: &Analysis) {
         self.root.measure(&mut analysis.nodes.iter());
         self.storage_bytes = analysis.storage_bytes;
-        self.round_trips = analysis.round_trips;
+        (self.round_trips, self.requests) = (analysis.round_trips, analysis.requests);
     }
 
     /// Formats the plan as a tree, root first, next to a table of measures; then the bytes
@@ -65,13 +66,12 @@ impl Drawing {
             lines.into_iter().map(|(line, _)| line).collect::<Vec<_>>().join("\n")
         };
         let bytes = self.storage_bytes.filter(|bytes| *bytes > 0).map(table::size);
-        match (self.round_trips, bytes) {
-            (Some(round_trips), Some(bytes)) => {
-                drawn.push_str(&format!("\nround trips: {round_trips}, received: {bytes}"))
-            }
-            (Some(round_trips), None) => drawn.push_str(&format!("\nround trips: {round_trips}")),
-            (None, Some(bytes)) => drawn.push_str(&format!("\nread from files: {bytes}")),
-            (None, None) => {}
+        if let Some(round_trips) = self.round_trips {
+            drawn.push_str(&format!("\nround trips: {round_trips}"));
+            let more = [self.requests.map(|n| format!(", requests: {n}")), bytes.map(|n| format!(", received: {n}"))];
+            more.iter().flatten().for_each(|more| drawn.push_str(more));
+        } else if let Some(bytes) = bytes {
+            drawn.push_str(&format!("\nread from files: {bytes}"));
         }
         if !self.rules.is_empty() {
             drawn.push_str(&format!("\nrules: {}", self.rules.join(", ")));

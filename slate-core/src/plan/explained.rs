@@ -22,8 +22,8 @@ impl Explained {
         let (plan, shape, uses_index) = (drawing.describe(), drawing.shape(), drawing.reads_index());
         let executed = analysis.map(|analysis| {
             drawing.measure(&analysis);
-            let Analysis { storage_bytes, round_trips, .. } = analysis;
-            let stats = ExecutionStats { storage_bytes, round_trips, ..stats(analysis.total()) };
+            let Analysis { storage_bytes, round_trips, requests, .. } = analysis;
+            let stats = ExecutionStats { storage_bytes, round_trips, requests, ..stats(analysis.total()) };
             ExecutedPlan { document: drawing.describe(), shape: drawing.shape(), stats }
         });
         Explain { drawn: drawing.draw(), plan, shape, executed, candidates, uses_index }
@@ -40,6 +40,7 @@ fn stats(total: Measures) -> ExecutionStats {
         spilled_bytes: total.spilled_bytes,
         storage_bytes: None,
         round_trips: None,
+        requests: None,
         time: total.time,
     }
 }

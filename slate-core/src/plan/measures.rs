@@ -54,6 +54,8 @@ pub(crate) struct Analysis {
     pub(crate) storage_bytes: Option<u64>,
     /// The round trips to a store on a network.
     pub(crate) round_trips: Option<u64>,
+    /// The requests of these.
+    pub(crate) requests: Option<u64>,
     /// The nodes in the order in which they are drawn, each before its inputs.
     pub(crate) nodes: Vec<(Stage, Measures)>,
 }

@@ -9,7 +9,7 @@ use slate_core::CancelToken;
 
 use slate_store::{
     Ahead, Bounds, Capabilities, Changes, Cursor, Durability, Edge, Entries, Keyspace, LocalStore, Optimistic,
-    PointReader, Result, Version, View,
+    PointReader, ReadEnd, Result, Version, View,
 };
 
 use super::btree::{BTreeCursor, BTreePointReader, BTreeView, LocalBTree};
@@ -85,7 +85,7 @@ impl LocalStore for LocalDistant {
     }
 
     fn snapshot(&self) -> Result<DistantView> {
-        Ok(DistantView { btree: self.btree.snapshot()?, rounds: self.rounds.clone() })
+        Ok(DistantView { btree: self.btree.snapshot()?, rounds: self.rounds.clone(), end: None })
     }
 
     fn apply(&self, changes: &mut Changes<'_>, durability: Durability) -> Result<Version> {
@@ -98,6 +98,7 @@ impl LocalStore for LocalDistant {
 pub(crate) struct DistantView {
     btree: BTreeView,
     rounds: Rounds,
+    end: Option<ReadEnd>,
 }
 
 impl View for DistantView {
@@ -113,7 +114,12 @@ impl View for DistantView {
     }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<DistantCursor> {
-        Ok(DistantCursor { btree: self.btree.cursor(keyspace, bounds)?, rounds: self.rounds.clone(), unread: 0 })
+        let (btree, rounds) = (self.btree.cursor(keyspace, bounds)?, self.rounds.clone());
+        Ok(DistantCursor { btree, rounds, end: self.end.clone(), unread: 0 })
+    }
+
+    fn ended_by(&self, end: ReadEnd) -> Self {
+        Self { end: Some(end), ..self.clone() }
     }
 
     fn cursors(
@@ -153,6 +159,7 @@ impl View for DistantView {
 pub(crate) struct DistantCursor {
     btree: BTreeCursor,
     rounds: Rounds,
+    end: Option<ReadEnd>,
     /// The entries of the page that were not moved to.
     unread: usize,
 }
@@ -170,8 +177,10 @@ impl DistantCursor {
 }
 
 impl Cursor for DistantCursor {
+    /// Can be ended after its round, as if that had found a region without keys.
     fn seek(&mut self, edge: Edge<'_>) -> Result<bool> {
         self.rounds.add();
+        self.end.as_ref().map_or(Ok(()), |end| end())?;
         self.unread = PAGE;
         self.btree.seek(edge)
     }

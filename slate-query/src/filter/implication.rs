@@ -1,3 +1,5 @@
+use std::mem::discriminant;
+
 use super::{
     Exactness, Node,
     field::{Field, Sense},
@@ -6,6 +8,9 @@ use super::{
 };
 use crate::path::Path;
 
+/// The most pairs of branches of two lists that are compared.
+const MOST_COMPARED: usize = 1 << 12;
+
 impl Node {
     /// Returns `true` only if every document that matches `self` also matches `condition`; `false` if this is not certain.
     pub(super) fn implies(&self, condition: &Node) -> bool {
@@ -13,7 +18,11 @@ impl Node {
             return conditions.nodes().iter().all(|condition| self.implies(condition));
         }
         if let Tree::Or(branches) = &self.tree {
-            return branches.iter().all(|branch| branch.implies(condition));
+            // Mostly, the condition is the same list. Of two long lists, comparing each branch with each takes too long.
+            let others = condition.branches().map_or(1, <[Self]>::len);
+            return self.is_written_as(condition)
+                || ((others == 1 || branches.len().saturating_mul(others) <= MOST_COMPARED)
+                    && branches.iter().all(|branch| branch.implies(condition)));
         }
         let one = self.conjuncts().iter().any(|conjunct| conjunct.implies_single(condition));
         one || condition.branches().is_some_and(|branches| branches.iter().any(|branch| self.implies(branch)))
@@ -37,10 +46,16 @@ impl Node {
             (Tree::Collated(collated), Tree::Collated(condition)) => return collated.implies(condition),
             _ => false,
         };
-        let collated = |node: &Self| matches!(node.tree, Tree::Collated(_));
+        by_fields || self.is_written_as(condition)
+    }
+
+    /// Returns whether the conditions have the same document.
+    fn is_written_as(&self, condition: &Node) -> bool {
         // The document of a condition does not contain its collation, so only conditions without a collation are compared by
-        // their documents.
-        by_fields || (!collated(self) && !collated(condition) && self.to_document() == condition.to_document())
+        // their documents. That of a long list is not written for each of its branches.
+        !matches!(self.tree, Tree::Collated(_))
+            && discriminant(&self.tree) == discriminant(&condition.tree)
+            && self.to_document() == condition.to_document()
     }
 }
 

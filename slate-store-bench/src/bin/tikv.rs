@@ -2,7 +2,10 @@
 
 use std::{process::ExitCode, time::Duration};
 
-use slate_bench_harness::{Result, Rng, processes};
+use slate_bench_harness::{
+    Result, Rng,
+    processes::{self, Counts},
+};
 use slate_store::{
     Bounds, Cursor, Durability, Edge, Keyspace, PointReader, Store, Transaction, TransactionExt, View,
     tikv::{Address, Options, TikvStore},
@@ -10,12 +13,13 @@ use slate_store::{
 
 fn main() -> ExitCode {
     processes::main("slate-store-bench-tikv", |url| {
-        Ok(Client { store: TikvStore::open(&Address::parse(url)?, &Options::default())? })
+        Ok(Client { store: TikvStore::open(&Address::parse(url)?, &Options::default())?, retries: 0 })
     })
 }
 
 struct Client {
     store: TikvStore,
+    retries: u64,
 }
 
 const ROWS: Keyspace = Keyspace(1);
@@ -83,7 +87,7 @@ impl processes::Client for Client {
                 transaction.view().get(ROWS, &key.to_be_bytes(), <[u8]>::len)?;
                 transaction.put(ROWS, &key.to_be_bytes(), &value())?;
                 match transaction.commit(Durability::Sync) {
-                    Err(error) if error.is_retryable() => {}
+                    Err(error) if error.is_retryable() => self.retries += 1,
                     committed => {
                         committed?;
                         break;
@@ -94,7 +98,9 @@ impl processes::Client for Client {
         Ok(())
     }
 
-    fn round_trips(&self) -> u64 {
-        self.store.round_trips().unwrap_or_default()
+    fn counts(&self) -> Counts {
+        let (round_trips, requests) = (self.store.round_trips(), self.store.requests());
+        let [round_trips, requests] = [round_trips, requests].map(Option::unwrap_or_default);
+        Counts { round_trips, requests, retries: self.retries }
     }
 }

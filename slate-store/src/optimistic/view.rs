@@ -1,21 +1,23 @@
-use std::ops::ControlFlow;
+use std::{ops::ControlFlow, sync::Arc};
 
 use super::{
     overlay::OptimisticCursor,
     points::OptimisticPointReader,
     write_set::{KeyspaceWrites, WriteSet},
 };
-use crate::{Ahead, Bounds, Edge, Keyspace, Result, Version, View, view};
+use crate::{Ahead, Bounds, Edge, Keyspace, ReadEnd, Result, Version, View, view};
 
 /// The view of a transaction: a snapshot with the transaction's own writes applied.
 pub struct OptimisticView<'t, V> {
     snapshot: &'t V,
     writes: &'t WriteSet,
+    /// Ends the reads of its cursors.
+    end: Option<ReadEnd>,
 }
 
 impl<'t, V> OptimisticView<'t, V> {
     pub(crate) fn new(snapshot: &'t V, writes: &'t WriteSet) -> Self {
-        Self { snapshot, writes }
+        Self { snapshot, writes, end: None }
     }
 
     fn written(&self, keyspace: Keyspace) -> Option<&'t KeyspaceWrites> {
@@ -25,11 +27,9 @@ impl<'t, V> OptimisticView<'t, V> {
 
 impl<V> Clone for OptimisticView<'_, V> {
     fn clone(&self) -> Self {
-        *self
+        Self { end: self.end.clone(), ..*self }
     }
 }
-
-impl<V> Copy for OptimisticView<'_, V> {}
 
 impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
     type Cursor = OptimisticCursor<'t, V::Cursor>;
@@ -43,8 +43,15 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
         self.snapshot.round_trips()
     }
 
+    fn requests(&self) -> Option<u64> {
+        self.snapshot.requests()
+    }
+
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor> {
-        let base = self.snapshot.cursor(keyspace, bounds)?;
+        let base = match &self.end {
+            None => self.snapshot.cursor(keyspace, bounds)?,
+            Some(end) => self.snapshot.ended_by(Arc::clone(end)).cursor(keyspace, bounds)?,
+        };
         Ok(OptimisticCursor::new(base, self.written(keyspace), bounds))
     }
 
@@ -69,6 +76,10 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
             Some(_) => Ok(None),
             None => self.snapshot.scan_ahead(keyspace, bounds),
         }
+    }
+
+    fn ended_by(&self, end: ReadEnd) -> Self {
+        Self { end: Some(end), ..*self }
     }
 
     fn point_reader(&self) -> Result<Self::PointReader> {

@@ -35,6 +35,7 @@ pub(super) struct Cluster {
     pub(super) regions: Arc<Regions>,
     dropped: Mutex<BTreeMap<Keyspace, Version>>,
     round_trips: AtomicU64,
+    requests: AtomicU64,
     /// Whether transactions ask for a commit in one phase.
     pub(super) in_one_phase: AtomicBool,
 }
@@ -59,8 +60,9 @@ impl Cluster {
     pub(super) fn connect(address: &Address, options: &Options) -> Result<Arc<Self>> {
         let runtime = Runtime::start()?;
         let regions = Arc::new(Regions::new(address)?);
-        let mut config =
-            Config::default().with_timeout(options.request_timeout).with_grpc_max_decoding_message_size(MAX_MESSAGE);
+        let mut config = Config::default()
+            .with_timeout(options.request_timeout)
+            .with_grpc_max_decoding_message_size(options.max_message);
         if let Some(tls) = &address.tls {
             config = config.with_security(&tls.authority, &tls.certificate, &tls.key);
         }
@@ -80,6 +82,7 @@ impl Cluster {
             regions,
             dropped: Mutex::default(),
             round_trips: AtomicU64::default(),
+            requests: AtomicU64::default(),
             in_one_phase: AtomicBool::new(true),
         }))
     }
@@ -99,7 +102,7 @@ impl Cluster {
             options = options.try_one_pc();
         }
         let begin = || {
-            self.count(1);
+            self.count_request();
             self.client.begin_with_options(options.clone())
         };
         let begun = persist(wait.max(self.options.patience), begin).await;
@@ -117,7 +120,7 @@ impl Cluster {
     /// Returns the current timestamp.
     pub(super) async fn now(&self) -> Result<u64> {
         let now = || {
-            self.count(1);
+            self.count_request();
             self.client.current_timestamp()
         };
         let now = persist(self.options.patience, now).await;
@@ -134,9 +137,19 @@ impl Cluster {
         self.client.snapshot(Timestamp::from_version(at), options)
     }
 
-    /// Counts round trips of which each waits for the one before it.
-    pub(super) fn count(&self, round_trips: u64) {
+    /// Counts a round trip of one request.
+    pub(super) fn count_request(&self) {
+        self.count(1, 1);
+    }
+
+    /// Counts round trips of which each waits for the one before it, and requests, of which several can travel side by side.
+    pub(super) fn count(&self, round_trips: u64, requests: u64) {
         self.round_trips.fetch_add(round_trips, Ordering::Relaxed);
+        self.requests.fetch_add(requests, Ordering::Relaxed);
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed) + self.regions.requests()
     }
 
     pub(super) fn round_trips(&self) -> u64 {

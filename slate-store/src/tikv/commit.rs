@@ -152,7 +152,7 @@ async fn store_before(
     let now = cluster.now().await?;
     pointers.sort_unstable();
     pointers.dedup();
-    cluster.count(1);
+    cluster.count(1, read::requests_of(&cluster, &pointers));
     read::many(cluster, now, pointers).await.map(drop)
 }
 
@@ -265,6 +265,7 @@ impl<'l> Made<'l> {
                 (start, end.clone()),
                 Direction::Up,
                 DELETED_PAGE,
+                None,
             );
             let Page { entries, has_more, end: continued, .. } =
                 snapshot.page(|| snapshot.cluster.runtime.wait(page))?;

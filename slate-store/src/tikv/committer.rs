@@ -30,10 +30,45 @@ use tokio::time::timeout;
 use super::{
     cluster::{Cluster, LEAST_TIME, LONGEST_PAUSE, persist},
     error::{self, CommitFailure, ReadFailure},
+    regions::Regions,
+    transaction::PART,
 };
 
 /// The round trips of a commit in two phases.
 const TWO_PHASES: u64 = 3;
+
+/// The requests of a commit, as the client divides it: into parts of [`PART`] bytes of each region.
+#[derive(Clone, Copy)]
+struct Requests {
+    /// Those that write.
+    writes: u64,
+    /// Those that commit the written keys but the first one.
+    commits: u64,
+}
+
+impl Requests {
+    fn of(regions: &Regions, mutations: &[Mutation], locks: &[Vec<u8>]) -> Self {
+        let value = |mutation: &Mutation| match mutation {
+            Mutation::Put(_, value) => value.len(),
+            Mutation::Delete(_) => 0,
+        };
+        let written = mutations.iter().map(|mutation| (<&[u8]>::from(mutation.key()), value(mutation)));
+        let mut keys: Vec<(&[u8], usize)> = written.chain(locks.iter().map(|key| (&key[..], 0))).collect();
+        keys.sort_unstable();
+        // Parts of one region, estimated by the bytes of all: a region ends a part, too.
+        let parts = |bytes: usize| u64::try_from(bytes / PART).unwrap_or(u64::MAX);
+        let spread = regions.spread(keys.iter().map(|(key, _)| *key));
+        let all: usize = keys.iter().map(|(key, value)| key.len() + value).sum();
+        let listed: usize = keys.iter().map(|(key, _)| key.len()).sum();
+        let others = if keys.len() > 1 { spread + parts(listed) } else { 0 };
+        Self { writes: spread + parts(all), commits: others }
+    }
+
+    /// With those for the timestamp and the first key.
+    fn in_two_phases(self) -> u64 {
+        self.writes + 2 + self.commits
+    }
+}
 
 impl Cluster {
     /// Commits mutations, and locks of other keys. Returns the timestamp of the commit, `None` if there is nothing to commit.
@@ -49,10 +84,11 @@ impl Cluster {
         let began = begun.start_timestamp();
         let keys: Vec<Vec<u8>> =
             mutations.iter().map(|mutation| mutation.key().clone().into()).chain(locks.iter().cloned()).collect();
+        let requests = Requests::of(&self.regions, &mutations, &locks);
         let committed = async {
             begun.batch_mutate(mutations).await?;
             begun.lock_keys(locks).await?;
-            self.attempt(begun).await
+            self.attempt(begun, requests).await
         };
         let failed = match committed.await {
             Ok(at) => return Ok(at.map(|at| at.version())),
@@ -93,7 +129,7 @@ impl Cluster {
     async fn roll_back(&self, begun: &mut Transaction) -> Result<(), ClientError> {
         let (start, patience) = (Instant::now(), self.options.patience.max(LEAST_TIME));
         loop {
-            self.count(1);
+            self.count_request();
             let left = patience.saturating_sub(start.elapsed()).max(LEAST_TIME);
             match timeout(left, begun.rollback()).await {
                 Err(_) => return Err(ClientError::StringError(format!("no answer within {patience:?}"))),
@@ -118,7 +154,7 @@ impl Cluster {
         };
         let locks: Vec<ProtoLockInfo> = keys.into_iter().map(lock).collect();
         let resolve = async || {
-            self.count(1);
+            self.count_request();
             match self.client.resolve_locks(locks.clone(), began.clone(), Backoff::no_backoff()).await {
                 // The first key was never written, so no commit was sent, and none is on its way. The client would have the node record that
                 // the key is undone, but 0.4 looks for this answer as `TxnNotFound`, and gets it within `MultipleKeyErrors`. Undoing
@@ -131,17 +167,21 @@ impl Cluster {
         if undecided.is_empty() { Ok(()) } else { Err(ClientError::ResolveLockError(undecided)) }
     }
 
-    async fn attempt(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
+    async fn attempt(&self, begun: &mut Transaction, requests: Requests) -> Result<Option<Timestamp>, ClientError> {
         let longest = self.options.patience.saturating_mul(4).max(LEAST_TIME);
         let late = |_| {
             let late = ClientError::StringError(format!("no answer within {longest:?}"));
             ClientError::UndeterminedError(Box::new(late))
         };
-        timeout(longest, self.commit_when_ready(begun)).await.map_err(late)?
+        timeout(longest, self.commit_when_ready(begun, requests)).await.map_err(late)?
     }
 
     /// Commits again while nodes ask for that before they have written anything.
-    async fn commit_when_ready(&self, begun: &mut Transaction) -> Result<Option<Timestamp>, ClientError> {
+    async fn commit_when_ready(
+        &self,
+        begun: &mut Transaction,
+        requests: Requests,
+    ) -> Result<Option<Timestamp>, ClientError> {
         loop {
             let (mut waits, mut commit) = (0, pin!(begun.commit()));
             // What a commit waits for is a round trip: its writes; if these did not commit it, a timestamp and the commit of the first key.
@@ -152,7 +192,8 @@ impl Cluster {
                 poll
             });
             let committed = committed.await;
-            self.count(waits.clamp(1, TWO_PHASES));
+            let round_trips = waits.clamp(1, TWO_PHASES);
+            self.count(round_trips, if round_trips == 1 { requests.writes } else { requests.in_two_phases() });
             match committed {
                 Err(failed) if error::is_not_ready(&failed) => tokio::time::sleep(LONGEST_PAUSE).await,
                 committed => return committed,

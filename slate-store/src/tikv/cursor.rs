@@ -90,11 +90,11 @@ impl TikvCursor {
             return Ok(cursors);
         }
         snapshot.count_trips(1);
-        let (cluster, at) = (Arc::clone(&snapshot.cluster), snapshot.at);
+        let (cluster, at, read_end) = (Arc::clone(&snapshot.cluster), snapshot.at, snapshot.end.clone());
         let pages = async move {
             let mut pages = JoinSet::new();
             for (number, direction, range) in wanted {
-                let page = read::page(Arc::clone(&cluster), at, range, direction, each);
+                let page = read::page(Arc::clone(&cluster), at, range, direction, each, read_end.clone());
                 pages.spawn(async move { page.await.map(|page| (number, direction, page)) });
             }
             let mut read = Vec::with_capacity(pages.len());
@@ -104,7 +104,7 @@ impl TikvCursor {
             Ok(read)
         };
         for (number, direction, page) in snapshot.checked(|| snapshot.cluster.runtime.wait(pages))? {
-            snapshot.count_bytes(page.bytes);
+            snapshot.count_page(&page);
             if let Some(cursor) = cursors.get_mut(number) {
                 cursor.enter(page, direction)?;
             }
@@ -161,7 +161,8 @@ impl TikvCursor {
 
     fn request(&self, range: (Vec<u8>, Vec<u8>), direction: Direction) -> impl Future<Output = Result<Page>> + use<> {
         self.snapshot.count_trips(1);
-        read::page(Arc::clone(&self.snapshot.cluster), self.snapshot.at, range, direction, self.next)
+        let TikvSnapshot { cluster, at, end, .. } = &self.snapshot;
+        read::page(Arc::clone(cluster), *at, range, direction, self.next, end.clone())
     }
 
     fn fetch(&self, range: (Vec<u8>, Vec<u8>), direction: Direction) -> Result<Page> {

@@ -44,8 +44,8 @@ async fn step(cluster: &Arc<Cluster>, range: (Vec<u8>, Vec<u8>)) -> Result<Optio
     while keys.is_empty()
         && let Some(unread) = rest
     {
-        cluster.count(1);
         let read = read::keys(Arc::clone(cluster), now, unread, STEP).await?;
+        cluster.count(1, read.requests);
         (keys, rest) = (read.keys, read.rest);
     }
     let Some(last) = keys.last().cloned() else { return Ok(None) };

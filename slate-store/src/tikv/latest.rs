@@ -32,7 +32,7 @@ pub(super) async fn read(regions: Arc<Regions>, keys: Vec<Vec<u8>>) -> Option<Va
         let region = regions.of(&key).await.filter(|region| !regions.nodes.is_backing_off(region.leader.store))?;
         parts.entry(region.id).or_insert_with(|| (region, Vec::new())).1.push(key);
     }
-    regions.count_trip();
+    regions.count_requests(parts.len());
     let mut requests = JoinSet::new();
     for (region, keys) in parts.into_values() {
         requests.spawn(of_region(Arc::clone(&regions), region, keys));

@@ -12,7 +12,7 @@ use super::{
     regions::{FirstPart, Regions},
     value::{self, Chunks, Stored},
 };
-use crate::{Context, Error, Keyspace, Result};
+use crate::{Context, Error, Keyspace, ReadEnd, Result};
 
 /// The most keys of a request. Their values are then at most 256 MiB.
 pub(super) const MAX_KEYS: usize = 256;
@@ -44,6 +44,11 @@ pub(super) async fn many(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> 
         values.extend(found.map_err(error::unanswered)??);
     }
     Ok(values)
+}
+
+/// Returns the requests of a read of these keys, which are sorted.
+pub(super) fn requests_of(cluster: &Cluster, keys: &[Vec<u8>]) -> u64 {
+    keys.chunks(MAX_KEYS).map(|keys| cluster.regions.spread(keys.iter().map(Vec::as_slice))).sum()
 }
 
 async fn few(cluster: Arc<Cluster>, at: u64, keys: Vec<Vec<u8>>) -> Result<Vec<(Vec<u8>, Vec<u8>)>> {
@@ -94,20 +99,23 @@ fn after_nothing(regions: usize) -> usize {
 }
 
 /// What one request reads of a range.
+#[derive(Clone)]
 pub(super) struct Part {
     pub(super) range: Range,
     /// Whether that is not the whole range.
     pub(super) has_rest: bool,
     /// The entries or keys that it requests of each region, and the most that the client returns of all of them.
     pub(super) most: u32,
+    /// The regions, each of which gets a request. At least one if they are not known.
+    pub(super) regions: u32,
 }
 
 /// Returns the part of a range that is in its first regions, at most `count`. All regions together send at most about `most` entries: the client would
 /// drop the others. If the first region is not known, the part is the whole range, of any number of regions, and few entries are requested.
 pub(super) async fn part_of(regions: &Regions, range: Range, direction: Direction, count: usize, most: u32) -> Part {
     match regions.first_part(range.clone(), direction, count).await {
-        Some(FirstPart { range, has_rest, regions }) => Part { range, has_rest, most: most.div_ceil(regions) },
-        None => Part { range, has_rest: false, most: most.min(FIRST_PAGE) },
+        Some(FirstPart { range, has_rest, regions }) => Part { range, has_rest, most: most.div_ceil(regions), regions },
+        None => Part { range, has_rest: false, most: most.min(FIRST_PAGE), regions: 1 },
     }
 }
 
@@ -116,6 +124,8 @@ pub(super) struct Page {
     pub(super) entries: Vec<(Vec<u8>, Stored)>,
     /// The bytes of their keys and values.
     pub(super) bytes: usize,
+    /// The requests that have found it: several after regions without entries, or where the first answer was too long.
+    pub(super) requests: u64,
     /// Whether the range can have more entries, in the direction of the read.
     pub(super) has_more: bool,
     /// Where these begin, if that is not beside the last one of the page: at the end of the region.
@@ -125,50 +135,49 @@ pub(super) struct Page {
 }
 
 /// Reads the first entries of a range, at most `most`; fewer if they are too long for a message, or not all in the same regions. A page
-/// without entries has no more.
+/// without entries has no more. `end` can end the walk over regions without entries.
 pub(super) async fn page(
     cluster: Arc<Cluster>,
     at: u64,
     mut range: Range,
     direction: Direction,
     most: u32,
+    end: Option<ReadEnd>,
 ) -> Result<Page> {
-    let mut regions = 1;
+    let (mut regions, mut requests) = (1, 0);
     loop {
-        let Part { range: part, has_rest, most: share } =
-            part_of(&cluster.regions, range.clone(), direction, regions, most).await;
-        let mut page = of_part(Arc::clone(&cluster), at, part.clone(), direction, share, most).await?;
+        let part = part_of(&cluster.regions, range.clone(), direction, regions, most).await;
+        let mut page = of_part(Arc::clone(&cluster), at, &part, direction, most).await?;
+        let Part { range: part, has_rest, .. } = part;
+        requests += page.requests;
+        page.requests = requests;
         if page.has_more || !has_rest {
             page.has_more |= has_rest;
             return Ok(page);
         }
-        let end = match direction {
+        let border = match direction {
             Direction::Up => part.1,
             Direction::Down => part.0,
         };
         if !page.entries.is_empty() {
-            (page.has_more, page.end) = (true, Some(end));
+            (page.has_more, page.end) = (true, Some(border));
             return Ok(page);
         }
-        cluster.count(1);
+        end.as_ref().map_or(Ok(()), |end| end())?;
+        cluster.count(1, 0);
         regions = after_nothing(regions);
         match direction {
-            Direction::Up => range.0 = end,
-            Direction::Down => range.1 = end,
+            Direction::Up => range.0 = border,
+            Direction::Down => range.1 = border,
         }
     }
 }
 
-/// Reads the first entries of a part of a range, at most `share`; the client requests as many of every region that has some of it. The page was to
+/// Reads the first entries of a part of a range; the client requests as many of every region that has some of it. The page was to
 /// have `most` entries, from which the next one grows.
-async fn of_part(
-    cluster: Arc<Cluster>,
-    at: u64,
-    (start, end): Range,
-    direction: Direction,
-    mut share: u32,
-    most: u32,
-) -> Result<Page> {
+async fn of_part(cluster: Arc<Cluster>, at: u64, part: &Part, direction: Direction, most: u32) -> Result<Page> {
+    let Part { range: (start, end), most: mut share, regions, .. } = part.clone();
+    let mut requests = 0;
     let mut pairs = loop {
         let request = || {
             let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(end.clone()));
@@ -180,6 +189,7 @@ async fn of_part(
                 Ok::<_, ClientError>(pairs)
             }
         };
+        requests += u64::from(regions);
         match persist(cluster.options.patience, request).await {
             Err(error) if error::of_read(&error) == ReadFailure::TooLong && share > 1 => share = share.div_ceil(8),
             answer => break answer.map_err(unreadable)?,
@@ -192,7 +202,8 @@ async fn of_part(
         pairs.reverse();
     }
     let entry = |KvPair(key, value): KvPair| Stored::read(value).map(|stored| (key.into(), stored));
-    Ok(Page { entries: pairs.into_iter().map(entry).collect::<Result<_>>()?, bytes, has_more, end: None, next })
+    let entries = pairs.into_iter().map(entry).collect::<Result<_>>()?;
+    Ok(Page { entries, bytes, requests, has_more, end: None, next })
 }
 
 /// Returns how many entries the page after one with `entries` entries and `bytes` bytes should have.
@@ -218,6 +229,7 @@ impl Unread {
 /// The first keys of a range.
 pub(super) struct Keys {
     pub(super) keys: Vec<Vec<u8>>,
+    pub(super) requests: u64,
     pub(super) rest: Option<Unread>,
 }
 
@@ -225,7 +237,7 @@ pub(super) struct Keys {
 /// also after none.
 pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, Unread { range, regions }: Unread, most: u32) -> Result<Keys> {
     let end = range.1.clone();
-    let Part { range: (start, part_end), has_rest, most } =
+    let Part { range: (start, part_end), has_rest, most, regions: requests } =
         part_of(&cluster.regions, range, Direction::Up, regions, most).await;
     let request = || {
         let (mut snapshot, range) = (cluster.snapshot(at), Key::from(start.clone())..Key::from(part_end.clone()));
@@ -240,7 +252,7 @@ pub(super) async fn keys(cluster: Arc<Cluster>, at: u64, Unread { range, regions
             Unread { range: (part_end, end), regions }
         }),
     };
-    Ok(Keys { keys, rest })
+    Ok(Keys { keys, requests: u64::from(requests), rest })
 }
 
 #[cfg(test)]

@@ -47,6 +47,7 @@ pub(super) struct Regions {
     pub(super) nodes: Nodes,
     driver: tokio::sync::Mutex<Driver>,
     round_trips: AtomicU64,
+    requests: AtomicU64,
 }
 
 /// A range of keys that is stored and replicated together.
@@ -116,6 +117,7 @@ impl Regions {
             nodes: Nodes::default(),
             driver: Default::default(),
             round_trips: AtomicU64::default(),
+            requests: AtomicU64::default(),
         })
     }
 
@@ -124,8 +126,31 @@ impl Regions {
         self.round_trips.load(Ordering::Relaxed)
     }
 
-    pub(super) fn count_trip(&self) {
+    /// Returns the number of requests to placement drivers, and of reads of the latest commit.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Counts a round trip of several requests side by side.
+    pub(super) fn count_requests(&self, requests: usize) {
         self.round_trips.fetch_add(1, Ordering::Relaxed);
+        self.requests.fetch_add(u64::try_from(requests).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Returns in how many regions sorted keys are, as far as these are cached: adjacent keys of other regions count as of one.
+    pub(super) fn spread<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) -> u64 {
+        let (mut regions, mut last) = (0, None::<Option<Region>>);
+        for key in keys {
+            if matches!(&last, Some(Some(region)) if region.contains(key)) {
+                continue;
+            }
+            let found = self.cached(key).map(|(region, _)| region);
+            if found.is_some() || !matches!(last, Some(None)) {
+                regions += 1;
+            }
+            last = Some(found);
+        }
+        regions
     }
 
     /// Returns the cached region of a key, and its age.
@@ -264,7 +289,7 @@ impl Regions {
         F: Future<Output = Option<T>>,
     {
         let leader = self.leader().await?;
-        self.count_trip();
+        self.count_requests(1);
         match timeout(PATIENCE, request(leader)).await {
             Ok(Some(answer)) => Some(answer),
             // The driver may not be the leader any more.

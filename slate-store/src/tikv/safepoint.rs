@@ -52,7 +52,7 @@ pub(super) fn before(at: u64, age: Duration) -> u64 {
 /// Returns the stored safepoint, 0 before the first collection.
 async fn stored(cluster: &Arc<Cluster>) -> Result<u64> {
     let now = cluster.now().await?;
-    cluster.count(1);
+    cluster.count_request();
     let key = Layout::safepoint();
     let values = read::many(Arc::clone(cluster), now, vec![key.clone()]).await?;
     let Some(bytes) = values.get(&key) else { return Ok(0) };
@@ -93,7 +93,7 @@ pub(super) fn publish(cluster: &Arc<Cluster>, safepoint: u64) -> impl Future<Out
 pub(super) async fn lowest(cluster: &Cluster, service: &[u8], seconds: i64, safepoint: u64) -> Result<u64> {
     let request = proto::UpdateServiceSafepoint { header: None, service: service.to_vec(), seconds, safepoint };
     let attempt = || {
-        cluster.count(1);
+        cluster.count_request();
         register(&cluster.regions, cluster.options.request_timeout, request.clone())
     };
     let failed = "the placement driver does not return the safepoints of backups and other services";

@@ -18,7 +18,7 @@ use super::{
     safepoint,
     value::{Chunks, Stored},
 };
-use crate::{Ahead, Bounds, Edge, Entries, Keyspace, Result, Version, View};
+use crate::{Ahead, Bounds, Edge, Entries, Keyspace, ReadEnd, Result, Version, View};
 
 /// A view of the database at one timestamp.
 #[derive(Clone)]
@@ -30,12 +30,15 @@ pub struct TikvSnapshot {
     traffic: Arc<Traffic>,
     /// Where the large values are that were read, if this is the snapshot of a transaction.
     seen: Option<Arc<Seen>>,
+    /// Ends the reads of its cursors.
+    pub(super) end: Option<ReadEnd>,
 }
 
 /// What was requested from the cluster.
 #[derive(Default)]
 struct Traffic {
     round_trips: AtomicU64,
+    requests: AtomicU64,
     /// The bytes of keys and values in the answers.
     bytes: AtomicU64,
 }
@@ -59,7 +62,7 @@ const AHEAD: u32 = 1024;
 impl TikvSnapshot {
     /// `opened` is a time before that of the timestamp.
     pub(super) fn new(cluster: Arc<Cluster>, at: u64, opened: Instant, seen: Option<Arc<Seen>>) -> Self {
-        Self { cluster, at, opened, traffic: Arc::default(), seen }
+        Self { cluster, at, opened, traffic: Arc::default(), seen, end: None }
     }
 
     /// Calls `read`, and afterwards makes sure that garbage collection had not begun to remove what the snapshot shows.
@@ -73,7 +76,19 @@ impl TikvSnapshot {
 
     pub(super) fn count_trips(&self, round_trips: u64) {
         self.traffic.round_trips.fetch_add(round_trips, Ordering::Relaxed);
-        self.cluster.count(round_trips);
+        self.cluster.count(round_trips, 0);
+    }
+
+    /// Counts requests, of which several can be one round trip.
+    pub(super) fn count_requests(&self, requests: u64) {
+        self.traffic.requests.fetch_add(requests, Ordering::Relaxed);
+        self.cluster.count(0, requests);
+    }
+
+    /// Counts what a page took from the cluster.
+    pub(super) fn count_page(&self, page: &Page) {
+        self.count_bytes(page.bytes);
+        self.count_requests(page.requests);
     }
 
     /// Counts bytes of keys and values that nodes have sent.
@@ -83,7 +98,7 @@ impl TikvSnapshot {
 
     /// Receives a page from the cluster.
     pub(super) fn page(&self, read: impl FnOnce() -> Result<Page>) -> Result<Page> {
-        self.checked(read).inspect(|page| self.count_bytes(page.bytes))
+        self.checked(read).inspect(|page| self.count_page(page))
     }
 
     /// Begins a read that travels beside others.
@@ -102,6 +117,7 @@ impl TikvSnapshot {
 
     /// Sends a read of stored keys, which are sorted and different.
     pub(super) fn send_many(&self, keys: Vec<Vec<u8>>) -> Sent<Values> {
+        self.count_requests(read::requests_of(&self.cluster, &keys));
         self.send(read::many(Arc::clone(&self.cluster), self.at, keys))
     }
 
@@ -115,6 +131,7 @@ impl TikvSnapshot {
     /// Reads stored keys, which are sorted and different.
     pub(super) fn read_many(&self, keys: Vec<Vec<u8>>) -> Result<Values> {
         self.count_trips(1);
+        self.count_requests(read::requests_of(&self.cluster, &keys));
         let read = read::many(Arc::clone(&self.cluster), self.at, keys);
         let values = self.checked(|| self.cluster.runtime.wait(read))?;
         self.count_values(&values);
@@ -129,7 +146,9 @@ impl TikvSnapshot {
     pub(super) fn assemble(&self, keyspace: Keyspace, key: &[u8], stored: Stored) -> Result<Stored> {
         let Stored::Chunks(chunks) = stored else { return Ok(stored) };
         self.note(keyspace, key, chunks);
-        self.count_trips(u64::from(chunks.count.div_ceil(read::MAX_CHUNKS)));
+        let requests = u64::from(chunks.count.div_ceil(read::MAX_CHUNKS));
+        self.count_trips(requests);
+        self.count_requests(requests);
         let value = read::chunks(Arc::clone(&self.cluster), self.at, keyspace, chunks);
         let value = self.checked(|| self.cluster.runtime.wait(value))?;
         self.count_bytes(value.len());
@@ -153,7 +172,7 @@ impl TikvSnapshot {
             let Some(start) = start else { return Ok(entries) };
             self.count_trips(1);
             let range = (start, end.clone());
-            let next = read::page(Arc::clone(&self.cluster), self.at, range, Direction::Up, page.next);
+            let next = read::page(Arc::clone(&self.cluster), self.at, range, Direction::Up, page.next, None);
             page = self.page(|| self.cluster.runtime.wait(next))?;
         }
     }
@@ -177,6 +196,10 @@ impl View for TikvSnapshot {
         Some(self.traffic.round_trips.load(Ordering::Relaxed))
     }
 
+    fn requests(&self) -> Option<u64> {
+        Some(self.traffic.requests.load(Ordering::Relaxed))
+    }
+
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<TikvCursor> {
         Ok(TikvCursor::new(self.clone(), keyspace, bounds))
     }
@@ -196,12 +219,16 @@ impl View for TikvSnapshot {
             return Ok(Some(Ahead::new(|| Ok(Entries::new()))));
         };
         let snapshot = self.clone();
-        let page = read::page(Arc::clone(&self.cluster), self.at, range.clone(), Direction::Up, AHEAD);
+        let page = read::page(Arc::clone(&self.cluster), self.at, range.clone(), Direction::Up, AHEAD, None);
         let page = self.send(page);
         Ok(Some(Ahead::new(move || {
             let page = snapshot.page(|| snapshot.receive(page))?;
             snapshot.entries(keyspace, range, page)
         })))
+    }
+
+    fn ended_by(&self, end: ReadEnd) -> Self {
+        Self { end: Some(end), ..self.clone() }
     }
 
     fn point_reader(&self) -> Result<TikvPointReader> {
@@ -221,6 +248,7 @@ impl View for TikvSnapshot {
             let keys = read::keys(Arc::clone(&self.cluster), self.at, unread, COUNTED);
             let keys = self.checked(|| self.cluster.runtime.wait(keys))?;
             self.count_bytes(keys.keys.iter().map(Vec::len).sum());
+            self.count_requests(keys.requests);
             // The caller ends the walk over regions without keys, too.
             if keys.keys.is_empty() && keys.rest.is_some() && !should_continue(counted.saturating_sub(1)) {
                 return Ok(None);

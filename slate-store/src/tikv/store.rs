@@ -126,4 +126,8 @@ impl Store for TikvStore {
     fn round_trips(&self) -> Option<u64> {
         Some(self.cluster.round_trips())
     }
+
+    fn requests(&self) -> Option<u64> {
+        Some(self.cluster.requests())
+    }
 }

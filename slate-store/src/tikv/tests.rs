@@ -2,6 +2,7 @@
 //! tested by the conformance suite.
 
 mod busy_nodes;
+mod slow_nodes;
 mod transfers;
 
 use std::{
@@ -118,6 +119,55 @@ fn a_scan_reads_pages_of_bounded_bytes_at_one_timestamp() {
 }
 
 #[test]
+fn the_next_page_is_requested_before_a_page_is_used_up() {
+    let Some(store) = open() else { return };
+    put_all(&store, (0..3_000_u32).map(|n| (n.to_be_bytes().to_vec(), vec![1; 100])));
+    let view = store.snapshot().unwrap();
+    let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
+    let before = store.cluster.round_trips();
+    assert!(cursor.seek(Edge::First).unwrap());
+    let mut requested = vec![store.cluster.round_trips() - before];
+    while cursor.step_forward().unwrap() {
+        requested.push(store.cluster.round_trips() - before);
+    }
+    // The first page has 64 entries, the second one 256, the third one 1,024. After the first the reader may want no other.
+    let at = |entry: usize| requested[entry];
+    assert_eq!((at(0), at(63)), (1, 1));
+    assert_eq!((at(64), at(64 + 255)), (3, 3), "the third page travels from the first entry of the second one on");
+    assert_eq!((at(320), at(320 + 1_023)), (4, 4), "the fourth one");
+    assert_eq!((at(1_344), at(2_999)), (4, 4), "it is the last one");
+}
+
+/// Fails if the client names messages that are too long in other words: they are then requested again as they were.
+#[test]
+fn pages_that_are_longer_than_a_message_are_read_in_parts() {
+    let Some(address) = address() else { return };
+    let store = TikvStore::open(&address, &Options::default()).unwrap();
+    let (long, count) = (vec![9; CHUNK - 10], 6_000);
+    // Pages of short entries grow to thousands, of which the next one has the long entries.
+    put_all(&store, (0..count).map(|n: u32| (n.to_be_bytes().to_vec(), vec![1; 100])));
+    for part in 0..2 {
+        put_all(&store, (0..8).map(|n| ((count + part * 8 + n).to_be_bytes().to_vec(), long.clone())));
+    }
+    let options = Options { max_message: 4 << 20, patience: Duration::from_secs(10), ..Options::default() };
+    let view = TikvStore::open(&address, &options).unwrap().snapshot().unwrap();
+    let mut seen = 0;
+    let broken = view.scan(A, Bounds::ALL, |key, value| {
+        assert_eq!(key, u32::to_be_bytes(seen));
+        assert_eq!(value.len(), if seen < count { 100 } else { long.len() });
+        seen += 1;
+        std::ops::ControlFlow::<()>::Continue(())
+    });
+    assert_eq!((broken.unwrap(), seen), (None, count + 16));
+    // A first page of long entries.
+    let mut cursor = view.cursor(A, Bounds::ALL).unwrap();
+    assert!(cursor.seek(Edge::Last).unwrap());
+    for _ in 1..16 {
+        assert!(cursor.current().unwrap().1 == long && cursor.step_back().unwrap());
+    }
+}
+
+#[test]
 fn a_commit_that_conflicts_leaves_no_locks() {
     let Some(store) = open() else { return };
     for _ in 0..5 {
@@ -164,6 +214,15 @@ fn empty_regions_are_passed_many_at_a_time() {
     let mut cursor = view.cursor(A, within).unwrap();
     assert_eq!(spent(&mut || assert!(!cursor.seek(Edge::First).unwrap())), 10);
     assert_eq!(spent(&mut || assert!(!cursor.seek(Edge::Last).unwrap())), 10);
+    let looked = Arc::new(std::sync::atomic::AtomicU64::new(0));
+    let end = Arc::clone(&looked);
+    let ended = view.ended_by(Arc::new(move || match end.fetch_add(1, std::sync::atomic::Ordering::Relaxed) {
+        0 | 1 => Ok(()),
+        _ => Err(Error::Interrupted(Box::new("by the caller".into()))),
+    }));
+    let mut cursor = ended.cursor(A, within).unwrap();
+    assert_eq!(spent(&mut || assert!(matches!(cursor.seek(Edge::First), Err(Error::Interrupted(_))))), 3);
+    assert!(matches!(cursor.seek(Edge::Last), Err(Error::Interrupted(_))) && cursor.current().is_none());
     let mut looks = Vec::new();
     let count = |looks: &mut Vec<u64>, most: usize| {
         view.count(A, within, |counted| {

@@ -55,7 +55,7 @@ pub(super) const MAX_TRANSACTION_KEYS: usize = MAX_TRANSACTION_BYTES / LEAST_CHA
 const MAX_LISTED: usize = 1 << 30;
 
 /// The bytes of a part, and what is added to each key.
-const PART: usize = 16 << 10;
+pub(super) const PART: usize = 16 << 10;
 const KEY_OVERHEAD: usize = 32;
 
 impl CommitSize {

@@ -593,6 +593,32 @@ fn joined(inputs: &slate_core::Collection<Document>, from: &str, field: &str) ->
 }
 
 #[test]
+fn a_lookup_at_a_distance_finds_the_matches_of_many_documents_together() {
+    let local = LocalDistant::default();
+    let rounds = local.rounds.clone();
+    let db = Database::with_store(DistantStore::over(local)).unwrap();
+    let inputs = db.collection::<Document>("inputs");
+    inputs.insert_many(&(0..2_000).map(|n| doc! { "_id": n, "k": n * 7 }).collect::<Vec<_>>()).run().unwrap();
+    for (name, rows) in [("wide", 20_000), ("narrow", 4_000)] {
+        let rows = (0..rows).map(|n| doc! { "_id": n, "k": n }).collect::<Vec<_>>();
+        db.collection::<Document>(name).create_index(Index::on(doc! { "k": 1 })).run().unwrap();
+        db.collection::<Document>(name).insert_many(&rows).run().unwrap();
+    }
+    assert!(inputs.find_by_id(1).unwrap().is_some());
+    let spent = |from: &str, expected: usize| {
+        rounds.take();
+        assert_eq!(joined(&inputs, from, "k"), expected);
+        rounds.take()
+    };
+    // The store opens forty cursors in a round.
+    let (wide, narrow) = (spent("wide", 2_000), spent("narrow", 4_000_usize.div_ceil(7)));
+    println!("through an index {wide}, in a hash table {narrow}");
+    assert!(wide <= 90, "{wide}");
+    // Pages of 256 documents of both.
+    assert!(narrow <= 30, "{narrow}");
+}
+
+#[test]
 fn a_store_at_a_distance_is_asked_in_few_rounds() {
     let local = LocalDistant::default();
     let rounds = local.rounds.clone();
@@ -637,15 +663,6 @@ fn a_store_at_a_distance_is_asked_in_few_rounds() {
         1,
     );
     count("insert of 1,000 documents", &|| rows.insert_many(&more).run().unwrap().inserted_ids.len(), 1_000);
-    let wide = db.collection::<Document>("wide");
-    wide.create_index(Index::on(doc! { "k": 1 })).run().unwrap();
-    wide.insert_many(&(0..20_000).map(|n| doc! { "_id": n, "k": n }).collect::<Vec<_>>()).run().unwrap();
-    let inputs = db.collection::<Document>("inputs");
-    inputs.insert_many(&(0..2_000).map(|n| doc! { "_id": n, "k": n * 7 }).collect::<Vec<_>>()).run().unwrap();
-    assert!(rows.find_by_id(1).unwrap().is_some());
-    count("$lookup of 2,000 documents through an index", &|| joined(&inputs, "wide", "k"), 2_000);
-    // The other collection is small enough to be read as a whole.
-    count("$lookup of 2,000 documents in a hash table", &|| joined(&inputs, "rows", "b"), 3_002 / 7);
     let expected = [
         ("find by _id", 1),
         ("find of one document by an index", 2),
@@ -655,8 +672,6 @@ fn a_store_at_a_distance_is_asked_in_few_rounds() {
         ("insert of one document", 2),
         ("update of one document by an index", 3),
         ("insert of 1,000 documents", 2),
-        ("$lookup of 2,000 documents through an index", 0),
-        ("$lookup of 2,000 documents in a hash table", 0),
     ];
     assert_eq!(seen, expected);
 

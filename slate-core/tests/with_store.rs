@@ -610,12 +610,12 @@ fn a_lookup_at_a_distance_finds_the_matches_of_many_documents_together() {
         assert_eq!(joined(&inputs, from, "k"), expected);
         rounds.take()
     };
-    // The store opens forty cursors in a round.
-    let (wide, narrow) = (spent("wide", 2_000), spent("narrow", 4_000_usize.div_ceil(7)));
-    println!("through an index {wide}, in a hash table {narrow}");
-    assert!(wide <= 90, "{wide}");
-    // Pages of 256 documents of both.
-    assert!(narrow <= 30, "{narrow}");
+    // Of 128, then of 1,024 documents together: the store opens forty cursors in a round, and their documents follow.
+    let through_index = spent("wide", 2_000);
+    assert!(through_index <= 170, "{through_index}");
+    // After the first two batches the collection is small enough to be read as a whole.
+    let read_as_a_whole = spent("narrow", 4_000_usize.div_ceil(7));
+    assert!(read_as_a_whole <= 77, "{read_as_a_whole}");
 }
 
 #[test]
@@ -681,7 +681,10 @@ fn a_store_at_a_distance_is_asked_in_few_rounds() {
         let token = CancelToken::new();
         rounds.cancel_in(1, token.clone());
         let ended = match write {
-            false => rows.find(nothing()).hint(Hint::Name("a_1".into())).cancel(token).run().map(drop),
+            false => {
+                let mut found = rows.find(nothing()).hint(Hint::Name("a_1".into())).cancel(token).run().unwrap();
+                found.next().transpose().map(drop)
+            }
             true => rows.delete_many(nothing()).hint(Hint::Name("a_1".into())).cancel(token).run().map(drop),
         };
         assert_eq!(ended.unwrap_err().kind(), ErrorKind::Interrupted, "{write}");

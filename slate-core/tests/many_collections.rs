@@ -1,9 +1,11 @@
 //! The cost of definitions beside many collections. Creating, changing and dropping one allocates what a path in a tree of all
 //! collections takes, not what all collections take, and opening a database allocates in proportion to them.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, clippy::panic, clippy::print_stderr, reason = "a test fails by panicking")]
 
 mod common;
+
+use std::time::Instant;
 
 use bson::{Document, doc, rawdoc};
 use common::{STORES, Store, TestDatabase};
@@ -52,7 +54,9 @@ fn view(number: u64) -> CollectionOptions {
 fn definitions(test: &TestDatabase) -> Vec<(&'static str, u64)> {
     let mut costs = Vec::new();
     let mut measure = |step: &'static str, work: &dyn Fn()| {
+        let start = Instant::now();
         costs.push((step, allocation_counter::measure(work).bytes_total));
+        eprintln!("  {step}: {:?}", start.elapsed());
     };
     let (new, old) = (test.collection("new"), test.collection("c50"));
     measure("create a collection", &|| new.create().unwrap());
@@ -78,6 +82,7 @@ fn a_definition_costs_the_same_beside_few_collections_and_beside_many() {
     for store in STORES {
         let costs = counts().map(|count| {
             let test = filled(store, count);
+            eprintln!("{store:?}, beside {count} collections");
             // The first ones fill caches.
             definitions(&test);
             definitions(&test)
@@ -97,8 +102,10 @@ fn opening_a_database_costs_in_proportion_to_its_collections() {
             drop(db);
             let url = store.url_in(folder.path());
             let open = || {
+                let start = Instant::now();
                 let db = Database::open(&url).unwrap();
                 assert_eq!(db.list_collection_names().unwrap().len() as u64, 2 * count);
+                eprintln!("{store:?}: opened and listed {count} collections and views in {:?}", start.elapsed());
             };
             allocation_counter::measure(open).count_total
         });

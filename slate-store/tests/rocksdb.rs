@@ -6,6 +6,8 @@
 mod crashes;
 #[path = "rocksdb/opening.rs"]
 mod opening;
+#[path = "rocksdb/small_cache.rs"]
+mod small_cache;
 #[path = "rocksdb/tools.rs"]
 mod tools;
 #[path = "rocksdb/writers.rs"]

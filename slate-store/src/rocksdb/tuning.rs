@@ -3,7 +3,7 @@
 use std::thread;
 
 use ::rocksdb::{
-    BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Error as RocksError, LogLevel,
+    BlockBasedIndexType, BlockBasedOptions, Cache, DBCompressionType, DBRecoveryMode, Error as RocksError, LogLevel,
     Options as RocksOptions, WriteBufferManager,
 };
 
@@ -82,8 +82,13 @@ fn blocks(cache: &Cache) -> BlockBasedOptions {
     // prefixes would not help: every file has keys of every keyspace.
     blocks.set_bloom_filter(FILTER_BITS, false);
     blocks.set_whole_key_filtering(true);
-    // Filters and indexes are in the cache, so that the cache size bounds the memory.
+    // Filters and indexes are in the cache, so that the cache size bounds the memory. They are divided into blocks: the filter of a
+    // large file has megabytes, does not fit into one of the 64 shards of a small cache, and would be read again for each key.
     blocks.set_cache_index_and_filter_blocks(true);
+    blocks.set_partition_filters(true);
+    blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);
+    blocks.set_metadata_block_size(BLOCK);
+    blocks.set_pin_top_level_index_and_filter(true);
     blocks.set_pin_l0_filter_and_index_blocks_in_cache(true);
     blocks
 }

@@ -1,8 +1,13 @@
 //! Collections, views, options and indexes.
 
-use bson::{Bson, Document, doc};
+use bson::{Bson, Document, RawDocumentBuf, doc};
 use slate_core::{ExistingCollections, RenameTarget, ValidationAction, ValidationLevel};
-use slate_query::{collation::Collation, raw::Doc};
+use slate_query::{
+    collation::Collation,
+    expression::Bindings,
+    pipeline,
+    raw::{Doc, Kind, Value},
+};
 
 use super::{Answer, Effects, Model, Namespace, Options};
 use crate::{
@@ -21,7 +26,7 @@ impl Model {
             Call::Create(creation) => one((self.create(name, creation)?, nothing())),
             Call::SetView(view) => {
                 self.existing(name, Kind::View)?;
-                let options = view_options(view);
+                let options = view_options(view)?;
                 one((self.with_options(name, options)?.without_cycle(name)?, nothing()))
             }
             Call::SetValidator(rules) => {
@@ -91,7 +96,7 @@ impl Model {
                 .with_options(name, [image_option(*keeps_images)])?
                 .with_options(name, collated(*is_collated)),
             Creation::View { view, is_collated } => next
-                .with_options(name, view_options(view))?
+                .with_options(name, view_options(view)?)?
                 .with_options(name, collated(*is_collated))?
                 .without_cycle(name),
         }
@@ -205,9 +210,12 @@ fn full_collation() -> Document {
     Document::try_from(parsed.to_document().as_ref()).unwrap()
 }
 
-fn view_options(view: &ViewOf) -> [(&'static str, Option<Bson>); 2] {
+/// Returns the options of a view; `None` if its pipeline is invalid.
+fn view_options(view: &ViewOf) -> Option<[(&'static str, Option<Bson>); 2]> {
+    let stages: Vec<RawDocumentBuf> = view.pipeline.iter().map(raw).collect();
+    pipeline::parse(stages.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes())), &Bindings::new(0)).ok()?;
     let pipeline: Vec<Bson> = view.pipeline.iter().cloned().map(Bson::from).collect();
-    [("viewOn", Some(view.on.into())), ("pipeline", Some(pipeline.into()))]
+    Some([("viewOn", Some(view.on.into())), ("pipeline", Some(pipeline.into()))])
 }
 
 fn rule_options(rules: Option<&Rules>) -> [(&'static str, Option<Bson>); 3] {

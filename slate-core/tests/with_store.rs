@@ -335,6 +335,8 @@ fn a_call_that_used_an_outdated_catalog_is_repeated_whatever_it_found() {
     theirs.insert_one(&doc! { "_id": 1 }).unwrap();
 }
 
+type Call = dyn Fn(&slate_core::Collection<Document>) -> slate_core::Result<()>;
+
 /// As a newer version of Slate does that is started beside it.
 #[test]
 fn a_process_that_runs_refuses_a_newer_format_from_the_next_call_on() {
@@ -351,7 +353,7 @@ fn a_process_that_runs_refuses_a_newer_format_from_the_next_call_on() {
     let version = newer.view().get(Keyspace(0), b"v", |stored| u64::from_be_bytes(stored.try_into().unwrap()));
     newer.put(Keyspace(0), b"v", &(version.unwrap().unwrap() + 1).to_be_bytes()).unwrap();
     newer.commit(Durability::Sync).unwrap();
-    let calls: [&dyn Fn(&slate_core::Collection<Document>) -> slate_core::Result<()>; 6] = [
+    let calls: [&Call; 6] = [
         &|rows| rows.find_by_id(1).map(drop),
         &|rows| rows.find(doc! { "a": 1 }).run().map(drop),
         &|rows| rows.insert_one(&doc! { "_id": 2 }).map(drop),

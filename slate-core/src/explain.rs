@@ -81,7 +81,7 @@ pub struct ExecutionStats {
     /// The round trips to the machines of a store on a network; those that go on side by side count as one. `None` on other
     /// stores.
     pub round_trips: Option<u64>,
-    /// The requests of these: several can travel side by side. `None` on stores that do not count them.
+    /// The estimated number of requests in these round trips, of which several can travel side by side. `None` on stores that do not count them.
     pub requests: Option<u64>,
     /// Time from opening the plan to its last row.
     pub time: Duration,

@@ -21,7 +21,7 @@ pub struct Path(Parsed);
 enum Parsed {
     /// A path of one name. Does not allocate if the name is short.
     Name([Part; 1]),
-    /// Allocates once if the text and the names are short.
+    /// Holds one allocation if the text and the names are short.
     Dotted { text: SmallBytes, parts: Arc<[Part]> },
 }
 
@@ -93,7 +93,9 @@ impl Path {
         if dots >= MAX_NAMES {
             return Err(Error::new(Code::OVERFLOW, "a field path has at most 200 names"));
         }
-        Ok(Self(Parsed::Dotted { text: text.as_bytes().into(), parts: text.split('.').map(Part::new).collect() }))
+        let mut parts = Vec::with_capacity(dots + 1);
+        parts.extend(text.split('.').map(Part::new));
+        Ok(Self(Parsed::Dotted { text: text.as_bytes().into(), parts: parts.into() }))
     }
 
     /// Returns the path as written.

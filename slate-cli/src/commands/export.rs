@@ -88,7 +88,11 @@ impl Run for Export {
         let saved = Salvaged::of(&database, session)?;
         let source = CopySource::of(Endpoint::Embedded(saved.database.clone()))?;
         let exit = self.write_from(&source, place, session)?;
-        let is_concerned = |of: &str| of.is_empty() || self.collection.as_ref().is_none_or(|name| name == of);
+        // A view shows documents of other collections.
+        let defined = definitions::read(&source.endpoint())?;
+        let is_view = |name: &String| defined.get(name).is_some_and(|metadata| metadata.kind == "view");
+        let shows_all = self.collection.as_ref().is_none_or(is_view);
+        let is_concerned = |of: &str| shows_all || of.is_empty() || self.collection.as_deref() == Some(of);
         let damages = saved.damages.iter().filter(|damage| is_concerned(&damage.collection));
         // Standard output may have the documents.
         let left_out = damages.inspect(|damage| message!("left out: {damage}")).count();

@@ -65,9 +65,9 @@ impl<S: Store> Backend<S> {
             stale: StaleQueue::default(),
             drops: Arc::default(),
         });
-        let reader = backend.reader()?;
-        backend.execute_pending_drops(reader.view())?;
-        drop(reader);
+        // The view ends before the drops, so that each can use the space of the one before.
+        let pending = catalog::pending_drops(backend.reader()?.view())?;
+        backend.execute_drops(&pending);
         Ok(backend)
     }
 
@@ -216,22 +216,21 @@ impl<S: Store> Backend<S> {
     pub(super) fn last(&self) -> Result<(S::Snapshot, Arc<Catalog>)> {
         let view = self.store.snapshot()?;
         let catalog = self.shared.catalogs.load(&view)?;
-        self.notice_drops(&view)?;
+        self.notice_drops();
         Ok((view, catalog))
     }
 
     /// Returns the catalog of a view, or one that is to be confirmed.
     fn catalog_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
         let loaded = self.shared.catalogs.load_ahead(view)?;
-        self.notice_drops(view)?;
+        self.notice_drops();
         Ok(loaded)
     }
 
-    /// Looks for pending drops if the catalog was read again because another process has changed definitions.
-    fn notice_drops(&self, view: &impl View) -> Result<()> {
-        match self.shared.catalogs.take_redefined() {
-            true => self.execute_pending_drops(view),
-            false => Ok(()),
+    /// Lets a thread look for pending drops if other definitions were read, on a store that several processes write to.
+    fn notice_drops(&self) {
+        if self.shared.catalogs.take_redefined() {
+            self.drop_beside();
         }
     }
 }

@@ -7,12 +7,12 @@
 
 use std::{
     mem,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak},
     thread,
     time::Duration,
 };
 
-use slate_store::{Durability, Keyspace, Store, Transaction, View, crash_point};
+use slate_store::{Durability, Keyspace, Store, Transaction, crash_point};
 
 use super::{backend::Backend, lease::HeldLeases};
 use crate::{
@@ -135,19 +135,17 @@ impl DropQueue {
 
 /// Pending drops.
 impl<S: Store> Backend<S> {
-    /// Executes the drops that are pending in `view`, after a commit of this process or of another one, or after a crash.
-    pub(super) fn execute_pending_drops(&self, view: &impl View) -> Result<()> {
-        let pending = catalog::pending_drops(view)?;
+    /// Executes pending drops, such as those that a crash has left.
+    pub(super) fn execute_drops(&self, pending: &[Keyspace]) {
         if pending.is_empty() {
-            return Ok(());
+            return;
         }
         if self.shared.capabilities.exclusive {
             // In a read-only database the drops stay pending.
-            let _ = self.drop_keyspaces(&pending, Duration::ZERO);
+            let _ = self.drop_keyspaces(pending, Duration::ZERO);
         } else {
             self.drop_beside();
         }
-        Ok(())
     }
 
     /// Executes pending drops on a thread beside the calls of the database: on a store on a network a drop takes as long as its keys
@@ -159,10 +157,7 @@ impl<S: Store> Backend<S> {
         }
         let (backend, drops) = (self.this.clone(), Arc::clone(&self.drops));
         let drop_all = move || {
-            loop {
-                let Some(backend) = backend.upgrade() else { return };
-                let remain = backend.drop_pending();
-                drop(backend);
+            while let Some(remain) = Self::drop_pending(&backend) {
                 if !drops.wait(remain) {
                     return;
                 }
@@ -174,20 +169,26 @@ impl<S: Store> Backend<S> {
         }
     }
 
-    /// Executes the pending drops that no other process executes. Returns whether some remain.
-    fn drop_pending(&self) -> bool {
-        self.drops.look();
-        let pending = || -> Result<Vec<Keyspace>> { catalog::pending_drops(&self.store.snapshot()?) };
-        let Ok(pending) = pending() else { return true };
+    /// Executes the pending drops that no other process executes. Returns whether some remain; `None` once the database is closed,
+    /// which is looked at before each keyspace.
+    fn drop_pending(this: &Weak<Self>) -> Option<bool> {
+        let pending = this.upgrade()?.find_pending_drops();
+        let Ok(pending) = pending else { return Some(true) };
         let mut remain = false;
         for keyspace in pending {
-            remain |= match self.take_lease(LeasedWork::Drop(keyspace)) {
-                Ok(LeaseAttempt::Taken) => self.drop_keyspaces(&[keyspace], Duration::ZERO).is_err(),
+            let backend = this.upgrade()?;
+            remain |= match backend.take_lease(LeasedWork::Drop(keyspace)) {
+                Ok(LeaseAttempt::Taken) => backend.drop_keyspaces(&[keyspace], Duration::ZERO).is_err(),
                 Ok(LeaseAttempt::HeldByAnother) | Err(_) => true,
                 Ok(LeaseAttempt::Done) => false,
             };
         }
-        remain
+        Some(remain)
+    }
+
+    fn find_pending_drops(&self) -> Result<Vec<Keyspace>> {
+        self.drops.look();
+        catalog::pending_drops(&self.store.snapshot()?)
     }
 
     /// Drops keyspaces whose leases this process has.

@@ -3,6 +3,7 @@ use std::sync::{
     atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
+use slate_query::work;
 use slate_store::{Ahead, Version, View};
 
 use super::{Catalog, CatalogVersion};
@@ -22,7 +23,7 @@ pub(crate) struct CatalogCache {
     /// How often the catalog, or what has changed in it, was read from the store again.
     reads: AtomicU64,
     uses: UseTable,
-    /// Whether the catalog was read again since [`take_redefined`](Self::take_redefined), because another process has changed definitions.
+    /// Whether other definitions were read since [`take_redefined`](Self::take_redefined), those of this process or of another one.
     is_redefined: AtomicBool,
     /// Whether only this process changes the catalog. If not, its version is read with the view of every commit, and all of it
     /// after each change.
@@ -63,7 +64,7 @@ impl CatalogCache {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Returns whether definitions that another process has changed were read since the last call.
+    /// Returns whether other definitions were read since the last call, which this process or another one has changed.
     pub(crate) fn take_redefined(&self) -> bool {
         !self.is_exclusive && self.is_redefined.swap(false, Ordering::Relaxed)
     }
@@ -189,6 +190,8 @@ impl CatalogCache {
             }
             None => Arc::new(Catalog::read(view, &self.uses)?),
         };
+        // What a call that has ended parsed last may be incomplete.
+        work::check()?;
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         // The catalog of an old snapshot does not replace a newer one.
         if last.as_ref().is_none_or(|last| last.read_at < read_at) {

@@ -37,7 +37,7 @@ pub struct Metrics {
     pub storage_bytes: Option<u64>,
     /// Round trips to the machines of a store on a network; those that go on side by side count as one. `None` for other stores.
     pub round_trips: Option<u64>,
-    /// The requests of these: several can travel side by side. `None` for stores that do not count them.
+    /// The estimated number of requests in these round trips, of which several can travel side by side. `None` for stores that do not count them.
     pub requests: Option<u64>,
     /// How often the list of collections and indexes was read from the store again. This happens after a change of the
     /// list, not with each call.

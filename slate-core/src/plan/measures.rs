@@ -54,7 +54,7 @@ pub(crate) struct Analysis {
     pub(crate) storage_bytes: Option<u64>,
     /// The round trips to a store on a network.
     pub(crate) round_trips: Option<u64>,
-    /// The requests of these.
+    /// The requests in these round trips.
     pub(crate) requests: Option<u64>,
     /// The nodes in the order in which they are drawn, each before its inputs.
     pub(crate) nodes: Vec<(Stage, Measures)>,

@@ -7,8 +7,8 @@
 //!
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
 //!
-//! A new node is a variant in the file of its tier ([`nodes`]; `pipeline/node.rs` for documents). The compiler asks for two arms: the node's
-//! description, in the same file, which says everything that a plan knows of it, and in `exec` the arm that opens its operator.
+//! A new node is a variant in the file of its tier ([`nodes`]; `pipeline/node.rs` for documents). The compiler asks for its description, in the same
+//! file, which says what is shown and counted of it, for the arm in `exec` that opens its operator, and in the raw tier for its order.
 
 mod access;
 mod bounds_text;

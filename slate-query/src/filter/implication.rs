@@ -41,7 +41,7 @@ impl Node {
     fn implies_single(&self, condition: &Node) -> bool {
         let by_fields = match (&self.tree, &condition.tree) {
             (Tree::Field(field), Tree::Field(condition)) => field.implies(condition),
-            (Tree::Or(_), _) => self.implies(condition),
+            (Tree::Or(_), _) => return self.implies(condition),
             (Tree::Computed(computed), Tree::Field(condition)) => computed.implies(condition),
             (Tree::Collated(collated), Tree::Collated(condition)) => return collated.implies(condition),
             _ => false,

@@ -1,13 +1,16 @@
 //! The paths of updates, which may contain `$`, `$[]` and `$[name]`.
 
-use super::array_filter::{ArrayFilters, Selector};
+use super::{
+    array_filter::{ArrayFilters, Selector},
+    tree::SiblingName,
+};
 use crate::{Code, Error, Result, path::Path};
 
 /// One step of an update's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum PathStep {
     /// A field name or an array position.
-    Name(Box<str>),
+    Name(SiblingName),
     /// `$`: the array position where the filter matched.
     Positional,
     /// `$[]` or `$[name]`: selected elements of an array.
@@ -43,7 +46,7 @@ fn check(path: &Path) -> Result<()> {
 fn step(name: &str, filters: &mut ArrayFilters) -> Result<PathStep> {
     Ok(match identifier(name) {
         _ if name == "$" => PathStep::Positional,
-        None => PathStep::Name(name.into()),
+        None => PathStep::Name(SiblingName::new(name)),
         Some("") => PathStep::Each(Selector::All),
         Some(identifier) => PathStep::Each(filters.selector(identifier)?),
     })

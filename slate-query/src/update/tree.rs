@@ -33,11 +33,11 @@ pub(super) struct Named {
 }
 
 /// A name, ordered by [`order_of_siblings`].
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SiblingName(SmallBytes);
 
 impl SiblingName {
-    fn new(name: &str) -> Self {
+    pub(super) fn new(name: &str) -> Self {
         Self(name.as_bytes().into())
     }
 
@@ -119,7 +119,7 @@ impl UpdateNode {
                     return Some(());
                 }
             },
-            (Self::Named(named), PathStep::Name(name)) => match named.children.entry(SiblingName::new(&name)) {
+            (Self::Named(named), PathStep::Name(name)) => match named.children.entry(name) {
                 Entry::Occupied(child) => child.into_mut(),
                 Entry::Vacant(vacant) => {
                     vacant.insert(Self::fresh(steps, leaf)?);

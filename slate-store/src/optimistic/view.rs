@@ -1,4 +1,4 @@
-use std::{ops::ControlFlow, sync::Arc};
+use std::{borrow::Cow, ops::ControlFlow, sync::Arc};
 
 use super::{
     overlay::OptimisticCursor,
@@ -25,6 +25,16 @@ impl<'t, V> OptimisticView<'t, V> {
     }
 }
 
+impl<'t, V: View> OptimisticView<'t, V> {
+    /// Returns the snapshot, whose reads end as those of this view do.
+    fn base(&self) -> Cow<'t, V> {
+        match &self.end {
+            None => Cow::Borrowed(self.snapshot),
+            Some(end) => Cow::Owned(self.snapshot.ended_by(Arc::clone(end))),
+        }
+    }
+}
+
 impl<V> Clone for OptimisticView<'_, V> {
     fn clone(&self) -> Self {
         Self { end: self.end.clone(), ..*self }
@@ -48,11 +58,7 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
     }
 
     fn cursor(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Self::Cursor> {
-        let base = match &self.end {
-            None => self.snapshot.cursor(keyspace, bounds)?,
-            Some(end) => self.snapshot.ended_by(Arc::clone(end)).cursor(keyspace, bounds)?,
-        };
-        Ok(OptimisticCursor::new(base, self.written(keyspace), bounds))
+        Ok(OptimisticCursor::new(self.base().cursor(keyspace, bounds)?, self.written(keyspace), bounds))
     }
 
     /// One by one where the transaction has written to the keyspace.
@@ -66,7 +72,7 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
         if self.written(keyspace).is_some() {
             return Ok(None);
         }
-        let Some(base) = self.snapshot.cursors(keyspace, ranges, edge, bytes)? else { return Ok(None) };
+        let Some(base) = self.base().cursors(keyspace, ranges, edge, bytes)? else { return Ok(None) };
         let cursors = base.into_iter().zip(ranges).map(|(base, bounds)| OptimisticCursor::new(base, None, *bounds));
         Ok(Some(cursors.collect()))
     }
@@ -74,7 +80,7 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
     fn scan_ahead(&self, keyspace: Keyspace, bounds: Bounds<'_>) -> Result<Option<Ahead>> {
         match self.written(keyspace) {
             Some(_) => Ok(None),
-            None => self.snapshot.scan_ahead(keyspace, bounds),
+            None => self.base().scan_ahead(keyspace, bounds),
         }
     }
 
@@ -101,7 +107,7 @@ impl<'t, V: View + Sync> View for OptimisticView<'t, V> {
     ) -> Result<Option<B>> {
         match self.written(keyspace) {
             Some(_) => view::scan_steps(&mut self.cursor(keyspace, bounds)?, visitor),
-            None => self.snapshot.scan(keyspace, bounds, visitor),
+            None => self.base().scan(keyspace, bounds, visitor),
         }
     }
 

@@ -83,7 +83,8 @@ fn blocks(cache: &Cache) -> BlockBasedOptions {
     blocks.set_bloom_filter(FILTER_BITS, false);
     blocks.set_whole_key_filtering(true);
     // Filters and indexes are in the cache, so that the cache size bounds the memory. They are divided into blocks: the filter of a
-    // large file has megabytes, does not fit into one of the 64 shards of a small cache, and would be read again for each key.
+    // large file has megabytes, does not fit into one of the shards of a small cache (of 105 MB each has 1.6 MB), and would be read
+    // again for each key.
     blocks.set_cache_index_and_filter_blocks(true);
     blocks.set_partition_filters(true);
     blocks.set_index_type(BlockBasedIndexType::TwoLevelIndexSearch);

@@ -12,7 +12,7 @@ use super::{
     value::Stored,
 };
 use crate::{
-    Bounds, Cursor, Edge, Keyspace, Result,
+    Bounds, Cursor, Edge, Error, Keyspace, Result,
     bounds::{Landing, OwnedBounds},
 };
 
@@ -204,11 +204,12 @@ impl TikvCursor {
 
     /// Moves to the page that follows the current one.
     fn turn_page(&mut self, direction: Direction) -> Result<bool> {
-        let page = match self.ahead.take().filter(|ahead| ahead.direction == direction) {
-            Some(ahead) => {
-                let page = ahead.page.recv().unwrap_or_else(|error| Err(error::unanswered(error)));
-                self.snapshot.page(|| page)
-            }
+        let ahead = self.ahead.take().filter(|ahead| ahead.direction == direction);
+        let ahead = ahead.map(|ahead| ahead.page.recv().unwrap_or_else(|error| Err(error::unanswered(error))));
+        // What the deadline of an earlier batch has ended is read again.
+        let ahead = ahead.filter(|page| !matches!(page, Err(Error::Interrupted(_))) || !self.snapshot.goes_on());
+        let page = match ahead {
+            Some(page) => self.snapshot.page(|| page),
             None => match self.range_beyond(direction) {
                 Some(range) => self.fetch(range, direction),
                 None => {

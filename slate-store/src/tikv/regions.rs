@@ -36,8 +36,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 /// The age at which a cached region is outdated, and is requested again: it may have split.
 const MAX_AGE: Duration = Duration::from_secs(60);
 
-/// The most cached regions.
-const MAX_CACHED: usize = 65_536;
+/// The most cached regions, of some 200 bytes each: those of twenty billion documents.
+const MAX_CACHED: usize = 1 << 18;
 
 pub(super) struct Regions {
     drivers: Vec<String>,

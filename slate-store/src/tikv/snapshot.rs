@@ -18,7 +18,7 @@ use super::{
     safepoint,
     value::{Chunks, Stored},
 };
-use crate::{Ahead, Bounds, Edge, Entries, Keyspace, ReadEnd, Result, Version, View};
+use crate::{Ahead, Bounds, Edge, Entries, Error, Keyspace, ReadEnd, Result, Version, View};
 
 /// A view of the database at one timestamp.
 #[derive(Clone)]
@@ -68,10 +68,18 @@ impl TikvSnapshot {
     /// Calls `read`, and afterwards makes sure that garbage collection had not begun to remove what the snapshot shows.
     pub(super) fn checked<R>(&self, read: impl FnOnce() -> Result<R>) -> Result<R> {
         let found = read();
+        if matches!(found, Err(Error::Interrupted(_))) {
+            return found;
+        }
         if self.opened.elapsed() >= self.cluster.options.unchecked_age {
             safepoint::check(&self.cluster, self.at)?;
         }
         found
+    }
+
+    /// Returns whether the call that reads has not ended.
+    pub(super) fn goes_on(&self) -> bool {
+        self.end.as_ref().is_none_or(|end| end().is_ok())
     }
 
     pub(super) fn count_trips(&self, round_trips: u64) {

@@ -201,14 +201,17 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
     broken
 }
 
-/// Checks a backup, a copy or a restored database, which the end of the process may have interrupted: it shows one commit, not older than it
-/// was begun. An unfinished copy may also show none of the collections. A backup that is there is whole, finished or not, because
+/// Checks a backup, a copy or a restored database, which the end of the process may have interrupted: it shows one commit, at
+/// least as new as the last one that was acknowledged before it was begun. An unfinished copy may also show none of the collections. A backup that is there is whole, finished or not, because
 /// its file gets its name last.
 fn copy(url: &str, name: &str, copied: &Copied) -> Result<Broken> {
     let (db, mut faults) = (Database::open(url)?, Broken::new());
     sound(&db, &mut faults)?;
     let names = db.list_collection_names()?;
     let is_begun = names.iter().all(|name| name.starts_with(UNFINISHED));
+    if !is_begun && names.iter().any(|name| name.starts_with(UNFINISHED)) {
+        faults.push(format!("some collections have their names, others do not: {names:?}"));
+    }
     if is_begun && !copied.is_complete && !name.starts_with("backup") {
         return Ok(faults);
     }

@@ -200,11 +200,12 @@ impl<'w> Writer<'w> {
         writer.kill()?;
         let status = writer.wait()?;
         let lines = reading.join().map_err(|_| std::io::Error::other("reading the output failed"))?;
-        let end = match self.place {
-            _ if !is_aborted(status) => End::Killed,
-            Some((place, _)) => End::AtPlace(place),
-            // Such as one whose stack is too short.
-            None => return Err(std::io::Error::other(format!("the writer (seed {seed}) ended by itself: {status}"))),
+        let end = match (signal(status), self.place) {
+            // By a code, if it may fail.
+            (None | Some(SIGKILL), _) => End::Killed,
+            (Some(SIGABRT), Some((place, _))) => End::AtPlace(place),
+            // Such as one whose stack is too short, or that reads outside of its memory.
+            _ => return Err(std::io::Error::other(format!("the writer (seed {seed}) ended by itself: {status}"))),
         };
         Ok((lines, end))
     }
@@ -218,14 +219,16 @@ enum End {
     AtPlace(&'static str),
 }
 
-/// Whether the process has ended as a place in the code ends it.
-fn is_aborted(status: std::process::ExitStatus) -> bool {
+/// Returns the signal that has ended the process. A place in the code ends it by `SIGABRT`, also where there are no signals.
+fn signal(status: std::process::ExitStatus) -> Option<i32> {
     #[cfg(unix)]
-    return std::os::unix::process::ExitStatusExt::signal(&status) == Some(SIGABRT);
+    return std::os::unix::process::ExitStatusExt::signal(&status);
     #[cfg(not(unix))]
-    status.code().is_some_and(|code| code < 0)
+    status.code().is_some_and(|code| code < 0).then_some(SIGABRT)
 }
 
 /// The signal by which `abort` ends a process, on every Unix.
-#[cfg(unix)]
 const SIGABRT: i32 = 6;
+
+/// The signal by which a process is killed, on every Unix.
+const SIGKILL: i32 = 9;

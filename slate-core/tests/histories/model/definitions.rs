@@ -6,7 +6,7 @@ use slate_query::{
     collation::Collation,
     expression::Bindings,
     pipeline,
-    raw::{Doc, Kind, Value},
+    raw::{self, Doc},
 };
 
 use super::{Answer, Effects, Model, Namespace, Options};
@@ -213,7 +213,11 @@ fn full_collation() -> Document {
 /// Returns the options of a view; `None` if its pipeline is invalid.
 fn view_options(view: &ViewOf) -> Option<[(&'static str, Option<Bson>); 2]> {
     let stages: Vec<RawDocumentBuf> = view.pipeline.iter().map(raw).collect();
-    pipeline::parse(stages.iter().map(|stage| Value::new(Kind::Document, stage.as_bytes())), &Bindings::new(0)).ok()?;
+    pipeline::parse(
+        stages.iter().map(|stage| raw::Value::new(raw::Kind::Document, stage.as_bytes())),
+        &Bindings::new(0),
+    )
+    .ok()?;
     let pipeline: Vec<Bson> = view.pipeline.iter().cloned().map(Bson::from).collect();
     Some([("viewOn", Some(view.on.into())), ("pipeline", Some(pipeline.into()))])
 }

@@ -9,7 +9,7 @@ const EACH: u64 = 100;
 const WORKERS: u64 = 4;
 
 /// The longest time without a commit while a majority of nodes is there. An election takes a few seconds, the lock of a lost commit expires after
-/// 20 seconds, and a call waits for 30 seconds before it fails: two of them one after the other.
+/// 20 seconds, and a request is repeated for 30 seconds before its call fails: two of them one after the other.
 const LONGEST_STALL: Duration = Duration::from_secs(60);
 
 struct Bank {

@@ -390,6 +390,9 @@ impl Model {
     fn merge_row(&self, into: &'static str, row: &RawDocumentBuf, matched: &str, unmatched: &str) -> Option<Self> {
         let Some(position) = self.position(into, id(row)) else {
             return match unmatched {
+                "insert" if matches!(matched, "merge" | "keepExisting") => {
+                    self.insert(into, &as_appended(row)?, Checks::Validated)
+                }
                 "insert" => self.insert(into, row, Checks::Validated),
                 "discard" => Some(self.clone()),
                 _ => None,
@@ -411,6 +414,17 @@ impl Model {
 fn upserted(update: &Update, filter: &Filter) -> Option<RawDocumentBuf> {
     let new = update.upsert(filter, &Context::insert(0)).ok()?;
     with_id_first(&RawDocumentBuf::from_bytes(new).ok()?)
+}
+
+/// Returns a row with its fields in the order in which an update appends them: by name, numbers by value.
+fn as_appended(row: &RawDocumentBuf) -> Option<RawDocumentBuf> {
+    let number = |name: &str| name.parse::<u64>().ok().filter(|number| number.to_string() == name);
+    let mut fields: Vec<(String, Bson)> = Document::try_from(row.as_ref()).ok()?.into_iter().collect();
+    fields.sort_by(|(one, _), (other, _)| {
+        let by_value = number(one).zip(number(other)).map(|(one, other)| one.cmp(&other));
+        (one != "_id").cmp(&(other != "_id")).then(by_value.unwrap_or_else(|| one.cmp(other)))
+    });
+    Some(raw(&fields.into_iter().collect()))
 }
 
 fn patched_with_id(old: &RawDocumentBuf, new: &RawDocumentBuf) -> Option<RawDocumentBuf> {

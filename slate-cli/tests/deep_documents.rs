@@ -7,14 +7,18 @@ use std::{fs, path::Path, process::Command};
 
 const LEVELS: usize = 10_000;
 
+/// On both sides of the limit of 180.
+const ACCEPTED: usize = 170;
+const REFUSED: usize = 190;
+
 /// Some records were refused.
 const INCOMPLETE: i32 = 3;
 
-/// Returns a document of `LEVELS` documents or arrays within each other, in BSON.
-fn bson(kind: u8, name: &[u8]) -> Vec<u8> {
+/// Returns a document of this many documents or arrays within each other, in BSON.
+fn bson(kind: u8, name: &[u8], levels: usize) -> Vec<u8> {
     let around = 4 + 1 + name.len() + 1 + 1;
     let mut bytes = Vec::new();
-    for level in (0..=LEVELS).rev() {
+    for level in (0..=levels).rev() {
         bytes.extend_from_slice(&i32::try_from(5 + level * around).unwrap().to_le_bytes());
         if level > 0 {
             bytes.push(kind);
@@ -22,7 +26,7 @@ fn bson(kind: u8, name: &[u8]) -> Vec<u8> {
             bytes.push(0);
         }
     }
-    bytes.extend_from_slice(&vec![0; LEVELS + 1]);
+    bytes.extend_from_slice(&vec![0; levels + 1]);
     bytes
 }
 
@@ -40,16 +44,18 @@ fn deep_documents_are_refused_in_every_format() {
     let of_arrays = format!("{{\"a\":{}}}", documents("[", "]"));
     let of_documents = documents("{\"a\":", "}");
     let sound = bson::rawdoc! { "_id": 1 }.into_bytes();
-    let dump = |kind, name| [bson(kind, name), sound.clone()].concat();
+    let dump = |kind, name, levels| [bson(kind, name, levels), sound.clone()].concat();
     let path = ["a"; LEVELS].join(".");
     // Each file also has a document that is stored, except for tables: their columns are those of all lines.
-    let files: [(&str, Vec<u8>, i32, u32); 8] = [
+    let files: [(&str, Vec<u8>, i32, u32); 10] = [
         ("arrays.jsonl", format!("{of_arrays}\n{{\"_id\":1}}\n").into(), INCOMPLETE, 1),
         ("documents.jsonl", format!("{of_documents}\n{{\"_id\":1}}\n").into(), INCOMPLETE, 1),
         ("ids.jsonl", format!("{{\"_id\":{of_documents}}}\n{{\"_id\":1}}\n").into(), INCOMPLETE, 1),
         ("documents.json", format!("[{of_documents}, {{\"_id\":1}}]").into(), INCOMPLETE, 1),
-        ("documents.bson", dump(3, b"a"), INCOMPLETE, 1),
-        ("arrays.bson", dump(4, b"0"), INCOMPLETE, 1),
+        ("documents.bson", dump(3, b"a", LEVELS), INCOMPLETE, 1),
+        ("arrays.bson", dump(4, b"0", LEVELS), INCOMPLETE, 1),
+        ("few.bson", dump(3, b"a", ACCEPTED), 0, 2),
+        ("more.bson", dump(3, b"a", REFUSED), INCOMPLETE, 1),
         ("documents.csv", format!("_id,{path}\n1,2\n").into(), 1, 0),
         ("documents.tsv", format!("_id\t{path}\n1\t2\n").into(), 1, 0),
     ];

@@ -1,6 +1,7 @@
 use std::io::{self, BufRead, Read};
 
-use bson::{RawBsonRef, RawDocument, RawDocumentBuf};
+use bson::RawDocumentBuf;
+use slate_core::raw::{Kind, Value};
 
 use super::{Options, Place, Record, Records};
 
@@ -16,25 +17,6 @@ const MAX_DEPTH: usize = 200;
 /// Reads BSON documents one after the other, as `mongodump` writes them.
 pub(super) fn open(source: Box<dyn BufRead>, _: &Options) -> io::Result<Records> {
     Ok(Box::new(Dump { source, offset: 0, number: 0, ended: false }))
-}
-
-/// Returns whether a document has values that nest more than `levels` deep, as far as it is not damaged.
-fn nests_deeper(document: &RawDocument, levels: usize) -> bool {
-    let inner = |value: RawBsonRef<'_>| match value {
-        RawBsonRef::Document(inner) => nests_in(inner, levels),
-        // An array has the bytes of a document.
-        RawBsonRef::Array(inner) => {
-            RawDocument::from_bytes(inner.as_bytes()).is_ok_and(|inner| nests_in(inner, levels))
-        }
-        RawBsonRef::JavaScriptCodeWithScope(code) => nests_in(code.scope, levels),
-        _ => false,
-    };
-    document.iter_elements().map_while(Result::ok).any(|element| element.value().is_ok_and(inner))
-}
-
-/// Returns whether a document within `levels` others is too much, or something in it.
-fn nests_in(document: &RawDocument, levels: usize) -> bool {
-    levels.checked_sub(1).is_none_or(|levels| nests_deeper(document, levels))
 }
 
 struct Dump {
@@ -73,7 +55,7 @@ impl Dump {
         let document = RawDocumentBuf::from_bytes(bytes).map_err(|error| error.to_string());
         let document = document.and_then(|document| {
             // What follows recurses over the document.
-            if nests_deeper(&document, MAX_DEPTH) {
+            if Value::new(Kind::Document, document.as_bytes()).is_deeper_than(MAX_DEPTH) {
                 return Err(format!("more than {MAX_DEPTH} levels of nesting"));
             }
             bson::Document::try_from(document.as_ref()).map(|_| document).map_err(|error| error.to_string())

@@ -136,7 +136,7 @@ impl<'a> Value<'a> {
     /// Returns whether documents, arrays and scopes nest more than `levels` deep in the value. A value that is one of them
     /// counts as the first level. Recurses `levels` deep at most, so it may be called with values that are not validated. `true` if the
     /// call ends meanwhile: what follows then may recurse over the value before the end is noticed.
-    pub(crate) fn is_deeper_than(self, levels: usize) -> bool {
+    pub fn is_deeper_than(self, levels: usize) -> bool {
         // An empty document takes 5 bytes, and one around it 7 more.
         const EMPTY: usize = 5;
         const AROUND: usize = 7;

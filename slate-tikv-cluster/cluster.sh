@@ -133,7 +133,7 @@ start_node() { # with a limit of memory: the nodes have locks and recent values 
     echo $! >"$data/s$1.pid"
 }
 ports_are_free() {
-    if curl -sf -o /dev/null "http://$driver/pd/api/v1/version"; then
+    if curl -sf --max-time 5 -o /dev/null "http://$driver/pd/api/v1/version"; then
         echo "a cluster is there already, at $driver; stop it first" >&2
         return 1
     fi
@@ -220,10 +220,10 @@ pd-kill) kill -9 "$(cat "$data/pd.pid")" ;;
 stop) stop ;;
 with)
     shift
-    have_go || exit 0
+    have_go || exit "${REQUIRED:-0}"
     if ! "$here/cluster.sh" build; then
         echo "skipped: the programs of the cluster could not be built, perhaps because Go's module proxy is not reachable" >&2
-        exit 0
+        exit "${REQUIRED:-0}"
     fi
     ports_are_free
     trap stop EXIT

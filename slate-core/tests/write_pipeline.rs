@@ -9,6 +9,8 @@ mod common;
 mod conflicts;
 #[path = "write_pipeline/counting.rs"]
 mod counting;
+#[path = "common/passed_on.rs"]
+mod passed_on;
 
 use std::{sync::Arc, time::Duration};
 

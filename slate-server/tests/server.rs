@@ -28,6 +28,8 @@ mod index_builds;
 mod limits;
 #[path = "server/ownership.rs"]
 mod ownership;
+#[path = "../../slate-core/tests/common/passed_on.rs"]
+mod passed_on;
 #[cfg(feature = "tracing")]
 #[path = "server/tracing.rs"]
 mod spans;

@@ -131,6 +131,7 @@ impl View for DistantView {
     ) -> Result<Option<Vec<DistantCursor>>> {
         if !ranges.is_empty() {
             self.rounds.add();
+            self.end.as_ref().map_or(Ok(()), |end| end())?;
         }
         let open = |bounds: &Bounds<'_>| {
             let mut cursor = self.cursor(keyspace, *bounds)?;

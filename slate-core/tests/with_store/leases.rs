@@ -2,7 +2,6 @@
 
 use std::{
     ops::ControlFlow,
-    path::Path,
     sync::{
         Arc, Condvar, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
@@ -14,9 +13,11 @@ use std::{
 use bson::{Document, doc};
 use slate_core::{Collection, Database};
 use slate_store::{
-    Bounds, Capabilities, Durability, Keyspace, Result, Size, SizeDetail, Store, Transaction, TransactionExt, Version,
-    View, memory::MemoryStore,
+    Bounds, Capabilities, Durability, Keyspace, Result, Store, Transaction, TransactionExt, Version, View,
+    memory::MemoryStore,
 };
+
+use super::passed_on::passed_on;
 
 type Inner = <MemoryStore as Store>::Snapshot;
 
@@ -135,17 +136,7 @@ impl Store for GatedStore {
         Ok(self.store.snapshot()?.version())
     }
 
-    fn flush(&self) -> Result<()> {
-        self.store.flush()
-    }
-
-    fn backup(&self, to: &Path) -> Result<()> {
-        self.store.backup(to)
-    }
-
-    fn size(&self, detail: SizeDetail) -> Result<Size> {
-        self.store.size(detail)
-    }
+    passed_on!(store);
 }
 
 #[derive(Clone)]
@@ -338,15 +329,15 @@ fn statistics_whose_process_ends_half_way_are_gathered_by_another_one_after_its_
     wait_until(|| gatherings() == 1);
     has_ended.store(true, Ordering::SeqCst);
     store.watch.open();
-    let kept = || (store.catalog_keys(b'h'), store.catalog_keys(b's'));
+    let stored = || (store.catalog_keys(b'h'), store.catalog_keys(b's'));
     let before = store.begun_beside();
     insert(&there);
     wait_until(|| store.begun_beside() > before);
-    assert_eq!((kept(), gatherings()), ((1, 0), 1), "the lease of the process that has ended stands");
+    assert_eq!((stored(), gatherings()), ((1, 0), 1), "the lease of the process that has ended stands");
     wait_within(4 * MINUTE, || {
         insert(&there);
         thread::sleep(Duration::from_secs(2));
-        kept() == (0, 1)
+        stored() == (0, 1)
     });
     assert_eq!(gatherings(), 2);
     assert_eq!(rows(&there).count_documents(doc! {}).run().unwrap(), u64::try_from(next.get()).unwrap());

@@ -1,7 +1,6 @@
 //! A store whose commits can be made without an answer, as on a network.
 
 use std::{
-    path::Path,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -10,9 +9,11 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Capabilities, Durability, Error, Guard, Keyspace, LastStage, Result, Size, SizeDetail, Store, Transaction,
-    Version, Write, memory::MemoryStore,
+    Bounds, Capabilities, Durability, Error, Guard, Keyspace, LastStage, Result, Store, Transaction, Version, Write,
+    memory::MemoryStore,
 };
+
+use super::passed_on::passed_on;
 
 type Inner = <MemoryStore as Store>::Transaction;
 
@@ -49,17 +50,7 @@ impl Store for UnsureStore {
         self.store.drop_keyspace(keyspace, wait)
     }
 
-    fn flush(&self) -> Result<()> {
-        self.store.flush()
-    }
-
-    fn backup(&self, to: &Path) -> Result<()> {
-        self.store.backup(to)
-    }
-
-    fn size(&self, detail: SizeDetail) -> Result<Size> {
-        self.store.size(detail)
-    }
+    passed_on!(store);
 }
 
 pub(crate) struct UnsureTransaction {

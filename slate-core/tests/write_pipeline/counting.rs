@@ -4,7 +4,6 @@
 
 use std::{
     ops::ControlFlow,
-    path::Path,
     sync::{
         Arc, Mutex,
         atomic::{AtomicU64, Ordering},
@@ -13,9 +12,11 @@ use std::{
 };
 
 use slate_store::{
-    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, LastStage, LastWrites, PointReader, Result, Size,
-    SizeDetail, Store, Transaction, Version, View, memory::MemoryStore,
+    Bounds, Capabilities, Durability, Edge, Guard, Keyspace, LastStage, LastWrites, PointReader, Result, Store,
+    Transaction, Version, View, memory::MemoryStore,
 };
+
+use crate::passed_on::passed_on;
 
 /// Round trips and keys read since the last [`Counts::take`].
 #[derive(Debug, Default)]
@@ -104,17 +105,7 @@ impl Store for CountingStore {
         self.store.drop_keyspace(keyspace, wait)
     }
 
-    fn flush(&self) -> Result<()> {
-        self.store.flush()
-    }
-
-    fn backup(&self, to: &Path) -> Result<()> {
-        self.store.backup(to)
-    }
-
-    fn size(&self, detail: SizeDetail) -> Result<Size> {
-        self.store.size(detail)
-    }
+    passed_on!(store);
 }
 
 impl<V: View> View for Counting<V> {

@@ -191,8 +191,8 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Returns the number of requests to the network since the store was opened, each of which counts. A request for keys of several machines is as
-    /// many as the store knows of. `None` as for [`round_trips`](Self::round_trips).
+    /// Returns the estimated number of requests to the network since the store was opened: those that travel side by side count each. `None` as
+    /// for [`round_trips`](Self::round_trips).
     fn requests(&self) -> Option<u64> {
         None
     }

@@ -202,8 +202,8 @@ pub(super) fn check(url: &str, folder: &Path, ending: Ending, acknowledged: &mut
 }
 
 /// Checks a backup, a copy or a restored database, which the end of the process may have interrupted: it shows one commit, at
-/// least as new as the last one that was acknowledged before it was begun. An unfinished copy may also show none of the collections. A backup that is there is whole, finished or not, because
-/// its file gets its name last.
+/// least as new as the last one that was acknowledged before it was begun. An unfinished copy may also show none of the
+/// collections. A backup that is there is whole, finished or not, because its file gets its name last.
 fn copy(url: &str, name: &str, copied: &Copied) -> Result<Broken> {
     let (db, mut faults) = (Database::open(url)?, Broken::new());
     sound(&db, &mut faults)?;

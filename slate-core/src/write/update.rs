@@ -102,7 +102,10 @@ impl<T: Transaction> Session<T> {
                 });
                 Ok(())
             })?;
-            self.check_and_apply(&collection, changes, call)?;
+            // A call cannot be ended after this, and an upsert has not begun yet.
+            if outcome.matched > 0 {
+                self.check_and_apply(&collection, changes, call)?;
+            }
         }
         if outcome.matched == 0 && request.upsert {
             self.upsert(name, request, &mut outcome, call)?;

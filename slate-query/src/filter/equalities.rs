@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use ahash::AHashMap;
 
 use super::{Node, field::Sense, node::Tree};
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
 pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Result<Vec<(Path, OwnedValue)>> {
     let mut found = Found::default();
     for conjunct in node.conjuncts() {
-        work::take(1)?;
+        work::take(work::PARSED)?;
         let written = match &conjunct.tree {
             Tree::Collated(collated) => collated.plain(),
             _ => conjunct,
@@ -45,9 +45,9 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
 struct Found<'n> {
     equalities: Vec<(Path, OwnedValue)>,
     /// For each path, its position in `equalities`.
-    paths: HashMap<&'n str, usize>,
+    paths: AHashMap<&'n str, usize>,
     /// For each proper prefix of a path, the position of the first equality whose path begins with it.
-    prefixes: HashMap<&'n str, usize>,
+    prefixes: AHashMap<&'n str, usize>,
 }
 
 impl<'n> Found<'n> {

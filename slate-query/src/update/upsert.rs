@@ -12,6 +12,7 @@ use crate::{
     named_list::NamedList,
     path::{Part, Path},
     raw::{Doc, OwnedValue, Value, Writer},
+    work,
 };
 
 impl Update {
@@ -24,7 +25,10 @@ impl Update {
         let context = Context { phase: Phase::Insert, position: None, ..*context };
         let equalities = filter.equalities(|path| self.starts_from(path))?;
         let mut start = Branch::default();
-        equalities.iter().for_each(|(path, value)| start.put(path.parts(), value));
+        for (path, value) in &equalities {
+            work::take(work::PARSED)?;
+            start.put(path.parts(), value);
+        }
         let mut out = Writer::new();
         start.write(&mut out);
         let start = out.finish();
@@ -83,6 +87,9 @@ impl<'a> Branch<'a> {
 
     fn write(&self, out: &mut Writer) {
         for (name, twig) in self.0.iter() {
+            if !work::spend(work::PARSED) {
+                return;
+            }
             match twig {
                 Twig::Value(value) => out.append(name.as_bytes(), *value),
                 Twig::Document(branch) => {

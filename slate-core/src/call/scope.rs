@@ -70,14 +70,15 @@ impl Scope {
         budget: Option<&WaitBudget>,
     ) -> Result<Option<bool>> {
         let Self::Database(database) = self else { return Ok(None) };
-        if database.observer().reports_slow_queries() || namespace::check(collection).is_err() {
+        if database.observer().reports_slow_queries() {
             return Ok(None);
         }
         let Ok(key) = record_key(id) else { return Ok(None) };
         Ok(match database.get(collection, &key, IdMatch::Filter, visitor, budget)? {
             PointRead::Found(_) => Some(true),
-            PointRead::Missing => Some(false),
-            PointRead::NeedsQuery | PointRead::Postponed => None,
+            // A query refuses a name that no collection can have.
+            PointRead::Missing if namespace::check(collection).is_ok() => Some(false),
+            PointRead::Missing | PointRead::NeedsQuery | PointRead::Postponed => None,
         })
     }
 

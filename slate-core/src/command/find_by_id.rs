@@ -20,8 +20,9 @@ use crate::{
     namespace, stage_names,
 };
 
-/// The bytes of a reply around its document, with the times that a server appends. The name of the collection may be longer.
-const AROUND: usize = 256;
+/// The bytes of a reply around its document, with the times that a server appends and the head of its message. The name of the collection may be
+/// longer.
+const AROUND: usize = 300;
 
 /// Documents that concern sessions, drivers and the choice of a server. Every read sees the latest commit, whatever its concern.
 const WITHOUT_EFFECT: [&[u8]; 4] = [b"$clusterTime", b"$readPreference", b"lsid", b"readConcern"];

@@ -35,9 +35,11 @@ pub(crate) struct ReplyHead {
     pub(crate) compressor: Option<Compressor>,
 }
 
-/// The longest document in bytes that is copied behind the head, which costs less than sending a second buffer. A longer one is sent from
-/// its own buffer.
-const COPIED: usize = 16 << 10;
+/// The longest document in bytes that moves within its buffer to make room for the head, which costs less than sending a second buffer.
+const MOVED: usize = 16 << 10;
+
+/// What an `OP_REPLY` has between its header and its only document: flags, the id of a cursor, the number of the first document, and how many there are.
+const BEFORE_DOCUMENT: [u8; 20] = [8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0];
 
 /// The longest document in bytes that is compressed without reserving [`ROOM`].
 const LONG: usize = 1 << 20;
@@ -68,33 +70,25 @@ impl Reply {
     /// Fails if the reply is longer than a length can say.
     pub(crate) fn encode(self) -> Result<Encoded, WireError> {
         let Self { head: reply, document } = self;
-        let document = document.into_bytes();
-        let is_copied = document.len() <= COPIED && reply.compressor.is_none();
-        let mut head = Vec::with_capacity(36 + if is_copied { document.len() } else { 0 });
-        head.resize(HEADER, 0);
-        let op_code = match reply.kind {
-            ReplyKind::Query => {
-                // Flags, cursor id, first document and number of documents.
-                head.extend_from_slice(&8_i32.to_le_bytes());
-                head.extend_from_slice(&[0; 12]);
-                head.extend_from_slice(&1_i32.to_le_bytes());
-                OP_REPLY
-            }
-            ReplyKind::Message | ReplyKind::MessageWithMore => {
-                let flags = if reply.kind == ReplyKind::MessageWithMore { 2_u32 } else { 0 };
-                head.extend_from_slice(&flags.to_le_bytes());
-                head.push(0);
-                OP_MSG
-            }
+        let (op_code, before): (_, &[u8]) = match reply.kind {
+            ReplyKind::Query => (OP_REPLY, &BEFORE_DOCUMENT),
+            ReplyKind::Message => (OP_MSG, &[0; 5]),
+            ReplyKind::MessageWithMore => (OP_MSG, &[2, 0, 0, 0, 0]),
         };
+        let mut document = document.into_bytes();
         let Some(compressor) = reply.compressor else {
-            if is_copied {
-                head.extend_from_slice(&document);
-            }
-            let document = if is_copied { Vec::new() } else { document };
-            return reply.with_header(Encoded { head, document }, op_code);
+            let (head, length) = (HEADER + before.len(), document.len());
+            let mut encoded = if length > MOVED {
+                Encoded { head: vec![0; head], document }
+            } else {
+                document.resize(head + length, 0);
+                document.copy_within(..length, head);
+                Encoded { head: document, document: Vec::new() }
+            };
+            encoded.head.get_mut(HEADER..head).into_iter().for_each(|place| place.copy_from_slice(before));
+            return reply.with_header(encoded, op_code);
         };
-        let parts = [head.get(HEADER..).unwrap_or_default(), &*document];
+        let parts = [before, &*document];
         let length =
             i32::try_from(parts.iter().map(|part| part.len()).sum::<usize>()).map_err(|_| WireError::Compressed)?;
         let mut compressed = Vec::new();
@@ -151,15 +145,15 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_of_a_reply_stays_in_a_buffer() {
-        for text in ["short".to_owned(), "x".repeat(2 * COPIED)] {
+        for text in ["short".to_owned(), "x".repeat(2 * MOVED)] {
             let document = rawdoc! { "text": text };
             let kind = ReplyKind::Message;
             let head = ReplyHead { id: 1, response_to: 2, kind, compressor: None };
             let encoded = Reply { head, document }.encode().unwrap();
-            let (near, mut far) = duplex(4 * COPIED);
-            let mut writes = BufWriter::with_capacity(4 * COPIED, near);
+            let (near, mut far) = duplex(4 * MOVED);
+            let mut writes = BufWriter::with_capacity(4 * MOVED, near);
             encoded.write_to(&mut writes).await.unwrap();
-            let mut read = vec![0; 4 * COPIED];
+            let mut read = vec![0; 4 * MOVED];
             let length = far.read(&mut read).await.unwrap();
             assert!(read.get(..length) == Some(&*encoded.concat()), "{length} bytes");
         }

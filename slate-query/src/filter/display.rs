@@ -1,11 +1,16 @@
-use std::{collections::HashMap, fmt};
+use std::fmt;
+
+use ahash::AHashMap;
 
 use super::{
     Filter, Node,
     field::{Field, Sense},
     node::Tree,
 };
-use crate::raw::{Doc, Writer};
+use crate::{
+    raw::{Doc, Writer},
+    work,
+};
 
 impl fmt::Display for Filter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -73,7 +78,7 @@ impl Node {
 
 fn write_list(name: &[u8], nodes: &[Node], out: &mut Writer) {
     out.open_array(name);
-    for (index, node) in nodes.iter().enumerate() {
+    for (index, node) in nodes.iter().enumerate().take_while(|_| work::spend(work::PARSED)) {
         out.open_document(index.to_string().as_bytes());
         node.write_document(out);
         out.close();
@@ -85,8 +90,8 @@ fn write_list(name: &[u8], nodes: &[Node], out: &mut Writer) {
 /// have one run, and each run must contain an operator only once.
 fn runs(nodes: &[Node]) -> Option<Vec<Vec<&Field>>> {
     let mut runs: Vec<Vec<&Field>> = Vec::new();
-    let mut places: HashMap<&str, usize> = HashMap::new();
-    for node in nodes {
+    let mut places: AHashMap<&str, usize> = AHashMap::new();
+    for node in nodes.iter().take_while(|_| work::spend(work::PARSED)) {
         let Tree::Field(field) = &node.tree else { return None };
         match places.get(field.path.as_str()) {
             None => {

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use crate::{path::Path, raw::FieldName};
+use crate::{path::Path, raw::FieldName, work};
 
 /// The top-level fields of its documents that a pipeline reads.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +48,9 @@ impl Needs {
 
     /// Adds a field by its name.
     pub(crate) fn add_name(&mut self, name: &str) {
-        if let Self::Fields(fields) | Self::Ordered(fields) = self {
+        if let Self::Fields(fields) | Self::Ordered(fields) = self
+            && work::spend(work::PARSED)
+        {
             fields.insert(name.into());
         }
     }

@@ -1,14 +1,13 @@
 //! Binds requests to the definitions of what they read or write, and parses them with these.
 
-use std::{borrow::Cow, sync::Arc};
+use std::{borrow::Cow, cell::OnceCell, sync::Arc};
 
 use slate_query::{
     Code,
     collation::Collation,
     distinct,
     expression::Bindings,
-    filter::Filter,
-    held,
+    filter::{BindingsSource, Filter},
     pattern::Direction,
     pipeline::{self, Stage},
     projection::Projection,
@@ -34,6 +33,8 @@ pub(crate) struct Definitions<'c> {
     view: Option<Arc<ResolvedView>>,
     /// The collection that is read in the end; an empty one if it does not exist.
     source: Cow<'c, CollectionInfo>,
+    /// The variables of the request, once something of it needs them.
+    bindings: OnceCell<Bindings>,
 }
 
 impl<'c> Definitions<'c> {
@@ -46,7 +47,7 @@ impl<'c> Definitions<'c> {
         };
         let view = view.map(Arc::new);
         let source = catalog.collection_or_empty(view.as_ref().map_or(name, |view| &view.collection));
-        Ok(Self { catalog, view, source })
+        Ok(Self { catalog, view, source, bindings: OnceCell::new() })
     }
 
     /// Returns the collection that the request reads in the end.
@@ -66,6 +67,18 @@ impl<'c> Definitions<'c> {
     }
 }
 
+/// The variables of a request for a parser that may need them.
+struct RequestVariables<'r, 'c> {
+    request: &'r Request,
+    defined: &'r Definitions<'c>,
+}
+
+impl BindingsSource for RequestVariables<'_, '_> {
+    fn bindings(&self) -> slate_query::Result<&Bindings> {
+        self.request.bindings_of(self.defined)
+    }
+}
+
 /// A request is parsed with the definitions of what it names.
 impl Request {
     /// Returns whether strings are compared otherwise than by their bytes.
@@ -82,12 +95,16 @@ impl Request {
 
     pub(crate) fn parse_projection(&self, defined: &Definitions<'_>) -> Result<Option<Projection>> {
         let Some(projection) = &self.projection else { return Ok(None) };
-        Ok(Some(Projection::parse(Doc::from(projection), &self.bindings_of(defined)?)?))
+        Ok(Some(Projection::parse(Doc::from(projection), self.bindings_of(defined)?)?))
     }
 
-    /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
-    pub(super) fn bindings_of(&self, defined: &Definitions<'_>) -> Result<Bindings> {
-        self.bindings(self.comparing(defined))
+    /// Returns the variables of the operation, which begins when they are computed. Each variable can use the variables before it.
+    pub(super) fn bindings_of<'d>(&self, defined: &'d Definitions<'_>) -> slate_query::Result<&'d Bindings> {
+        if let Some(known) = defined.bindings.get() {
+            return Ok(known);
+        }
+        let bindings = self.bindings(self.comparing(defined))?;
+        Ok(defined.bindings.get_or_init(|| bindings))
     }
 
     fn parse_filter(&self, defined: &Definitions<'_>) -> Result<Filter> {
@@ -96,25 +113,17 @@ impl Request {
             self.bindings_of(defined)?;
         }
         let Some(filter) = self.filter.as_ref().map(Doc::from) else { return Ok(Filter::all()) };
-        match Filter::parse(filter) {
-            // The first one is dropped, and what it has compiled was counted.
-            Ok(_) if self.comparing(defined).is_some() => {
-                Ok(held::uncounted(|| Filter::parse_with(filter, &self.bindings_of(defined)?).map_err(Error::from))?)
-            }
-            // Filters with expressions are rare, so the variables are computed only for these. As in MongoDB, the filter
-            // of an upsert cannot use variables.
-            Err(error) if error.code() == Code::QUERY_FEATURE_NOT_ALLOWED && !self.upsert => {
-                Ok(Filter::parse_with(filter, &self.bindings_of(defined)?)?)
-            }
-            parsed => Ok(parsed?),
-        }
+        // Filters with expressions are rare, so the variables are computed only for these. As in MongoDB, the filter of an upsert has none.
+        let variables = RequestVariables { request: self, defined };
+        let variables = (!self.upsert).then_some(&variables as &dyn BindingsSource);
+        Ok(Filter::parse_lazily(filter, self.comparing(defined), variables)?)
     }
 
     /// Parses an update, which is a document or an array.
     pub(crate) fn parse_update(&self, defined: &Definitions<'_>, update: Value<'_>) -> Result<Update> {
         let bindings = match update.kind() {
             Kind::Array => self.constants.iter().flat_map(|constants| Doc::from(constants).elements()).try_fold(
-                self.bindings_of(defined)?,
+                self.bindings_of(defined)?.clone(),
                 |bindings, constant| {
                     let name = constant.display_name();
                     bindings.with(&name, Some(constant.value.to_owned())).map_err(|error| error.at(format!("c.{name}")))
@@ -213,7 +222,7 @@ impl Request {
     pub(crate) fn parse_aggregate(&self, defined: &Definitions<'_>) -> Result<(Query, Option<Sink>)> {
         self.check()?;
         let bindings = self.bindings_of(defined)?;
-        let last = self.pipeline.last().map(|last| Sink::parse(Doc::from(last), &bindings)).transpose()?.flatten();
+        let last = self.pipeline.last().map(|last| Sink::parse(Doc::from(last), bindings)).transpose()?.flatten();
         let stages = self.pipeline.len() - usize::from(last.is_some());
         let stages = self.pipeline.iter().take(stages).map(|stage| Value::new(Kind::Document, stage.as_bytes()));
         if let (Some(view), Some(first)) = (&defined.view, self.pipeline.first())
@@ -221,7 +230,7 @@ impl Request {
         {
             return Err(not_on_view(view.name()).at("$collStats"));
         }
-        let stages = pipeline::parse(defined.view_documents().chain(stages), &bindings)?;
+        let stages = pipeline::parse(defined.view_documents().chain(stages), bindings)?;
         let reads_stored = matches!(self.source, RequestSource::Stored);
         if matches!(stages.first(), Some(Stage::Documents(_))) == reads_stored {
             let message = match self.source {
@@ -232,7 +241,7 @@ impl Request {
             };
             return Err(Error::invalid(Code::INVALID_NAMESPACE, message).at("$documents"));
         }
-        Ok((self.pipeline_query(defined, stages, &bindings)?, last))
+        Ok((self.pipeline_query(defined, stages, bindings)?, last))
     }
 
     /// Parses an aggregation without the stage that writes.

@@ -30,22 +30,22 @@ impl Request {
             return Err(Error::invalid(Code::INVALID_PIPELINE_OPERATOR, message).at(name));
         }
         let bindings = self.bindings_of(defined)?;
-        let mut stages = self.matches_in_view(defined, &bindings)?;
-        stages.extend(self.order_in_view(&bindings)?);
+        let mut stages = self.matches_in_view(defined, bindings)?;
+        stages.extend(self.order_in_view(bindings)?);
         stages.extend(window(self.window()));
         if let Some(projection) = self.projection.as_ref().filter(|projection| !Doc::from(*projection).is_empty()) {
-            stages.extend(parse([rawdoc! { "$project": projection.clone() }], &bindings)?);
+            stages.extend(parse([rawdoc! { "$project": projection.clone() }], bindings)?);
         }
-        Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(defined, stages, &bindings)? })
+        Ok(Query { kind: OperationKind::Find, ..self.pipeline_query(defined, stages, bindings)? })
     }
 
     /// Returns the query of a count over the view.
     pub(super) fn count_over_view(&self, defined: &Definitions<'_>) -> Result<Query> {
         let bindings = self.bindings_of(defined)?;
-        let mut stages = self.matches_in_view(defined, &bindings)?;
+        let mut stages = self.matches_in_view(defined, bindings)?;
         stages.extend(window(self.window()));
         stages.push(Stage::Count("n".into()));
-        Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(defined, stages, &bindings)? })
+        Ok(Query { kind: OperationKind::Count, ..self.pipeline_query(defined, stages, bindings)? })
     }
 
     /// Returns the query of the distinct values at a path of the view's documents.
@@ -56,7 +56,7 @@ impl Request {
         direction: Direction,
     ) -> Result<Query> {
         let bindings = self.bindings_of(defined)?;
-        let mut stages = self.matches_in_view(defined, &bindings)?;
+        let mut stages = self.matches_in_view(defined, bindings)?;
         // An array within an array stays an array when the outer one is unwound. It has no fields for `distinct`.
         let (mut unwinds, mut within, mut outer) = (Vec::new(), Vec::new(), String::new());
         for part in path.as_str().split('.') {
@@ -68,7 +68,7 @@ impl Request {
             let unwind = doc! { "path": format!("${outer}"), "preserveNullAndEmptyArrays": true };
             unwinds.push(doc! { "$unwind": unwind });
         }
-        stages.extend(parse(unwinds, &bindings)?);
+        stages.extend(parse(unwinds, bindings)?);
         let grouped = [
             doc! { "$match": { path.as_str(): { "$exists": true }, "$expr": { "$and": within } } },
             doc! { "$group": { "_id": format!("${path}") } },
@@ -77,10 +77,10 @@ impl Request {
             doc! { "$project": { "_id": 0, "key": { "v": "$_id" } } },
             doc! { "$sort": { "key": direction.sign() } },
         ];
-        stages.extend(parse(grouped, &bindings)?);
+        stages.extend(parse(grouped, bindings)?);
         stages.extend(window(self.window()));
-        stages.extend(parse([doc! { "$project": { "v": "$key.v" } }], &bindings)?);
-        Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(defined, stages, &bindings)? })
+        stages.extend(parse([doc! { "$project": { "v": "$key.v" } }], bindings)?);
+        Ok(Query { kind: OperationKind::Distinct, ..self.pipeline_query(defined, stages, bindings)? })
     }
 
     /// Returns the stages of the view, and one for the filter.

@@ -223,19 +223,19 @@ impl Request {
     }
 
     /// Returns the variables of the operation, which begins now. Each variable can use the variables before it.
-    pub(super) fn bindings(&self, collation: Option<&Collation>) -> Result<Bindings> {
+    pub(super) fn bindings(&self, collation: Option<&Collation>) -> slate_query::Result<Bindings> {
         let variables = self.variables.as_ref().map(Doc::from);
         variables.map_or(Ok(()), Bindings::check_names)?;
         let empty = Bindings::new(now_millis()).with_collation(collation.cloned());
-        Ok(variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
+        variables.into_iter().flat_map(Doc::elements).try_fold(empty, |bindings, variable| {
             let name = variable.display_name();
             bindings.define(&name, variable.value).map_err(|error| error.at(format!("let.{name}")))
-        })?)
+        })
     }
 
     /// Returns the variables of a change stream, which compares strings by their bytes unless the request has a collation of its own.
     pub(crate) fn stream_bindings(&self) -> Result<Bindings> {
-        self.bindings(self.collation.as_ref().and_then(Option::as_ref))
+        Ok(self.bindings(self.collation.as_ref().and_then(Option::as_ref))?)
     }
 
     /// Fails with the error of the first invalid argument, if there is one.

@@ -11,17 +11,32 @@ use crate::{
 
 /// What the parser knows about the place in the filter that it is at: what the conditions there are evaluated on, and
 /// what is allowed.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct ClauseScope<'a> {
     /// The values on which the conditions are evaluated.
     pub(super) subject: Subject,
     /// The variables of expressions; `None` where expressions are not allowed.
-    pub(super) bindings: Option<&'a Bindings>,
+    pub(super) bindings: Option<&'a dyn BindingsSource>,
     /// How strings are compared, if not by their bytes.
     pub(super) collation: Option<&'a Collation>,
     /// Whether `$jsonSchema` is allowed.
     pub(super) admits_schemas: bool,
     depth: usize,
+}
+
+/// The variables of expressions, which are computed once a filter contains an expression.
+pub trait BindingsSource {
+    /// Returns the variables. Called for each expression.
+    ///
+    /// # Errors
+    /// Those of a variable that cannot be computed.
+    fn bindings(&self) -> Result<&Bindings>;
+}
+
+impl BindingsSource for Bindings {
+    fn bindings(&self) -> Result<&Bindings> {
+        Ok(self)
+    }
 }
 
 /// What conditions are evaluated on.
@@ -34,8 +49,7 @@ pub(super) enum Subject {
 }
 
 impl<'a> ClauseScope<'a> {
-    pub(super) fn whole_document(bindings: Option<&'a Bindings>) -> Self {
-        let collation = bindings.and_then(Bindings::collation);
+    pub(super) fn whole_document(collation: Option<&'a Collation>, bindings: Option<&'a dyn BindingsSource>) -> Self {
         Self { subject: Subject::Document, bindings, collation, admits_schemas: true, depth: 0 }
     }
 
@@ -45,12 +59,7 @@ impl<'a> ClauseScope<'a> {
 
     /// Returns the scope of a part of an update, a projection or an index, where MongoDB allows neither `$expr` nor `$jsonSchema`.
     pub(super) fn part(collation: Option<&'a Collation>) -> Self {
-        Self { admits_schemas: false, ..Self::whole_document(None).collated(collation) }
-    }
-
-    /// Returns the same scope with strings compared by a collation.
-    pub(super) fn collated(self, collation: Option<&'a Collation>) -> Self {
-        Self { collation, ..self }
+        Self { admits_schemas: false, ..Self::whole_document(collation, None) }
     }
 
     /// Returns the same scope without a collation, for conditions whose strings the collation has replaced already.
@@ -68,7 +77,7 @@ impl<'a> ClauseScope<'a> {
 }
 
 /// An operator with its operand and its context.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub(super) struct Clause<'a> {
     /// The path that it applies to; empty for operators on whole documents.
     pub(super) path: &'a Path,

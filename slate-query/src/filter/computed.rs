@@ -47,6 +47,7 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
     let Some(bindings) = clause.scope.bindings else {
         return Err(clause.refuse_with(Code::QUERY_FEATURE_NOT_ALLOWED, "$expr is not allowed in this context"));
     };
+    let bindings = bindings.bindings()?;
     let expression = Expression::parse(clause.operand, bindings.names()).map_err(|error| error.at("$expr"))?;
     Ok(Some(Node::computed(expression, clause.operand, &Arc::new(bindings.clone()))))
 }

@@ -28,6 +28,7 @@ mod terms;
 mod whole;
 
 pub use bounds::Exactness;
+pub use clause::BindingsSource;
 pub use explain::explain;
 pub use node::Node;
 pub(crate) use operators::{is_value_operator, names as operator_names};

@@ -1,4 +1,8 @@
-use super::{Node, Ties, clause::ClauseScope, operators, parse, position};
+use super::{
+    Node, Ties,
+    clause::{BindingsSource, ClauseScope},
+    operators, parse, position,
+};
 use crate::{
     Result,
     collation::Collation,
@@ -19,7 +23,7 @@ impl Filter {
     /// MongoDB's error code and the path at fault for an invalid filter; `NotImplemented` (238) for operators that Slate
     /// does not support; 224 for `$expr`.
     pub fn parse(filter: Doc<'_>) -> Result<Self> {
-        parse::document(filter, ClauseScope::whole_document(None)).map(Self)
+        Self::parse_lazily(filter, None, None)
     }
 
     /// Parses a filter document that may contain `$expr`, with these variables.
@@ -27,7 +31,20 @@ impl Filter {
     /// # Errors
     /// As [`Filter::parse`].
     pub fn parse_with(filter: Doc<'_>, bindings: &Bindings) -> Result<Self> {
-        parse::document(filter, ClauseScope::whole_document(Some(bindings))).map(Self)
+        Self::parse_lazily(filter, bindings.collation(), Some(bindings))
+    }
+
+    /// Parses a filter document, whose conditions compare strings by a collation, if there is one. The variables are computed only if it
+    /// contains `$expr`, which is not allowed without a source of them.
+    ///
+    /// # Errors
+    /// As [`Filter::parse`]; the errors of the variables.
+    pub fn parse_lazily(
+        filter: Doc<'_>,
+        collation: Option<&Collation>,
+        bindings: Option<&dyn BindingsSource>,
+    ) -> Result<Self> {
+        parse::document(filter, ClauseScope::whole_document(collation, bindings)).map(Self)
     }
 
     /// Parses a filter document that is a part of an update, a projection or an index, whose conditions compare strings

@@ -23,6 +23,8 @@
 mod common;
 #[path = "unbounded_work/drawn.rs"]
 mod drawn;
+#[path = "unbounded_work/growth.rs"]
+mod growth;
 #[path = "unbounded_work/operators.rs"]
 mod operators;
 

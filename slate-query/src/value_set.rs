@@ -24,6 +24,11 @@ impl<V: AsValue> ValueSet<V> {
         }
     }
 
+    /// Returns the position of the value that is equal to this one.
+    pub(crate) fn place_of(&self, value: Value<'_>) -> Option<usize> {
+        self.0.binary_search_by(|other| order::compare(other.as_value(), value)).ok()
+    }
+
     /// Returns the values in BSON's order.
     pub(crate) fn as_slice(&self) -> &[V] {
         &self.0

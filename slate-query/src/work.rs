@@ -152,6 +152,8 @@ pub(crate) fn is_over() -> bool {
 /// Counts steps. Returns `false` if the call is over: the caller then returns any value at once.
 #[inline]
 pub(crate) fn spend(steps: usize) -> bool {
+    #[cfg(debug_assertions)]
+    testing::counted(steps);
     match LEFT.get().checked_sub(steps) {
         Some(left) => {
             LEFT.set(left);
@@ -316,7 +318,7 @@ pub(crate) fn did(_work: usize) {
     testing::did(_work);
 }
 
-/// How much real work is done between two checks. Only in builds with debug assertions; not part of the API.
+/// How much real work is done, altogether and between two checks. Only in builds with debug assertions; not part of the API.
 #[cfg(debug_assertions)]
 #[doc(hidden)]
 pub mod testing {
@@ -325,11 +327,36 @@ pub mod testing {
     thread_local! {
         static DONE: Cell<usize> = const { Cell::new(0) };
         static MOST: Cell<usize> = const { Cell::new(0) };
+        static TOTAL: Cell<Total> = const { Cell::new(Total { work: 0, steps: 0 }) };
+    }
+
+    /// What this thread has done.
+    #[derive(Clone, Copy, Debug)]
+    pub struct Total {
+        /// Elements read, values compared, bytes written.
+        pub work: usize,
+        /// The steps that were counted for it.
+        pub steps: usize,
     }
 
     #[inline]
     pub(super) fn did(work: usize) {
         DONE.set(DONE.get().wrapping_add(work));
+        let Total { work: before, steps } = TOTAL.get();
+        TOTAL.set(Total { work: before.wrapping_add(work), steps });
+    }
+
+    #[inline]
+    pub(super) fn counted(steps: usize) {
+        let Total { work, steps: before } = TOTAL.get();
+        TOTAL.set(Total { work, steps: before.wrapping_add(steps) });
+    }
+
+    /// Calls `work`, and returns its result and what this thread has done meanwhile.
+    pub fn total<R>(work: impl FnOnce() -> R) -> (R, Total) {
+        TOTAL.set(Total { work: 0, steps: 0 });
+        let result = work();
+        (result, TOTAL.get())
     }
 
     pub(super) fn checked() {

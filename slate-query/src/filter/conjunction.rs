@@ -1,8 +1,17 @@
-use std::sync::Arc;
+use std::{ops::ControlFlow, sync::Arc};
 
-use super::{Node, field::Field, node::Tree, operator::Cost};
+use super::{
+    Node,
+    field::{Field, Sense},
+    node::Tree,
+    operator::Cost,
+    operators,
+};
 use crate::{
-    raw::{Doc, Value},
+    order,
+    path::{Found, Path, Step},
+    raw::{Doc, Kind, OwnedValue, Value},
+    value_set::ValueSet,
     work,
 };
 
@@ -20,6 +29,8 @@ pub(super) struct Conjunction {
     /// Positions in `nodes` of the conditions that are evaluated after the pass, if all cheap ones hold; at most
     /// [`SLOTS`].
     expensive: Places,
+    /// The same condition, if it is a long list of equalities on one path, or of their negations.
+    together: Option<Arc<Together>>,
     /// Whether an evaluation counts the conditions as work: there are many, or a condition contains others.
     counts: bool,
 }
@@ -74,6 +85,67 @@ impl Iterator for Places {
     }
 }
 
+/// Conditions on one path that are evaluated together, instead of each on every value.
+#[derive(Clone, Debug)]
+enum Together {
+    /// None of the values is there.
+    None(Field),
+    /// Each of the values is there.
+    All(Path, ValueSet<OwnedValue>),
+}
+
+impl Together {
+    fn of(nodes: &[Node]) -> Option<Self> {
+        if let Some(none) = operators::of_equalities(nodes, Sense::Fails) {
+            return Some(Self::None(none));
+        }
+        let (path, values) = operators::equal_values(nodes, Sense::Holds)?;
+        // A missing field equals null.
+        let is_null = |value: &OwnedValue| value.as_value().kind() == Kind::Null;
+        (!values.as_slice().iter().any(is_null)).then(|| Self::All(path.clone(), values))
+    }
+
+    fn matches(&self, doc: Doc<'_>) -> bool {
+        match self {
+            Self::None(none) => none.matches(doc),
+            Self::All(path, values) => has_all(path, values, doc),
+        }
+    }
+
+    fn matches_value(&self, value: Value<'_>) -> bool {
+        match self {
+            Self::None(none) => none.matches_value(value),
+            Self::All(_, values) => values.as_slice().iter().all(|other| order::equal(value, other.as_value())),
+        }
+    }
+}
+
+/// Returns whether each of the values is at the path, or is an element of an array there.
+fn has_all(path: &Path, values: &ValueSet<OwnedValue>, doc: Doc<'_>) -> bool {
+    // Whether each was found; none before there is a value at the path.
+    let (mut found, mut left) = (Vec::new(), values.as_slice().len());
+    let walked = path.walk(doc, &mut |end| {
+        let Found::Value(value) = end.found else { return ControlFlow::Continue(()) };
+        let elements = value.as_array().filter(|_| end.step == Step::Name);
+        if !work::spend(work::of_bytes(value.bytes().len())) {
+            return ControlFlow::Break(());
+        }
+        for value in elements.into_iter().flat_map(Doc::values).chain([value]) {
+            let Some(place) = values.place_of(value) else { continue };
+            found.resize(values.as_slice().len(), false);
+            if let Some(found) = found.get_mut(place).filter(|found| !**found) {
+                *found = true;
+                left -= 1;
+            }
+            if left == 0 {
+                return ControlFlow::Break(());
+            }
+        }
+        ControlFlow::Continue(())
+    });
+    walked.is_break() && left == 0
+}
+
 impl Conjunction {
     pub(super) fn new(nodes: Vec<Node>) -> Self {
         let (mut cheap, mut expensive) = (Places::default(), Places::default());
@@ -90,7 +162,8 @@ impl Conjunction {
         let counts = nodes.len() > FEW || nodes.iter().any(|node| !matches!(node.tree, Tree::Field(_)));
         // The list of the filter that matches everything is not allocated.
         let nodes = if nodes.is_empty() { Arc::default() } else { nodes.into() };
-        Self { nodes, cheap, expensive, counts }
+        let together = Together::of(&nodes).map(Arc::new);
+        Self { nodes, cheap, expensive, together, counts }
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -99,11 +172,22 @@ impl Conjunction {
 
     /// Counts an evaluation. Returns `false` if the call is over.
     #[inline]
-    pub(super) fn begin(&self) -> bool {
+    fn begin(&self) -> bool {
         !self.counts || work::spend(self.nodes.len())
     }
 
+    /// Returns whether the value itself satisfies the conditions; paths are ignored.
+    pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
+        match &self.together {
+            Some(together) => together.matches_value(value),
+            None => self.begin() && self.nodes.iter().all(|node| node.matches_value(value)),
+        }
+    }
+
     pub(super) fn matches(&self, doc: Doc<'_>) -> bool {
+        if let Some(together) = &self.together {
+            return together.matches(doc);
+        }
         if !self.begin() {
             return false;
         }
@@ -125,10 +209,11 @@ impl Conjunction {
         if doc.has_table() || pending.len() < 2 {
             return self.cheap.chain(self.expensive).filter_map(|place| self.probe(place)).all(|it| it.matches(doc));
         }
-        // Each field is compared with the pending probes.
-        work::spend(work::of_bytes(doc.bytes().len()) * pending.len() as usize / 8);
-        let mut slots: [Option<Value<'_>>; SLOTS as usize] = [None; SLOTS as usize];
-        for element in doc.elements() {
+        let (mut slots, mut compared): ([Option<Value<'_>>; SLOTS as usize], _) = ([None; SLOTS as usize], 0);
+        let mut may_match = true;
+        'fields: for element in doc.elements() {
+            // Each field is compared with the pending probes.
+            compared += pending.len() as usize;
             for place in pending {
                 let Some(probe) = self.probe(place).filter(|probe| probe.first() == element.name) else { continue };
                 pending.remove(place);
@@ -137,12 +222,16 @@ impl Conjunction {
                         *slot = Some(element.value);
                     }
                 } else if !probe.matches_from(Some(element.value)) {
-                    return false;
+                    may_match = false;
+                    break 'fields;
                 }
             }
             if pending.len() == 0 {
                 break;
             }
+        }
+        if !work::spend(compared / 8) || !may_match {
+            return false;
         }
         let missing = pending.filter(|place| !self.expensive.contains(*place)).map(|place| (place, None));
         missing

@@ -10,6 +10,7 @@ mod collated;
 mod comparison;
 mod computed;
 mod conjunction;
+mod disjunction;
 mod display;
 mod equalities;
 mod explain;

@@ -4,6 +4,7 @@ use super::{
     collated::Collated,
     computed::Computed,
     conjunction::Conjunction,
+    disjunction::Disjunction,
     field::{Field, Sense},
     operator::Operator,
 };
@@ -11,7 +12,6 @@ use crate::{
     path::Path,
     raw::{Doc, Value},
     schema::Schema,
-    work,
 };
 
 /// A node of a filter's tree: a condition on a path, or a logical combination of nodes. Clones share its conditions.
@@ -24,8 +24,8 @@ pub struct Node {
 pub(super) enum Tree {
     /// All must match. An empty list always matches.
     And(Conjunction),
-    /// One must match. An empty list never matches. The list never has exactly one node.
-    Or(Arc<[Node]>),
+    /// One must match. An empty list never matches.
+    Or(Disjunction),
     /// Must not match. Never contains a `Field` of [`Sense::Holds`], because such a field
     /// is negated in place.
     Not(Arc<Node>),
@@ -81,7 +81,7 @@ impl Node {
     }
 
     pub(super) fn never() -> Self {
-        Self { tree: Tree::Or(Arc::default()) }
+        Self { tree: Tree::Or(Disjunction::default()) }
     }
 
     pub(super) fn negated(self) -> Self {
@@ -94,6 +94,14 @@ impl Node {
             | Tree::Computed(_)
             | Tree::Schema(_)
             | Tree::Collated(_)) => Self { tree: Tree::Not(Arc::new(Self { tree })) },
+        }
+    }
+
+    /// Returns the path and the operand, if the node is an equality, or the negation of one.
+    pub(super) fn equality(&self, sense: Sense) -> Option<(&Path, Value<'_>)> {
+        match &self.tree {
+            Tree::Field(field) if field.sense == sense => Some((&field.path, field.operator.equality()?)),
+            _ => None,
         }
     }
 
@@ -136,7 +144,7 @@ impl Node {
         match &self.tree {
             Tree::Field(field) => field.matches(doc),
             Tree::And(conjunction) => conjunction.matches(doc),
-            Tree::Or(nodes) => work::spend(nodes.len()) && nodes.iter().any(|node| node.matches(doc)),
+            Tree::Or(nodes) => nodes.matches(doc),
             Tree::Not(node) => !node.matches(doc),
             Tree::Computed(computed) => computed.evaluate(doc).unwrap_or(false),
             Tree::Schema(schema) => schema.matches(doc),
@@ -148,10 +156,8 @@ impl Node {
     pub(super) fn matches_value(&self, value: Value<'_>) -> bool {
         match &self.tree {
             Tree::Field(field) => field.matches_value(value),
-            Tree::And(conjunction) => {
-                conjunction.begin() && conjunction.nodes().iter().all(|node| node.matches_value(value))
-            }
-            Tree::Or(nodes) => work::spend(nodes.len()) && nodes.iter().any(|node| node.matches_value(value)),
+            Tree::And(conjunction) => conjunction.matches_value(value),
+            Tree::Or(nodes) => nodes.matches_value(value),
             Tree::Not(node) => !node.matches_value(value),
             // These conditions are evaluated on whole documents, never on a single value.
             Tree::Computed(_) | Tree::Collated(_) | Tree::Schema(_) => false,

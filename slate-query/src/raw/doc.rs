@@ -257,7 +257,7 @@ impl<'a> Doc<'a> {
         if work::is_over() {
             return None;
         }
-        let mut rest = self.bytes.get(4..)?;
+        let (mut rest, mut passed) = (self.bytes.get(4..)?, 0);
         let found = loop {
             // No name contains a NUL, so a field whose name begins with this one and a NUL has this name.
             if let Some(value) = named(rest, name) {
@@ -267,9 +267,10 @@ impl<'a> Doc<'a> {
                 Some((_, behind)) => rest = behind,
                 None => break None,
             }
+            passed += 1;
         };
-        // Of the fields that were passed over.
-        work::spend(work::of_bytes(self.bytes.len() - rest.len()));
+        // Values are passed over by their length.
+        work::spend(passed / 2);
         found
     }
 }

@@ -28,6 +28,16 @@ const MAX_INTERSECTED: usize = 4;
 /// as well.
 const MAX_COMPARED: usize = 64;
 
+/// Maximum number of conjuncts beside an `$or` that limit the paths of its branches. Paths are known to be exact for no more; see
+/// [`Conjuncts`].
+const MAX_BESIDE: usize = 64;
+
+/// Maximum number of branches of a conjunct that limits the paths of another one's branches: each of them is planned with it.
+const MAX_BRANCHES_BESIDE: usize = 16;
+
+/// Maximum number of `$or`s whose unions are candidates.
+const MAX_UNIONS: usize = 16;
+
 /// The steps of choosing the index of a branch.
 const STEPS_PER_BRANCH: usize = 256;
 
@@ -68,11 +78,8 @@ fn intersections<'a>(query: &Query, found: impl Iterator<Item = &'a Access>) -> 
 /// Returns a union for each `$or` whose branches all have an index. The `$or` is checked again unless the index of each
 /// branch decides it.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    (0..query.filter.conjuncts().len()).filter_map(|place| union(collection, query, place)).collect()
+    (0..query.filter.conjuncts().len()).filter_map(|place| union(collection, query, place)).take(MAX_UNIONS).collect()
 }
-
-/// Paths are known to be exact for the first conjuncts only; see [`Conjuncts`].
-const MOST_EXACT: usize = 64;
 
 /// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts hold in every branch and limit
 /// its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
@@ -80,25 +87,28 @@ fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Acc
     let conjuncts = query.filter.conjuncts();
     let node = conjuncts.get(place)?;
     let branches = node.branches()?;
-    let others = || conjuncts.iter().enumerate().filter(|(at, _)| *at != place);
+    let limits = |node: &Node| node.branches().is_none_or(|branches| branches.len() <= MAX_BRANCHES_BESIDE);
+    let others: Vec<(usize, &Node)> =
+        conjuncts.iter().enumerate().filter(|(at, node)| *at != place && limits(node)).take(MAX_BESIDE).collect();
     let mut inputs: Vec<Input> = Vec::new();
     // The other conjuncts for which the paths so far are exact.
-    let mut exact_others: Vec<usize> = others().map(|(at, _)| at).take(MOST_EXACT).collect();
+    let mut exact_others: Vec<usize> = others.iter().map(|(at, _)| *at).collect();
     // Expressions are evaluated in any case, because they can fail.
     let mut is_exact = !node.computes();
     for branch in branches {
         // A call that is over gets no plan.
-        work::take(STEPS_PER_BRANCH + conjuncts.len()).ok()?;
+        work::take(STEPS_PER_BRANCH).ok()?;
         let own = branch.conjuncts();
-        let filter = Filter::of_conjuncts(own.iter().chain(others().map(|(_, node)| node)).cloned().collect());
-        if filter.conjuncts().len() != own.len() + conjuncts.len() - 1 {
+        let filter = Filter::of_conjuncts(own.iter().chain(others.iter().map(|(_, node)| *node)).cloned().collect());
+        if filter.conjuncts().len() != own.len() + others.len() {
             return None;
         }
         let found = by_branch(collection, branch, &filter)?;
         is_exact &= (0..own.len()).all(|at| found.exact_for.contains(at));
         exact_others.retain(|place_of_other| {
-            others()
-                .position(|(at, _)| at == *place_of_other)
+            others
+                .iter()
+                .position(|(at, _)| *at == *place_of_other)
                 .is_some_and(|at| found.exact_for.contains(own.len() + at))
         });
         // A path whose records another one finds as well adds nothing to the union.

@@ -3,6 +3,7 @@ use super::{
         Node,
         bounds::Bounds,
         clause::{Clause, is_operators},
+        field::{Field, Sense},
         operator::{Cost, Operator, Rank},
     },
     regex::pattern_bounds,
@@ -107,6 +108,28 @@ pub(super) fn parse(clause: Clause<'_>) -> Result<Option<Node>> {
 
 pub(super) fn none_of(clause: Clause<'_>) -> Result<Option<Node>> {
     Ok(parse(clause)?.map(Node::negated))
+}
+
+/// Up to this number of equalities, comparing with each takes no longer than a search.
+const FEW_EQUALITIES: usize = 8;
+
+/// Returns `$in`, or with [`Sense::Fails`] `$nin`, with the operands of these equalities, or of their negations; `None` unless they are
+/// many, and on one path.
+pub(in super::super) fn of_equalities(nodes: &[Node], sense: Sense) -> Option<Field> {
+    let (path, values) = equal_values(nodes, sense)?;
+    let field = Field::new(path.clone(), Membership { values, patterns: Vec::new() });
+    Some(if sense == Sense::Holds { field } else { field.fails() })
+}
+
+/// Returns the path and the operands of many equalities on one path, or of their negations.
+pub(in super::super) fn equal_values(nodes: &[Node], sense: Sense) -> Option<(&Path, ValueSet<OwnedValue>)> {
+    if nodes.len() <= FEW_EQUALITIES {
+        return None;
+    }
+    let (path, _) = nodes.first()?.equality(sense)?;
+    let value = |node: &Node| Some(node.equality(sense).filter(|(other, _)| *other == path)?.1.to_owned());
+    let values: Vec<OwnedValue> = nodes.iter().map(value).collect::<Option<_>>()?;
+    Some((path, values.into_iter().collect()))
 }
 
 fn membership(clause: Clause<'_>, operands: Doc<'_>) -> Result<Membership> {

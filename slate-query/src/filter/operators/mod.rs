@@ -32,6 +32,7 @@ mod unsupported;
 
 pub(super) use equal::implicit;
 pub(super) use exists::node as exists;
+pub(super) use membership::{equal_values, of_equalities};
 
 use self::{bits::Test, compare::Relation};
 use super::{Node, clause::Clause, computed};

@@ -41,10 +41,13 @@ impl<E: From<Error>> From<Error> for Failure<E> {
 /// The attempts after which a single write takes its turn.
 const ATTEMPTS_BEFORE_TURN: u32 = 2;
 
+/// The longest attempt for which new writes wait, whatever they write to. A write that takes longer competes with them.
+const LONGEST_EXCLUSIVE: Duration = Duration::from_millis(100);
+
 /// Retries until an attempt succeeds, fails with another error than a conflict, or the limits are reached.
 ///
-/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of a time, and keeps it until it ends. The caller's own
-/// code must not run in it.
+/// With `turns`, a write that has conflicted repeatedly waits for its turn instead of a time, and keeps it until it ends. If it conflicts in
+/// its turn, too, new writes wait for their turns before they begin. The caller's own code must not run in a turn.
 pub(crate) fn on_conflict<R, E: From<Error>>(
     retry: &Retry,
     turns: Option<&Turns>,
@@ -52,8 +55,12 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
     mut attempt: impl FnMut() -> Result<R, Failure<E>>,
 ) -> Result<R, E> {
     let mut attempts = Attempts::new(retry, observer);
-    let mut turn: Option<Turn<'_>> = None;
+    let mut turn: Option<Turn<'_>> = match turns.filter(|turns| turns.is_exclusive()) {
+        Some(turns) => turns.take(attempts.time_left(), &retry.limits)?,
+        None => None,
+    };
     loop {
+        let began = turn.as_ref().map(|_| Instant::now());
         let failure = match attempt() {
             Ok(result) => return Ok(result),
             Err(failure) => failure,
@@ -62,8 +69,11 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
         let pause = attempts.pause_after(failure)?;
         match turns.filter(|_| takes_turn && attempts.begun > ATTEMPTS_BEFORE_TURN) {
             None => std::thread::sleep(pause),
-            Some(turns) if turn.is_none() => turn = turns.take(attempts.time_left(), &retry.limits)?,
-            Some(_) => {}
+            Some(turns) => match &turn {
+                None => turn = turns.take(attempts.time_left(), &retry.limits)?,
+                Some(turn) if began.is_some_and(|began| began.elapsed() <= LONGEST_EXCLUSIVE) => turn.exclude(),
+                Some(_) => {}
+            },
         }
     }
 }

@@ -443,6 +443,11 @@ impl DatabaseHandle {
         written.map_err(|error: Error| if error.is_retryable() && started.is_over() { past_deadline() } else { error })
     }
 
+    /// Returns whether new writes have to wait for the end of another one.
+    pub(crate) fn has_exclusive_turn(&self) -> bool {
+        self.inner.turns.is_exclusive()
+    }
+
     /// Runs one write in its own transaction, which spends the budget instead of waiting or being retried.
     fn write_within<R>(
         &self,
@@ -450,6 +455,9 @@ impl DatabaseHandle {
         call: &CallContext,
         work: impl FnOnce(&mut dyn Writer) -> Result<R>,
     ) -> Result<R> {
+        if self.has_exclusive_turn() {
+            return Err(budget.spend());
+        }
         let limits = call.interrupt.only_budget();
         let isolation = Isolation::default();
         let options = BeginOptions { wait: Duration::ZERO, isolation, limits, announced: None };

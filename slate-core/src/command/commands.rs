@@ -196,7 +196,11 @@ impl Commands {
                 then(&within, reply)
             })
         };
-        if budget.is_some() { attempt() } else { database.in_turns(&call, is_conflict, attempt) }
+        if let Some(budget) = budget {
+            if database.has_exclusive_turn() { Err(budget.spend().into()) } else { attempt() }
+        } else {
+            database.in_turns(&call, is_conflict, attempt)
+        }
     }
 
     /// Returns the same cursors for commands that read a snapshot.

@@ -1,6 +1,9 @@
 use std::{
     collections::VecDeque,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Condvar, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     task::Wake,
     time::{Duration, Instant},
 };
@@ -11,9 +14,14 @@ use crate::{Result, interrupt::Interrupt};
 ///
 /// Of the writers of one document the first to commit wins and the others begin again. A write that has lost several times would
 /// otherwise be as likely to lose as one that has just begun. With a turn it competes only with new writes and open transactions,
-/// and each time it loses one of them has committed.
+/// and each time it loses one of them has committed. One that takes longer than these would lose each time: so new writes wait for
+/// the end of a turn in which a write has lost.
 #[derive(Debug, Default)]
-pub(crate) struct Turns(Arc<Mutex<TurnState>>);
+pub(crate) struct Turns {
+    state: Arc<Mutex<TurnState>>,
+    /// Whether new writes wait for the end of the turn.
+    is_exclusive: AtomicBool,
+}
 
 #[derive(Debug, Default)]
 struct TurnState {
@@ -29,6 +37,11 @@ struct TurnState {
 pub(crate) struct Turn<'t>(&'t Turns);
 
 impl Turns {
+    /// Returns whether new writes have to take a turn.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.is_exclusive.load(Ordering::Relaxed)
+    }
+
     /// Waits for a turn; `None` after `wait`.
     ///
     /// # Errors
@@ -45,7 +58,7 @@ impl Turns {
         state.waiting.push_back(Arc::clone(&wake));
         drop(state);
         // Before the first look, so that no cancellation falls in between.
-        let waiter = WaitingWrite { turns: Arc::clone(&self.0), wake: Arc::clone(&wake) };
+        let waiter = WaitingWrite { turns: Arc::clone(&self.state), wake: Arc::clone(&wake) };
         let _wakes = limits.wake_on_cancel(&Arc::new(waiter).into());
         let mut state = self.lock();
         loop {
@@ -68,7 +81,7 @@ impl Turns {
 
     fn lock(&self) -> MutexGuard<'_, TurnState> {
         // No code under this lock can panic between two dependent updates.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -86,8 +99,16 @@ impl Wake for WaitingWrite {
     }
 }
 
+impl Turn<'_> {
+    /// Makes new writes wait until the turn ends.
+    pub(crate) fn exclude(&self) {
+        self.0.is_exclusive.store(true, Ordering::Relaxed);
+    }
+}
+
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
+        self.0.is_exclusive.store(false, Ordering::Relaxed);
         let mut state = self.0.lock();
         match state.waiting.pop_front() {
             Some(next) => {

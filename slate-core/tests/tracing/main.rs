@@ -4,11 +4,14 @@
 
 mod capture;
 
-use std::time::Duration;
+use std::{
+    sync::atomic::{AtomicBool, AtomicI32, Ordering},
+    time::Duration,
+};
 
 use bson::{RawDocumentBuf, doc, rawdoc};
 use capture::{Captured, Kind, capture};
-use slate_core::{Collection, Database, Index, Transaction};
+use slate_core::{Collection, Database, Durability, Index, Transaction};
 
 fn numbers(db: &Database, count: i32) -> Collection<RawDocumentBuf> {
     let numbers = db.collection::<RawDocumentBuf>("numbers");
@@ -234,4 +237,48 @@ fn an_index_that_cannot_be_built_is_a_warning_and_a_failed_backup_has_its_error(
     let [backup] = &*spans else { unreachable!("one span: {spans:?}") };
     assert_eq!((backup.field("operation"), backup.level), (Some("backup"), tracing::Level::INFO));
     assert!(backup.field("error").is_some(), "{backup:?}");
+}
+
+/// A writer that takes long conflicts with every commit of the others meanwhile, until it has its turn.
+#[test]
+fn no_writer_of_a_hot_document_is_starved() {
+    const WRITERS: i32 = 63;
+    const SLOW: i32 = 3;
+    let folder = tempfile::tempdir().unwrap();
+    let url = |store: &str| format!("{store}:{}", folder.path().join(store).display());
+    let mut urls = vec!["memory:".to_owned(), url("redb")];
+    if cfg!(feature = "rocksdb") {
+        urls.push(url("rocksdb"));
+    }
+    for url in urls {
+        let db = Database::builder(&url).durability(Durability::Deferred).open().unwrap();
+        let counters = numbers(&db, 1);
+        let is_over = AtomicBool::new(false);
+        let increments = AtomicI32::new(0);
+        let most = std::thread::scope(|scope| {
+            for _ in 0..WRITERS {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        counters.update_one(doc! { "_id": 0 }, doc! { "$inc": { "n": 1 } }).run().unwrap();
+                        increments.fetch_add(1, Ordering::Relaxed);
+                    }
+                });
+            }
+            let sum = doc! { "$sum": { "$range": [0, 10_000] } };
+            let slow = vec![doc! { "$set": { "n": { "$add": ["$n", 1] }, "sum": sum } }];
+            let mut most = 1;
+            for _ in 0..SLOW {
+                let update = || counters.update_one(doc! { "_id": 0 }, slow.clone()).run().unwrap();
+                let (_, records) = capture(update);
+                let retries = of(&records, "slate::conflict");
+                let attempts = retries.iter().filter_map(|retry| retry.field("attempt")?.parse::<u32>().ok());
+                most = most.max(attempts.max().unwrap_or(1));
+            }
+            is_over.store(true, Ordering::Relaxed);
+            most
+        });
+        assert!(most < 50, "{url}: {most} attempts beside {increments:?} increments");
+        let counter = counters.find_by_id(0).unwrap().unwrap();
+        assert_eq!(counter.get_i32("n").unwrap(), SLOW + increments.load(Ordering::Relaxed), "{url}");
+    }
 }

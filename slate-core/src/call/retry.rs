@@ -131,7 +131,12 @@ fn jittered(pause: Duration, noise: u32) -> Duration {
 
 #[cfg(test)]
 mod tests {
-    use std::{cell::Cell, collections::BTreeSet};
+    use std::{
+        cell::Cell,
+        collections::BTreeSet,
+        sync::atomic::{AtomicU64, Ordering},
+        thread,
+    };
 
     use slate_query::Code;
 
@@ -172,6 +177,36 @@ mod tests {
         token.cancel();
         limits.cancel(token);
         assert_eq!(attempts(&Retry { limits, ..endless }), (1, ErrorKind::Interrupted));
+    }
+
+    #[test]
+    fn of_64_writers_of_one_document_none_starves() {
+        const WRITERS: u64 = 64;
+        const CALLS: u64 = 50 * WRITERS;
+        let (turns, observer, document) = (Turns::default(), Observer::default(), AtomicU64::new(0));
+        let (within, no_pause) = (Duration::from_secs(3_600), Duration::ZERO);
+        let limits = Interrupt::default();
+        let retry = Retry { within, retries: u32::MAX, first_pause: no_pause, longest_pause: no_pause, limits };
+        // Fails as in a store if another writer has committed since the attempt began. All others can run meanwhile.
+        let increment = || {
+            let seen = document.load(Ordering::SeqCst);
+            thread::yield_now();
+            let committed = document.compare_exchange(seen, seen + 1, Ordering::SeqCst, Ordering::SeqCst);
+            committed.map_err(|_| Error::new(ErrorKind::Conflict, Code::WRITE_CONFLICT, "a conflict").into())
+        };
+        thread::scope(|scope| {
+            for _ in 0..WRITERS {
+                scope.spawn(|| {
+                    for _ in 0..CALLS / WRITERS {
+                        on_conflict::<_, Error>(&retry, Some(&turns), &observer, increment).unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(document.into_inner(), CALLS);
+        // A call conflicts at most twice without a turn. One call at a time has a turn, so a commit makes at most one of these conflict.
+        let retries = observer.metrics().retries;
+        assert!(retries <= 3 * CALLS, "{retries} retries of {CALLS} calls");
     }
 
     #[test]

@@ -47,7 +47,8 @@ impl SlowQuery {
         self.filter.as_deref()
     }
 
-    /// Returns the time that the call took. For a read it includes the time that the caller spent between the rows.
+    /// Returns the time that the call took. For a read with a blocking cursor it includes the time
+    /// that the caller spent between the rows, unless the cursor was [paused](crate::Cursor::pause).
     pub fn duration(&self) -> Duration {
         self.duration
     }

@@ -20,7 +20,7 @@ impl<V: AsValue> ValueSet<V> {
         if self.0.len() <= LINEAR_SEARCH {
             self.0.iter().any(|other| order::equal(other.as_value(), value))
         } else {
-            self.0.binary_search_by(|other| order::compare(other.as_value(), value)).is_ok()
+            self.place_of(value).is_some()
         }
     }
 

@@ -83,7 +83,7 @@ impl DatabaseBuilder {
         self
     }
 
-    /// Sets for how long a write or a transaction is retried after conflicts. The default is 5 seconds.
+    /// Sets for how long a write or a transaction is retried after conflicts: at least once, unless it is zero. The default is 5 seconds.
     pub fn lock_timeout(mut self, lock_timeout: Duration) -> Self {
         self.lock_timeout = lock_timeout;
         self

@@ -14,13 +14,15 @@ use crate::{Result, interrupt::Interrupt};
 ///
 /// Of the writers of one document the first to commit wins and the others begin again. A write that has lost several times would
 /// otherwise be as likely to lose as one that has just begun. With a turn it competes only with new writes and open transactions,
-/// and each time it loses one of them has committed. One that takes longer than these would lose each time: so new writes wait for
-/// the end of a turn in which a write has lost.
+/// and each time it loses one of them has committed. One that takes longer than these would lose each time: so its turn becomes
+/// exclusive, and new writes wait a little before they begin.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     state: Arc<Mutex<TurnState>>,
-    /// Whether new writes wait for the end of the turn.
+    /// Whether new writes wait, as long as the turn is not over. Changed under the lock.
     is_exclusive: AtomicBool,
+    /// Notified when an exclusive turn is over.
+    is_over: Condvar,
 }
 
 #[derive(Debug, Default)]
@@ -37,9 +39,17 @@ struct TurnState {
 pub(crate) struct Turn<'t>(&'t Turns);
 
 impl Turns {
-    /// Returns whether new writes have to take a turn.
+    /// Returns whether new writes have to wait.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.is_exclusive.load(Ordering::Relaxed)
+    }
+
+    /// Waits until no turn is exclusive, for at most `wait`.
+    pub(crate) fn make_way(&self, wait: Duration) {
+        if self.is_exclusive() {
+            let is_exclusive = |_: &mut TurnState| self.is_exclusive();
+            drop(self.is_over.wait_timeout_while(self.lock(), wait, is_exclusive));
+        }
     }
 
     /// Waits for a turn; `None` after `wait`.
@@ -79,6 +89,12 @@ impl Turns {
         }
     }
 
+    fn set_exclusive(&self, _: &TurnState, is_exclusive: bool) {
+        if self.is_exclusive.swap(is_exclusive, Ordering::Relaxed) && !is_exclusive {
+            self.is_over.notify_all();
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, TurnState> {
         // No code under this lock can panic between two dependent updates.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -100,16 +116,16 @@ impl Wake for WaitingWrite {
 }
 
 impl Turn<'_> {
-    /// Makes new writes wait until the turn ends.
-    pub(crate) fn exclude(&self) {
-        self.0.is_exclusive.store(true, Ordering::Relaxed);
+    /// Sets whether new writes wait until the turn is over.
+    pub(crate) fn set_exclusive(&self, is_exclusive: bool) {
+        self.0.set_exclusive(&self.0.lock(), is_exclusive);
     }
 }
 
 impl Drop for Turn<'_> {
     fn drop(&mut self) {
-        self.0.is_exclusive.store(false, Ordering::Relaxed);
         let mut state = self.0.lock();
+        self.0.set_exclusive(&state, false);
         match state.waiting.pop_front() {
             Some(next) => {
                 next.notify_one();

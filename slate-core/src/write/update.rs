@@ -102,7 +102,7 @@ impl<T: Transaction> Session<T> {
                 });
                 Ok(())
             })?;
-            // A call cannot be ended after this, and an upsert has not begun yet.
+            // `check_and_apply` ends the limits of the call. Without a match nothing is applied, so that an upsert can still be interrupted.
             if outcome.matched > 0 {
                 self.check_and_apply(&collection, changes, call)?;
             }

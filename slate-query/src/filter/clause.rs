@@ -24,9 +24,9 @@ pub(super) struct ClauseScope<'a> {
     depth: usize,
 }
 
-/// The variables of expressions, which are computed once a filter contains an expression.
+/// A source of the variables of expressions. The parser asks it at each expression, so an implementation should compute them once.
 pub trait BindingsSource {
-    /// Returns the variables. Called for each expression.
+    /// Returns the variables.
     ///
     /// # Errors
     /// Those of a variable that cannot be computed.

@@ -14,7 +14,7 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(super) struct Disjunction {
     nodes: Arc<[Node]>,
-    /// The same condition, if it is a long list of equalities on one path: one search instead of a comparison with each.
+    /// `$in` with the same operands, if the nodes are many equalities on one path: one search instead of a comparison with each.
     membership: Option<Field>,
 }
 

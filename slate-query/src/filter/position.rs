@@ -5,7 +5,7 @@ use super::{
     node::Tree,
     operator::{Rank, Reach},
 };
-use crate::raw::Doc;
+use crate::{raw::Doc, work};
 
 /// Returns the array position that `$` represents in a matching document.
 ///
@@ -69,7 +69,9 @@ impl<'n> Condition<'n> {
         match self {
             Self::Field(field) => field.position(doc),
             Self::OneOf(field, nodes) => first_position(&field.path, doc, Reach::Elements, &mut |value| {
-                nodes.iter().filter_map(equality).any(|field| field.operator.holds(value)).then_some(None)
+                let holds = work::spend(nodes.len())
+                    && nodes.iter().filter_map(equality).any(|field| field.operator.holds(value));
+                holds.then_some(None)
             }),
             Self::Collated(_, condition) if condition.reads_text() => condition.position(doc),
             Self::Collated(collated, condition) => condition.position(Doc::new(&collated.replace(doc))),

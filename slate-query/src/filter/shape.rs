@@ -1,15 +1,21 @@
 //! The shape of a filter: its paths and operators without the values.
 
 use super::Filter;
-use crate::raw::{Doc, Value};
+use crate::{
+    raw::{Doc, Value},
+    work,
+};
 
 impl Filter {
     /// Returns the filter with `?` in place of each value, so that filters that differ in values only have the same shape:
     /// `{ "age": { "$gte": ? }, "org": ? }`.
     pub fn shape(&self) -> String {
-        let mut shape = String::new();
-        write_document(Doc::new(&self.root().to_document()), &mut shape);
-        shape
+        // A slow query is reported with its whole filter, also when its time is over.
+        work::undivided(|| {
+            let mut shape = String::new();
+            write_document(Doc::new(&self.root().to_document()), &mut shape);
+            shape
+        })
     }
 }
 

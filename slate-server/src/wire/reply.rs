@@ -35,7 +35,7 @@ pub(crate) struct ReplyHead {
     pub(crate) compressor: Option<Compressor>,
 }
 
-/// The longest document in bytes that moves within its buffer to make room for the head, which costs less than sending a second buffer.
+/// The longest document in bytes that is moved behind the head in one buffer, which costs less than sending a second buffer.
 const MOVED: usize = 16 << 10;
 
 /// What an `OP_REPLY` has between its header and its only document: flags, the id of a cursor, the number of the first document, and how many there are.
@@ -142,6 +142,31 @@ mod tests {
     use tokio::io::{AsyncReadExt, BufWriter, duplex};
 
     use super::*;
+
+    #[test]
+    fn each_kind_of_reply_has_its_head_before_the_document() {
+        let query = [&8_u32.to_le_bytes()[..], &[0; 12], &1_u32.to_le_bytes()].concat();
+        let kinds = [
+            (ReplyKind::Query, 1_i32, query),
+            (ReplyKind::Message, 2013, vec![0; 5]),
+            (ReplyKind::MessageWithMore, 2013, vec![2, 0, 0, 0, 0]),
+        ];
+        for (kind, op_code, before) in kinds {
+            for length in [5, 300, MOVED, MOVED + 1] {
+                let mut document = RawDocumentBuf::new();
+                if length > 5 {
+                    // The bytes of the element beside those of the text: its type, its name and its length.
+                    document.append(bson::cstr!("a"), "x".repeat(length - 5 - 8));
+                }
+                assert_eq!(document.as_bytes().len(), length);
+                let head = ReplyHead { id: 7, response_to: 9, kind, compressor: None };
+                let encoded = Reply { head, document: document.clone() }.encode().unwrap().concat();
+                let all = i32::try_from(HEADER + before.len() + length).unwrap();
+                let header = [all, 7, 9, op_code].map(i32::to_le_bytes).concat();
+                assert!(encoded == [&*header, &*before, document.as_bytes()].concat(), "{kind:?}, {length}");
+            }
+        }
+    }
 
     #[tokio::test]
     async fn nothing_of_a_reply_stays_in_a_buffer() {

@@ -78,18 +78,21 @@ fn intersections<'a>(query: &Query, found: impl Iterator<Item = &'a Access>) -> 
 /// Returns a union for each `$or` whose branches all have an index. The `$or` is checked again unless the index of each
 /// branch decides it.
 fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
-    (0..query.filter.conjuncts().len()).filter_map(|place| union(collection, query, place)).take(MAX_UNIONS).collect()
+    let conjuncts = query.filter.conjuncts();
+    let limits = |node: &Node| node.branches().is_none_or(|branches| branches.len() <= MAX_BRANCHES_BESIDE);
+    // One more than are used, because one of them can be the `$or` itself.
+    let limiting = conjuncts.iter().enumerate().filter(|(_, node)| limits(node)).take(MAX_BESIDE + 1);
+    let limiting: Vec<(usize, &Node)> = limiting.collect();
+    (0..conjuncts.len()).filter_map(|place| union(collection, query, place, &limiting)).take(MAX_UNIONS).collect()
 }
 
-/// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts hold in every branch and limit
+/// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts, of which `limiting` are used, hold in every branch and limit
 /// its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
-fn union(collection: &CollectionInfo, query: &Query, place: usize) -> Option<Access> {
-    let conjuncts = query.filter.conjuncts();
-    let node = conjuncts.get(place)?;
+fn union(collection: &CollectionInfo, query: &Query, place: usize, limiting: &[(usize, &Node)]) -> Option<Access> {
+    let node = query.filter.conjuncts().get(place)?;
     let branches = node.branches()?;
-    let limits = |node: &Node| node.branches().is_none_or(|branches| branches.len() <= MAX_BRANCHES_BESIDE);
     let others: Vec<(usize, &Node)> =
-        conjuncts.iter().enumerate().filter(|(at, node)| *at != place && limits(node)).take(MAX_BESIDE).collect();
+        limiting.iter().copied().filter(|(at, _)| *at != place).take(MAX_BESIDE).collect();
     let mut inputs: Vec<Input> = Vec::new();
     // The other conjuncts for which the paths so far are exact.
     let mut exact_others: Vec<usize> = others.iter().map(|(at, _)| *at).collect();

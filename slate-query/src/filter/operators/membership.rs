@@ -127,8 +127,11 @@ pub(in super::super) fn equal_values(nodes: &[Node], sense: Sense) -> Option<(&P
         return None;
     }
     let (path, _) = nodes.first()?.equality(sense)?;
-    let value = |node: &Node| Some(node.equality(sense).filter(|(other, _)| *other == path)?.1.to_owned());
-    let values: Vec<OwnedValue> = nodes.iter().map(value).collect::<Option<_>>()?;
+    let value = |node| Node::equality(node, sense).filter(|(other, _)| *other == path).map(|(_, value)| value);
+    let values: Vec<Value<'_>> = nodes.iter().map(value).collect::<Option<_>>()?;
+    // In a call that is over the conditions stay as they are.
+    let values = values.into_iter().map(|value| work::spend(work::PARSED).then(|| value.to_owned()));
+    let values: Vec<OwnedValue> = values.collect::<Option<_>>()?;
     Some((path, values.into_iter().collect()))
 }
 

@@ -251,7 +251,7 @@ impl Drop for Over<'_> {
 /// A writer that takes long conflicts with every commit of the others meanwhile, until it has its turn.
 #[test]
 fn no_writer_of_a_hot_document_is_starved() {
-    const WRITERS: i32 = 15;
+    const WRITERS: i32 = 31;
     const SLOW: i32 = 3;
     let folder = tempfile::tempdir().unwrap();
     let url = |store: &str| format!("{store}:{}", folder.path().join(store).display());
@@ -275,7 +275,7 @@ fn no_writer_of_a_hot_document_is_starved() {
                     }
                 });
             }
-            let sum = doc! { "$sum": { "$range": [0, 2_000] } };
+            let sum = doc! { "$sum": { "$range": [0, 10_000] } };
             let slow = vec![doc! { "$set": { "n": { "$add": ["$n", 1] }, "sum": sum } }];
             let mut most = 1;
             for _ in 0..SLOW {

@@ -56,7 +56,8 @@ pub(crate) fn on_conflict<R, E: From<Error>>(
     mut attempt: impl FnMut() -> Result<R, Failure<E>>,
 ) -> Result<R, E> {
     if let Some(turns) = turns {
-        turns.make_way(LONGEST_EXCLUSIVE);
+        let left = retry.limits.end().map(|end| end.saturating_duration_since(Instant::now()));
+        turns.make_way(left.map_or(LONGEST_EXCLUSIVE, |left| left.min(LONGEST_EXCLUSIVE)));
     }
     let mut attempts = Attempts::new(retry, observer);
     let mut turn: Option<Turn<'_>> = None;

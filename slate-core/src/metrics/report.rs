@@ -60,11 +60,11 @@ pub struct OperationMetrics {
     pub calls: u64,
     /// Operations that failed, and writes that refused some of their documents.
     pub failures: u64,
-    /// How long operations took. A read ends with its last row, or when its cursor is dropped. What the caller does between the rows of a
-    /// blocking cursor is contained, because two readings of the clock for each row would take nearly as long as the row; a caller that
-    /// waits there calls [`Cursor::pause`](crate::Cursor::pause). Async cursors pause between batches. A write ends before its commit, which is an operation of its own. Only one of
-    /// 32 calls of [`FindById`](OperationKind::FindById) per thread is measured, because reading the clock would add a
-    /// tenth to its time.
+    /// How long operations took. A read ends with its last row, or when its cursor is dropped. For a blocking cursor this includes the time
+    /// that the caller spends between the rows, because two readings of the clock for each row would take nearly as long as the row; a
+    /// caller that waits there calls [`Cursor::pause`](crate::Cursor::pause). Async cursors pause between batches. A write ends before
+    /// its commit, which is an operation of its own. Only one of 32 calls of [`FindById`](OperationKind::FindById) per thread is
+    /// measured, because reading the clock would add a tenth to its time.
     pub latency: Histogram,
 }
 

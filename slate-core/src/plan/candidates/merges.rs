@@ -86,8 +86,8 @@ fn unions(collection: &CollectionInfo, query: &Query) -> Vec<Access> {
     (0..conjuncts.len()).filter_map(|place| union(collection, query, place, &limiting)).take(MAX_UNIONS).collect()
 }
 
-/// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts, of which `limiting` are used, hold in every branch and limit
-/// its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
+/// Returns the union of a path for each branch of the conjunct at `place`. The other conjuncts hold in every branch, and those that are
+/// `limiting` limit its path, too: `{a: 1, $or: [{b: 2}, {c: 3}]}` reads indexes on `{a, b}` and `{a, c}`.
 fn union(collection: &CollectionInfo, query: &Query, place: usize, limiting: &[(usize, &Node)]) -> Option<Access> {
     let node = query.filter.conjuncts().get(place)?;
     let branches = node.branches()?;

@@ -3,7 +3,7 @@
 use bson::{Document, RawDocumentBuf, bson, doc};
 use slate_core::{Index, Result, WriteOperation};
 
-use super::{Call, Documents, common, fields, list, numbers, shuffled};
+use super::{Call, Collections, Documents, common, fields, list, numbers, shuffled};
 
 /// Returns updates of large documents, and their array filters.
 fn updates(n: usize) -> Vec<(&'static str, Document, Vec<Document>)> {
@@ -490,25 +490,9 @@ fn others() -> Vec<(&'static str, Run)> {
             found
         }),
         ("partial index by $or", |c, n| {
-            let condition = doc! { "$or": list(n, |at| bson!({ "u": at, "t": { "$gte": 0 } })) };
-            let c = &c.small[0].1;
-            c.create_index(Index::on(doc! { "t": 1 }).only(&condition).named("partial")).run()?;
-            let mut filter = condition.clone();
-            filter.insert("t", 1);
-            let found = c.find(filter).run()?.try_for_each(|row| row.map(drop));
-            c.drop_index("partial")?;
-            found
+            partial(c, &doc! { "$or": list(n, |at| bson!({ "u": at, "t": { "$gte": 0 } })) })
         }),
-        ("partial index by many fields", |c, n| {
-            let condition = fields(n, |at| (format!("g{at}"), at.into()));
-            let c = &c.small[0].1;
-            c.create_index(Index::on(doc! { "t": 1 }).only(&condition).named("partial")).run()?;
-            let mut filter = condition.clone();
-            filter.insert("t", 1);
-            let found = c.find(filter).run()?.try_for_each(|row| row.map(drop));
-            c.drop_index("partial")?;
-            found
-        }),
+        ("partial index by many fields", |c, n| partial(c, &fields(n, |at| (format!("g{at}"), at.into())))),
         ("index of large arrays", |c, _| {
             for keys in [doc! { "a": 1 }, doc! { "d.x": 1, "d.y": 1 }, doc! { "v": 1, "b": 1 }, doc! { "$**": 1 }] {
                 c.large.create_index(Index::on(keys).named("built")).run()?;
@@ -580,4 +564,15 @@ pub(super) fn calls(n: usize) -> Vec<Call> {
         calls.push(Call::new(name, move |c| run(c, n)));
     }
     calls
+}
+
+/// Builds a partial index by a condition and finds documents for which that holds.
+fn partial(c: &Collections, condition: &Document) -> Result<()> {
+    let c = &c.small[0].1;
+    c.create_index(Index::on(doc! { "t": 1 }).only(condition).named("partial")).run()?;
+    let mut filter = condition.clone();
+    filter.insert("t", 1);
+    let found = c.find(filter).run()?.try_for_each(|row| row.map(drop));
+    c.drop_index("partial")?;
+    found
 }

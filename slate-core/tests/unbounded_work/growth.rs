@@ -285,6 +285,19 @@ const FASTER: [(&str, &[&str]); 7] = [
     ("each condition of a partial index is compared with each of the filter", &["partial index by many fields"]),
 ];
 
+/// Calls whose work is seen to grow faster only with more than `4 * N` operands: fields that are searched in documents of n fields, and
+/// variables and sets that are short below that.
+const FASTER_LATER: [&str; 8] = [
+    "find in large documents: $expr $and of fields",
+    "find in large documents: $jsonSchema properties",
+    "find in large documents: $jsonSchema required",
+    "find in large documents: $jsonSchema additionalProperties",
+    "expression $setUnion",
+    "expression $setUnion of documents",
+    "expression $let of many",
+    "variables",
+];
+
 /// Functions that compute the value of each window from its rows, and the windows that reach far.
 const OF_ROWS: [&str; 15] = [
     "$addToSet of few",
@@ -348,6 +361,7 @@ fn work_grows_no_faster_than_n_log_n() {
         FASTER
             .iter()
             .flat_map(|(_, names)| *names)
+            .chain(&FASTER_LATER)
             .filter(|name| !is_call(name))
             .map(|name| format!("no call: {name}")),
     );
@@ -379,10 +393,11 @@ fn work_grows_no_faster_than_n_log_n() {
                 taken[2]
             );
         }
-        if faster.is_empty() && is_faster(&few.name) {
+        if n == N && faster.is_empty() && is_faster(&few.name) {
             broken.push(format!("{} grows no faster any more", few.name));
         }
-        if !faster.is_empty() && !is_faster(&few.name) {
+        let is_known = is_faster(&few.name) || (n > N && FASTER_LATER.contains(&&*few.name));
+        if !faster.is_empty() && !is_known {
             broken.push(format!("{}: {faster}({} us, {} us)", few.name, taken[1].microseconds, taken[2].microseconds));
         }
     }

@@ -18,24 +18,23 @@ pub(super) fn of(node: &Node, is_wanted: impl Fn(&Path) -> Result<bool>) -> Resu
             Tree::Collated(collated) => collated.plain(),
             _ => conjunct,
         };
-        let Tree::Field(field) = &written.tree else { continue };
-        let Some(value) = field.operator.equality().filter(|_| field.sense == Sense::Holds) else { continue };
-        if !is_wanted(&field.path)? {
+        let Some((path, value)) = written.equality(Sense::Holds) else { continue };
+        if !is_wanted(path)? {
             continue;
         }
-        if let Some((other, known)) = found.conflict(field.path.as_str()) {
+        if let Some((other, known)) = found.conflict(path.as_str()) {
             // As in MongoDB, equal conditions are one.
-            if *other == field.path && order::equal(known.as_value(), value) {
+            if other == path && order::equal(known.as_value(), value) {
                 continue;
             }
-            let message = if *other == field.path {
+            let message = if other == path {
                 format!("cannot infer query fields to set, path '{other}' is matched twice")
             } else {
-                format!("cannot infer query fields to set, both paths '{}' and '{other}' are matched", field.path)
+                format!("cannot infer query fields to set, both paths '{path}' and '{other}' are matched")
             };
-            return Err(Error::new(Code::NOT_SINGLE_VALUE_FIELD, message).at(field.path.as_str()));
+            return Err(Error::new(Code::NOT_SINGLE_VALUE_FIELD, message).at(path.as_str()));
         }
-        found.add(&field.path, value);
+        found.add(path, value);
     }
     Ok(found.equalities)
 }
@@ -77,10 +76,6 @@ fn prefixes(path: &str) -> impl Iterator<Item = &str> {
 pub(super) fn value_at<'n>(node: &'n Node, path: &str) -> Option<Value<'n>> {
     node.conjuncts().iter().find_map(|conjunct| {
         // With a collation, several strings can be equal to the operand.
-        let Tree::Field(field) = &conjunct.tree else { return None };
-        if field.sense != Sense::Holds || field.path.as_str() != path {
-            return None;
-        }
-        field.operator.equality()
+        conjunct.equality(Sense::Holds).filter(|(on, _)| on.as_str() == path).map(|(_, value)| value)
     })
 }

@@ -5,7 +5,7 @@ use super::{
     node::Tree,
     operator::{Rank, Reach},
 };
-use crate::{raw::Doc, work};
+use crate::{order, path::Path, raw::Doc, work};
 
 /// Returns the array position that `$` represents in a matching document.
 ///
@@ -37,8 +37,8 @@ pub enum Ties {
 /// A condition that can tell which element of an array matched: the position that `$` stands for.
 enum Condition<'n> {
     Field(&'n Field),
-    /// A disjunction of equalities on one path: the first equality, and all equalities.
-    OneOf(&'n Field, &'n [Node]),
+    /// A disjunction of equalities on one path.
+    OneOf(&'n Path, &'n [Node]),
     /// A condition that compares strings by a collation.
     Collated(&'n Collated, Box<Self>),
 }
@@ -48,9 +48,9 @@ impl<'n> Condition<'n> {
         match &node.tree {
             Tree::Field(field) => (field.sense == Sense::Holds).then_some(Self::Field(field)),
             Tree::Or(nodes) => {
-                let first = equality(nodes.first()?)?;
-                let same = |node| equality(node).is_some_and(|field| field.path == first.path);
-                nodes.iter().all(same).then_some(Self::OneOf(first, nodes))
+                let (path, _) = nodes.first()?.equality(Sense::Holds)?;
+                let same = |node| Node::equality(node, Sense::Holds).is_some_and(|(other, _)| other == path);
+                nodes.iter().all(same).then_some(Self::OneOf(path, nodes))
             }
             Tree::Collated(collated) => Some(Self::Collated(collated, Box::new(Self::of(collated.replaced())?))),
             Tree::And(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) => None,
@@ -60,7 +60,7 @@ impl<'n> Condition<'n> {
     fn key(&self) -> (Rank, &str) {
         match self {
             Self::Field(field) => (field.operator.rank(), field.path.as_str()),
-            Self::OneOf(field, _) => (Rank::In, field.path.as_str()),
+            Self::OneOf(path, _) => (Rank::In, path.as_str()),
             Self::Collated(_, condition) => condition.key(),
         }
     }
@@ -68,9 +68,10 @@ impl<'n> Condition<'n> {
     fn position(&self, doc: Doc<'_>) -> Option<usize> {
         match self {
             Self::Field(field) => field.position(doc),
-            Self::OneOf(field, nodes) => first_position(&field.path, doc, Reach::Elements, &mut |value| {
-                let holds = work::spend(nodes.len())
-                    && nodes.iter().filter_map(equality).any(|field| field.operator.holds(value));
+            Self::OneOf(path, nodes) => first_position(path, doc, Reach::Elements, &mut |value| {
+                let equals =
+                    |node| Node::equality(node, Sense::Holds).is_some_and(|(_, other)| order::equal(value, other));
+                let holds = work::spend(nodes.len()) && nodes.iter().any(equals);
                 holds.then_some(None)
             }),
             Self::Collated(_, condition) if condition.reads_text() => condition.position(doc),
@@ -80,12 +81,5 @@ impl<'n> Condition<'n> {
 
     fn reads_text(&self) -> bool {
         matches!(self, Self::Field(field) if field.operator.reads_text())
-    }
-}
-
-fn equality(node: &Node) -> Option<&Field> {
-    match &node.tree {
-        Tree::Field(field) => (field.sense == Sense::Holds && field.operator.equality().is_some()).then_some(field),
-        Tree::And(_) | Tree::Or(_) | Tree::Not(_) | Tree::Computed(_) | Tree::Schema(_) | Tree::Collated(_) => None,
     }
 }

@@ -1,4 +1,4 @@
-use super::{Filter, bounds::only_key, field::Sense, node::Tree};
+use super::{Filter, bounds::only_key, field::Sense};
 use crate::{
     path::Path,
     raw::{SmallBytes, Value},
@@ -14,9 +14,7 @@ pub struct SingleEquality<'f> {
 impl Filter {
     /// Returns the filter's only condition, if it is that one path equals one value: `{a: 5}`, `{a: {$in: [5]}}`.
     pub fn single_equality(&self) -> Option<SingleEquality<'_>> {
-        let Tree::Field(field) = &self.root().tree else { return None };
-        let value = field.operator.equality().filter(|_| field.sense == Sense::Holds)?;
-        Some(SingleEquality { path: &field.path, value })
+        self.root().equality(Sense::Holds).map(|(path, value)| SingleEquality { path, value })
     }
 }
 

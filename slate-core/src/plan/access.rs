@@ -29,7 +29,7 @@ pub(crate) struct Access {
 
 #[derive(Clone, Debug)]
 pub(crate) enum AccessPath {
-    /// The records in the order of `_id`, within bounds on it.
+    /// All records, or those within bounds on `_id`, in the order of `_id`.
     Records { bounds: Option<IntervalSet> },
     /// The records of these `_id`s.
     Points { ids: IntervalSet },
@@ -141,11 +141,10 @@ fn ordered_by_id(sort: &Sort, direction: Direction) -> RowOrder {
 
 /// Returns how the entries of an index are ordered with respect to `sort`.
 ///
-/// An index with truncated values, or with another collation than the sort, has no usable order. A multikey index is ordered
-/// by a field without arrays if a record has one entry within the bounds. Otherwise it is ordered only if every entry is
-/// read: the first entry of a record then has its least key, by which the sort orders it. The least key differs from the
-/// sort's key if a path contains an array position (the index has keys that the sort does not use) or if the index is
-/// sparse (it omits elements without any of its fields, which sort as null).
+/// An index with truncated values, or with another collation than the sort, has no usable order. A multikey index is ordered by a field
+/// without arrays if a record has at most one entry within the bounds. Otherwise it is ordered only if every entry is read: the first
+/// entry of a record then has the key by which the sort orders the record. That fails if a path contains an array position (the index has
+/// keys that the sort does not use) or if the index is sparse (it omits elements without any of its fields, which sort as null).
 pub(super) fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &Sort, direction: Direction) -> RowOrder {
     let fields = index.pattern.fields();
     let has_other_keys = || index.sparse || fields.iter().any(|(path, _)| path.has_position());
@@ -154,7 +153,7 @@ pub(super) fn ordered_by_index(index: &IndexInfo, bounds: &IndexBounds, sort: &S
     if is_unordered || (!is_once && (bounds.are_limited() || has_other_keys())) {
         return RowOrder { fields: 0, ties_by_id: false };
     }
-    // The sort orders a record by the least of its values, which need not be that of the entry.
+    // A sort orders an array by its first element in sort order, which need not be the element of the entry.
     let is_sorted_at = |field: usize| !is_once || !index.is_multikey_at(field);
     let (mut at, mut matched) = (0, 0);
     for (path, wanted) in sort.fields() {
@@ -299,12 +298,12 @@ impl IndexBounds {
         self.fields.len()
     }
 
-    /// Returns the intervals of each bound field, over ascending key bytes.
+    /// Returns the intervals of each bound field, in ascending key bytes even if the field is descending.
     pub(crate) fn fields(&self) -> &[IntervalSet] {
         &self.fields
     }
 
-    /// Returns the ranges of entry keys if they are limited.
+    /// Returns the ranges of entry keys; empty if nothing is bound.
     pub(crate) fn ranges(&self) -> &[KeyRange] {
         &self.ranges
     }
@@ -319,8 +318,8 @@ impl IndexBounds {
         self.fields.get(field).is_some_and(|set| set.as_point().is_some())
     }
 
-    /// Returns whether a record has at most one entry within the bounds. The entries of a record differ only in fields with
-    /// arrays, so at most one of them has a given value in each of these fields. Truncated values may be equal to it, too.
+    /// Returns whether a record has at most one entry within the bounds. The entries of a record differ only in fields with arrays, so at
+    /// most one of them has a given value in each of these fields. Several entries may be equal in truncated values.
     pub(crate) fn find_once(&self, index: &IndexInfo) -> bool {
         let is_fixed = |field: usize| !index.is_multikey_at(field) || self.is_point(field);
         let fields = index.pattern.fields().len();

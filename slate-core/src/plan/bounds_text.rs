@@ -13,7 +13,7 @@ use slate_query::{
 use super::shown_text::{MAX_SHOWN, shown_text};
 use crate::catalog::IndexInfo;
 
-/// What the strings in index bounds are.
+/// Whether the strings in index bounds are plain.
 #[derive(Clone, Copy)]
 pub(super) enum Strings {
     Plain,
@@ -36,7 +36,7 @@ pub(super) fn drawn_paths(set: &IntervalSet) -> String {
     set.iter().next().map_or_else(String::new, |first| drawn_interval(first, Strings::Plain) + below)
 }
 
-/// Draws a set of intervals.
+/// Draws up to [`MAX_DRAWN`] intervals, and the number of further ones.
 pub(super) fn drawn(set: &IntervalSet, strings: Strings) -> String {
     if set.is_empty() {
         return "nothing".into();
@@ -139,8 +139,8 @@ const CLASSES: [(Bracket, &str, &str, bool); 10] = [
     (Bracket::Regex, "/(?:)/", "DBRef(\"\", ObjectId('000000000000000000000000'))", false),
 ];
 
-/// Returns the intervals in MongoDB's notation, in the order in which a scan visits them. Of many, the first [`MAX_SHOWN`] bytes and how many
-/// follow.
+/// Returns the intervals in MongoDB's notation, in the order in which a scan visits them. Stops after about [`MAX_SHOWN`] bytes and adds how
+/// many intervals follow.
 pub(super) fn bounds_text(set: &IntervalSet, direction: Direction, strings: Strings) -> Vec<String> {
     let text = |interval: &Interval| {
         let (low, high) = (low(interval, strings), high(interval, strings));
@@ -212,7 +212,7 @@ fn high(interval: &Interval, strings: Strings) -> End {
     }
 }
 
-/// Returns the text before which a bound on strings with a prefix is.
+/// Returns the prefix in a bound on all strings with a prefix; `None` for other bounds.
 fn beginning(encoded: &[u8]) -> Option<String> {
     string_beginning_with(encoded).map(|text| quoted(&text))
 }
@@ -250,7 +250,7 @@ fn text(value: Value<'_>) -> String {
     shown_text(format_args!("{value:?}"))
 }
 
-/// Returns the text of a complete encoded value: "null" if it stands for a missing field.
+/// Returns the text of an encoded value: "null" for a missing field, `None` if the bytes are not exactly one value.
 fn decoded(encoded: &[u8], text: impl FnOnce(Value<'_>) -> String) -> Option<String> {
     let mut rest = encoded;
     match key::decode(&mut rest, Direction::Ascending, &mut TypeReader::new(&[]))? {
@@ -260,7 +260,7 @@ fn decoded(encoded: &[u8], text: impl FnOnce(Value<'_>) -> String) -> Option<Str
     }
 }
 
-/// Returns the text of which these are the key bytes, without the byte that ends a text.
+/// Returns the string with these key bytes, which lack the end byte; `None` for other types.
 fn string_beginning_with(encoded: &[u8]) -> Option<String> {
     const END: u8 = 0x01;
     let whole = [encoded, &[END]].concat();
@@ -270,7 +270,8 @@ fn string_beginning_with(encoded: &[u8]) -> Option<String> {
     }
 }
 
-/// Returns the least text after all that begin with `text`: {$gte: "pr", $lt: "ps"} are those that begin with "pr".
+/// Returns the least string after all strings that begin with `text`, if there is one: {$gte: "pr", $lt: "ps"} matches those that begin with
+/// "pr".
 fn after_all_with_prefix(mut text: String) -> Option<String> {
     while let Some(last) = text.pop() {
         if let Some(next) = (last..=char::MAX).nth(1) {

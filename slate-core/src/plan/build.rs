@@ -22,7 +22,7 @@ use crate::{
     metrics::trace,
 };
 
-/// What a plan is chosen by.
+/// The input of the choice of a plan.
 pub(crate) struct Context<'a> {
     pub(crate) collection: &'a CollectionInfo,
     pub(crate) query: &'a Query,
@@ -82,7 +82,7 @@ fn covered_last(scan: IndexScan) -> Plan {
 /// Plans the query of a pipeline and adds the pipeline's nodes above it.
 fn build_query(context: &Context<'_>, mut nodes: Vec<DocumentNode>) -> Result<Planned> {
     let candidate = select(context)?;
-    // A plan has a copy of the filter, and of the projection.
+    // The plan copies the filter and the projection, which can be large.
     work::check()?;
     let rules = candidate.rules;
     let mut planned = Planned { plan: candidate.into_plan(context.query), rules };
@@ -219,14 +219,15 @@ pub(crate) fn candidate_count(collection: &CollectionInfo, query: &Query) -> usi
 /// searches its index from the root, which costs about as much as the other path could save.
 pub(crate) const MAX_UNWEIGHED_ENTRIES: usize = 8;
 
-/// A path by ranges that reads at most this many records is chosen in the same way: they cost as much as one probe.
+/// A path by ranges that reads at most this many records is chosen without considering others, because these cost as much as one
+/// probe.
 const MAX_UNWEIGHED_FETCHES: u64 = 2;
 
 /// A path that is too expensive according to statistics is still counted up to this many keys, because statistics may
 /// be outdated if the values of documents have changed.
 const CONFIRMING_KEYS: u64 = 128;
 
-/// The steps of counting the keys of an input.
+/// The steps of counting the keys of a merge's input; see [`work`].
 const STEPS_PER_PROBE: usize = 64;
 
 /// Returns the cost up to which a path is chosen without considering others.
@@ -270,7 +271,7 @@ struct Uncounted {
 
 /// Chooses among the usable candidates.
 pub(super) fn cheapest(mut usable: Vec<Candidate>, merging: Merging, context: &Context<'_>) -> Result<Candidate> {
-    // None is cheaper than one that reads a single record.
+    // No path is cheaper than one that reads a single record.
     if let Some(point) = usable.iter().position(|candidate| candidate.access.path.is_of_one_record()) {
         return Ok(usable.swap_remove(point));
     }
@@ -417,7 +418,7 @@ fn rank_of_merge(candidate: &Candidate, best: Rank, context: &Context<'_>) -> Re
     let records = match how {
         Combine::Union => named.into_iter().fold(0u64, u64::saturating_add),
         Combine::Intersection => {
-            // Assumes that the conditions are independent, among the records that satisfy those that both inputs have.
+            // Assumes that the other conditions are independent among the records that satisfy the conditions of all inputs.
             let most = named.iter().copied().max().unwrap_or_default();
             let all = records_of_shared(inputs, context)?.unwrap_or(most).max(most).max(1);
             named.into_iter().fold(all, |left, records| left.saturating_mul(records) / all)

@@ -178,7 +178,7 @@ impl Output {
 }
 
 impl AccessPath {
-    /// Returns whether every key of the path has a record: it is that of a record, or of an entry, not one from the filter.
+    /// Returns whether every key of the path has a record, because the key is read from records or entries and not from the filter.
     pub(super) fn is_of_keys(&self) -> bool {
         match self {
             Self::Records { .. } | Self::Index { .. } => true,
@@ -361,7 +361,7 @@ impl<'a> Keys<'a> {
         }
     }
 
-    /// Returns the estimate from statistics, or the number of records without statistics.
+    /// Returns the number of keys from statistics; without statistics, all records, which have to be counted.
     fn of_all(context: &Context<'_>, statistics: Option<&KeyStatistics>) -> Self {
         match statistics {
             Some(statistics) => Self::Known(statistics.keys),

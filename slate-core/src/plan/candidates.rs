@@ -100,7 +100,8 @@ fn is_id(path: &Path) -> bool {
     path.as_str() == "_id"
 }
 
-/// Returns the intersection of the terms on a path without arrays.
+/// Returns the intersection of the terms on a path without arrays, and the conjuncts for which it is exact; `None` without
+/// terms.
 fn combined<'t>(mut terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(IntervalSet, Conjuncts)> {
     let exact_for = |term: &ConjunctTerm| term.exact_for(Exactness::WhereNotMultikey);
     let first = terms.next()?;
@@ -113,9 +114,10 @@ fn combined<'t>(mut terms: impl Iterator<Item = &'t ConjunctTerm>) -> Option<(In
     Some((set, all_exact_for))
 }
 
-/// Returns the intersection of all sets. Many are intersected pair by pair, because that of many `$ne` grows with each.
+/// Returns the intersection of all sets. Intersects pairs of similar size, because an intersection of many `$ne` grows with
+/// each of them.
 fn intersection<'s>(first: &IntervalSet, others: impl Iterator<Item = &'s IntervalSet>) -> IntervalSet {
-    // Each set stands for as many of the given ones as the powers of two in the number of sets so far.
+    // Each pair is the intersection of 2ⁿ of the given sets, and n.
     let mut pairs: Vec<(IntervalSet, u32)> = Vec::new();
     let mut last = first.clone();
     for set in others {
@@ -162,7 +164,7 @@ pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> V
     if let Some(point) = found.iter().position(is_of_one_record) {
         return vec![Candidate::new(found.swap_remove(point), query)];
     }
-    // Whole documents in any order: no need to finish what is dearer than the scan.
+    // Whole documents in any order: paths that cost more than the scan need no candidate.
     if query.order().is_none() && matches!(query.output, Output::Whole | Output::Key) {
         found.retain(|access| !finds_everything(access));
     }
@@ -178,8 +180,8 @@ pub(super) fn viable_candidates(collection: &CollectionInfo, query: &Query) -> V
     candidates
 }
 
-/// Returns whether a path finds every record by an index, which is dearer than the scan unless it gives an order or the records
-/// need not be read.
+/// Returns whether a path finds every record by an index. This costs more than the scan unless it gives an order or reads no
+/// records.
 fn finds_everything(access: &Access) -> bool {
     match &access.path {
         AccessPath::Index { index, bounds, checks } => {
@@ -326,14 +328,14 @@ fn bounded(index: &Arc<IndexInfo>, bounds: IndexBounds, mut exact_for: Conjuncts
             }
         }
         let limited = terms.limited_by(index, bounds.used());
-        // Without bounds these are the conditions on the first field, and the path with bounds is never worse.
+        // Without bounds, conditions on the first field are not checked on entries: the path with bounds is never worse.
         let decided = if bounds.used() > index.constant_fields {
             exact_for
         } else {
             exact_for.union(terms.limited_by(index, index.constant_fields + 1))
         };
         if let Some((filter, decided)) = EntryFilter::of(index, terms.conjuncts, decided, limited) {
-            // A set that is not exact adds nothing to the filter.
+            // A set of values is redundant if the filter decides all conjuncts on its field.
             checks.values.retain(|(field, _)| {
                 let path = index.pattern.fields().get(*field).map(|(path, _)| path);
                 !path.is_some_and(|path| terms.on(path).all(|term| term.conjunct.are_within(decided)))

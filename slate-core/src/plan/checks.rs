@@ -12,7 +12,7 @@ use crate::catalog::IndexInfo;
 /// Conditions that are evaluated on the values of an index entry, before its record is read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Checks {
-    /// The allowed values of fields after the bounds.
+    /// The allowed values of fields after the bounds, by the field's position in the index.
     pub(crate) values: Vec<(usize, IntervalSet)>,
     /// The conditions that no set of values decides.
     pub(crate) filter: Option<Arc<EntryFilter>>,
@@ -69,7 +69,7 @@ impl EntryFilter {
         };
         for (place, node) in conjuncts.iter().enumerate() {
             let one = Conjuncts::one(place);
-            // A conjunct that no set can contain stays in the filter, and its evaluation on the entry would be in addition.
+            // A conjunct after the 64th stays in the filter, so evaluating it on the entry, too, would be redundant.
             if decided.contains(place) || one == Conjuncts::default() || index.truncated {
                 continue;
             }
@@ -94,7 +94,7 @@ impl EntryFilter {
         })
     }
 
-    /// Returns the name of a field of the index in the document of an entry. Paths with dots are names, too.
+    /// Returns the name, without dots, of an index's field in the decoded document.
     pub(crate) fn name(field: usize) -> String {
         format!("f{field}")
     }

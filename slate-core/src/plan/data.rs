@@ -1,4 +1,4 @@
-//! What the planner takes, as plain data: a query.
+//! The input of the planner, as plain data: a query.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ pub(crate) enum Output {
     Whole,
     /// The key of each document in the index that the plan reads.
     Key,
-    /// Documents of which only these top-level fields are read, by the pipeline above. The others may be left out.
+    /// Documents of which the pipeline reads only these top-level fields. Other fields may be missing.
     Fields(Box<[Path]>),
     /// Documents with the projection applied.
     Project { projection: Projection, document: RawDocumentBuf },

@@ -15,7 +15,8 @@ pub(crate) struct Explained {
 }
 
 impl Explained {
-    /// Draws the plan, and describes it as a document. What is shown is not complete if the call ends meanwhile.
+    /// Draws the plan, and describes it as a document. The result is incomplete if the call is cancelled or times out
+    /// meanwhile.
     pub(crate) fn draw(self) -> Explain {
         let Self { collection, plan: tree, rules, candidates, analysis } = self;
         let mut drawing = Drawing::new(&tree, rules, &collection);

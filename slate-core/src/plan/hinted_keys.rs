@@ -66,7 +66,7 @@ impl KeyLimits {
         Ok(access)
     }
 
-    /// Returns the encoded keys.
+    /// Returns `min` and `max`, encoded.
     fn keys(
         &self,
         fields: &[(Path, Direction)],

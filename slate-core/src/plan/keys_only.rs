@@ -57,7 +57,7 @@ pub(super) fn lists_values(
 /// Returns the position of the field at `path` if the entries of an index within the bounds contain all its values in the
 /// records that they belong to.
 ///
-/// An array has an entry for each element. None is outside of the bounds if these limit only fields without arrays. If another
+/// An array has an entry for each element. All are within the bounds if these limit only fields without arrays. If another
 /// field led through the array as well, equal elements of different types would not come in the order of the array.
 pub(super) fn field_of_values(index: &IndexInfo, bounds: &IndexBounds, path: &Path) -> Option<usize> {
     let field = index.pattern.fields().iter().position(|(held, _)| held == path)?;

@@ -50,9 +50,9 @@ pub(crate) struct Analysis {
     /// Rows returned to the caller.
     pub(crate) rows: u64,
     pub(crate) time: Duration,
-    /// The bytes that the store read from its files. `None`: unknown.
+    /// The bytes that the store read from its files or received over a network. `None`: unknown.
     pub(crate) storage_bytes: Option<u64>,
-    /// The round trips to a store on a network.
+    /// The round trips to a store on a network; `None` for a local store.
     pub(crate) round_trips: Option<u64>,
     /// The requests in these round trips.
     pub(crate) requests: Option<u64>,

@@ -1,14 +1,13 @@
 //! The planner: turns a query into a plan.
 //!
-//! A plan is plain data in three tiers with three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and the
-//! output ([`Plan`]). For each access path that can serve the query there is a [`candidate`], which is correct by construction (read,
-//! filter, sort, slice, project). The [`rules`] are applied to it in order; none changes its result. The cheapest one
-//! becomes the plan.
+//! A plan is plain data in three tiers with three types: record ids ([`IdPlan`]), raw records ([`RawPlan`]) and the output ([`Plan`]). For each
+//! access path that can serve the query there is a [`candidate`], which is correct by construction (read, filter, sort, slice, project). The
+//! [`rules`] are applied to each candidate in order; none changes its result. The cheapest candidate becomes the plan.
 //!
 //! A pipeline adds a fourth tier, of documents, above the output; see [`pipeline`].
 //!
-//! A new node is a variant in the file of its tier ([`nodes`]; `pipeline/node.rs` for documents). The compiler asks for its description, in the same
-//! file, which says what is shown and counted of it, for the arm in `exec` that opens its operator, and in the raw tier for its order.
+//! A new node is a variant in the file of its tier ([`nodes`]; `pipeline/node.rs` for documents). The compiler then reports what is missing: its
+//! description in the same file (what `explain` shows and counts), the arm in `exec` that opens its operator, and in the raw tier its order.
 
 mod access;
 mod bounds_text;

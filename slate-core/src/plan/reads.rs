@@ -1,4 +1,4 @@
-//! What a plan reads, for what does not depend on its nodes: the summary of the plan, and the counts of uses.
+//! What a plan reads, for uses that need no nodes: the summary of the plan, and the counts of index uses.
 
 use std::sync::Arc;
 
@@ -9,9 +9,9 @@ use crate::{catalog::CollectionInfo, metrics::PlanSummary};
 
 /// Where the rows of a plan come from.
 pub(crate) enum Read<'p> {
-    /// The records, within bounds on `_id`.
+    /// All records, or those within bounds on `_id`.
     Records(Option<&'p IntervalSet>),
-    /// The keys of the records, within bounds.
+    /// The keys of [`Records`](Self::Records).
     KeysOfRecords(Option<&'p IntervalSet>),
     /// The records of these `_id`s.
     Points(&'p IntervalSet),
@@ -20,7 +20,7 @@ pub(crate) enum Read<'p> {
 }
 
 impl Plan {
-    /// Returns how the plan reads its records, as MongoDB's `planSummary`. It costs next to nothing, because every query has one.
+    /// Returns how the plan reads its records, as MongoDB's `planSummary`. It must be cheap, because every query has one.
     pub(crate) fn summary(&self) -> PlanSummary {
         let mut summaries = Vec::new();
         self.each_read(&mut |read| {

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{document::number, explain::PlanShape};
 
-/// The steps of copying what is shown of a node: an element has 16 bytes or more.
+/// The steps of copying what is shown of a node, in which an element has 16 bytes or more; see [`work`].
 const STEPS_PER_NODE: usize = MAX_SHOWN / 16;
 
 /// Returns the shape of a plan, with the measures of its nodes if it was executed.
@@ -73,7 +73,7 @@ fn stage(node: &ShownNode) -> ShapedStage {
     }
 }
 
-/// Returns whether a sort holds no more rows than are returned. As in MongoDB, it is then its own limit.
+/// Returns whether the node is a sort with a limit, perhaps below a skip. As in MongoDB, the limit is then shown only there.
 fn is_limited(node: &ShownNode) -> bool {
     match (&node.mongo, node.inputs.as_slice()) {
         (MongoStage::Own("SORT", fields), _) => fields.contains_key("limitAmount"),

@@ -6,8 +6,8 @@ use slate_query::work;
 /// shown by its beginning, a longer document by its length.
 pub(super) const MAX_SHOWN: usize = 64 << 10;
 
-/// Returns the beginning of what is written, with an ellipsis if there is more. Returns nothing once the call is over, because its
-/// explanation is dropped.
+/// Returns the first [`MAX_SHOWN`] bytes of a text, with an ellipsis if there are more. Returns an empty text once the call is over,
+/// because its explanation is dropped.
 pub(super) fn shown_text(shown: impl Display) -> String {
     struct Beginning(String);
     impl Write for Beginning {

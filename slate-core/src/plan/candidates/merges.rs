@@ -32,13 +32,13 @@ const MAX_COMPARED: usize = 64;
 /// [`Conjuncts`].
 const MAX_BESIDE: usize = 64;
 
-/// Maximum number of branches of a conjunct that limits the paths of another one's branches: each of them is planned with it.
+/// Maximum number of branches of an `$or` that limits the paths of another `$or`: it is planned again with each branch of the other.
 const MAX_BRANCHES_BESIDE: usize = 16;
 
 /// Maximum number of `$or`s whose unions are candidates.
 const MAX_UNIONS: usize = 16;
 
-/// The steps of choosing the index of a branch.
+/// The steps of choosing the index of a branch; see [`work`].
 const STEPS_PER_BRANCH: usize = 256;
 
 /// Returns the access paths that merge several others.

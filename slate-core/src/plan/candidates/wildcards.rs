@@ -18,7 +18,7 @@ use crate::{
     },
 };
 
-/// Maximum number of paths of a filter for which the values in a wildcard index are considered, and of those whose existence is.
+/// Maximum number of paths of a filter that are considered by their values; twice that with those considered by existence.
 const MAX_PATHS: usize = 8;
 
 /// Adds the access paths by a wildcard index. Each reads one part of the index, selected by bounds on the path

@@ -80,7 +80,7 @@ pub(crate) enum CountedKeys {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CoveredField {
     Id,
-    /// The field of the index with this number.
+    /// The field at this position in the index.
     Indexed(usize),
 }
 

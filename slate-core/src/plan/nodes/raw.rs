@@ -18,7 +18,7 @@ use crate::{
 pub(crate) enum RawPlan {
     /// No rows, independent of the data.
     Eof { reason: &'static str },
-    /// The records in the order of `_id`, within bounds on it.
+    /// All records, or those within bounds on `_id`, in the order of `_id`.
     Scan { bounds: Option<IntervalSet>, direction: Direction },
     /// The record of each id.
     Fetch { ids: IdPlan },

@@ -13,7 +13,7 @@ pub(crate) struct Window {
 const SKIP: Stage = Stage { name: "SKIP", title: "SKIP" };
 const LIMIT: Stage = Stage { name: "LIMIT", title: "LIMIT" };
 
-/// Returns MongoDB's stage for a part of a window.
+/// Returns MongoDB's stage for the skip or the limit of a window.
 pub(super) fn own_window(stage: Stage, rows: u64) -> MongoStage {
     match stage {
         SKIP => MongoStage::Own("SKIP", doc! { "skipAmount": number(rows) }),
@@ -27,7 +27,7 @@ pub(in crate::plan) fn pipeline_window(stage: Stage, rows: u64) -> MongoStage {
 }
 
 impl Window {
-    /// Returns the limit and the skip with their numbers of rows, as they are drawn, from the root on.
+    /// Returns the limit and the skip with their numbers of rows, in the order in which they are drawn, the root first.
     pub(crate) fn parts(self) -> impl DoubleEndedIterator<Item = (Stage, u64)> {
         let limit = self.limit.map(|limit| (LIMIT, limit));
         limit.into_iter().chain((self.skip > 0).then_some((SKIP, self.skip)))

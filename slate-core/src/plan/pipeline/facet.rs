@@ -12,7 +12,7 @@ use crate::plan::{
     shown::{MongoStage, ShownNode},
 };
 
-/// The nodes of a pipeline by its name.
+/// The name of a pipeline, and its nodes.
 type Pipeline = (Box<str>, Vec<DocumentNode>);
 
 pub(super) fn node(facet: Facet, optimization: Optimization) -> DocumentNode {

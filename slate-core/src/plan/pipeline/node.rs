@@ -119,7 +119,7 @@ pub(crate) enum GroupResult {
     /// By the ids of the groups.
     #[default]
     Sorted,
-    /// The next node does not depend on it.
+    /// Any order, because the next node does not depend on it.
     Unsorted,
 }
 

@@ -14,7 +14,8 @@ use crate::{
     plan::{IdPlan, Output, Plan, Query, RawPlan},
 };
 
-/// Adds the node that replaces documents by their keys, if the query asks for them. A document that no index found has an empty key.
+/// Adds the node that replaces documents by their keys, if keys are the output of the query. A document that no index found has an
+/// empty key.
 ///
 /// # Errors
 /// `NotImplemented` (238) for an index that has several keys of a document: the plan does not know which of them found it.

@@ -15,7 +15,7 @@ pub(super) fn apply(candidate: &mut Candidate, query: &Query) -> Outcome {
     if !is_count || !candidate.reads_only() || !candidate.access.path.is_of_keys() {
         return Outcome::Unchanged;
     }
-    // The keys are counted where they are, in any order, and their number is cut to the window.
+    // The keys are counted in any order, and the window is applied to their number.
     candidate.access.direction = Direction::Ascending;
     candidate.scan_limit = None;
     candidate.source = RowSource::CountedKeys;

@@ -1,5 +1,5 @@
-//! The rules, in the order in which they are applied to each candidate. Costs are computed from what the rules have made of it, so
-//! a rule can change the choice.
+//! The rules, in the order in which they are applied to each candidate. Costs are computed after the rules, so a rule can change
+//! the choice.
 //!
 //! To add a rule, write a file with a function `apply` and a doc comment that states what the rule changes and why the
 //! result does not change. Add its `mod` line and its line in [`ALL`], with a comment that gives the reason for its

@@ -144,7 +144,7 @@ impl Row {
         built
     }
 
-    /// Replaces the `_id` in the document if its type and length are unchanged.
+    /// Replaces the `_id` in the document. Returns `None` if its type or length differs.
     #[inline]
     fn put_id(&mut self, record_key: &[u8]) -> Option<()> {
         let Some((place, overwrite)) = &self.id else { return Some(()) };
@@ -204,7 +204,7 @@ fn find_id(document: &[u8], bits: &[u8]) -> Option<(Range<usize>, Option<Overwri
     Some((start..start + id.value.bytes().len(), Overwrite::new(id.value.kind(), bits)))
 }
 
-/// Takes the buffer and empties it.
+/// Moves the buffer out, emptied.
 fn clear(buffer: &mut Vec<u8>) -> Vec<u8> {
     let mut buffer = std::mem::take(buffer);
     buffer.clear();

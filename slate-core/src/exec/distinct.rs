@@ -55,8 +55,8 @@ impl DistinctRows {
 
     /// Finds the distinct values of an index's field in its entries.
     ///
-    /// An empty array has the key of undefined, and in an array of documents a missing field that of null. The values of a record
-    /// with such an entry are read from the record.
+    /// An empty array has the key of undefined, and in an array of documents a missing field has the key of null. If a record has such an
+    /// entry, its values are read from the record.
     pub(super) fn of_entries<V: View>(
         view: &V,
         collection: &CollectionInfo,
@@ -161,8 +161,8 @@ struct FoundValues {
     repeated: [Repeated; REPEATED],
 }
 
-/// A value that was met before in the record with the key `record_key`, and was not the one to return there. Of equal values the one in the
-/// record with the least `_id` is returned, so the value needs no work in records with greater keys either.
+/// A value that was found in the record `record_key` and was not the one to return there. Of equal values the one in the record with the
+/// least `_id` is returned, so this value can be ignored in records with greater keys, too.
 #[derive(Default)]
 struct Repeated {
     kind: Option<Kind>,

@@ -28,7 +28,7 @@ impl EntryTest {
         Self { filter, fields, document: Vec::new() }
     }
 
-    /// Returns whether the filter depends on more than the values of the entry.
+    /// Returns whether the filter reads the `_id`.
     pub(super) fn needs_id(&self) -> bool {
         self.filter.has_id
     }

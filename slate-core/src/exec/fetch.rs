@@ -1,4 +1,4 @@
-//! Fetches: records by their ids, in batches. On a store on a network several batches travel at the same time:
+//! Fetches: records by their ids, in batches. On a store on a network several batches are loaded at the same time:
 //!
 //! ```text
 //! batch 1   sent, awaited, read
@@ -9,8 +9,8 @@
 //! batch 6                                                          sent                    awaited, …
 //! ```
 //!
-//! The first batch travels alone: its reader may need no other one, and its records show how long the next ones may be. Then the number
-//! of batches that travel doubles with each one, because the next records can be longer all the same.
+//! The first batch is loaded alone: the caller may need no other one, and its records show how many records the next ones may have.
+//! Then the number of batches in flight doubles with each batch, because later records can still be longer.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -33,9 +33,9 @@ pub(crate) struct FetchRows<V: View> {
     records: Keyspace,
     batch: Packed,
     next_batch: usize,
-    /// The batches that travel. `None` on a store on this machine.
+    /// The batches in flight. `None` on a store on this machine.
     ahead: Option<LoadsAhead<V>>,
-    /// How many rows the caller takes, if a limit says so. Few records beyond them are loaded.
+    /// How many rows the caller needs; `None` without a limit. Few records beyond them are loaded.
     wanted: Option<Wanted>,
     /// The number of records in the batches that were read so far, and in the current one.
     loaded: u64,
@@ -46,25 +46,25 @@ pub(crate) struct FetchRows<V: View> {
     meter: Meter,
 }
 
-/// How many rows the caller takes: at the first move, and now. Comparing the two with the records loaded shows how many
-/// a filter rejects.
+/// How many rows the caller needs: at the first move, and now. Comparing the two with the records loaded shows how many a filter
+/// rejects.
 #[derive(Clone, Copy, Debug)]
 struct Wanted {
     first: u64,
     left: u64,
 }
 
-/// Size of the first batch, small so that few records are loaded needlessly if the caller stops early. Each batch is
-/// twice as large as the previous one, up to a size at which the cost of a round trip is negligible. On a store on a network the
-/// first batch is the largest: a round trip costs more than some records.
+/// Number of records in the first batch, small so that few records are loaded needlessly if the caller stops early. Each batch is twice
+/// as large as the previous one, up to a size at which the cost of a round trip is negligible. On a store on a network the first batch
+/// already has this size: a round trip costs more than some records.
 const FIRST_BATCH: usize = 8;
 const LARGEST_BATCH: usize = 256;
 
-/// The bytes that a batch is meant to have on a store on a network, by the length of the records in the batch before. With
-/// [`BATCHES_AHEAD`] this is what a fetch is meant to hold beside the current batch; it holds more if later records are longer.
+/// Intended size of a batch on a store on a network, in bytes, if its records are as long as those of the batch before. Multiplied by
+/// [`BATCHES_AHEAD`], it is the memory that a fetch uses beside the current batch; more if later records are longer.
 const BATCH_BYTES: usize = 2 << 20;
 
-/// The most batches that travel at the same time, after the first ones have shown how long records are.
+/// Maximum number of batches in flight, after the first ones have shown how long records are.
 const BATCHES_AHEAD: usize = 4;
 
 /// The batches whose loads were sent and are not awaited yet, in order.
@@ -73,7 +73,7 @@ struct LoadsAhead<V: View> {
     sent: VecDeque<(V::PointReader, Packed)>,
     /// The number of records in them.
     records: u64,
-    /// The most batches that travel at the same time.
+    /// Maximum number of batches in flight.
     most: usize,
     /// Whether the store sends a load before it waits for it.
     sends: bool,
@@ -90,7 +90,7 @@ impl<V: View> LoadsAhead<V> {
         Ok(())
     }
 
-    /// Returns the next batch, which is to be loaded by its reader.
+    /// Removes the next batch, and the reader that loads it.
     fn next(&mut self) -> Option<(V::PointReader, Packed)> {
         let (reader, batch) = self.sent.pop_front()?;
         self.records = self.records.saturating_sub(records_of(&batch));
@@ -104,7 +104,7 @@ impl<V: View> LoadsAhead<V> {
         }
     }
 
-    /// Drops the answers that have come or will come. Batches are loaded when it is their turn.
+    /// Drops the results of the loads in flight. Their batches are loaded again when they are read.
     fn park(&mut self) {
         for (reader, _) in &mut self.sent {
             if let Ok(fresh) = self.view.point_reader() {
@@ -144,8 +144,8 @@ impl<V: View> FetchRows<V> {
         })
     }
 
-    /// Returns the size of the next batch, at least one. After batches that travel, `None` if these are all that the caller is expected
-    /// to need.
+    /// Returns the size of the next batch, at least one; `None` if `travelling` records are in flight and the caller is expected to
+    /// need no others.
     fn batch_size(&self, travelling: u64) -> Option<usize> {
         let expected = self.wanted.map(|Wanted { first, left }| {
             // As many as are needed if the filter accepts the same part of the records as so far.
@@ -267,7 +267,7 @@ impl<V: View> Rows for FetchRows<V> {
         Ok(rows)
     }
 
-    /// Sets the number of further rows that the caller takes, so that few records beyond them are loaded.
+    /// Sets the number of further rows that the caller needs, so that few records beyond them are loaded.
     #[inline]
     fn want(&mut self, rows: u64) {
         match &mut self.wanted {

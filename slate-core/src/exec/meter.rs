@@ -65,7 +65,7 @@ pub(super) struct Meter {
 pub(super) struct Start(Option<Instant>);
 
 impl Meter {
-    /// Creates the meter of the next node in the numbering.
+    /// Creates a node's meter, which reports to `recorder`.
     pub(super) fn new(recorder: &Recorder, stage: Stage) -> Self {
         let recorder = Some((recorder.clone(), recorder.number(stage)));
         Self { counted: Measures::default(), recorder, tally: None }
@@ -86,7 +86,7 @@ impl Meter {
         Self { counted: Measures::default(), recorder: self.recorder.clone(), tally: self.tally.clone() }
     }
 
-    /// Returns whether an explain reads the counts, so that rows and time are worth measuring.
+    /// Returns whether an explain reads the counts.
     #[inline]
     pub(super) fn is_read(&self) -> bool {
         self.recorder.is_some()
@@ -127,7 +127,7 @@ impl Meter {
         self.counted.bytes += length(document);
     }
 
-    /// Counts a document that a node above has read, if documents are not measured where they are loaded.
+    /// Counts a document that is passed on. With a recorder, documents are counted when they are loaded instead.
     #[inline]
     pub(super) fn document_used(&mut self) {
         if self.recorder.is_none() {
@@ -135,7 +135,7 @@ impl Meter {
         }
     }
 
-    /// Sets the number of bytes that the node has written to temporary files.
+    /// Sets the number of runs and of bytes that the node has written to temporary files.
     pub(super) fn spilled(&mut self, spilled: Spilled) {
         self.counted.spills = spilled.runs;
         self.counted.spilled_bytes = spilled.bytes;

@@ -54,10 +54,9 @@
 //! *What nodes share* (interrupt, memory, catalog, recorder) is in [`Resources`]. The nodes that hold rows are counted before
 //! execution, and each gets an equal part of the memory.
 //!
-//! *Ids come in batches*, because a store loads many records for little more than one, over a network above all. Batches begin
-//! small and double, so that a caller who takes three rows causes few reads. Over a network some batches travel while the caller reads
-//! the one before. Rows are not handed on in batches: above the leaves, which
-//! ask the store for many keys at once, one row at a time is lent, because a batch would be a copy.
+//! *Ids come in batches*, because loading many records costs a store little more than loading one, above all over a network. Batches
+//! begin small and double, so that a caller who needs three rows causes few reads. Over a network some batches are loaded while the
+//! caller reads the one before. Above the leaves, rows are lent one at a time, because a batch of rows would be a copy.
 //!
 //! # Where to begin reading
 //!

@@ -74,7 +74,7 @@ impl Resources {
             ReportedPlan(Arc::new(move || {
                 let (collection, plan, rules) = (Arc::clone(&collection), plan.clone(), rules.clone());
                 let explained = Explained { collection, plan, rules, candidates: 0, analysis: None };
-                // The report of a call that its deadline has ended shows the whole plan.
+                // Even if the deadline has ended the call, its report shows the whole plan.
                 work::undivided(|| explained.draw())
             }))
         };
@@ -117,7 +117,7 @@ impl Resources {
         Ok(Self { above, ..self.clone() })
     }
 
-    /// Returns a copy with execution statistics.
+    /// Returns a copy whose nodes report to `recorder`.
     pub(super) fn recorded_by(&self, recorder: &Recorder) -> Self {
         Self { recorder: Some(recorder.clone()), ..self.clone() }
     }

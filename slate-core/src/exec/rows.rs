@@ -28,15 +28,15 @@ pub(crate) trait Rows {
         Ok(rows)
     }
 
-    /// Tells a fetch below how many further rows the caller takes.
+    /// Sets, for a fetch below, how many further rows the caller needs.
     #[inline]
     fn want(&mut self, _rows: u64) {}
 
-    /// Ends a batch: the time until the next move is that of the reader, not of the call.
+    /// Ends a batch: until the next move, the clock of the call stands still.
     fn pause(&mut self) {}
 
-    /// Ends a batch of a cursor that waits, perhaps for long and among many: operators that hold rows give up memory that others need, and
-    /// pass the call on to their input.
+    /// Ends a batch of a cursor that may wait for long beside many others: operators release the memory of rows that exceeds the limit of
+    /// all waiting cursors, and pass the call on to their input.
     fn park(&mut self) {}
 
     /// Returns the current row in its stored form as a shared buffer. `None` if it has to be copied.

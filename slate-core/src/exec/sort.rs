@@ -70,7 +70,7 @@ impl<I: RecordRows> SortRows<I> {
         resources: &Resources,
         meter: Meter,
     ) -> Self {
-        // The record keys decide the rest.
+        // Record keys order ties, so a last field `_id` is not needed.
         let sort = sort.up_to_id();
         let presorted = presorted.min(sort.fields().len());
         let limit = limit.unwrap_or(u64::MAX);

@@ -53,7 +53,7 @@ struct Reached {
     bytes: usize,
     /// How many values the current step searches for.
     sought: usize,
-    /// The most bytes.
+    /// Maximum memory, in bytes.
     limit: usize,
 }
 

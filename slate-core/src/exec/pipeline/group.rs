@@ -35,7 +35,7 @@ pub(crate) struct GroupRows<'v> {
     /// The groups in memory in the order of their keys. A row contains the group's document, or the group's number if
     /// more documents may follow.
     order: Sorted,
-    /// The current group, if it is not one of the groups in memory.
+    /// The current group, if it is in `rest` and not in `states`.
     overflow: GroupStates,
     /// The documents that exceeded the memory.
     rest: Option<Rest>,
@@ -128,7 +128,7 @@ impl<'v> GroupRows<'v> {
         self.end()
     }
 
-    /// Adds a document of the input, as often as `times`.
+    /// Adds a document of the input `times` times.
     #[inline]
     pub(super) fn add(&mut self, document: Doc<'_>, times: u64) -> Result<()> {
         let Self { group, states, rest, .. } = self;

@@ -47,7 +47,8 @@ pub(super) fn by_id() -> Result<Stage> {
     Ok(Stage::Sort(plan::sort_by_id(Direction::Ascending)?))
 }
 
-/// Returns the condition of a query for a number and a string: some indexes have no entries for missing values.
+/// Returns a typical condition, to find out whether an index serves it: equality with a number or a string, because some
+/// indexes have no entries for missing values.
 pub(super) fn usual(lookup: &Lookup, join: &Join) -> Result<Option<Filter>> {
     let values = [Value::new(Kind::Int32, &[0; 4]), Value::new(Kind::String, &[1, 0, 0, 0, 0])];
     equality(lookup, join, values.into_iter())

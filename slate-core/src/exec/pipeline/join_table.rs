@@ -44,7 +44,7 @@ impl JoinTable {
         Ok(())
     }
 
-    /// Makes the table take documents with this value. Returns its key if the table did not take them before.
+    /// Marks a value as wanted by [`add_wanted`](Self::add_wanted). Returns its key if it was not marked before.
     pub(super) fn want(&mut self, value: Value<'_>, key: &mut Vec<u8>) -> Option<SmallBytes> {
         encode(value, key);
         if self.numbers.contains_key(key.as_slice()) {
@@ -84,7 +84,7 @@ impl JoinTable {
     ) -> Result<()> {
         matches.clear();
         work::take_copied(document.bytes().len())?;
-        // Most documents have one value, whose list needs no other one.
+        // Most documents have one value, whose list needs no allocation.
         let (mut first, mut others): (&[usize], Vec<&[usize]>) = (&[], Vec::new());
         let (mut most, mut sorted) = (MOST_LISTS, Ok(()));
         join.visit_local(document, &mut |value| {
@@ -121,7 +121,7 @@ impl JoinTable {
     }
 }
 
-/// Keeps each list once. An array can have the same value many times, and equal values have one list.
+/// Removes repeated lists. An array can have the same value many times, and equal values have one list.
 fn keep_different(lists: &mut Vec<&[usize]>) -> Result<()> {
     sort_counted(lists, &mut Vec::new(), |a, b| a.as_ptr().cmp(&b.as_ptr()))?;
     lists.dedup_by_key(|numbers| numbers.as_ptr());

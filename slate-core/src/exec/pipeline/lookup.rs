@@ -46,7 +46,7 @@ pub(crate) struct LookupRows<'v, V: View> {
 /// How matches are found.
 enum Strategy {
     Undecided,
-    /// Every document has all of the documents in memory.
+    /// All documents in memory match every document.
     Constant,
     Hash(JoinTable),
     Batches(Batches),

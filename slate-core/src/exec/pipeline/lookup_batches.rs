@@ -24,7 +24,7 @@ pub(super) struct Batches {
     pub(super) table: JoinTable,
     /// The values of the batch, each once, if an index finds their matches.
     pub(super) values: Vec<JoinValue<OwnedValue>>,
-    /// What the batch takes before it is joined, in bytes.
+    /// The memory of the batch before it is joined, in bytes.
     pub(super) memory: usize,
     /// Whether the batch is one document with very many values.
     pub(super) has_many_values: bool,
@@ -84,8 +84,8 @@ impl Batches {
         self.has_many_values = false;
     }
 
-    /// Adds a document to the batch. One with very many values is a batch of its own, and its values are not added; returns `false`
-    /// if it has to wait for that.
+    /// Adds a document to the batch. Returns `false` if the batch is complete: a document with very many values is a batch of its
+    /// own, without its values, and is pending if the batch has others.
     pub(super) fn add(&mut self, join: &Join, document: Box<[u8]>) -> bool {
         let has_many_values = has_many_values(join, &document);
         if has_many_values && !self.batch.is_empty() {
@@ -109,7 +109,7 @@ impl Batches {
         !has_many_values
     }
 
-    /// Leaves the first half of the batch, to be joined before the rest.
+    /// Reduces the batch to its first half. The rest is pending.
     pub(super) fn halve(&mut self, join: &Join) {
         let half = self.batch.split_off(self.batch.len().div_ceil(2));
         self.pending.extend(half.into_iter().rev());

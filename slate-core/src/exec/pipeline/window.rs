@@ -21,7 +21,7 @@ use crate::{
 ///
 /// First reads a whole partition: holds its documents, in a temporary file beyond the memory limit, and accumulates the
 /// outputs that have one value for the whole partition. Then returns each document with its results. A second reader of
-/// the documents goes ahead as far as the windows reach, so that only the operands of these windows are in memory.
+/// the documents reads ahead as far as the windows reach, so that only the operands of these windows are in memory.
 pub(crate) struct WindowRows<'v> {
     input: WindowSource<'v>,
     windows: Windows,

@@ -87,7 +87,7 @@ pub(super) fn place<'s, 'n>(nodes: &'s [&'n UpdateNode]) -> Result<Branches<'s, 
     }
 }
 
-/// Returns the path of an operator below, for messages.
+/// Returns the path of an operator at or below the node, for messages.
 fn first_path(node: &UpdateNode) -> Option<&str> {
     match node {
         UpdateNode::Leaf(leaf) => Some(leaf.path.as_str()),
@@ -321,7 +321,7 @@ const CANNOT_BACKFILL_ARRAY: Code = Code(34);
 /// Copies unchanged elements in runs.
 struct ElementRun<'a> {
     bytes: &'a [u8],
-    /// Where the run of unchanged elements begins that was not copied yet.
+    /// Start of the run of unchanged elements that is not copied yet.
     start: usize,
     end: usize,
     outcome: UpdateOutcome,
@@ -332,12 +332,12 @@ impl<'a> ElementRun<'a> {
         Self { bytes: doc.bytes(), start: 4, end: 4, outcome: UpdateOutcome::Unchanged }
     }
 
-    /// Keeps the element.
+    /// Adds the element to the run.
     fn pass(&mut self, element: Element<'_>) {
         self.end += 2 + element.name.len() + element.value.bytes().len();
     }
 
-    /// Writes what replaces or follows the element.
+    /// Replaces the element by what `write` writes. It stays in the run if `write` returns `Unchanged`.
     fn replace(
         &mut self,
         element: Element<'_>,
@@ -355,7 +355,7 @@ impl<'a> ElementRun<'a> {
         Ok(outcome)
     }
 
-    /// Keeps all remaining elements.
+    /// Copies the run and all elements after it.
     fn finish(&mut self, out: &mut Writer) {
         let end = self.bytes.len().saturating_sub(1);
         out.append_raw(self.bytes.get(self.start..end).unwrap_or_default());

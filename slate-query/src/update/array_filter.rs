@@ -38,7 +38,7 @@ enum Use {
 }
 
 impl ArrayFilters {
-    /// Parses the filters. In each, an identifier takes the place of a field.
+    /// Parses the filters. All paths of a filter begin with its identifier.
     ///
     /// # Errors
     /// `FailedToParse` (9) for a filter without an identifier or with several, and for repeated identifiers; `BadValue`

@@ -1,9 +1,9 @@
 //! What an update changed, computed from the document before and the document after: MongoDB's `updateDescription`.
 //!
-//! The two documents are compared field by field in their order, as MongoDB does. From the first field on whose name differs, the remaining
-//! fields of the old document count as removed, and those of the new one as set, so that applying the description to the old document
-//! also gives the fields their new order. Within a document or an array of both, only the difference is described, unless the whole value is
-//! shorter.
+//! The two documents are compared field by field in their order, as MongoDB does. Fields of the old document are skipped up to the next name of the
+//! new one. If the old one ends first, the remaining fields of the new one count as set. Skipped fields that are not set count as removed. So
+//! applying the description to the old document also gives the fields their new order. Within a document or an array of both, only the difference is
+//! described, unless the whole value is shorter.
 
 use crate::raw::{Doc, Element, Kind, Value, Writer};
 
@@ -14,7 +14,7 @@ enum Step<'d> {
     Position(usize),
 }
 
-/// A part of the description: the elements of its document or array, as bytes.
+/// One of the three lists of changes in a description.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     Updated,
@@ -34,7 +34,7 @@ struct Description<'d> {
     /// The elements of `disambiguatedPaths`, of each part.
     ambiguous: [Vec<u8>; 3],
     counts: Counts,
-    /// The size of the description beyond which a value around the compared ones is described as a whole, so that the comparison can end.
+    /// The value of `counts.size` above which an enclosing value is set as a whole, so that the comparison of its parts can end.
     limit: Option<usize>,
 }
 
@@ -42,18 +42,18 @@ struct Description<'d> {
 struct Counts {
     removed: usize,
     truncated: usize,
-    /// About the bytes of what was collected, with the last step of each path.
+    /// Approximate size of the changes in bytes. Of each path, only the last step counts.
     size: usize,
 }
 
-/// What was collected before a comparison, which may become too long.
+/// The sizes before a comparison. `rewind` restores them if the comparison takes more bytes than the whole value.
 struct Mark {
     counts: Counts,
     lengths: [usize; 6],
 }
 
-/// The longest description. Paths are repeated for every field, so that many fields below long names would make a longer one than both
-/// documents; the values around them are then described as a whole.
+/// Maximum size of a description, in bytes. Each change repeats its path, so many changes below long names could exceed the size of both documents.
+/// The enclosing values are then set as a whole.
 const MAX_WRITTEN: usize = 32 << 20;
 
 /// Appends to `out` `{updatedFields, removedFields, truncatedArrays, disambiguatedPaths?}`, a document that says how `new` differs from
@@ -80,7 +80,7 @@ pub fn describe(old: Doc<'_>, new: Doc<'_>, out: &mut Vec<u8>) -> Option<()> {
 impl<'d> Description<'d> {
     fn document(&mut self, whole_old: Doc<'d>, whole_new: Doc<'d>) -> Option<()> {
         let (mut old, mut new) = whole_old.elements_from_difference(whole_new);
-        // Both iterate over the same names until one of them has another one.
+        // Skips fields of `old` up to the next name of `new`.
         let (mut left_old, mut left_new) = (old.next(), new.next());
         let mut dropped: Vec<&'d [u8]> = Vec::new();
         while let (Some(before), Some(after)) = (&left_old, &left_new) {
@@ -221,7 +221,7 @@ impl<'d> Description<'d> {
         }
     }
 
-    /// The array at the path has this length now.
+    /// Adds to `truncatedArrays` that the array at the path now has this length.
     fn truncate(&mut self, length: usize) {
         self.counts.size += 16;
         let mut truncated = Writer::new();
@@ -238,7 +238,7 @@ impl<'d> Description<'d> {
         }
     }
 
-    /// Whether the joined path does not say which fields it leads through.
+    /// Whether the joined path is ambiguous: a name on it contains a dot or is a number.
     fn is_ambiguous(&self, last: Option<Step<'_>>) -> bool {
         let is_ambiguous = |step: &Step<'_>| match step {
             Step::Field(name) => name.contains(&b'.') || (!name.is_empty() && name.iter().all(u8::is_ascii_digit)),
@@ -274,7 +274,7 @@ impl<'d> Description<'d> {
         out.extend_from_slice(&steps.finish());
     }
 
-    /// Whether the comparison can end, because a value around the compared ones is described as a whole.
+    /// Whether the comparison can end, because an enclosing value will be set as a whole.
     fn is_in_vain(&self) -> bool {
         self.limit.is_some_and(|limit| self.counts.size > limit) || self.written() > MAX_WRITTEN
     }
@@ -284,7 +284,7 @@ impl<'d> Description<'d> {
         [updated, removed, truncated, a, b, c].map(Vec::len)
     }
 
-    /// Returns the bytes that were collected.
+    /// Returns the size of the collected elements, in bytes.
     fn written(&self) -> usize {
         self.lengths().iter().sum()
     }
@@ -320,7 +320,7 @@ impl<'d> Description<'d> {
     }
 }
 
-/// Appends an element whose elements are these bytes.
+/// Appends a document or an array that consists of these encoded elements.
 fn nested(kind: Kind, name: &[u8], elements: &[&[u8]], out: &mut Vec<u8>) {
     out.push(kind.byte());
     out.extend_from_slice(name);

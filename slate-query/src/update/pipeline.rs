@@ -1,4 +1,4 @@
-//! Updates given as pipelines: each stage makes the document anew.
+//! Updates given as pipelines: each stage returns a new document.
 
 use super::{Context, replace};
 use crate::{
@@ -29,7 +29,7 @@ impl Pipeline {
         pipeline::parse(stages.values(), &bindings.clone().lenient()).map(Self)
     }
 
-    /// Returns the new document. It has the `_id` of the old document, even if a stage leaves it out.
+    /// Returns the new document, which has the old `_id` even if a stage leaves it out; `None` if nothing changes.
     pub(super) fn apply(&self, old: Doc<'_>, context: &Context) -> Result<Option<Vec<u8>>> {
         let (mut document, mut next) = (old.bytes().to_vec(), Vec::new());
         for stage in &self.0 {

@@ -27,7 +27,7 @@ pub(super) struct UpdateScope<'a> {
     pub(super) fields: &'a RootFields<'a>,
 }
 
-/// The first field of each name, once one is asked for.
+/// The first field of each name. Built at the first lookup.
 #[derive(Debug, Default)]
 pub(super) struct RootFields<'a>(OnceCell<HashMap<&'a [u8], Value<'a>>>);
 

@@ -27,8 +27,8 @@ impl Update {
     }
 }
 
-/// Returns whether the operators of a node can change what the rest of an index's path leads to: the path of one and the other are
-/// equal, or one is a prefix of the other, where steps that may be array positions are optional.
+/// Returns whether the operators of a node can change the values at `parts`, the rest of an index's path: an operator's path equals it, or one is a
+/// prefix of the other. Steps that may be array positions are optional.
 fn meets(node: &UpdateNode, parts: &[Part]) -> bool {
     let Some((part, rest)) = parts.split_first() else { return true };
     let at_position = |child: &UpdateNode| creates_fields(child) || meets(child, parts);
@@ -48,7 +48,7 @@ fn meets(node: &UpdateNode, parts: &[Part]) -> bool {
     }
 }
 
-/// Returns whether an operator below may append to the array in whose position it acts.
+/// Returns whether an operator at or below the node creates missing fields, and so may append to an array.
 fn creates_fields(node: &UpdateNode) -> bool {
     match node {
         UpdateNode::Leaf(leaf) => leaf.operator.creates() == Creates::Fields,

@@ -45,8 +45,8 @@ impl Update {
         Ok(out.finish())
     }
 
-    /// Returns whether an upsert takes the value of this path from an equality of the filter. A replacement takes only
-    /// `_id`.
+    /// Returns whether an upsert copies the value at this path from an equality of the filter. A replacement copies only `_id`, and fails for a path
+    /// within `_id`.
     fn starts_from(&self, path: &Path) -> Result<bool> {
         match (&self.0, path.parts()) {
             (UpdateForm::Replacement(_), [first, _, ..]) if first.name() == "_id" => {

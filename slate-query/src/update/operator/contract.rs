@@ -19,7 +19,7 @@ pub(in crate::update) trait Operator: fmt::Debug + Send + Sync {
         Ok(UpdateOutcome::Unchanged)
     }
 
-    /// Decides whether it is an error that a value in the middle of the path cannot have fields.
+    /// Fails if the operator does not allow a value on its path that cannot have fields.
     fn blocked(&self, _scope: &UpdateScope<'_>) -> Result<()> {
         Err(Error::new(Code::PATH_NOT_VIABLE, "the path goes through a value that cannot hold such a field"))
     }

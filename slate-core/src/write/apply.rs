@@ -16,8 +16,8 @@ use crate::{
     changes::{EventBuffer, LogTail, LogWriter},
 };
 
-/// Changes of a call that are not written to the store yet, because they are large: most often the commit follows, which takes them from
-/// where they are.
+/// Large changes of a call that are not in the store's transaction yet. Most often the commit follows, which writes them without copying
+/// them there.
 pub(super) struct Unapplied {
     collection: Arc<CollectionInfo>,
     changes: ChangeSet,
@@ -45,7 +45,7 @@ impl Unapplied {
 pub(super) struct LastStage<'s> {
     /// The log of changes and the events of the calls before the last one, if there is something to log.
     pub(super) log: Option<(ChangeLogInfo, &'s LogTail, EventBuffer)>,
-    /// The largest value that the store holds.
+    /// Maximum size of a value, in bytes.
     pub(super) max_value: usize,
     pub(super) unapplied: Option<Unapplied>,
 }
@@ -146,7 +146,7 @@ impl<T: Transaction> Session<T> {
         changes.finish(call)?;
         let unique = changes.check_unique(&self.view(), collection);
         if unique.is_err() {
-            // The error tells about another document. A serializable transaction has thereby read the collection.
+            // The error depends on another document, so a serializable transaction has read the collection.
             self.read_all(collection);
         }
         unique?;
@@ -179,18 +179,18 @@ impl<T: Transaction> Session<T> {
         self.end_on_error(applied)
     }
 
-    /// Begins a call of the transaction. Moves the changes of the last call into the store's transaction, where this one sees them.
+    /// Begins a call of the transaction. Moves the changes of the last call into the store's transaction, where this call sees them.
     ///
     /// # Errors
-    /// Fails if the transaction has ended or its time is up. `TooLarge` if the changes are more than the store holds in an open
-    /// transaction: then it ends.
+    /// Fails if the transaction has ended or its time is up. `TooLarge` if the changes exceed what the store holds in an open
+    /// transaction: the transaction then ends.
     pub(crate) fn begin_call(&mut self) -> Result<()> {
         self.check_open()?;
         if self.unapplied.is_some() {
             work::check()?;
         }
         let Some(Unapplied { collection, mut changes }) = self.unapplied.take() else { return Ok(()) };
-        // The last call has succeeded, so that the deadline of this one must not end it.
+        // The last call has succeeded, so the deadline of this call must not interrupt its changes.
         let settled = work::undivided(|| {
             self.check_transaction_size(&collection, &changes)?;
             self.apply_blocks(&collection, &mut changes)
@@ -209,7 +209,7 @@ impl<T: Transaction> Session<T> {
         changes.for_each_block(|_| true, |place, block| self.apply_block(collection, place, block))
     }
 
-    /// Does everything that precedes the writes of the changes.
+    /// Defines a new collection, and adds the changes of index properties, the growth and the guards. The writes follow.
     fn begin_apply(&mut self, collection: &Arc<CollectionInfo>, changes: &mut ChangeSet) -> Result<()> {
         self.define_if_new(collection)?;
         self.add_index_properties(&collection.name, changes.take_properties());

@@ -41,7 +41,7 @@ pub(crate) enum BuildStart {
     Exists(String),
     /// The collection is so small that one transaction creates the index of this name.
     Small(String),
-    /// The index has to be filled in rounds. It is declared: by this call, or by another one, which may go on or have crashed.
+    /// The index has to be filled in rounds. It is declared: by this call, or by another one, which may be running or have crashed.
     Declared { name: String, keyspace: Keyspace, declared: Created },
 }
 

@@ -265,8 +265,8 @@ fn default_name(keys: Doc<'_>) -> String {
     parts.join("_")
 }
 
-/// Checks that the definition is that of the index on `_id` of a collection with this collation. It always exists, under every
-/// name.
+/// Checks that the definition is that of the index on `_id` of a collection with this collation. That index always exists,
+/// under every name.
 pub(crate) fn check_id_index(spec: &IndexSpec, collation: Option<&Collation>) -> Result<()> {
     if spec.hidden {
         return Err(hidden_id_index().at("hidden"));
@@ -301,7 +301,8 @@ pub(crate) fn not_of_id_index(name: &str) -> Error {
     Error::invalid(Code::INVALID_INDEX_SPECIFICATION_OPTION, message).at(name)
 }
 
-/// Returns the existing index if it has the same definition. Indexes on the same keys can differ in their options.
+/// Returns the existing index with this name and definition. Fails if only the name or only the definition is the same.
+/// Indexes on the same keys can differ in their options.
 pub(super) fn find_same<'c>(indexes: &'c [Arc<IndexInfo>], wanted: &IndexInfo) -> Result<Option<&'c Arc<IndexInfo>>> {
     for there in indexes {
         // As in MongoDB, `{a: 1}` and `{a: 2}` are different keys.

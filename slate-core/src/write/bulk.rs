@@ -36,7 +36,8 @@ impl BulkOutcome {
         }
     }
 
-    /// Adds a rejected operation. Its error is shortened by the number of those before it.
+    /// Adds a rejected operation. Its error is cut to a length that depends on how many operations were rejected before
+    /// it.
     fn refuse(&mut self, at: usize, error: Option<Error>) {
         let error = error.map(|error| error.refused_after(self.refused.len()));
         self.refused.push((at, error));

@@ -42,7 +42,7 @@ impl CallEvents {
         }
     }
 
-    /// Returns the bytes of the log's entry of a new document, if it has one of its own.
+    /// Returns the size of an entry of the log with only the event of this new document, in bytes.
     pub(super) fn size_of_insert(&self, document: Doc<'_>) -> usize {
         entry_size(event_size(&self.collection, &[document.bytes()]))
     }
@@ -56,7 +56,7 @@ impl CallEvents {
         self.rows = self.rows.max(end);
     }
 
-    /// Logs a changed document, the next record. Returns the bytes of an entry of the log with it.
+    /// Logs a changed document, the next record. Returns the size of an entry of the log with only this event, in bytes.
     pub(super) fn changed(&mut self, old: Doc<'_>, new: Doc<'_>) -> usize {
         self.rows += 1;
         let size = self.events.size();
@@ -74,7 +74,7 @@ impl CallEvents {
         entry_size(self.events.size() - size)
     }
 
-    /// Logs a deleted document, the next record. Returns the bytes of an entry of the log with it.
+    /// Logs a deleted document, the next record. Returns the size of an entry of the log with only this event, in bytes.
     pub(super) fn deleted(&mut self, old: Doc<'_>) -> usize {
         self.rows += 1;
         let before = (self.images == Images::Kept).then_some(old);

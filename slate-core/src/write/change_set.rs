@@ -63,7 +63,7 @@ pub(super) enum BlockPlace {
     Records,
 }
 
-/// The bytes of writes from which on a transaction does not copy them.
+/// Size of writes above which a transaction does not copy them, in bytes.
 const LARGE: usize = 256 << 10;
 
 /// Bytes of spilled writes that are read together.
@@ -96,20 +96,20 @@ impl ChangeSet {
         }
     }
 
-    /// Logs the changes.
+    /// Sets whether the changes are logged.
     pub(super) fn logged(mut self, collection: &CollectionInfo, is_logged: bool) -> Self {
         self.log = is_logged.then(|| Box::new(CallEvents::new(collection)));
         self
     }
 
-    /// Sets how a changed document is logged: as an update, the default, or as replaced.
+    /// Logs changed documents as replaced. By default they are logged as updated.
     pub(super) fn log_replacements(&mut self) {
         if let Some(log) = &mut self.log {
             log.replaces = true;
         }
     }
 
-    /// Removes and returns the events that are in memory, except when they are among the spilled writes.
+    /// Removes and returns the events in memory. Spilled events are among the spilled writes.
     pub(super) fn take_events(&mut self) -> EventBuffer {
         self.log.as_mut().map(|log| std::mem::take(&mut log.events)).unwrap_or_default()
     }
@@ -123,7 +123,7 @@ impl ChangeSet {
         self.indexes.iter_mut().for_each(|entries| entries.reserve(documents, documents.saturating_mul(KEY_AND_ID)));
     }
 
-    /// Adds a new document, with an `_id` if it has none. An error leaves entries behind.
+    /// Adds a new document, with an `_id` if it has none. An error may leave writes of the document in the change set.
     pub(super) fn insert(&mut self, collection: &CollectionInfo, document: &bson::RawDocument) -> Result<()> {
         let row = self.records.len();
         self.records.try_write(|out| prepare(document, self.empty_timestamps, out))?;
@@ -266,7 +266,7 @@ impl ChangeSet {
         self.spilled_keys + self.records.len() + self.indexes.iter().map(Entries::len).sum::<usize>()
     }
 
-    /// Whether copying the writes would cost more than a few microseconds.
+    /// Returns whether the writes are spilled or exceed [`LARGE`].
     pub(super) fn is_large(&self) -> bool {
         self.spilled.is_some() || self.size() > LARGE
     }
@@ -332,7 +332,7 @@ impl ChangeSet {
     }
 
     /// Calls `visitor` with the writes to the wanted places, in the order of places and keys, in blocks that contain all writes of a key.
-    /// Can be repeated. [`finish`](Self::finish) precedes it.
+    /// Can be called several times, after [`finish`](Self::finish).
     pub(super) fn for_each_block<E: From<Error>>(
         &mut self,
         wanted: impl Fn(BlockPlace) -> bool,

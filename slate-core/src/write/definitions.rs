@@ -26,7 +26,7 @@ pub(crate) struct CollectionSpec {
     pub(crate) keeps_images: bool,
 }
 
-/// What a view consists of.
+/// The definition of a view.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ViewSpec {
     pub(crate) on: String,
@@ -217,7 +217,8 @@ impl<T: Transaction> Session<T> {
         Ok(before)
     }
 
-    /// Sets after how many seconds the documents of a TTL index are due, or makes an index one. Returns what it was before.
+    /// Sets the seconds after which the documents of an index expire, which makes it a TTL index. Returns the seconds before; `None` if
+    /// it was not one.
     ///
     /// # Errors
     /// `IndexNotFound` (27) if it does not exist; `InvalidOptions` (72) for the index on `_id`, an index on several fields and a number

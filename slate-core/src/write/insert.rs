@@ -103,7 +103,7 @@ impl<T: Transaction> Session<T> {
             (insert.changes, insert.outcome)
         };
         if !outcome.refused.is_empty() {
-            // A rejection tells about another document. A serializable transaction has thereby read the collection.
+            // A rejection can depend on another document, so a serializable transaction has read the collection.
             self.read_all(&collection);
             if mode == InsertMode::AllOrNone {
                 return Ok(outcome);
@@ -235,7 +235,7 @@ impl<'c, V: View> Insert<'c, V> {
                     refused.push(document);
                     self.outcome.refuse(place, error);
                     if mode != InsertMode::Unordered {
-                        // The first rejected document counts; those behind it, rejected or not, are not tried.
+                        // Only the first rejected document is reported; those after it count as not tried.
                         self.outcome.refused.retain(|(refused, _)| *refused <= place);
                         break;
                     }
@@ -341,7 +341,7 @@ impl Batch {
         end(document)..end(document + 1)
     }
 
-    /// Removes all documents but the first of the batch from the changes.
+    /// Removes all but the first `documents` documents of the batch from the changes.
     fn truncate(&self, documents: usize, changes: &mut ChangeSet) {
         changes.records.truncate(self.first_record + documents);
         for (at, entries) in changes.indexes.iter_mut().enumerate() {

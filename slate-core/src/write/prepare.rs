@@ -122,7 +122,7 @@ pub(super) fn check_size(bytes: &[u8]) -> Result<()> {
     Err(Error::new(ErrorKind::TooLarge, Code::BSON_OBJECT_TOO_LARGE, message))
 }
 
-/// Returns whether a field at the top level gets the current time.
+/// Returns whether a top-level field is an empty timestamp, which gets the current time.
 #[inline]
 fn is_replaced(field: Element<'_>, empty: EmptyTimestamps) -> bool {
     field.value.kind() == Kind::Timestamp
@@ -208,7 +208,7 @@ pub(crate) struct DocumentEntries<'m, 'd> {
 }
 
 impl EntryMaker {
-    /// Starts with a document.
+    /// Returns the maker of a document's entries.
     pub(crate) fn document<'m, 'd>(&'m mut self, record_key: &'d [u8], document: Doc<'d>) -> DocumentEntries<'m, 'd> {
         self.id.find(id(document));
         DocumentEntries { maker: self, record_key, document }

@@ -189,7 +189,7 @@ impl<'c> Put<'c> {
         self.changes.spill_if_full()
     }
 
-    /// Applies the documents with one `_id`, in order, to the record with it.
+    /// Applies the documents with one `_id`, in order, to the record with this `_id`.
     fn put(&mut self, old: Option<Doc<'_>>, documents: &[Given<'_>]) -> Result<()> {
         let row = self.changes.records.len();
         for given in documents {
@@ -268,8 +268,8 @@ fn differs(index: &IndexInfo, old: Doc<'_>, new: Doc<'_>) -> bool {
         || !index.pattern.first_values(old).eq(index.pattern.first_values(new))
 }
 
-/// Returns the document with the fields of the patch. If the `_id`s are equal but of different types, the stored
-/// `_id` is kept.
+/// Returns the document with the fields of the patch; `None` if it does not change. If the `_id`s are equal but of different types,
+/// the stored `_id` remains.
 fn merged(there: Doc<'_>, patch: Doc<'_>) -> Result<Option<Vec<u8>>> {
     let (Some(old), Some(new)) = (there.get("_id"), patch.get("_id")) else {
         return Ok(update::merge(there, patch)?);

@@ -25,13 +25,13 @@ use crate::{
     spill::Memory,
 };
 
-/// Whether a transaction can go on with the catalog that it has used.
+/// Whether a transaction may continue with the catalog that it has used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Confirmed {
     Yes,
     /// Another process had changed the catalog before the transaction began.
     Outdated,
-    /// Somebody has announced a change that the transaction would be in the way of.
+    /// Another transaction has announced a change of a definition that this one relies on, and this one makes way.
     InTheWay,
 }
 
@@ -39,14 +39,14 @@ pub(crate) enum Confirmed {
 pub(crate) struct Session<T> {
     pub(super) transaction: T,
     pub(super) catalog: Arc<Catalog>,
-    /// Whether the transaction sees this catalog, until that is known.
+    /// Finds out whether the transaction sees this catalog; `None` once that is known.
     check: Option<CatalogCheck>,
     /// The id of the announcement of this transaction's change of a definition, if it was announced (`commit/announcements.rs`).
     announced: Option<u64>,
     /// Announcements that other transactions have made way for long enough: their processes have probably ended.
     abandoned: Vec<Announced>,
     pub(super) collections: CollectionStates,
-    /// Whether it wrote something other than documents and the catalog: entries of an index that is being built.
+    /// Whether it wrote something other than documents and the catalog, such as entries of an index that is being built.
     wrote_entries: bool,
     /// Bytes of documents and entries written so far, where the store limits them.
     pub(super) bytes_written: usize,
@@ -135,7 +135,7 @@ impl<T: Transaction> Session<T> {
     }
 
     /// Makes sure that the transaction sees the catalog that its calls have used, and that nobody has announced a change of a definition
-    /// that it relies on. Until then their outcomes, also errors, mean nothing.
+    /// that it relies on. Until then the results of its calls, errors included, may be wrong.
     ///
     /// # Errors
     /// A conflict if another process has changed the catalog before the transaction began, or if it makes way for a change.
@@ -296,7 +296,8 @@ impl<T: Transaction> Session<T> {
         self.catalog.change_log().is_some() && is_logged(collection)
     }
 
-    /// Logs what is done to a definition, that of a collection with these records. `describe` is called only if it is logged.
+    /// Logs a change of a definition. `records` is the keyspace of the collection's records; `None` for a view or a database. `describe`
+    /// is called only if changes are logged.
     pub(super) fn log_definition(
         &mut self,
         kind: EventKind,
@@ -342,7 +343,7 @@ impl<T: Transaction> Session<T> {
             }
             (None, Some(limits)) => {
                 let since = clock::timestamp(clock::now_millis());
-                // Of the time and the counter, those bits that differ between two logs.
+                // The bits of the time and of the counter that differ between two logs.
                 let id = u32::try_from((since >> 32 ^ since << 20) & u64::from(u32::MAX)).unwrap_or_default();
                 Some(ChangeLogInfo { keyspace: self.allocate()?, id, since, limits })
             }
@@ -354,7 +355,7 @@ impl<T: Transaction> Session<T> {
         Ok(())
     }
 
-    /// Deletes the oldest part of what exceeds the limits of the log of changes. Returns whether there was something.
+    /// Deletes the oldest part of what exceeds the limits of the log of changes. Returns whether anything was deleted.
     pub(crate) fn trim_change_log(&mut self, now_millis: i64) -> Result<bool> {
         self.begin_call()?;
         let Some(log) = self.catalog.change_log().copied() else { return Ok(false) };
@@ -449,7 +450,7 @@ impl<T: Transaction> Session<T> {
             shared.wakers.committed(names);
         }
         if self.log_change.is_some() {
-            // Streams of a log that ended have to say so.
+            // Streams have to report that their log has ended.
             shared.wakers.wake_all();
         }
         let stale = collection_state::stale(collections, &self.catalog, &self.shared.staleness);

@@ -134,7 +134,8 @@ pub(super) fn record_key<'e>(index: &IndexInfo, key: &'e [u8], value: &'e [u8]) 
     Ok(Entry::parse(index, key, value)?.record_key)
 }
 
-/// Returns the error for a duplicate unique key. `key` is the key of the entry, and `document` the one that has it, too.
+/// Returns the error for a duplicate unique key. `key` is the key of the entry. `document` has this key; its strings are
+/// shown if the index has a collation.
 pub(super) fn duplicate(
     collection: &CollectionInfo,
     index: &IndexInfo,

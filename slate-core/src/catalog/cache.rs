@@ -23,7 +23,7 @@ pub(crate) struct CatalogCache {
     /// How often the catalog, or what has changed in it, was read from the store again.
     reads: AtomicU64,
     uses: UseTable,
-    /// Whether other definitions were read since [`take_redefined`](Self::take_redefined), those of this process or of another one.
+    /// Whether a read since [`take_redefined`](Self::take_redefined) found changed definitions, whichever process changed them.
     is_redefined: AtomicBool,
     /// Whether only this process changes the catalog. If not, its version is read with the view of every commit, and all of it
     /// after each change.
@@ -39,8 +39,8 @@ struct Cached {
     stored: Option<CatalogVersion>,
 }
 
-/// A read of the catalog's version in a view that is on its way. Nothing that was read may leave the call before
-/// [`confirm`](CatalogCache::confirm) has found the version of the catalog in use.
+/// A read of the catalog's version in a view, which was sent and is not awaited yet. No result may leave the call before
+/// [`confirm`](CatalogCache::confirm) has found that the catalog in use has this version.
 #[derive(Debug)]
 pub(crate) struct CatalogCheck {
     stored: CatalogVersion,
@@ -64,7 +64,7 @@ impl CatalogCache {
         self.reads.load(Ordering::Relaxed)
     }
 
-    /// Returns whether other definitions were read since the last call, which this process or another one has changed.
+    /// Returns whether a read since the last call found changed definitions. Always false if only this process changes the catalog.
     pub(crate) fn take_redefined(&self) -> bool {
         !self.is_exclusive && self.is_redefined.swap(false, Ordering::Relaxed)
     }
@@ -110,8 +110,8 @@ impl CatalogCache {
         }
     }
 
-    /// Returns the last catalog that was read, and the check whether it is that of `view`, which [`confirm`](Self::confirm) waits for. On
-    /// a store where the check would not travel beside other reads, returns the catalog of the view, without a check.
+    /// Returns the last catalog that was read, and the check whether it is that of `view`, which [`confirm`](Self::confirm) waits for. On a
+    /// store that cannot send the check ahead, returns the catalog of the view, without a check.
     ///
     /// `view` is as for [`load`](Self::load).
     pub(crate) fn load_ahead(&self, view: &impl View) -> Result<(Arc<Catalog>, Option<CatalogCheck>)> {
@@ -135,7 +135,7 @@ impl CatalogCache {
     }
 
     /// Waits for the check. Returns the changes of definitions that are announced in the view; `None` if the view does not have the catalog
-    /// that it was read with, so that its call has to begin anew.
+    /// that it was read with, so that its call must be repeated.
     pub(crate) fn confirm(&self, check: CatalogCheck) -> Result<Option<Vec<Announced>>> {
         let (found, announced) = CatalogVersion::wait(check.ahead)?;
         if found > check.stored {
@@ -190,7 +190,7 @@ impl CatalogCache {
             }
             None => Arc::new(Catalog::read(view, &self.uses)?),
         };
-        // What a call that has ended parsed last may be incomplete.
+        // If the call has ended, its last definitions may not be parsed completely.
         work::check()?;
         let mut last = self.last.write().unwrap_or_else(PoisonError::into_inner);
         // The catalog of an old snapshot does not replace a newer one.
@@ -200,7 +200,7 @@ impl CatalogCache {
         Ok(catalog)
     }
 
-    /// Counts a read because the cached catalog is outdated.
+    /// Reads the catalog because the cached one is outdated, and counts this.
     fn read_again(&self, read: impl FnOnce() -> Result<Catalog>) -> Result<Arc<Catalog>> {
         self.reads.fetch_add(1, Ordering::Relaxed);
         let catalog = read()?;

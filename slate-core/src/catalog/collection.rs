@@ -37,7 +37,7 @@ pub(crate) struct CollectionInfo {
 }
 
 impl CollectionInfo {
-    /// Creates a collection that does not exist, which has no documents.
+    /// Returns what stands for a collection that does not exist: one without documents and indexes.
     pub(crate) fn absent(name: &str) -> Self {
         // No keyspace has this number, and a missing keyspace is empty.
         Self::new(name, Keyspace(u32::MAX))

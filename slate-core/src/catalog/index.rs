@@ -31,7 +31,7 @@ pub(crate) struct IndexInfo {
     pub(crate) sparse: bool,
     /// Whether no query uses it.
     pub(crate) hidden: bool,
-    /// A TTL index: the seconds after its date from which a document is deleted by `expire`.
+    /// For a TTL index, the seconds after its date when a document expires.
     pub(crate) expire_after: Option<u32>,
     pub(crate) partial: Option<Partial>,
     /// Entries contain the sort keys of strings. `None`: the strings themselves.
@@ -133,7 +133,7 @@ impl IndexInfo {
         !self.sparse && self.partial.is_none()
     }
 
-    /// Records array positions of a document.
+    /// Adds the paths at which a document has arrays.
     pub(crate) fn add_multikey(&mut self, met: &[u64]) {
         for (known, met) in self.multikey.iter_mut().zip(met) {
             *known |= met;

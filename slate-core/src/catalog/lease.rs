@@ -3,7 +3,7 @@ use slate_store::{Keyspace, Transaction, TransactionExt as _, View as _};
 use super::{CATALOG, keys};
 use crate::{Result, commit::Leases};
 
-/// Work that one process does at a time, on a store that several processes write to; see [`Leases`].
+/// Work that at most one process at a time may do, on a store that several processes write to; see [`Leases`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeasedWork {
     /// Deleting the keys of a keyspace. Its lease is the value of the pending drop: the process that commits the drop holds it.
@@ -12,7 +12,7 @@ pub(crate) enum LeasedWork {
     Statistics(Keyspace),
 }
 
-/// What became of an attempt to take a lease.
+/// The result of an attempt to take a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LeaseAttempt {
     /// This process holds it when the transaction has committed.
@@ -42,7 +42,7 @@ impl LeasedWork {
         Ok(LeaseAttempt::Taken)
     }
 
-    /// Replaces the value of a lease, so that others see that its holder goes on. Returns whether this process holds it.
+    /// Renews the lease by a new value, which other processes see. Returns whether this process holds it.
     pub(crate) fn renew(self, transaction: &mut impl Transaction, leases: &Leases) -> Result<bool> {
         let is_held = self.is_held(transaction, leases)?;
         if is_held {
@@ -51,7 +51,7 @@ impl LeasedWork {
         Ok(is_held)
     }
 
-    /// Gives up the lease. Returns whether this process held it.
+    /// Releases the lease. Returns whether this process held it.
     pub(crate) fn release(self, transaction: &mut impl Transaction, leases: &Leases) -> Result<bool> {
         let is_held = self.is_held(transaction, leases)?;
         match self {

@@ -104,7 +104,7 @@ impl Catalog {
         Ok(catalog)
     }
 
-    /// Reads the collections and views with these names again. `view` must have the same others.
+    /// Reads the collections and views with these names again. All others must be the same in `view`.
     fn reread(&self, view: &impl View, names: &BTreeSet<Box<str>>, uses: &UseTable) -> Result<Self> {
         let mut catalog = self.clone();
         catalog.read_counters(view)?;
@@ -142,7 +142,7 @@ impl Catalog {
         match ViewInfo::read(name, definition)? {
             Some(view) => self.put_view(view),
             None => {
-                // Validators and partial indexes belong to no call.
+                // The memory of validators and partial indexes does not count towards the limit of a call.
                 let mut collection = held::uncounted(|| CollectionInfo::read(name, definition))?;
                 collection.count_in(uses);
                 self.put(collection);
@@ -249,7 +249,8 @@ impl Catalog {
         }
     }
 
-    /// Writes the changed collections, whether changes are logged, if that was redefined, and new versions. Statistics are not written: see [`CollectionStatistics::store`].
+    /// Writes the changed collections, the log of changes if `log` says that it was redefined, and new versions. Statistics are not written: see
+    /// [`CollectionStatistics::store`].
     pub(crate) fn write<'n>(
         &self,
         transaction: &mut impl Transaction,
@@ -301,7 +302,7 @@ pub(crate) enum Change {
     Definition,
 }
 
-/// The place of the counter of changes of definitions.
+/// The keyspace and the key of the counter of changes of definitions.
 pub(crate) const DEFINITIONS_VERSION: (Keyspace, &[u8]) = (CATALOG, keys::VERSION);
 
 /// The version of the catalog's content, by which a process notices changes that others make. Each part grows with every commit
@@ -353,7 +354,7 @@ impl CatalogVersion {
         Bounds { start: Some(start), end: Some(end) }
     }
 
-    /// Adds one of the stored counters.
+    /// Adds a stored counter. Breaks if it is damaged.
     fn add(&mut self, key: &[u8], value: &[u8]) -> ControlFlow<()> {
         let Ok(number) = value.try_into().map(u64::from_be_bytes) else { return ControlFlow::Break(()) };
         match key {
@@ -376,7 +377,7 @@ pub(crate) fn announce(transaction: &mut impl Transaction, change: &Announced) -
     Ok(transaction.put(CATALOG, &keys::announcement(&change.collection), &change.id.to_be_bytes())?)
 }
 
-/// Withdraws an announcement, unless another one stands in its place. Returns whether that writes something.
+/// Withdraws an announcement, unless another one has replaced it. Returns whether this writes anything.
 pub(crate) fn withdraw(transaction: &mut impl Transaction, change: &Announced) -> Result<bool> {
     let key = keys::announcement(&change.collection);
     let is_it = transaction.view().get(CATALOG, &key, |id| *id == change.id.to_be_bytes())?;
@@ -396,7 +397,7 @@ pub(crate) fn trimmed_changes(view: &impl View, log: &ChangeLogInfo) -> Result<O
     stored.map(|stored| stored.ok_or_else(|| damaged("how far the log of changes is trimmed"))).transpose()
 }
 
-/// Records, in the transaction that deletes them, up to which event the log is deleted.
+/// Records up to which event the log is deleted, in the transaction that deletes the events.
 pub(crate) fn set_trimmed_changes(
     transaction: &mut impl Transaction,
     log: &ChangeLogInfo,
@@ -448,7 +449,7 @@ pub(crate) struct BuildPosition {
 }
 
 impl BuildPosition {
-    /// Reads the position of the index whose entries are in `keyspace`.
+    /// Reads the position of the build of the index in `keyspace`; the start if none is stored.
     pub(crate) fn load(view: &impl View, keyspace: Keyspace) -> Result<Self> {
         let Some(bytes) = view.get(CATALOG, &keys::build(keyspace), <[u8]>::to_vec)? else {
             return Ok(Self::default());

@@ -6,12 +6,12 @@
 //! conflicts with a writer's commit
 //! announces itself in the catalog                 read the announcement beside the catalog's version
 //! is repeated, and nobody is in its way           wait, at most HOLD, and begin anew
-//! withdraws the announcement                      go on
+//! withdraws the announcement                      continue
 //! ```
 //!
 //! On a store that several processes write to, a change conflicts with every writer that commits while it is made. Without the
-//! announcement it would never be made beside many writers. The process that has announced a change may end: writers then wait once, and
-//! the next commit of one of them withdraws the announcement.
+//! announcement it would never succeed beside many writers. If the process that has announced a change ends, writers wait once, and the
+//! next commit of one of them withdraws the announcement.
 
 use std::{
     collections::BTreeMap,
@@ -27,14 +27,15 @@ pub(crate) struct Announced {
     pub(crate) id: u64,
 }
 
-/// How long the transactions of a process make way for one announced change. A change takes some round trips, and that of a small
-/// collection reads its documents.
+/// How long the transactions of a process make way for one announced change. A change takes some round trips; the build of an index of
+/// a small collection also reads its documents.
 pub(crate) const HOLD: Duration = Duration::from_secs(2);
 
 /// The pause before a transaction that makes way begins anew.
 pub(crate) const PAUSE: Duration = Duration::from_millis(10);
 
-/// The number of announcements that are remembered, and for how long if there are more. One that was forgotten is waited for again.
+/// Beyond this number of announcements, those first seen longer ago than [`REMEMBERED_FOR`] are forgotten. Writers wait again for a forgotten
+/// one.
 const REMEMBERED: usize = 128;
 const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 
@@ -43,7 +44,8 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 pub(crate) struct Announcements(Mutex<BTreeMap<u64, Instant>>);
 
 impl Announcements {
-    /// Returns whether to make way for an announced change. If not, it has had its time: its process has probably ended.
+    /// Returns whether to make way for an announced change: within [`HOLD`] of first seeing it. After that, the process that announced
+    /// it has probably ended.
     pub(crate) fn is_standing(&self, id: u64) -> bool {
         let now = Instant::now();
         // No code under this lock can panic between two dependent updates.

@@ -1,4 +1,4 @@
-//! Work that one process does at a time, on a store that several processes write to: gathering the statistics of a collection, and
+//! Work that at most one process at a time may do, on a store that several processes write to: gathering the statistics of a collection, and
 //! deleting the keys of a dropped keyspace.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //! or ends without that                         find the same value for TERM: the next one to come takes the lease
 //! ```
 //!
-//! Of two processes that take a lease at the same time one conflicts. A process that is stopped for longer than [`TERM`] and then goes on
-//! works beside the next holder: the work has to be harmless if two do it. Clocks of different machines are not compared.
+//! If two processes take a lease at the same time, one of them conflicts. A process that was suspended for longer than [`TERM`] and then
+//! continues works beside the next holder: the work must be harmless if two do it. Clocks of different machines are not compared.
 
 use std::{
     collections::BTreeMap,
@@ -23,13 +23,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How long a value stands after a process has first seen it. Some renewals may fail meanwhile.
+/// How long a process respects a lease after it has first seen its value. Some renewals may fail meanwhile.
 pub(crate) const TERM: Duration = Duration::from_secs(30);
 
 /// How often a holder renews its lease. Most work ends before the first renewal.
 pub(crate) const RENEWED_EVERY: Duration = Duration::from_secs(10);
 
-/// The number of values that are remembered, and for how long if there are more. One that was forgotten stands for another [`TERM`].
+/// Beyond this number of values, those first seen longer ago than [`REMEMBERED_FOR`] are forgotten. A forgotten one is respected for another [`TERM`].
 const REMEMBERED: usize = 1_024;
 const REMEMBERED_FOR: Duration = Duration::from_secs(600);
 
@@ -59,7 +59,7 @@ impl Default for Leases {
 }
 
 impl Leases {
-    /// Returns a value for a lease that this process takes or renews. No other one is equal, so that others see a lease which is taken again.
+    /// Returns a value for a lease that this process takes or renews. No two values are equal, so that other processes notice each of them.
     pub(crate) fn value(&self) -> LeaseValue {
         let mut value = LeaseValue::default();
         let (holder, number) = value.split_at_mut(size_of::<u64>());
@@ -73,8 +73,8 @@ impl Leases {
         value.starts_with(&self.holder.to_be_bytes())
     }
 
-    /// Whether another process holds the lease that has this value. If not, the holder has given the lease up, or has not renewed it for
-    /// [`TERM`]: it has probably ended.
+    /// Returns whether another process holds the lease with this value. It does not if it has released the lease, or has not renewed it for
+    /// [`TERM`]: it has then probably ended.
     pub(crate) fn is_held(&self, key: &[u8], value: &[u8]) -> bool {
         if value.is_empty() || self.is_own(value) {
             return false;

@@ -12,14 +12,14 @@ use crate::{Result, interrupt::Interrupt};
 
 /// The turns of single writes that conflict repeatedly, first come, first served.
 ///
-/// Of the writers of one document the first to commit wins and the others begin again. A write that has lost several times would
-/// otherwise be as likely to lose as one that has just begun. With a turn it competes only with new writes and open transactions,
-/// and each time it loses one of them has committed. One that takes longer than these would lose each time: so its turn becomes
-/// exclusive, and new writes wait a little before they begin.
+/// Of the writers of one document, the first to commit succeeds and the others are retried. Without turns, a write that has
+/// conflicted several times would be as likely to conflict as a new one. With a turn it competes only with new writes and open
+/// transactions, and each time it conflicts, one of them has committed. A write that takes longer than they do would conflict
+/// each time, so its turn becomes exclusive: new writes then wait a little before they begin.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     state: Arc<Mutex<TurnState>>,
-    /// Whether new writes wait, as long as the turn is not over. Changed under the lock.
+    /// Whether new writes wait until the turn is over. Changed under the lock.
     is_exclusive: AtomicBool,
     /// Notified when an exclusive turn is over.
     is_over: Condvar,
@@ -62,12 +62,12 @@ impl Turns {
             state.is_taken = true;
             return Ok(Some(Turn(self)));
         }
-        // A wait beyond the range of `Instant` has no end of its own.
+        // A wait beyond the range of `Instant` has no deadline.
         let deadline = [Instant::now().checked_add(wait), limits.end()].into_iter().flatten().min();
         let wake = Arc::new(Condvar::new());
         state.waiting.push_back(Arc::clone(&wake));
         drop(state);
-        // Before the first look, so that no cancellation falls in between.
+        // Registered before the first check, so that no cancellation is missed in between.
         let waiter = WaitingWrite { turns: Arc::clone(&self.state), wake: Arc::clone(&wake) };
         let _wakes = limits.wake_on_cancel(&Arc::new(waiter).into());
         let mut state = self.lock();
@@ -109,7 +109,7 @@ struct WaitingWrite {
 
 impl Wake for WaitingWrite {
     fn wake(self: Arc<Self>) {
-        // With the lock, the write either waits already or has yet to look at its token.
+        // While this holds the lock, the write either waits already or has yet to check its token.
         let _state = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
         self.wake.notify_one();
     }

@@ -6,16 +6,17 @@ use slate_query::work;
 
 use crate::Result;
 
-/// The most values that are sorted without a look at the end of the call: a few tens of milliseconds.
+/// Maximum number of values that are sorted without checking whether the call has ended: a few tens of milliseconds.
 pub(super) const SORTED_AT_ONCE: usize = 1 << 17;
 
-/// The number of values between two counts of a loop over many.
+/// Number of values after which a loop counts its work.
 const COUNTED: usize = 1 << 12;
 
-/// The steps of a value in a loop that reads its row, which is often not in the processor's cache.
+/// The steps of [`work`] for each value of a loop that reads its row, which is often not in the processor's cache.
 const STEPS: usize = 4;
 
-/// Counts the steps of a loop over many rows, called with the position of each. Those behind the last [`COUNTED`] are not counted.
+/// Counts the work of a loop over many rows; called with the position of each row. Counts [`COUNTED`] rows together: fewer at the
+/// end of the loop are not counted.
 #[inline]
 pub(super) fn count_row(position: usize) -> Result<()> {
     if position % COUNTED == COUNTED - 1 {
@@ -36,7 +37,7 @@ pub(crate) fn sort_counted<T: Copy>(
     sort_in_runs(values, SORTED_AT_ONCE, buffer, compare)
 }
 
-/// Like [`sort_counted`], with at most `most` values in a run: fewer, if a comparison takes long.
+/// Like [`sort_counted`], with at most `most` values in a run, for comparisons that take long.
 pub(super) fn sort_in_runs<T: Copy>(
     values: &mut [T],
     most: usize,

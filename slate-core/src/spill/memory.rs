@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind, Result, metrics::Observer};
 /// The memory limit of an operation, and the directory for rows beyond it.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
-    /// `None`: nobody has set it.
+    /// `None` for [`DEFAULT_LIMIT`].
     limit: Option<usize>,
     disk: DiskUse,
     directory: Option<Arc<Path>>,
@@ -57,8 +57,8 @@ struct BufferPool {
     parked: AtomicUsize,
 }
 
-/// How many bytes all cursors of a database together may hold in memory between their batches, without those of at most
-/// [`SMALL_PARKED`]: as many as one operation.
+/// Maximum number of bytes that all cursors of a database together may hold in memory between their batches, without the cursors
+/// that hold at most [`SMALL_PARKED`] bytes: as many as one operation.
 const MAX_PARKED: usize = DEFAULT_LIMIT;
 
 /// Rows of fewer bytes are not worth a file of their own.
@@ -107,7 +107,7 @@ impl Memory {
         Self { observer, ..self.clone() }
     }
 
-    /// Counts what the operations of the database do.
+    /// Returns the observer, which counts what the operations of the database do.
     pub(crate) fn observer(&self) -> &Arc<Observer> {
         &self.observer
     }
@@ -129,12 +129,13 @@ impl Memory {
         self.limit.unwrap_or(DEFAULT_LIMIT)
     }
 
-    /// Returns the limit that the caller or the opener of the database has set.
+    /// Returns the limit that the caller or the opener of the database has set; `None` if neither has.
     pub(crate) fn given_limit(&self) -> Option<usize> {
         self.limit
     }
 
-    /// Lets rows of this size stay in memory between two batches. `None` if they are to be written to a file.
+    /// Charges rows of this size, in bytes, for staying in memory between two batches. `None` if they exceed [`MAX_PARKED`] and must
+    /// be written to a file.
     pub(super) fn park(&self, bytes: usize) -> Option<ParkedCharge> {
         let bytes = if bytes <= SMALL_PARKED { 0 } else { bytes };
         let charge = ParkedCharge { pool: Arc::clone(&self.pool), bytes };
@@ -194,8 +195,8 @@ impl Memory {
     }
 }
 
-/// Makes a file readable and writable by its user alone. Without a name only its process and those of the same user reach it anyway,
-/// but not every system creates it without one.
+/// Makes a file readable and writable by its user alone. A file without a name can be opened only by processes of the same user
+/// anyway, but some systems create it with a name.
 fn private(file: File) -> io::Result<File> {
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;

@@ -39,14 +39,14 @@ impl Merge {
         Ok(!self.runs.is_empty())
     }
 
-    /// Returns the bytes that the rows that were read ahead take.
+    /// Returns the memory of the runs' buffers, in bytes.
     pub(super) fn held(&self) -> usize {
         self.runs.iter().map(|run| run.rows.held()).sum()
     }
 
-    /// Gives up what was read ahead: it is read again.
+    /// Frees the rows that were read ahead. They are read from the file again.
     pub(super) fn park(&mut self) {
-        // The heap lends its elements only one at a time. Their order stays.
+        // The heap lends no mutable references to all its elements, so it is rebuilt. Their order stays.
         self.runs = std::mem::take(&mut self.runs)
             .into_iter()
             .map(|mut run| {

@@ -34,7 +34,7 @@ pub(super) fn sort_by_key<'k>(
 const MAX_WORDS: usize = 8;
 /// Up to this many entries with equal prefixes, comparing their keys is faster than reading the next word of each.
 const FEW_EQUAL: usize = 8;
-/// The most entries that are sorted by their whole keys without a look at the end of the call.
+/// Maximum number of entries that are sorted by their whole keys without checking whether the call has ended.
 const COMPARED_AT_ONCE: usize = 1 << 14;
 
 /// `place` is the offset in the keys at which the prefixes begin.

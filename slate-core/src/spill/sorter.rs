@@ -47,8 +47,7 @@ enum SorterOutput {
     Merge(Box<Merge>, u64, SortedRuns),
 }
 
-/// Lower bound of `max_rows` for dropping the greater half, so that a small limit does not search memory after every few
-/// rows.
+/// The greater half is dropped as if `max_rows` were at least this, so that a small limit does not search memory after every few rows.
 const MIN_RETAINED: usize = 32;
 
 /// Prefetch distance: a payload is prefetched this many rows before it is read, because sorted rows are scattered in
@@ -144,7 +143,7 @@ impl Sorter {
         self.arena.len()
     }
 
-    /// Returns the bytes that those rows use.
+    /// Returns the bytes that the rows in memory use.
     pub(super) fn memory_used(&self) -> usize {
         self.arena.size()
     }
@@ -198,7 +197,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Starts to read a finished sorter from its first row again, unless payloads are shared.
+    /// Moves a finished sorter back before its first row. Payloads must not be shared, because reading releases them.
     pub(crate) fn rewind(&mut self) -> Result<()> {
         match &mut self.output {
             SorterOutput::None => {}
@@ -211,8 +210,9 @@ impl Sorter {
         Ok(())
     }
 
-    /// Ends a batch of a finished sorter: its rows wait for the next one, which may never be requested. They go to a file if the cursors of the database
-    /// hold too much memory, and rows that were read ahead from a file are then read again. The sorter cannot be [rewound](Self::rewind) afterwards.
+    /// Ends a batch of a finished sorter, after which none may be requested for long. The remaining rows are written to a file if the cursors of the
+    /// database hold too much memory; rows that were read ahead from a file are then read again. The sorter cannot be [rewound](Self::rewind)
+    /// afterwards.
     pub(crate) fn park(&mut self) {
         match &mut self.output {
             SorterOutput::None => {}
@@ -239,7 +239,7 @@ impl Sorter {
         }
     }
 
-    /// Writes the rows in memory from the current one on, and returns a reader of them that stands where the sorter does.
+    /// Writes the rows in memory from the current one on, and returns a reader of them at the same position.
     fn write_rest(&mut self, at: Option<usize>) -> Result<SorterOutput> {
         let mut runs = Runs::create(&self.memory)?;
         runs.write(self.arena.iter_from(at.unwrap_or_default()))?;

@@ -46,7 +46,7 @@ impl Spool {
 
     /// Ends writing.
     pub(crate) fn finish(mut self) -> Result<Spooled> {
-        // All rows are in one place.
+        // The rows are either all in memory or all in the file.
         if let Some(runs) = &mut self.runs {
             runs.write(self.arena.iter())?;
             self.memory.return_buffers(std::mem::take(&mut self.arena));
@@ -65,7 +65,7 @@ pub(crate) struct Spooled {
 }
 
 impl Spooled {
-    /// Writes the rows in memory from the current one on, and returns a reader that stands at it.
+    /// Writes the rows in memory from the current one on, and returns a reader at that row.
     fn write_rest(&mut self, at: Option<usize>) -> Result<RowReader> {
         let mut runs = Runs::create(&self.memory)?;
         runs.write(self.arena.iter_from(at.unwrap_or_default()))?;
@@ -115,8 +115,8 @@ impl SpoolRows {
         Ok(self.next <= self.rows.arena.len())
     }
 
-    /// Ends a batch: the rows wait for the next one, which may never be requested. They go to a file if the cursors of the database hold too
-    /// much memory, and no other reader shares them; rows that were read ahead from a file are then read again.
+    /// Ends a batch, after which none may be requested for long. The remaining rows are written to a file if the cursors of the database
+    /// hold too much memory and no other reader shares the rows; rows that were read ahead from a file are then read again.
     pub(crate) fn park(&mut self) {
         if let Some(written) = &mut self.written {
             if !self.rows.memory.park_again(&mut self.parked, written.held()) {

@@ -18,13 +18,13 @@
 //!
 //! # What must stay true
 //!
-//! - **A fault is a result, not an error.** Errors of the call mean that the store failed or the call was interrupted. A fault
-//!   goes into the [`VerifyReport`], and verification goes on: one damaged record must not hide a second.
+//! - **A fault is a result, not an error.** Errors of the call mean that the store failed or the call was interrupted. A fault goes into
+//!   the [`VerifyReport`], and verification continues: one damaged record must not hide a second.
 //! - **Expected entries are made by the code that writes them** ([`EntryMaker`](crate::write::EntryMaker)), from the document
 //!   alone. Verification finds what is missing, left over or changed; that entries are encoded rightly is the claim of the
 //!   property tests of `slate-query` and of the forced-plans test.
-//! - **The field table of a record is not trusted.** Documents are read without it, because a wrong table would make right
-//!   entries look wrong. It is compared with a table made anew.
+//! - **The field table of a record is not trusted.** Documents are read without it, because a wrong table would make right entries look
+//!   wrong. It is compared with a newly built table.
 //! - **Memory is bounded.** The report keeps the first 10,000 faults and the number of all.
 //! - **One view.** Records and entries belong to one commit, so writers may continue; an index that is being built is
 //!   skipped, because its entries are complete only with its last round.

@@ -8,8 +8,8 @@ use super::{
 };
 use crate::{Error, Result, catalog::Catalog, error::ErrorPlace, write::key_place};
 
-/// Reads the store's check: `check` calls the visitor that it gets. Adds the damage of one collection, or all of it, to the report, and
-/// returns it.
+/// Runs the store's check: `check` calls the visitor that it receives. Adds the damage of `collection`, or of all collections if it is
+/// `None`, and the damage that belongs to no collection to the report, and returns it.
 pub(crate) fn verify_storage(
     catalog: &Catalog,
     collection: Option<&str>,
